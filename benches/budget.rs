@@ -1,7 +1,8 @@
-//! What the budget lets through, in virtual time and with fixed seeds: `cargo bench --bench budget`.
+//! Measures the request rate that the budget allows: `cargo bench --bench budget`. Time is virtual and seeds are fixed.
 //!
-//! It drives the product's own ledger, alone and as a file that four processes share while 500 times one of them is killed or
-//! stopped; the yardsticks are the limit itself and N / (1 s + round trip). The last table gives the processor time per request.
+//! The benchmark drives the product's own ledger: in one process, and as a file that four processes share. In the
+//! shared case processes are killed or stopped 500 times. The yardsticks are the limit itself and N / (1 s + round
+//! trip). The last table gives the processor time per request.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,177 +18,191 @@ use std::{
 };
 
 use chrono::DateTime;
-use hoptop::{
-    budget::{Budget, Refused, Returned, Ticket},
+use hoptop::internals::{
+    budget::{Budget, Refusal, RequestEnd, Ticket},
     clock::{Mono, Now},
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 const REQUESTS: usize = 1_000_000;
-const BLOWS: usize = 500;
-/// A limit at which members reserve slots in blocks, in requests a second.
-const FAST: f64 = 200.0;
+const DISRUPTIONS: usize = 500;
+/// A limit, in requests per second, at which processes reserve slots in blocks.
+const FAST_LIMIT: f64 = 200.0;
 const TIMEOUT: f64 = 8.0;
 
-fn at(seconds: f64) -> Mono {
+fn moment(seconds: f64) -> Mono {
     Mono(Duration::from_secs_f64(seconds))
 }
 
-/// A process, with what it has under way.
+/// A simulated process and its requests in flight.
 struct Process {
     budget: Budget,
-    under_way: BTreeMap<u64, (Ticket, bool)>,
-    /// From when on it may send, as it was told.
-    wakes: f64,
-    /// Until when it is stopped.
-    stopped: f64,
-    /// How many requests it sent.
+    in_flight: BTreeMap<u64, (Ticket, bool)>,
+    /// The time at which the process may send again, according to its budget.
+    wakes_at: f64,
+    /// The time until which the process is stopped.
+    stopped_until: f64,
+    /// The number of requests that the process has sent.
     sent: usize,
 }
 
-/// A network with a tail: 100 to 200 ms there and back, two in a hundred ten times that, one in ten thousand never.
-fn trip(random: &mut Pcg64Mcg) -> (f64, f64, bool) {
+/// Returns the seconds to the service, the seconds back, and whether the answer is lost. A round trip takes 100 to 200
+/// ms; 2 % take ten times as long, and one in ten thousand answers is lost.
+fn random_trip(random: &mut Pcg64Mcg) -> (f64, f64, bool) {
     let tail = if random.random::<f64>() < 0.02 { 10.0 } else { 1.0 };
     let mut way = || tail * (0.05 + 0.05 * random.random::<f64>());
     let (there, back) = (way(), way());
     (there, back, random.random::<f64>() < 1e-4)
 }
 
-struct Race<F> {
+struct Simulation<F> {
     processes: Vec<Process>,
     start: F,
     random: Pcg64Mcg,
-    /// When answers come: in microseconds, whose, which request.
+    /// The answers in flight: arrival time in microseconds, index of the process, number of the request.
     answers: BinaryHeap<Reverse<(u64, usize, u64)>>,
-    seen: Vec<f64>,
-    trips: f64,
+    received_at: Vec<f64>,
+    trip_seconds: f64,
     now: f64,
 }
 
-impl<F: Fn(f64) -> Budget> Race<F> {
+impl<F: Fn(f64) -> Budget> Simulation<F> {
     fn new(processes: usize, start: F) -> Self {
-        let process = |_| Process { budget: start(0.0), under_way: BTreeMap::new(), wakes: 0.0, stopped: 0.0, sent: 0 };
+        let process =
+            |_| Process { budget: start(0.0), in_flight: BTreeMap::new(), wakes_at: 0.0, stopped_until: 0.0, sent: 0 };
         let processes = (0..processes).map(process).collect();
         let random = Pcg64Mcg::seed_from_u64(7);
-        Self { processes, start, random, answers: BinaryHeap::new(), seen: Vec::new(), trips: 0.0, now: 0.0 }
+        Self {
+            processes,
+            start,
+            random,
+            answers: BinaryHeap::new(),
+            received_at: Vec::new(),
+            trip_seconds: 0.0,
+            now: 0.0,
+        }
     }
 
-    /// Everybody sends as soon as it may, until so many requests are out; `blows` times somebody is killed or stopped.
-    fn run(&mut self, requests: usize, blows: usize) {
-        let mut struck = 0;
-        while self.seen.len() < requests {
-            if blows > 0 && self.seen.len() >= struck * requests / blows {
-                self.strike(struck);
-                struck += 1;
+    /// Lets every process send as soon as its budget allows, until `requests` are sent. Meanwhile processes are killed
+    /// or stopped `disruptions` times.
+    fn run(&mut self, requests: usize, disruptions: usize) {
+        let mut disruption_count = 0;
+        while self.received_at.len() < requests {
+            if disruptions > 0 && self.received_at.len() >= disruption_count * requests / disruptions {
+                self.disrupt(disruption_count);
+                disruption_count += 1;
             }
-            self.take_answers();
+            self.handle_answers();
             (0..self.processes.len()).for_each(|index| self.send(index));
             let answer = self.answers.peek().map_or(f64::INFINITY, |Reverse((at, ..))| *at as f64 / 1e6);
-            let wake = self.processes.iter().map(|process| process.wakes).fold(f64::INFINITY, f64::min);
+            let wake = self.processes.iter().map(|process| process.wakes_at).fold(f64::INFINITY, f64::min);
             self.now = answer.min(wake).max(self.now + 1e-6);
         }
     }
 
-    fn strike(&mut self, struck: usize) {
+    fn disrupt(&mut self, disruption_count: usize) {
         let index = self.random.random_range(0..self.processes.len());
         let process = &mut self.processes[index];
-        if struck.is_multiple_of(2) {
-            // The lock of the dead process is free before the next process joins.
-            process.budget = Budget::own(1.0, at(0.0));
+        if disruption_count.is_multiple_of(2) {
+            // The killed process's lock is released before the next process joins.
+            process.budget = Budget::unshared(1.0, moment(0.0));
             let (budget, sent) = ((self.start)(self.now), process.sent);
-            *process = Process { budget, under_way: BTreeMap::new(), wakes: self.now, stopped: 0.0, sent };
+            *process = Process { budget, in_flight: BTreeMap::new(), wakes_at: self.now, stopped_until: 0.0, sent };
         } else {
-            process.stopped = self.now + 30.0;
-            process.wakes = process.stopped;
+            process.stopped_until = self.now + 30.0;
+            process.wakes_at = process.stopped_until;
         }
     }
 
-    /// What has come; a stopped process takes it when it goes on.
-    fn take_answers(&mut self) {
+    /// Delivers the answers that have arrived. A stopped process receives its answers when it continues.
+    fn handle_answers(&mut self) {
         while let Some(Reverse((due, index, request))) = self.answers.peek().copied() {
             if due as f64 / 1e6 > self.now {
                 return;
             }
             self.answers.pop();
             let process = &mut self.processes[index];
-            if process.stopped > self.now {
-                self.answers.push(Reverse(((process.stopped * 1e6) as u64 + 1, index, request)));
+            if process.stopped_until > self.now {
+                self.answers.push(Reverse(((process.stopped_until * 1e6) as u64 + 1, index, request)));
                 continue;
             }
-            // A killed one's answers come to nobody.
-            let Some((ticket, lost)) = process.under_way.remove(&request) else { continue };
-            let timeout = Returned::TimedOut(Duration::from_secs_f64(TIMEOUT));
-            let (returned, now) = (if lost { timeout } else { Returned::Answered }, at(self.now));
-            process.budget.hand_back(ticket, returned, (now, now));
-            process.wakes = process.wakes.min(self.now);
+            // The answers of a killed process are dropped.
+            let Some((ticket, is_lost)) = process.in_flight.remove(&request) else { continue };
+            let timeout = RequestEnd::TimedOut(Duration::from_secs_f64(TIMEOUT));
+            let (returned, now) = (if is_lost { timeout } else { RequestEnd::Answered }, moment(self.now));
+            process.budget.release(ticket, returned, (now, now));
+            process.wakes_at = process.wakes_at.min(self.now);
         }
     }
 
     fn send(&mut self, index: usize) {
         let process = &mut self.processes[index];
-        while process.wakes <= self.now && process.stopped <= self.now {
-            match process.budget.take(at(self.now)) {
+        while process.wakes_at <= self.now && process.stopped_until <= self.now {
+            match process.budget.take(moment(self.now)) {
                 Ok(ticket) => {
-                    let (there, back, lost) = trip(&mut self.random);
-                    let request = self.seen.len() as u64;
-                    self.seen.push(self.now + there);
+                    let (there, back, is_lost) = random_trip(&mut self.random);
+                    let request = self.received_at.len() as u64;
+                    self.received_at.push(self.now + there);
                     process.sent += 1;
-                    let takes = if lost { TIMEOUT } else { there + back };
-                    self.trips += takes;
-                    process.under_way.insert(request, (ticket, lost));
-                    self.answers.push(Reverse((((self.now + takes) * 1e6) as u64, index, request)));
+                    let seconds = if is_lost { TIMEOUT } else { there + back };
+                    self.trip_seconds += seconds;
+                    process.in_flight.insert(request, (ticket, is_lost));
+                    self.answers.push(Reverse((((self.now + seconds) * 1e6) as u64, index, request)));
                 }
-                Err(Refused::Until(ready)) => process.wakes = ready.0.as_secs_f64().max(self.now + 1e-6),
-                Err(Refused::UntilAnswered) => process.wakes = f64::INFINITY,
+                Err(Refusal::Until(ready)) => process.wakes_at = ready.0.as_secs_f64().max(self.now + 1e-6),
+                Err(Refusal::UntilAnswered) => process.wakes_at = f64::INFINITY,
             }
         }
-        // As the poller does before it waits.
-        if process.stopped <= self.now
-            && let Some(sync) = process.budget.sync(at(self.now))
+        // The poller also syncs before it waits.
+        if process.stopped_until <= self.now
+            && let Some(sync) = process.budget.sync(moment(self.now))
         {
-            process.wakes = process.wakes.min(sync.0.as_secs_f64().max(self.now + 1e-6));
+            process.wakes_at = process.wakes_at.min(sync.0.as_secs_f64().max(self.now + 1e-6));
         }
     }
 
-    /// Windows of a second at the service with more than `rps` requests, and the requests a second beside what slots allow.
+    /// Prints the number of one-second windows at the service with more than `rps` requests, and the rate beside the
+    /// possible rate.
     fn print(&mut self, what: &str, rps: f64) {
-        self.seen.sort_by(f64::total_cmp);
+        self.received_at.sort_by(f64::total_cmp);
         let limit = rps as usize;
-        let over = self.seen.windows(limit + 1).filter(|window| window[limit] - window[0] < 1.0 - 1e-6).count();
+        let over = self.received_at.windows(limit + 1).filter(|window| window[limit] - window[0] < 1.0 - 1e-6).count();
         assert_eq!(over, 0, "{what}: windows over the limit");
-        let rate = self.seen.len() as f64 / self.now;
-        let possible = rps / (1.0 + self.trips / self.seen.len() as f64);
-        let count = self.seen.len();
-        let (ratio, share) = (rate / possible, self.lowest_share());
-        println!("| {what} | {rps} | {count} | {over} | {rate:.3} | {possible:.3} | {ratio:.3} | {share:.3} |");
+        let measured_rate = self.received_at.len() as f64 / self.now;
+        let possible_rate = rps / (1.0 + self.trip_seconds / self.received_at.len() as f64);
+        let count = self.received_at.len();
+        let (ratio, share) = (measured_rate / possible_rate, self.lowest_share());
+        println!(
+            "| {what} | {rps} | {count} | {over} | {measured_rate:.3} | {possible_rate:.3} | {ratio:.3} | {share:.3} |"
+        );
     }
 
-    /// The share of the process that sent the fewest requests; 1 if each sent as many as the others. With kills and stops the
-    /// share mostly tells which process was stopped longest.
+    /// Returns the share of the process that sent the fewest requests, relative to an equal share. With kills and stops
+    /// the result mostly shows which process was stopped longest.
     fn lowest_share(&self) -> f64 {
         let fewest = self.processes.iter().map(|process| process.sent).min().unwrap_or_default();
-        (fewest * self.processes.len()) as f64 / self.seen.len() as f64
+        (fewest * self.processes.len()) as f64 / self.received_at.len() as f64
     }
 }
 
-/// Processor time of this process.
+/// Returns the processor time of this process.
 #[cfg(unix)]
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Duration::new(time.tv_sec.try_into().unwrap(), time.tv_nsec.try_into().unwrap())
 }
 
-/// Elsewhere the time that passes, on a machine that does nothing else.
+/// Returns elapsed time instead, which is comparable only on an otherwise idle machine.
 #[cfg(not(unix))]
 fn processor_time() -> Duration {
-    hoptop::clock::Clock::system().now().mono.0
+    hoptop::internals::clock::Clock::system().now().mono.0
 }
 
-/// Runs a race and returns the processor time per request, in microseconds.
-fn cost(mut race: Race<impl Fn(f64) -> Budget>, requests: usize) -> f64 {
+/// Runs a simulation and returns the processor time per request, in microseconds.
+fn cost(mut simulation: Simulation<impl Fn(f64) -> Budget>, requests: usize) -> f64 {
     let start = processor_time();
-    race.run(requests, 0);
+    simulation.run(requests, 0);
     (processor_time() - start).as_secs_f64() * 1e6 / requests as f64
 }
 
@@ -196,34 +211,38 @@ fn main() {
         "| what | limit | requests | windows over | requests/s | N / (1 s + round trip) | ratio | lowest share |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"
     );
-    let own = |rps: f64| move |now: f64| Budget::own(rps, at(now));
+    let own_budget = |rps: f64| move |now: f64| Budget::unshared(rps, moment(now));
     for rps in [1.0, 10.0, 50.0] {
-        let mut race = Race::new(1, own(rps));
-        race.run(REQUESTS, 0);
-        race.print("one process", rps);
+        let mut simulation = Simulation::new(1, own_budget(rps));
+        simulation.run(REQUESTS, 0);
+        simulation.print("one process", rps);
     }
     let folder = tempfile::tempdir().unwrap();
-    // One file for each row: virtual time starts anew.
-    let shared = |rps: f64, row: &'static str| {
+    // Each row has its own file because virtual time restarts from zero.
+    let shared_budget = |rps: f64, row: &'static str| {
         let folder = folder.path();
         move |now: f64| {
-            let now = Now { mono: at(now), wall: DateTime::UNIX_EPOCH };
+            let now = Now { mono: moment(now), wall: DateTime::UNIX_EPOCH };
             Budget::shared(folder, row, rps, now).unwrap()
         }
     };
-    let mut race = Race::new(1, shared(FAST, "alone"));
-    race.run(REQUESTS, 0);
-    race.print("one process on a file", FAST);
-    for (rps, calm, struck) in [(10.0, "calm-10", "struck-10"), (FAST, "calm-200", "struck-200")] {
-        let mut race = Race::new(4, shared(rps, calm));
-        race.run(50_000, 0);
-        race.print("four processes on one file", rps);
-        let mut race = Race::new(4, shared(rps, struck));
-        race.run(REQUESTS, BLOWS);
-        race.print(&format!("the same, {BLOWS} kills and stops"), rps);
+    let mut simulation = Simulation::new(1, shared_budget(FAST_LIMIT, "alone"));
+    simulation.run(REQUESTS, 0);
+    simulation.print("one process on a file", FAST_LIMIT);
+    for (rps, undisrupted, disrupted) in [(10.0, "calm-10", "struck-10"), (FAST_LIMIT, "calm-200", "struck-200")] {
+        let mut simulation = Simulation::new(4, shared_budget(rps, undisrupted));
+        simulation.run(50_000, 0);
+        simulation.print("four processes on one file", rps);
+        let mut simulation = Simulation::new(4, shared_budget(rps, disrupted));
+        simulation.run(REQUESTS, DISRUPTIONS);
+        simulation.print(&format!("the same, {DISRUPTIONS} kills and stops"), rps);
     }
     println!("\n| processes on one file | limit | processor time per request |\n| ---: | ---: | ---: |");
-    for (row, processes, rps) in [("cost-1-10", 1, 10.0), ("cost-1-200", 1, FAST), ("cost-4-200", 4, FAST)] {
-        println!("| {processes} | {rps} | {:.1} µs |", cost(Race::new(processes, shared(rps, row)), 100_000));
+    for (row, processes, rps) in [("cost-1-10", 1, 10.0), ("cost-1-200", 1, FAST_LIMIT), ("cost-4-200", 4, FAST_LIMIT)]
+    {
+        println!(
+            "| {processes} | {rps} | {:.1} µs |",
+            cost(Simulation::new(processes, shared_budget(rps, row)), 100_000)
+        );
     }
 }

@@ -1,6 +1,6 @@
-//! Time as a value: [`Now`] goes into every pure core, [`Clock`] makes it at the edge.
+//! Time as a value: [`Now`] is passed to all pure logic, and [`Clock`] produces it for the drivers.
 //!
-//! This is the only file that reads a clock. It must never decide anything by what it reads.
+//! This is the only file that reads a clock. It must never make a decision based on the time.
 
 #![allow(clippy::disallowed_methods, reason = "the one place where clocks are read")]
 
@@ -8,13 +8,13 @@ use std::{ops::Add, sync::mpsc, time::Duration};
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeDelta, Utc};
 
-/// A moment on the monotonic clock. For pacing and timeouts; it never jumps. Of [`Clock::system`] it is the time since the
-/// machine started, the same in all of its processes; of other clocks the time since they were made.
+/// A moment on a monotonic clock, for pacing and timeouts. It never jumps. For [`Clock::system`] it is the time since
+/// the machine started, the same in all processes. For other clocks it is the time since the clock was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mono(pub Duration);
 
 impl Mono {
-    /// The time from `earlier` to this moment; zero if `earlier` lies after it.
+    /// Returns the time from `earlier` to this moment; zero if `earlier` is later.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)
     }
@@ -28,18 +28,19 @@ impl Add<Duration> for Mono {
     }
 }
 
-/// One moment, read once and handed down: the monotonic clock for pacing, the wall clock for people and the store.
+/// One moment, read once and passed down: the monotonic clock for pacing, the wall clock for people and the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
-    /// For pacing and timeouts.
+    /// The monotonic time, for pacing and timeouts.
     pub mono: Mono,
-    /// For people and the store. It may jump either way between two readings.
+    /// The wall time, for people and the store. It may jump forward or backward between two readings.
     pub wall: DateTime<Utc>,
 }
 
-/// Where [`Now`] comes from.
+/// A source of [`Now`].
 ///
-/// The monotonic side of all but the machine's own is tokio's, so that under paused time a test moves the whole program.
+/// All clocks except [`Clock::system`] take the monotonic time from tokio, so that a test with paused time controls the
+/// whole program.
 #[derive(Clone, Debug)]
 pub struct Clock(Source);
 
@@ -50,18 +51,18 @@ enum Source {
 }
 
 impl Clock {
-    /// The machine's clocks.
+    /// Returns the clock of the machine.
     pub fn system() -> Self {
         Self(Source::Machine)
     }
 
-    /// The machine's clocks, with a wall clock that runs `speed` times as fast from now on. Pacing stays real: a
-    /// demonstration at 60 times the speed still sends no more than its budget.
+    /// Returns a clock whose wall time runs `speed` times as fast as real time. Pacing stays real: a demonstration at
+    /// 60 times the speed still sends no more requests than its budget allows.
     pub fn accelerated(speed: f64) -> Self {
         Self::tokio(Utc::now(), speed, false)
     }
 
-    /// A wall clock that starts at `start` and follows tokio's clock, paused or not.
+    /// Returns a clock whose wall time begins at `start` and follows tokio's clock, paused or not.
     pub fn starting_at(start: DateTime<Utc>) -> Self {
         Self::tokio(start, 1.0, true)
     }
@@ -70,7 +71,7 @@ impl Clock {
         Self(Source::Tokio { origin: tokio::time::Instant::now(), start, speed, can_be_paused })
     }
 
-    /// The moment it is.
+    /// Returns the current moment.
     pub fn now(&self) -> Now {
         match self.0 {
             Source::Machine => Now { mono: since_boot(), wall: Utc::now() },
@@ -83,7 +84,7 @@ impl Clock {
         }
     }
 
-    /// How far the wall clock moves while `span` passes really.
+    /// Returns how far the wall clock advances during the real time `span`.
     pub fn on_the_wall(&self, span: Duration) -> Duration {
         match self.0 {
             Source::Machine => span,
@@ -91,8 +92,9 @@ impl Clock {
         }
     }
 
-    /// Keeps a paused clock still until the guard is dropped. To be held while a task waits for another thread, which tokio would
-    /// take for idleness and advance its clock. Costs nothing where the clock can't be paused.
+    /// Stops a paused clock from advancing until the guard is dropped. Hold the guard while a task waits for another
+    /// thread: tokio takes such a wait for idleness and would advance the clock. Has no effect where the clock can't be
+    /// paused.
     pub fn hold(&self) -> ClockHold {
         match self.0 {
             Source::Tokio { can_be_paused: true, .. } => {
@@ -105,10 +107,10 @@ impl Clock {
         }
     }
 
-    /// Waits until the monotonic clock shows `moment`; for ever if that lies beyond what it can show.
+    /// Waits until the monotonic clock reaches `moment`; forever if tokio's clock can't represent the moment.
     pub async fn sleep_until(&self, moment: Mono) {
         let instant = match self.0 {
-            // Suspended or stopped, the machine's clock and tokio's stand still or go on together.
+            // While the machine is suspended or the process stopped, both clocks stop or both continue.
             Source::Machine => tokio::time::Instant::now().checked_add(moment.since(since_boot())),
             Source::Tokio { origin, .. } => origin.checked_add(moment.0),
         };
@@ -119,19 +121,19 @@ impl Clock {
     }
 }
 
-/// Keeps a paused clock still as long as it lives.
+/// A guard that stops a paused clock from advancing.
 #[derive(Debug)]
 #[must_use = "the clock goes on when the guard is dropped"]
 pub struct ClockHold(Option<mpsc::Sender<()>>);
 
 impl Drop for ClockHold {
     fn drop(&mut self) {
-        // The blocking task ends with its channel.
+        // Closing the channel ends the blocking task.
         self.0.take();
     }
 }
 
-/// The time since the machine started, by its monotonic clock.
+/// Returns the time since the machine started, by its monotonic clock.
 #[cfg(unix)]
 fn since_boot() -> Mono {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
@@ -139,20 +141,20 @@ fn since_boot() -> Mono {
     Mono(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default()))
 }
 
-/// The time since this process first asked: elsewhere no clock is common to all processes.
+/// Returns the time since the first call in this process: here no clock is common to all processes.
 #[cfg(not(unix))]
 fn since_boot() -> Mono {
     static ORIGIN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     Mono(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
 }
 
-/// What tells this boot of the machine from every other; empty where the system doesn't say.
-pub fn boot() -> String {
+/// Returns the identifier of the machine's current boot; empty where the system provides none.
+pub(crate) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
-/// The machine's offset from UTC now, for times that people read.
-pub fn local_offset() -> FixedOffset {
+/// Returns the machine's current offset from UTC, for times shown to people.
+pub(crate) fn local_offset() -> FixedOffset {
     Local::now().offset().fix()
 }
 

@@ -1,8 +1,8 @@
 //! hoptop: top for cross-chain hops.
 //!
-//! A poller that respects the budget of an integrator ID asks one status endpoint about many transactions and writes
-//! what it hears into a SQLite store; a terminal dashboard and a command line read the store and say which of the
-//! transactions need attention, why, and what to do.
+//! A poller asks one status endpoint about many transactions, within the budget of an integrator ID, and writes the answers
+//! into a SQLite store. A terminal dashboard and a command line read the store. They show which transactions need attention,
+//! why, and what to do.
 //!
 //! ```text
 //!          cli                                tui  model ← update → effects, view
@@ -18,36 +18,61 @@
 //!              └────────────► api (reqwest) ──────────────┘ ──► the service, or sim
 //! ```
 //!
-//! Everything that lasts is written as an [operation](domain::operation): plain data that says what happened, when and by whom. What
-//! follows from it (records, alerts, durations, the feed) is derived where it is applied, in `store/operations`, alike in every
-//! store.
+//! Every lasting change is written as an operation: plain data that says what happened, when and by whom.
+//! `store/operations` derives what follows from an operation (records, alerts, durations, the feed) when the operation is
+//! applied, identically in every store.
 //!
 //! | to find | read |
 //! | --- | --- |
-//! | where a 429 is handled | `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
-//! | where an acknowledged alert comes back | `alerts/mod.rs` decides, `store/operations/alerts.rs` carries out |
+//! | how a 429 is handled | `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
+//! | how an acknowledged alert fires again | `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision |
 //! | what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`) |
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
+//! | budget, schedule and forecast for another poller | `engine.rs` |
+//! | how the domain is shown as text, in the dashboard and on the command line | `presentation` |
+//! | a screen or a dialog of the dashboard | `tui/screens`, `tui/dialogs` |
+//! | a command of the command line | `cli/commands` |
+//! | exit codes, signals, log file, crash reports, the poller in the background | `runtime` |
 //!
-//! Who may import whom (held by `tests/architecture.rs`): `clock` and `process` import no other room, and every room but the pure
-//! ones may import them; `domain`, which is pure, imports only the moments of `clock`; `schedule`, `budget`, `alerts`, `api`, `sim`,
-//! `intake` and `config` know those three and not each other. `store` knows `alerts` besides: applying an answer is deterministic
-//! only if the rules come with it. `poller` knows them; `metrics` and `notify` tell others what happens, and know the store and what
-//! carries it out; `tui` and `cli` know the poller, and `cli` those two; `main` knows `cli`.
+//! Each module may import the modules in its row, and no others (`tests/architecture.rs` checks this):
+//!
+//! | module | may import |
+//! | --- | --- |
+//! | `clock`, `process` | none |
+//! | `domain` | `clock`, for the type of a moment |
+//! | `presentation`, `schedule`, `alerts`, `intake` | `clock`, `domain` |
+//! | `budget`, `api`, `sim`, `config` | `clock`, `process`, `domain` |
+//! | `engine` | `clock`, `domain`, `budget`, `schedule` |
+//! | `store` | `clock`, `process`, `domain`, `alerts` |
+//! | `poller` | `clock`, `process`, `domain`, `schedule`, `budget`, `alerts`, `api`, `store` |
+//! | `notify` | `clock`, `process`, `domain`, `api`, `store` |
+//! | `metrics` | `clock`, `process`, `domain`, `store`, `poller` |
+//! | `tui` | `clock`, `process`, `domain`, `presentation`, `alerts`, `store`, `intake`, `poller` |
+//! | `runtime` | `clock`, `process`, `domain`, `store`, `api`, `config`, `poller`, `metrics`, `notify`, `tui` |
+//! | `cli` | all modules but `schedule`, `engine` and `main` |
+//! | `main` | `cli`, `runtime` |
+//! | `internals` | all modules: names what the program, the tests and the benchmarks use |
+//!
+//! `store` imports `alerts` because the rules must come with the store: only then is applying an answer deterministic.
 
-pub mod alerts;
-pub mod api;
-pub mod budget;
-pub mod cli;
-pub mod clock;
-pub mod config;
-pub mod domain;
-pub mod intake;
-pub mod metrics;
-pub mod notify;
-pub mod poller;
-pub mod process;
-pub mod schedule;
-pub mod sim;
-pub mod store;
-pub mod tui;
+mod alerts;
+mod api;
+mod budget;
+mod cli;
+mod clock;
+mod config;
+mod domain;
+pub mod engine;
+mod intake;
+#[doc(hidden)]
+pub mod internals;
+mod metrics;
+mod notify;
+mod poller;
+mod presentation;
+mod process;
+mod runtime;
+mod schedule;
+mod sim;
+mod store;
+mod tui;

@@ -1,8 +1,8 @@
-//! The binary: hooks, arguments, dispatch, exit code.
+//! The binary: installs the hooks for panics and errors, runs the command line, and returns its exit code.
 
 use std::process::ExitCode;
 
-use hoptop::cli::{self, exit::Exit};
+use hoptop::internals::{cli, runtime::exit::Exit};
 use mimalloc::MiMalloc;
 
 #[global_allocator]

@@ -1,7 +1,7 @@
-//! Whatever the service may answer, and what hoptop makes of it: one row a case.
+//! What hoptop stores and shows for each kind of answer that the service may send: one paragraph for each case.
 //!
-//! The answers are the shipped scenarios of faults, over real HTTP on loopback; on the right stands what the store, the
-//! screen and `show --json` hold then. The rows are snapshots: read them when they change.
+//! The answers are those of the shipped fault scenarios, sent over real HTTP on loopback. Each paragraph lists the
+//! answers, then the contents of the store, the screen and `show --json`. The paragraphs are snapshots: review changes.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
@@ -14,11 +14,11 @@ use std::{
 };
 
 use chrono::{DateTime, Offset, TimeDelta, Utc};
-use hoptop::{
+use hoptop::internals::{
     api::{BaseUrl, Client, Timeouts},
     cli::{
+        commands::show::{ShowArgs, show},
         context::Context,
-        show::{ShowArgs, show},
     },
     clock::{Clock, Mono, Now},
     domain::{
@@ -53,21 +53,21 @@ use tempfile::TempDir;
 const FAULTS: &str = include_str!("../assets/scenarios/faults.toml");
 const REFUSALS: &str = include_str!("../assets/scenarios/refusals.toml");
 const ID: &str = "an-integrator-of-the-tests-7f3a";
-/// After this an answer is given up that will never be whole.
-const IMPATIENCE: Duration = Duration::from_millis(400);
+/// The timeout for an answer that never becomes complete.
+const SHORT_TIMEOUT: Duration = Duration::from_millis(400);
 
-/// When the first answer comes.
+/// Returns a time in seconds after the first answer.
 fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_184_767, 0).unwrap() + TimeDelta::seconds(seconds)
 }
 
-fn client(address: SocketAddr, total: Duration) -> Client {
+fn new_client(address: SocketAddr, total: Duration) -> Client {
     let base = BaseUrl::parse(&format!("http://{address}")).unwrap();
     let timeouts = Timeouts { total, ..Timeouts::default() };
     Client::new(base, IntegratorId::new(ID).unwrap(), timeouts).unwrap()
 }
 
-/// Serves a world, stopped at so long after its start, while `ask` runs.
+/// Serves a world over HTTP while `ask` runs. The clock of the service doesn't advance.
 async fn with_service<T>(world: impl FnOnce(DateTime<Utc>) -> World, ask: impl AsyncFnOnce(SocketAddr) -> T) -> T {
     let clock = Clock::accelerated(0.0);
     let limits = Limits { rps: 1e6, latency: Duration::ZERO, ..Limits::default() };
@@ -76,22 +76,23 @@ async fn with_service<T>(world: impl FnOnce(DateTime<Utc>) -> World, ask: impl A
     let service = Arc::new(Mutex::new(Service::new(world(clock.now().wall), limits)));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let serving = tokio::spawn(server::serve(listener, service, clock, async { stopped.await.unwrap_or(()) }));
-    let heard = ask(address).await;
+    let answers = ask(address).await;
     stop.send(()).unwrap();
     serving.await.unwrap().unwrap();
-    heard
+    answers
 }
 
-type Heard = BTreeMap<String, Vec<Observation>>;
+/// The observations of each transaction in order, by the key of its hash.
+type Observations = BTreeMap<String, Vec<Observation>>;
 
-fn transfers(text: &str) -> Vec<Transfer> {
+fn parse_transfers(text: &str) -> Vec<Transfer> {
     let world = Scenario::parse(text).unwrap().world(at(0));
     let known = |new: &NewTransaction| world.find(new.params.transaction_id.as_str()).unwrap().clone();
     world.transfers().iter().map(known).collect()
 }
 
-/// The same without anything odd: sound records only, unchanged.
-fn plain(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
+/// Returns the transfers with their sound, unchanged records as the only answers.
+fn without_faults(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
     for transfer in &mut transfers {
         transfer.stages.retain(|stage| matches!(stage.answer, Answer::Record { .. }));
         for stage in &mut transfer.stages {
@@ -103,47 +104,49 @@ fn plain(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
     transfers
 }
 
-/// How long to wait for an answer: short if it will never be whole, and else however busy the machine is.
-fn patience(stage: &Stage) -> Duration {
-    let never = matches!(&stage.answer, Answer::Http { content: Content::Play(Play::Silence | Play::Drip), .. });
-    if never { IMPATIENCE } else { Timeouts::default().total }
+/// Returns the timeout for an answer: short if it never becomes complete, else long enough for a busy machine.
+fn answer_timeout(stage: &Stage) -> Duration {
+    let is_never_complete =
+        matches!(&stage.answer, Answer::Http { content: Content::Play(Play::Silence | Play::Drip), .. });
+    if is_never_complete { SHORT_TIMEOUT } else { Timeouts::default().total }
 }
 
-/// Every answer, by transaction, in order.
-async fn answers(transfers: &[Transfer]) -> Heard {
+/// Polls every answer of the transfers.
+async fn poll_answers(transfers: &[Transfer]) -> Observations {
     let mut moments: Vec<_> = transfers.iter().flat_map(|transfer| &transfer.stages).map(|stage| stage.from).collect();
     moments.sort_unstable();
     moments.dedup();
-    let mut heard = Heard::new();
+    let mut observations = Observations::new();
     for moment in moments {
-        let is_said = |transfer: &&Transfer| transfer.stages.iter().any(|stage| stage.from == moment);
+        let has_answer = |transfer: &&Transfer| transfer.stages.iter().any(|stage| stage.from == moment);
         let world =
             |now| World::scripted(transfers.to_vec(), now - TimeDelta::from_std(moment).unwrap(), CountsFrom::Start);
-        let now: Vec<_> = transfers.iter().filter(is_said).collect();
+        let answered: Vec<_> = transfers.iter().filter(has_answer).collect();
         let ask = async |address: SocketAddr| {
             let clock = Clock::system();
-            let mut said = Vec::new();
-            for transfer in &now {
+            let mut polled = Vec::new();
+            for transfer in &answered {
                 let stage = transfer.stages.iter().find(|stage| stage.from == moment).unwrap();
-                said.push(client(address, patience(stage)).status(&transfer.new.params, &clock).await);
+                polled.push(new_client(address, answer_timeout(stage)).status(&transfer.new.params, &clock).await);
             }
-            said
+            polled
         };
-        for (transfer, observation) in now.iter().zip(with_service(world, ask).await) {
-            heard.entry(transfer.new.params.transaction_id.key()).or_default().push(observation);
+        for (transfer, observation) in answered.iter().zip(with_service(world, ask).await) {
+            observations.entry(transfer.new.params.transaction_id.key()).or_default().push(observation);
         }
     }
-    heard
+    observations
 }
 
-/// What was heard, in short.
-fn said(observation: &Observation) -> String {
+/// Formats the HTTP status and the start of the body.
+fn format_answer(observation: &Observation) -> String {
     let status = observation.http_status.map_or_else(|| "nothing".to_owned(), |status| status.to_string());
     let body = text::clean(&observation.body.as_deref().unwrap_or_default().chars().take(100).collect::<String>());
     format!("{status} {body}")
 }
 
-fn stored(tx: &Transaction) -> String {
+/// Formats the stored state of a transaction.
+fn format_state(tx: &Transaction) -> String {
     let tracking = match &tx.tracking {
         Tracking::Active if tx.is_settled() => "settled",
         Tracking::Active => "polled on",
@@ -159,7 +162,8 @@ fn stored(tx: &Transaction) -> String {
     format!("`{status}`, {tracking}{failures}{conflict}")
 }
 
-fn dashboard(store: &Store, now: Now) -> Model {
+/// Creates a dashboard that lists the store's transactions.
+fn new_dashboard(store: &Store, now: Now) -> Model {
     let setting = Setting {
         profile: "default".into(),
         beside: Vec::new(),
@@ -174,7 +178,7 @@ fn dashboard(store: &Store, now: Now) -> Model {
         told_by: Vec::new(),
     };
     let mut model = Model::new(setting, (98, 120));
-    let request = model.list.to_read().unwrap();
+    let request = model.list.next_request().unwrap();
     let page = store
         .reader()
         .unwrap()
@@ -185,8 +189,8 @@ fn dashboard(store: &Store, now: Now) -> Model {
     model
 }
 
-/// What the opened transaction's screen says: its labelled lines, each with what is wrapped below it.
-fn screen(model: &mut Model, row: RowId, now: Now) -> Vec<String> {
+/// Returns the labelled lines of a transaction's detail screen, each joined with its wrapped lines.
+fn detail_lines(model: &mut Model, row: RowId, now: Now) -> Vec<String> {
     const LABELS: [&str; 11] =
         ["VERDICT", "SAY", "DO", "status", "service", "error", "last try", "timeSpent", "warning", "other", "id "];
     let place = model.list.part.rows.iter().position(|listed| *listed == row).unwrap();
@@ -211,7 +215,8 @@ fn screen(model: &mut Model, row: RowId, now: Now) -> Vec<String> {
     lines
 }
 
-fn json(store: &Store, hash: &str, now: Now) -> Map<String, Value> {
+/// Returns the output of `show --json`.
+fn show_json(store: &Store, hash: &str, now: Now) -> Map<String, Value> {
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let mut context = Context {
         store: store.clone(),
@@ -231,9 +236,9 @@ fn json(store: &Store, hash: &str, now: Now) -> Map<String, Value> {
     object
 }
 
-/// What the fault changed in the JSON, compared with sound answers; but for times, what the screen has too, and the
-/// history.
-fn changed(before: &Map<String, Value>, after: &Map<String, Value>, path: &str, lines: &mut Vec<String>) {
+/// Adds to `lines` what a fault changed in the JSON, compared with sound answers. Leaves out times, the history and
+/// everything that the screen shows too.
+fn add_changes(before: &Map<String, Value>, after: &Map<String, Value>, path: &str, lines: &mut Vec<String>) {
     const LEFT_OUT: [&str; 14] = [
         "polls",
         "lastCheckedAt",
@@ -248,13 +253,13 @@ fn changed(before: &Map<String, Value>, after: &Map<String, Value>, path: &str, 
         "rawStatus",
         "settled",
         "firstSeenAt",
-        // What other transactions told of a chain stands there too.
+        // This also has chain data from other transactions.
         "chains",
     ];
     for (key, value) in after.iter().filter(|(key, _)| !LEFT_OUT.contains(&key.as_str())) {
         match (before.get(key), value) {
             (Some(old), new) if old == new => {}
-            (Some(Value::Object(old)), Value::Object(new)) => changed(old, new, &format!("{path}{key}."), lines),
+            (Some(Value::Object(old)), Value::Object(new)) => add_changes(old, new, &format!("{path}{key}."), lines),
             (_, Value::Array(steps)) if key == "steps" => {
                 let step = |step: &Value| format!("{} {}", step["chainId"], step["status"]);
                 lines.push(format!("steps {}", steps.iter().map(step).collect::<Vec<_>>().join(", ")));
@@ -264,7 +269,7 @@ fn changed(before: &Map<String, Value>, after: &Map<String, Value>, path: &str, 
     }
 }
 
-/// Nothing in it may act on a terminal or deceive who reads it.
+/// Fails if a character could control a terminal or mislead a reader.
 #[track_caller]
 fn assert_inert(line: &str) {
     for letter in line.chars() {
@@ -275,8 +280,8 @@ fn assert_inert(line: &str) {
     }
 }
 
-/// A store that has heard all that.
-fn store_of(transfers: &[Transfer], heard: &Heard) -> (TempDir, Store, Vec<RowId>) {
+/// Creates a store with the transfers and their observations.
+fn fill_store(transfers: &[Transfer], observations: &Observations) -> (TempDir, Store, Vec<RowId>) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let batch = transfers.iter().map(|transfer| transfer.new.clone()).collect();
@@ -284,8 +289,8 @@ fn store_of(transfers: &[Transfer], heard: &Heard) -> (TempDir, Store, Vec<RowId
     let rows = store.apply(track, at(-60)).wait().unwrap().tracked().unwrap().added.first;
     let keys = store.reader().unwrap().keys(&rows).unwrap();
     for (key, transfer) in keys.iter().zip(transfers) {
-        let answers = heard.get(&transfer.new.params.transaction_id.key());
-        for (second, observation) in (0..).map(|turn| turn * 40).zip(answers.into_iter().flatten()) {
+        let answers = observations.get(&transfer.new.params.transaction_id.key());
+        for (second, observation) in (0..).map(|number| number * 40).zip(answers.into_iter().flatten()) {
             let (transaction, observation) = (key.clone(), Box::new(observation.clone()));
             let observed = store.apply(Operation::Observe { transaction, observation }, at(second)).wait();
             observed.unwrap().observed().unwrap();
@@ -294,28 +299,29 @@ fn store_of(transfers: &[Transfer], heard: &Heard) -> (TempDir, Store, Vec<RowId
     (folder, store, rows)
 }
 
+/// Returns the paragraphs of a scenario's cases.
 async fn table(text: &str) -> String {
-    let transfers = transfers(text);
-    let heard = answers(&transfers).await;
-    let (_folder, store, rows) = store_of(&transfers, &heard);
-    let (_other, sound, _) = store_of(&transfers, &answers(&plain(transfers.clone())).await);
+    let transfers = parse_transfers(text);
+    let observations = poll_answers(&transfers).await;
+    let (_folder, store, rows) = fill_store(&transfers, &observations);
+    let (_sound_folder, sound, _) = fill_store(&transfers, &poll_answers(&without_faults(transfers.clone())).await);
     let now = Now { mono: Mono(Duration::from_secs(1_000)), wall: at(150) };
-    let (mut model, mut plain_model) = (dashboard(&store, now), dashboard(&sound, now));
+    let (mut model, mut sound_model) = (new_dashboard(&store, now), new_dashboard(&sound, now));
     let mut table = String::new();
     for (row, transfer) in rows.iter().zip(&transfers) {
         let hash = &transfer.new.params.transaction_id;
         let tx = store.reader().unwrap().listed(*row).unwrap().unwrap().transaction;
         writeln!(table, "{}", tx.params.ticket.as_deref().unwrap_or_default()).unwrap();
-        for observation in &heard[&hash.key()] {
-            writeln!(table, "  said    {}", said(observation)).unwrap();
+        for observation in &observations[&hash.key()] {
+            writeln!(table, "  said    {}", format_answer(observation)).unwrap();
         }
-        writeln!(table, "  store   {}", stored(&tx)).unwrap();
+        writeln!(table, "  store   {}", format_state(&tx)).unwrap();
         let mut lines = Vec::new();
-        changed(&json(&sound, hash.as_str(), now), &json(&store, hash.as_str(), now), "", &mut lines);
-        // Both stores have the same rows.
-        let usual = screen(&mut plain_model, *row, now);
-        let mut shown = screen(&mut model, *row, now);
-        shown.retain(|line| line.starts_with("VERDICT") || !usual.contains(line));
+        add_changes(&show_json(&sound, hash.as_str(), now), &show_json(&store, hash.as_str(), now), "", &mut lines);
+        // A transaction has the same row in both stores.
+        let expected = detail_lines(&mut sound_model, *row, now);
+        let mut shown = detail_lines(&mut model, *row, now);
+        shown.retain(|line| line.starts_with("VERDICT") || !expected.contains(line));
         for (label, lines) in [("screen", shown), ("json", lines)] {
             for line in lines {
                 assert_inert(&line);
@@ -328,16 +334,16 @@ async fn table(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn each_fault_is_read_as_far_as_it_can_be() {
+async fn each_faulty_answer_is_decoded_as_far_as_possible() {
     insta::assert_snapshot!("faults", table(FAULTS).await);
 }
 
 #[tokio::test]
-async fn each_refusal_of_the_id_is_no_news_of_a_transaction() {
+async fn refusal_of_the_id_changes_no_transaction() {
     insta::assert_snapshot!("refusals", table(REFUSALS).await);
 }
 
-fn wish(from_address: &str) -> QuoteRequest {
+fn quote_request(from_address: &str) -> QuoteRequest {
     QuoteRequest {
         from_address: from_address.into(),
         from_chain: ChainId::new("42161"),
@@ -350,53 +356,54 @@ fn wish(from_address: &str) -> QuoteRequest {
     }
 }
 
-fn quoted(wish: &QuoteRequest, observation: &QuoteObservation) -> String {
+/// Formats a route request's address and answer.
+fn format_quote(request: &QuoteRequest, observation: &QuoteObservation) -> String {
     let status = observation.http_status.map_or_else(|| "nothing".to_owned(), |status| status.to_string());
     let body = observation.body.as_deref().unwrap_or_default();
     let resolution = observation.answer.resolution().unwrap_or("-");
-    let said = text::clean(&body.chars().take(110).collect::<String>());
+    let excerpt = text::clean(&body.chars().take(110).collect::<String>());
     format!(
-        "{}\n  said    {status} {said}\n  heard   {:?}\n  do      {resolution}\n\n",
-        wish.from_address, observation.answer
+        "{}\n  said    {status} {excerpt}\n  heard   {:?}\n  do      {resolution}\n\n",
+        request.from_address, observation.answer
     )
 }
 
 #[tokio::test]
-async fn each_answer_about_a_route_is_read_as_far_as_it_can_be() {
+async fn each_route_answer_is_decoded_as_far_as_possible() {
     let scenario = Scenario::parse(FAULTS).unwrap();
     let scripted = FAULTS.lines().filter_map(|line| line.strip_prefix("fromAddress = \"")?.strip_suffix('"'));
-    // Case (31) is about wallets that ask for call data, but for the last of them.
-    let wish_of = |address: &str| QuoteRequest {
+    // The wallets of case (31) request call data, except for the last one.
+    let scripted_request = |address: &str| QuoteRequest {
         quote_only: !address.starts_with("0x31") || address.starts_with("0x3105"),
-        ..wish(address)
+        ..quote_request(address)
     };
-    let scripted: Vec<_> = scripted.map(wish_of).collect();
+    let scripted: Vec<_> = scripted.map(scripted_request).collect();
     assert!(scripted.len() >= 20);
     let from = |change: fn(&mut QuoteRequest)| {
-        let mut wish = wish("0xabc0000000000000000000000000000000000abc");
-        change(&mut wish);
-        wish
+        let mut request = quote_request("0xabc0000000000000000000000000000000000abc");
+        change(&mut request);
+        request
     };
-    let call_data = |wish: &mut QuoteRequest| wish.quote_only = false;
+    let call_data = |request: &mut QuoteRequest| request.quote_only = false;
     let own = [
         from(|_| {}),
         from(call_data),
         from(call_data),
-        from(|wish| wish.from_amount = Amount::parse("5").unwrap()),
-        from(|wish| wish.from_amount = Amount::parse(&"9".repeat(40)).unwrap()),
-        from(|wish| wish.to_chain = ChainId::new("424242")),
-        from(|wish| wish.to_token = "0xdead".into()),
-        from(|wish| (wish.to_chain, wish.to_token) = (wish.from_chain.clone(), wish.from_token.clone())),
+        from(|request| request.from_amount = Amount::parse("5").unwrap()),
+        from(|request| request.from_amount = Amount::parse(&"9".repeat(40)).unwrap()),
+        from(|request| request.to_chain = ChainId::new("424242")),
+        from(|request| request.to_token = "0xdead".into()),
+        from(|request| (request.to_chain, request.to_token) = (request.from_chain.clone(), request.from_token.clone())),
     ];
     let table = with_service(
         |now| scenario.world(now),
         async |address| {
             let clock = Clock::system();
             let mut table = String::new();
-            for wish in own.iter().chain(&scripted) {
-                let is_silent = wish.from_address.starts_with("0x2101");
-                let client = client(address, if is_silent { IMPATIENCE } else { Timeouts::default().total });
-                table += &quoted(wish, &client.quote(wish, &clock).await);
+            for request in own.iter().chain(&scripted) {
+                let is_silent = request.from_address.starts_with("0x2101");
+                let client = new_client(address, if is_silent { SHORT_TIMEOUT } else { Timeouts::default().total });
+                table += &format_quote(request, &client.quote(request, &clock).await);
             }
             table
         },

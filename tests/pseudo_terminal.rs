@@ -1,4 +1,4 @@
-//! The program in a real pseudo-terminal: what a person sees, and that the terminal comes back whole.
+//! The program in a real pseudo-terminal: what a user sees, and that the terminal is restored at the end.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 #![cfg(unix)]
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use session::Session;
 
-/// A program in a terminal of 80 by 24, with a home of its own, which goes with what is returned.
+/// Starts a program in a terminal of 80 columns and 24 rows. Its home folder is deleted with the returned value.
 fn start(program: &str, arguments: &[&str]) -> (Session, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(program);
@@ -20,13 +20,13 @@ fn start(program: &str, arguments: &[&str]) -> (Session, TempDir) {
     (Session::start(&command, (80, 24)), home)
 }
 
-fn demo() -> (Session, TempDir) {
+fn start_demo() -> (Session, TempDir) {
     start(env!("CARGO_BIN_EXE_hoptop"), &["demo", "--transactions", "20"])
 }
 
 #[test]
-fn the_demonstration_opens_a_transaction_and_quits() {
-    let (mut session, _home) = demo();
+fn demo_opens_a_transaction_and_quits() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "VERDICT", "OVERDUE", " rps "]);
     session.press("\r");
     session.wait_for(&["SOURCE", "DESTINATION", "SAY", "DO", "Esc back"]);
@@ -38,11 +38,11 @@ fn the_demonstration_opens_a_transaction_and_quits() {
 }
 
 #[test]
-fn for_screen_readers_lines_are_only_ever_added() {
+fn plain_mode_only_appends_lines() {
     let (mut session, _home) =
         start(env!("CARGO_BIN_EXE_hoptop"), &["demo", "--plain", "--transactions", "5", "--speed", "100"]);
     session.wait_for(&["hoptop, profile demo. Tracked 5", "Type help and Enter"]);
-    session.wait_for(&["status success"]);
+    session.wait_for(&["success, settled"]);
     session.press("list\r");
     session.wait_for(&["5 shown of 5"]);
     session.press("quit\r");
@@ -52,7 +52,7 @@ fn for_screen_readers_lines_are_only_ever_added() {
 }
 
 #[test]
-fn without_colours_the_selection_is_bold_and_reversed_and_nothing_has_a_colour() {
+fn with_no_color_the_selection_is_bold_and_reversed_and_nothing_has_a_colour() {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     command.args(["demo", "--transactions", "20"]).env("HOME", home.path()).env("TMPDIR", home.path());
@@ -68,8 +68,8 @@ fn without_colours_the_selection_is_bold_and_reversed_and_nothing_has_a_colour()
 }
 
 #[test]
-fn a_pasted_row_is_tracked() {
-    let (mut session, _home) = demo();
+fn pasted_row_is_tracked() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "5 All 20"]);
     session.press(
         "\u{1b}[200~0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\u{1b}[201~",
@@ -82,9 +82,9 @@ fn a_pasted_row_is_tracked() {
 }
 
 #[test]
-fn a_signal_gives_the_terminal_back_and_names_itself_in_the_exit_code() {
+fn signal_restores_the_terminal_and_sets_the_exit_code() {
     for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
-        let (mut session, _home) = demo();
+        let (mut session, _home) = start_demo();
         session.wait_for(&["hoptop DEMO", "VERDICT"]);
         session.signal(name);
         assert_eq!(session.end().0.exit_code(), code, "{name}");
@@ -92,31 +92,31 @@ fn a_signal_gives_the_terminal_back_and_names_itself_in_the_exit_code() {
 }
 
 #[test]
-fn a_panic_gives_the_terminal_back_and_leaves_a_report() {
-    let this = std::env::current_exe().unwrap();
+fn panic_restores_the_terminal_and_writes_a_crash_report() {
+    let test_binary = std::env::current_exe().unwrap();
     let arguments = ["--ignored", "--exact", "child_that_panics", "--test-threads=1", "--nocapture"];
-    let (mut session, home) = start(this.to_str().unwrap(), &arguments);
+    let (mut session, home) = start(test_binary.to_str().unwrap(), &arguments);
     session.wait_for(&["the report is in"]);
     let (status, output) = session.end();
     assert_ne!(status.exit_code(), 0);
-    assert!(output.contains("it crashed"), "{output}");
+    assert!(output.contains("the program crashed"), "{output}");
     let reports: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     let report =
         std::fs::read_to_string(reports.iter().find(|path| path.to_str().unwrap().contains("crash-")).unwrap());
     assert!(report.unwrap().contains("a fault on purpose"));
 }
 
-/// The child of the test above: takes the terminal as the dashboard does, and panics.
+/// The child of the test above: takes over the terminal as the dashboard does, and panics.
 #[test]
 #[ignore = "run by another test in its own terminal"]
 fn child_that_panics() {
-    hoptop::cli::install_hooks().unwrap();
-    let _screen = hoptop::tui::terminal::Screen::take().unwrap();
+    hoptop::internals::cli::install_hooks().unwrap();
+    let _screen = hoptop::internals::tui::terminal::Screen::take().unwrap();
     panic!("a fault on purpose");
 }
 
-/// The files in a folder whose names start with `crash-`.
-fn reports(folder: &std::path::Path) -> Vec<String> {
+/// Returns the contents of the crash reports in a folder, whose names start with `crash-`.
+fn read_crash_reports(folder: &std::path::Path) -> Vec<String> {
     let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let reports = files.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("crash-"));
     reports.map(|path| std::fs::read_to_string(path).unwrap()).collect()
@@ -124,7 +124,7 @@ fn reports(folder: &std::path::Path) -> Vec<String> {
 
 #[test]
 #[cfg(debug_assertions)]
-fn a_panic_beside_the_loop_ends_it_with_the_terminal_given_back() {
+fn panic_in_a_background_task_ends_the_dashboard_and_restores_the_terminal() {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     command.args(["--no-poll", "--state-dir"]).arg(home.path()).env("HOME", home.path());
@@ -134,12 +134,12 @@ fn a_panic_beside_the_loop_ends_it_with_the_terminal_given_back() {
     session.wait_for(&["the report is in"]);
     let (status, output) = session.end();
     assert_eq!(status.exit_code(), 1, "{output}");
-    assert!(output.contains("a part of hoptop failed"), "{output}");
-    assert!(matches!(&reports(home.path())[..], [report] if report.contains("a fault on purpose")));
+    assert!(output.contains("a background task of hoptop failed"), "{output}");
+    assert!(matches!(&read_crash_reports(home.path())[..], [report] if report.contains("a fault on purpose")));
 }
 
 #[test]
-fn a_terminal_that_is_gone_ends_the_program_within_two_seconds() {
+fn closed_terminal_ends_the_program_within_two_seconds() {
     let home = tempfile::tempdir().unwrap();
     let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
     let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
@@ -149,20 +149,20 @@ fn a_terminal_that_is_gone_ends_the_program_within_two_seconds() {
     let mut child = pair.slave.spawn_command(command).unwrap();
     drop(pair.slave);
     let mut terminal = pair.master.try_clone_reader().unwrap();
-    let (mut seen, mut buffer) = (String::new(), [0; 4096]);
-    while !seen.contains("VERDICT") {
+    let (mut output, mut buffer) = (String::new(), [0; 4096]);
+    while !output.contains("VERDICT") {
         let count = terminal.read(&mut buffer).unwrap();
-        seen.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        output.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
     drop((terminal, pair.master));
     let (sender, ended) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait().unwrap()));
-    let status = ended.recv_timeout(Duration::from_secs(2)).expect("it goes on without a terminal");
+    let status = ended.recv_timeout(Duration::from_secs(2)).expect("the program still runs without a terminal");
     assert_eq!(status.exit_code(), 129);
 }
 
 #[test]
-fn a_person_s_suspension_goes_to_the_shell_and_comes_back() {
+fn suspend_key_shows_the_shell_and_fg_resumes_the_dashboard() {
     let home = tempfile::tempdir().unwrap();
     let mut command = Command::new("/bin/sh");
     command.arg("-i").env("HOME", home.path()).env("TMPDIR", home.path()).env("PS1", "ready> ");
@@ -189,12 +189,12 @@ fn a_person_s_suspension_goes_to_the_shell_and_comes_back() {
 }
 
 #[test]
-fn a_suspension_from_outside_gives_the_terminal_back_too() {
+fn stop_signal_restores_the_terminal_and_continue_signal_resumes() {
     for arguments in [&["demo", "--transactions", "20"][..], &["--no-poll"]] {
         let (mut session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), arguments);
         session.wait_for(&["? help"]);
         session.signal("TSTP");
-        session.wait_until("the screen that was before", |screen| !screen.contains("? help"));
+        session.wait_until("the previous screen", |screen| !screen.contains("? help"));
         session.wait_for_stop();
         session.signal("CONT");
         session.wait_for(&["? help"]);
@@ -204,8 +204,8 @@ fn a_suspension_from_outside_gives_the_terminal_back_too() {
 }
 
 #[test]
-fn without_a_shell_nothing_is_suspended() {
-    let (mut session, _home) = demo();
+fn suspend_key_without_a_shell_is_refused() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "VERDICT"]);
     session.press("\u{1a}");
     session.wait_for(&["Not suspended: there is no shell to come back to."]);
@@ -214,8 +214,8 @@ fn without_a_shell_nothing_is_suspended() {
 }
 
 #[test]
-fn a_storm_of_sizes_ends_in_a_whole_screen() {
-    let (mut session, _home) = demo();
+fn screen_is_complete_after_many_resizes() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "VERDICT"]);
     for step in 0..300_u16 {
         session.resize(
@@ -230,11 +230,11 @@ fn a_storm_of_sizes_ends_in_a_whole_screen() {
 }
 
 #[test]
-fn a_key_and_a_new_size_at_the_same_moment_both_count() {
-    let (mut session, _home) = demo();
+fn key_and_resize_at_the_same_moment_are_both_handled() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "VERDICT"]);
     for round in 0..100 {
-        // What is seen is what is drawn last: a screen that is cleared to be drawn anew shows neither.
+        // Only the last frame counts: a screen that is cleared and not drawn again shows neither text.
         let (key, size, shown) =
             if round % 2 == 0 { ("?", (100, 30), "Esc close") } else { ("\u{1b}", (80, 24), "q quit") };
         for _ in 0..5 {
@@ -249,10 +249,10 @@ fn a_key_and_a_new_size_at_the_same_moment_both_count() {
 }
 
 #[test]
-fn a_paste_without_brackets_is_text_and_no_command() {
-    let (mut session, _home) = demo();
+fn paste_without_brackets_is_text_and_not_commands() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "5 All 20"]);
-    // Read as keys the end would untrack, then quit.
+    // If the end of the text were read as keys, it would untrack the transaction and quit.
     session.press("0xabcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789,42161,8453,quote-1\rxq\rq");
     session.wait_for(&["Add or find", "+ ready", "Enter track", "Esc cancel"]);
     session.press("\u{1b}");
@@ -262,21 +262,21 @@ fn a_paste_without_brackets_is_text_and_no_command() {
 }
 
 #[test]
-fn a_paste_of_megabytes_is_bounded() {
-    let (mut session, _home) = demo();
+fn paste_of_megabytes_is_cut() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "5 All 20"]);
     session.press(&format!("\u{1b}[200~{}\u{1b}[201~", "some words and no hash\r".repeat(10 << 20 >> 5)));
-    session.wait_for(&["Add or find", "no hash found", "the end was left out", "Esc cancel"]);
+    session.wait_for(&["Add or find", "no hash found", "the text was cut", "Esc cancel"]);
     session.press("\u{1b}");
-    // Not before it is seen: a key right behind an Esc is another key.
+    // The next key waits for the footer: a key right after Esc would be read as Alt with that key.
     session.wait_for(&["q quit"]);
     session.press("q");
     assert_eq!(session.end().0.exit_code(), 0);
 }
 
 #[test]
-fn the_title_counts_alerts_and_is_given_back() {
-    let (mut session, _home) = demo();
+fn terminal_title_and_modes_are_set_and_restored() {
+    let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "VERDICT"]);
     session.press("?");
     session.wait_for(&["Search:"]);
@@ -293,7 +293,7 @@ fn the_title_counts_alerts_and_is_given_back() {
 }
 
 #[test]
-fn a_missing_id_is_said_before_the_screen_is_taken() {
+fn missing_integrator_id_is_reported_before_the_terminal_is_taken_over() {
     let (mut session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["--base-url", "http://service.example"]);
     session.wait_for(&["HOPTOP_INTEGRATOR_ID"]);
     let (status, output) = session.end();

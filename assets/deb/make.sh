@@ -1,10 +1,10 @@
 #!/bin/sh
-# Makes a Debian package, with the manual, completions for three shells and the list of licences in it, and names the file:
+# Builds a Debian package with the manual, completions for three shells and the list of licences, and prints the file's path:
 #
 #   assets/deb/make.sh [OUTPUT]
 #
-# OUTPUT is the folder or file, target/debian unless it is named. Needs cargo-deb. With PROFILE=dev in its environment it packs the
-# program that the tests use, as it lies there.
+# OUTPUT is a folder or a file; the default is target/debian. The script requires cargo-deb. With PROFILE=dev in its environment
+# the script packages the program that the tests use, without building it again.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -18,7 +18,7 @@ case $profile in
         ;;
 esac
 
-# What the program says of itself, at the places that [package.metadata.deb] in Cargo.toml names.
+# The program writes its manual and completions to the paths that [package.metadata.deb] in Cargo.toml names.
 parts=target/package-parts
 rm -rf "$parts"
 mkdir -p "$parts"

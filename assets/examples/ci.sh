@@ -1,15 +1,16 @@
 #!/bin/sh
-# Waits in a CI job until a batch of transfers is settled, and keeps a page that tells of it:
+# Waits in a CI job until a batch of transfers is settled, and writes an HTML report about the batch:
 #
 #   HOPTOP_BASE_URL=https://... HOPTOP_INTEGRATOR_ID=... ci.sh transfers.csv
 #
-# Fails unless all of them ended well. TIMEOUT says how long it waits (30m), REPORT where the page goes (transfers.html).
+# Fails unless all transfers succeed. TIMEOUT is the longest wait (default 30m). REPORT is the path of the report (default
+# transfers.html).
 set -eu
 
 batch=${1:?name the batch: ci.sh BATCH.csv}
 report=${REPORT:-transfers.html}
 
-# A store of its own, so that nothing but this batch decides how the job ends; the budget is the ID's all the same.
+# The job has its own store, so that only this batch decides the result. The budget still belongs to the integrator ID.
 HOPTOP_DB=${HOPTOP_DB:-$(mktemp -d)/hoptop.db}
 export HOPTOP_DB
 

@@ -1,18 +1,18 @@
-//! The loop beside which throughput is measured: it sends the same requests through reqwest with as many in flight, and reads the
-//! bodies.
+//! The baseline for throughput: a loop that sends the same requests through reqwest, with as many in flight, and reads
+//! the bodies.
 
 use std::sync::Arc;
 
-use hoptop::clock::Clock;
+use hoptop::internals::clock::Clock;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 use crate::{ID, IN_FLIGHT, batch::Batch, server::Server};
 
-/// Requests a second.
-pub fn requests_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
+/// Returns the number of requests per second.
+pub(crate) fn requests_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
     let urls: Vec<String> = batch.targets().map(|target| format!("{}{target}", server.url())).collect();
     let client = reqwest::Client::builder().http1_only().no_proxy().tcp_nodelay(true).tls_certs_only([]);
-    // The same cryptography as the product's client, which sets it up once a process.
+    // The cryptography of the product's client, which installs it once per process.
     drop(rustls::crypto::ring::default_provider().install_default());
     let client = client.build().unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -1,28 +1,28 @@
-//! Transfers out of a seed, and what the service says of them: all have settled.
+//! Transfers generated from a seed, and the service's answers about them: all transfers have settled.
 
 use std::{fmt::Write, time::Duration};
 
 use chrono::SecondsFormat;
-use hoptop::{clock::Clock, domain::transaction::NewTransaction, sim::world::World};
+use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction, sim::world::World};
 
 use crate::material;
 
 const SEED: u64 = 41;
-/// What the service says of each transfer: its status, and how many steps of its route are done.
+/// The answer about each transfer: its status, and the number of finished route steps.
 const SETTLED: (&str, usize) = ("success", 3);
-/// How old each transfer is, in the words of the service.
+/// The age of each transfer according to the service.
 const AGE: Duration = Duration::from_secs(100);
 
-/// Transfers and their answers.
-pub struct Batch {
-    /// What a person imports, in order of submission.
+/// Transfers and the answers about them.
+pub(crate) struct Batch {
+    /// The transfers to import, in order of submission.
     pub transfers: Vec<NewTransaction>,
-    /// The body of each transfer's answer.
+    /// The answer body of each transfer.
     pub bodies: Vec<String>,
 }
 
 impl Batch {
-    pub fn new(count: usize, clock: &Clock) -> Self {
+    pub(crate) fn new(count: usize, clock: &Clock) -> Self {
         let world = World::seeded(SEED, count, clock.now().wall);
         let transfers = world.transfers();
         let body = |new: &NewTransaction| {
@@ -32,18 +32,18 @@ impl Batch {
         Self { transfers, bodies }
     }
 
-    /// The first transfers of it, with their answers.
-    pub fn first(&self, count: usize) -> Self {
+    /// Returns a batch of the first `count` transfers, with their answers.
+    pub(crate) fn first_transfers(&self, count: usize) -> Self {
         Self { transfers: self.transfers[..count].to_vec(), bodies: self.bodies[..count].to_vec() }
     }
 
-    /// The mean length of a body, in bytes.
-    pub fn mean_body(&self) -> usize {
+    /// Returns the mean length of an answer body, in bytes.
+    pub(crate) fn mean_body_length(&self) -> usize {
         self.bodies.iter().map(String::len).sum::<usize>() / self.bodies.len()
     }
 
-    /// The path and the query of each transfer's request.
-    pub fn targets(&self) -> impl Iterator<Item = String> {
+    /// Returns the path and query of each transfer's request.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = String> {
         self.transfers.iter().map(|NewTransaction { params, .. }| {
             format!(
                 "/v2/status?transactionId={}&fromChainId={}&toChainId={}&quoteId={}",
@@ -52,8 +52,8 @@ impl Batch {
         })
     }
 
-    /// The file that a person imports.
-    pub fn csv(&self) -> String {
+    /// Returns the import file with all transfers.
+    pub(crate) fn csv(&self) -> String {
         let mut text =
             "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt\n".to_owned();
         for NewTransaction { params, .. } in &self.transfers {

@@ -1,4 +1,5 @@
-//! Processor time and context switches of one poll: of the built program, and of the Python loop beside it.
+//! Measures the processor time and context switches of one poll: of the built program, and of a Python loop for
+//! comparison.
 
 use std::{
     fs,
@@ -7,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hoptop::clock::Clock;
+use hoptop::internals::clock::Clock;
 
 use crate::{
     ID, RUNS,
@@ -16,29 +17,29 @@ use crate::{
     table::{Row, Table, Target},
 };
 
-/// Requests a second.
-const RATE: usize = 200;
-/// Transfers of the small and of the large batch.
-const SIZES: [usize; 2] = [500, 2_500];
+/// The rate limit of both programs.
+const REQUESTS_PER_SECOND: usize = 200;
+/// The number of transfers in the small and in the large batch.
+const BATCH_SIZES: [usize; 2] = [500, 2_500];
 const PYTHON: &str = "python3";
 
-/// What processes have taken.
+/// The resources that processes have used.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
     /// Milliseconds of processor time in the program's own code.
     user: f64,
     /// Milliseconds of processor time in the operating system.
     system: f64,
-    /// Context switches at which the program waited for something.
+    /// Context switches at which the process waited for something.
     voluntary: f64,
-    /// Context switches at which it was interrupted.
+    /// Context switches at which the operating system interrupted the process.
     involuntary: f64,
-    /// Milliseconds from its start to its end.
+    /// Milliseconds from the start of a process to its end.
     elapsed: f64,
 }
 
 impl Usage {
-    /// All child processes that ended so far.
+    /// Returns the total of all child processes that have ended.
     #[cfg(unix)]
     fn of_children() -> Self {
         use nix::sys::resource::{UsageWho, getrusage};
@@ -58,7 +59,7 @@ impl Usage {
         panic!("the accounting of child processes is read on Unix only")
     }
 
-    fn map2(self, other: Self, with: impl Fn(f64, f64) -> f64) -> Self {
+    fn combine(self, other: Self, with: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             user: with(self.user, other.user),
             system: with(self.system, other.system),
@@ -68,54 +69,57 @@ impl Usage {
         }
     }
 
-    fn processor(self) -> f64 {
+    fn processor_time(self) -> f64 {
         self.user + self.system
     }
 
-    fn switches(self) -> f64 {
+    fn context_switches(self) -> f64 {
         self.voluntary + self.involuntary
     }
 }
 
-pub fn measure(clock: &Clock, table: &mut Table) {
+pub(crate) fn measure(clock: &Clock, table: &mut Table) {
     if cfg!(not(unix)) {
         table.note("The cost of a poll is measured on Unix only.".to_owned());
         return;
     }
-    let batch = Batch::new(SIZES[1], clock);
+    let batch = Batch::new(BATCH_SIZES[1], clock);
     let python = Command::new(PYTHON).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has_python = python.is_ok_and(|status| status.success());
     let runs = (0..RUNS)
-        .map(|_| (usage_of_poll(&batch, clock, hoptop), has_python.then(|| usage_of_poll(&batch, clock, keep_alive))));
-    let (ours, python): (Vec<Usage>, Vec<Option<Usage>>) = runs.unzip();
-    let ours = least(ours).unwrap();
+        .map(|_| (measure_poll(&batch, clock, run_hoptop), has_python.then(|| measure_poll(&batch, clock, run_loop))));
+    let (hoptop_usage, python): (Vec<Usage>, Vec<Option<Usage>>) = runs.unzip();
+    let hoptop_usage = lowest_usage(hoptop_usage).unwrap();
     table.push(Row {
-        what: format!("processor time of a poll at {RATE} a second"),
-        measured: shown(ours),
-        target: Some(Target::AtMost(ours.processor(), 0.45, " ms")),
+        what: format!("processor time of a poll at {REQUESTS_PER_SECOND} a second"),
+        measured: format_usage(hoptop_usage),
+        target: Some(Target::AtMost(hoptop_usage.processor_time(), 0.45, " ms")),
         ..Row::default()
     });
-    let Usage { voluntary, involuntary, .. } = ours;
+    let Usage { voluntary, involuntary, .. } = hoptop_usage;
     table.push(Row {
         what: "context switches of a poll".to_owned(),
-        measured: format!("{:.1} ({voluntary:.1} voluntary, {involuntary:.1} involuntary)", ours.switches()),
-        target: Some(Target::AtMost(ours.switches(), 5.0, "")),
+        measured: format!(
+            "{:.1} ({voluntary:.1} voluntary, {involuntary:.1} involuntary)",
+            hoptop_usage.context_switches()
+        ),
+        target: Some(Target::AtMost(hoptop_usage.context_switches(), 5.0, "")),
         ..Row::default()
     });
     table.push(Row {
-        what: format!("polls a second of the program at a limit of {RATE}"),
-        measured: format!("{:.0}", 1e3 / ours.elapsed),
-        yardstick: format!("{RATE}: the limit"),
-        ratio: Some(1e3 / ours.elapsed / RATE as f64),
+        what: format!("polls a second of the program at a limit of {REQUESTS_PER_SECOND}"),
+        measured: format!("{:.0}", 1e3 / hoptop_usage.elapsed),
+        yardstick: format!("{REQUESTS_PER_SECOND}: the limit"),
+        ratio: Some(1e3 / hoptop_usage.elapsed / REQUESTS_PER_SECOND as f64),
         target: None,
     });
-    match least(python.into_iter().flatten().collect()) {
+    match lowest_usage(python.into_iter().flatten().collect()) {
         Some(python) => {
-            let ratio = ours.processor() / python.processor();
+            let ratio = hoptop_usage.processor_time() / python.processor_time();
             table.push(Row {
                 what: "processor time of a poll against a keep-alive Python loop".to_owned(),
-                measured: shown(ours),
-                yardstick: shown(python),
+                measured: format_usage(hoptop_usage),
+                yardstick: format_usage(python),
                 ratio: Some(ratio),
                 target: Some(Target::AtMost(ratio, 2.0, "")),
             });
@@ -124,44 +128,44 @@ pub fn measure(clock: &Clock, table: &mut Table) {
     }
     table.note(format!(
         "Costs of a poll: ({} polls - {} polls) / {}, so that the start of the program isn't counted; bodies of {} bytes.",
-        SIZES[1],
-        SIZES[0],
-        SIZES[1] - SIZES[0],
-        batch.mean_body(),
+        BATCH_SIZES[1],
+        BATCH_SIZES[0],
+        BATCH_SIZES[1] - BATCH_SIZES[0],
+        batch.mean_body_length(),
     ));
 }
 
-fn shown(usage: Usage) -> String {
-    format!("{:.2} ms ({:.2} user, {:.2} system)", usage.processor(), usage.user, usage.system)
+fn format_usage(usage: Usage) -> String {
+    format!("{:.2} ms ({:.2} user, {:.2} system)", usage.processor_time(), usage.user, usage.system)
 }
 
-/// The run that took the least processor time.
-fn least(runs: Vec<Usage>) -> Option<Usage> {
-    runs.into_iter().min_by(|one, other| one.processor().total_cmp(&other.processor()))
+/// Returns the run with the least processor time.
+fn lowest_usage(runs: Vec<Usage>) -> Option<Usage> {
+    runs.into_iter().min_by(|one, other| one.processor_time().total_cmp(&other.processor_time()))
 }
 
-/// What one poll takes of a program that is given a batch.
-fn usage_of_poll(batch: &Batch, clock: &Clock, program: impl Fn(&Batch, &Server, &Clock) -> Usage) -> Usage {
-    let [small, large] = SIZES.map(|size| {
-        let batch = batch.first(size);
+/// Returns the resources that one poll of `program` uses: the difference between both batches, divided by the polls.
+fn measure_poll(batch: &Batch, clock: &Clock, program: impl Fn(&Batch, &Server, &Clock) -> Usage) -> Usage {
+    let [small, large] = BATCH_SIZES.map(|size| {
+        let batch = batch.first_transfers(size);
         let server = Server::start(&batch, Duration::ZERO);
         let usage = program(&batch, &server, clock);
-        (usage, server.answered() as f64)
+        (usage, server.answered_count() as f64)
     });
     let polls = large.1 - small.1;
-    large.0.map2(small.0, |large, small| (large - small) / polls)
+    large.0.combine(small.0, |large, small| (large - small) / polls)
 }
 
-/// Runs a command to its end, and returns what it took.
-fn usage_of(command: &mut Command, clock: &Clock) -> Usage {
+/// Runs a command to its end and returns the resources that it used.
+fn measure_command(command: &mut Command, clock: &Clock) -> Usage {
     let (before, start) = (Usage::of_children(), clock.now().mono);
     let status = command.stdin(Stdio::null()).stdout(Stdio::null()).status().unwrap();
     assert!(status.success(), "{command:?}: {status}");
     let elapsed = 1e3 * clock.now().mono.since(start).as_secs_f64();
-    Usage { elapsed, ..Usage::of_children().map2(before, |after, before| after - before) }
+    Usage { elapsed, ..Usage::of_children().combine(before, |after, before| after - before) }
 }
 
-fn hoptop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
+fn run_hoptop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("batch.csv");
     fs::write(&file, batch.csv()).unwrap();
@@ -172,19 +176,19 @@ fn hoptop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
         command.arg("--state-dir").arg(folder.path().join("state"));
         command
     };
-    usage_of(program().arg("import").arg(&file), clock);
-    // Now, so that no process makes the day's backup while polls are measured.
-    usage_of(program().args(["backup", "--daily"]).stderr(Stdio::null()), clock);
-    let rate = RATE.to_string();
-    usage_of(program().args(["watch", "--until-settled", "--rps", &rate, "--base-url", &server.url()]), clock)
+    measure_command(program().arg("import").arg(&file), clock);
+    // The daily backup is made first, so that no process makes one while polls are measured.
+    measure_command(program().args(["backup", "--daily"]).stderr(Stdio::null()), clock);
+    let rate = REQUESTS_PER_SECOND.to_string();
+    measure_command(program().args(["watch", "--until-settled", "--rps", &rate, "--base-url", &server.url()]), clock)
 }
 
-fn keep_alive(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
+fn run_loop(batch: &Batch, server: &Server, clock: &Clock) -> Usage {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("targets.txt");
     fs::write(&file, batch.targets().collect::<Vec<_>>().join("\n")).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/poll/keep_alive.py");
     let mut command = Command::new(PYTHON);
-    command.arg(script).args([server.address.port().to_string(), RATE.to_string()]);
-    usage_of(command.arg(&file).arg(folder.path().join("bodies.db")), clock)
+    command.arg(script).args([server.address.port().to_string(), REQUESTS_PER_SECOND.to_string()]);
+    measure_command(command.arg(&file).arg(folder.path().join("bodies.db")), clock)
 }

@@ -1,9 +1,9 @@
-"""The yardstick of `cargo bench --bench poll`: asks for transfers over one connection and keeps the bodies.
+"""The yardstick of `cargo bench --bench poll`: requests transfers over one connection and saves the bodies.
 
 keep_alive.py PORT RATE TARGETS DATABASE
 
-TARGETS is a file with the path and the query of a request in each line. RATE is in requests a second. Each body is parsed and
-kept in a commit of its own; nothing else is done with it.
+Each line of the file TARGETS is the path and query of one request. RATE is in requests per second. Each body is parsed and
+saved in its own commit; nothing else is done with it.
 """
 
 import http.client

@@ -1,4 +1,4 @@
-//! The uses of the library's poller and store: what is timed in the benchmark's own process.
+//! Measures the library's poller and store inside the benchmark's own process.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hoptop::{
+use hoptop::internals::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
     domain::secret::IntegratorId,
@@ -30,10 +30,10 @@ use crate::{
 
 const SEED: u64 = 11;
 
-/// Polls a second without a budget: request, decode, store, and read of the change feed.
-pub fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
+/// Returns the polls per second without a budget: request, decode, store, and read of the change feed.
+pub(crate) fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
     let folder = tempfile::tempdir().unwrap();
-    let store = import(&folder.path().join("hoptop.db"), batch, clock);
+    let store = create_store(&folder.path().join("hoptop.db"), batch, clock);
     let (client, start) = (client(server), clock.now().mono);
     runtime().block_on(async {
         let mut reader = tokio::spawn(read_feed(store.clone()));
@@ -45,8 +45,8 @@ pub fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
                 let observation = client.status(&params, &clock).await;
                 assert!(observation.outcome.failure().is_none(), "{:?}", observation.outcome);
                 let transaction = material::key(&params);
-                let seen = TimedObservation { transaction, observation, at: clock.now().wall };
-                seen.submit(&store).await.unwrap();
+                let timed = TimedObservation { transaction, observation, at: clock.now().wall };
+                timed.submit(&store).await.unwrap();
                 drop(permit);
             });
         }
@@ -59,10 +59,10 @@ pub fn polls_per_second(batch: &Batch, server: &Server, clock: &Clock) -> f64 {
     batch.transfers.len() as f64 / clock.now().mono.since(start).as_secs_f64()
 }
 
-/// Polls a second of the poller itself, at a limit that no other process shares.
-pub fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock, f64)) -> f64 {
+/// Returns the polls per second of the poller itself, at a limit that no other process shares.
+pub(crate) fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock, f64)) -> f64 {
     let folder = tempfile::tempdir().unwrap();
-    let store = import(&folder.path().join("hoptop.db"), batch, clock);
+    let store = create_store(&folder.path().join("hoptop.db"), batch, clock);
     let setup = Setup {
         store: store.clone(),
         wire: Arc::new(HttpWire { client: client(server), clock: clock.clone() }),
@@ -80,7 +80,7 @@ pub fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock, f64)) 
     runtime().block_on(async {
         let polling = poller::run(setup, pending());
         let all_answered = async {
-            while server.answered() < batch.transfers.len() {
+            while server.answered_count() < batch.transfers.len() {
                 clock.sleep_until(clock.now().mono + Duration::from_millis(5)).await;
             }
         };
@@ -92,42 +92,44 @@ pub fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock, f64)) 
     batch.transfers.len() as f64 / clock.now().mono.since(start).as_secs_f64()
 }
 
-/// Observations that the store keeps a second: three answers of each transaction, all with news.
-pub fn observations_per_second(clock: &Clock, transactions: usize) -> f64 {
+/// Returns the observations that the store saves per second: three answers about each transaction, all with changes.
+pub(crate) fn observations_per_second(clock: &Clock, transactions: usize) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let start = clock.now().wall;
     let world = material::world(SEED, transactions, start);
     let new = world.transfers();
     material::track(&store, new.clone(), start);
-    let mut seen: Vec<TimedObservation> = new.iter().flat_map(|new| material::answers(&world, new, start)).collect();
-    seen.sort_by_key(|seen| seen.at);
-    let (count, start) = (seen.len(), clock.now().mono);
+    let mut observations: Vec<TimedObservation> =
+        new.iter().flat_map(|new| material::answers(&world, new, start)).collect();
+    observations.sort_by_key(|observation| observation.at);
+    let (count, start) = (observations.len(), clock.now().mono);
     let mut in_flight = VecDeque::new();
-    for seen in seen {
+    for observation in observations {
         if in_flight.len() >= IN_FLIGHT {
             in_flight.pop_front().map(Receipt::wait).transpose().unwrap();
         }
-        in_flight.push_back(seen.submit(&store));
+        in_flight.push_back(observation.submit(&store));
     }
     in_flight.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
     count as f64 / clock.now().mono.since(start).as_secs_f64()
 }
 
-/// A new store with a batch in it.
-fn import(path: &Path, batch: &Batch, clock: &Clock) -> Store {
+/// Creates a store that tracks a batch.
+fn create_store(path: &Path, batch: &Batch, clock: &Clock) -> Store {
     let store = Store::open(path).unwrap();
     material::track(&store, batch.transfers.clone(), clock.now().wall);
     store
 }
 
-/// Reads the change feed as `watch` does.
+/// Reads the change feed in the same way as `watch`.
 async fn read_feed(store: Store) {
-    let (follower, mut commits) = (FeedReader::new(store.reader().unwrap()), store.subscribe(Wake::AnyCommit).unwrap());
+    let (feed_reader, mut commits) =
+        (FeedReader::new(store.reader().unwrap()), store.subscribe(Wake::AnyCommit).unwrap());
     loop {
-        let reader = follower.clone();
-        let news = spawn_blocking(move || reader.changes()).await.unwrap().unwrap();
-        if !news.more {
+        let reader = feed_reader.clone();
+        let changes = spawn_blocking(move || reader.changes()).await.unwrap().unwrap();
+        if !changes.more {
             commits.changed().await.unwrap();
         }
     }
@@ -138,7 +140,7 @@ fn client(server: &Server) -> Client {
     Client::new(base, id, Timeouts::default()).unwrap()
 }
 
-/// A runtime like the program's own.
+/// Returns a runtime like the program's own.
 fn runtime() -> Runtime {
     tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
 }

@@ -1,22 +1,22 @@
-//! The table of figures, their targets, and whether each target was reached.
+//! The table of figures with their targets, and whether each target was reached.
 
 use std::process::ExitCode;
 
-/// One line of the table.
+/// A row of the table.
 #[derive(Default)]
-pub struct Row {
+pub(crate) struct Row {
     pub what: String,
     pub measured: String,
-    /// What another program takes, if one was measured.
+    /// The figure of another program, if one was measured.
     pub yardstick: String,
     /// The figure divided by the yardstick.
     pub ratio: Option<f64>,
-    /// `None` for a figure that is shown for orientation.
+    /// The target; `None` for a figure that is shown for orientation.
     pub target: Option<Target>,
 }
 
-/// A figure, the bound that it must keep, and their unit.
-pub enum Target {
+/// A figure, its bound and their unit.
+pub(crate) enum Target {
     AtMost(f64, f64, &'static str),
     AtLeast(f64, f64, &'static str),
 }
@@ -37,25 +37,25 @@ impl Target {
     }
 }
 
-/// The rows of this run.
+/// The rows and notes of this run.
 #[derive(Default)]
-pub struct Table {
+pub(crate) struct Table {
     rows: Vec<Row>,
     notes: Vec<String>,
 }
 
 impl Table {
-    pub fn push(&mut self, row: Row) {
+    pub(crate) fn push(&mut self, row: Row) {
         self.rows.push(row);
     }
 
     /// Adds a line that is printed below the table.
-    pub fn note(&mut self, note: String) {
+    pub(crate) fn note(&mut self, note: String) {
         self.notes.push(note);
     }
 
-    /// Prints the table. The exit code is a failure if a target was missed.
-    pub fn end(self) -> ExitCode {
+    /// Prints the table. Returns a failure if a target was missed.
+    pub(crate) fn end(self) -> ExitCode {
         println!("| what | measured | yardstick | ratio | reach | |\n| --- | ---: | ---: | ---: | ---: | --- |");
         let mut missed = false;
         for Row { what, measured, yardstick, ratio, target } in self.rows {

@@ -1,7 +1,7 @@
-//! The dashboard's model over a store, kept up by hand instead of by the loop: so that a frame alone can be timed.
+//! Drives the dashboard's model over a store without the real loop, so that a single frame can be timed.
 
 use chrono::{Offset, Utc};
-use hoptop::{
+use hoptop::internals::{
     clock::Clock,
     domain::answer::Templates,
     store::{FeedReader, Reader, Store},
@@ -9,27 +9,27 @@ use hoptop::{
         effect::Effect,
         keymap,
         keys::Keys,
-        model::{Model, Setting, polled::Polled},
+        message::{Msg, StoreNews},
+        model::{Model, Setting, polling::Polled},
         step::step,
-        update::{Msg, StoreNews},
     },
 };
 
 use crate::tracked::PROFILE;
 
-pub struct Dashboard {
+pub(crate) struct Dashboard {
     pub model: Model,
     reader: Reader,
     clock: Clock,
 }
 
 impl Dashboard {
-    pub fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
+    pub(crate) fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
         let reader = store.reader().unwrap();
         let news = FeedReader::new(store.reader().unwrap()).changes().unwrap();
         let oldest_answer = reader.oldest_answer(PROFILE).unwrap();
         let mut dashboard = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
-        dashboard.take(Msg::News(Box::new(StoreNews {
+        dashboard.handle_message(Msg::News(Box::new(StoreNews {
             news,
             own: Polled { oldest_answer, ..Polled::default() },
             ..StoreNews::default()
@@ -38,12 +38,12 @@ impl Dashboard {
         dashboard
     }
 
-    pub fn press(&mut self, key: &str) {
-        self.take(Msg::Key(keymap::parse(key).unwrap()));
+    pub(crate) fn press(&mut self, key: &str) {
+        self.handle_message(Msg::Key(keymap::parse(key).unwrap()));
     }
 
-    /// Takes a message in, and reads the parts of the list that it asks for.
-    fn take(&mut self, message: Msg) {
+    /// Handles a message, and loads the list pages that the model requests.
+    fn handle_message(&mut self, message: Msg) {
         let now = self.clock.now();
         for effect in step(&mut self.model, message, now) {
             if let Effect::LoadPage(request) = effect {
@@ -52,13 +52,13 @@ impl Dashboard {
                     request.length,
                     &self.model.known(),
                 );
-                self.take(Msg::Page(Box::new((request, page.map_err(|error| error.to_string())))));
+                self.handle_message(Msg::Page(Box::new((request, page.map_err(|error| error.to_string())))));
             }
         }
     }
 }
 
-pub fn setting() -> Setting {
+pub(crate) fn setting() -> Setting {
     Setting {
         profile: PROFILE.into(),
         beside: Vec::new(),

@@ -1,8 +1,9 @@
-//! One frame: how it grows with what is tracked, and beside it ratatui drawing the same cells bare.
+//! Measures the time of one frame: how it grows with the number of tracked transactions, and beside ratatui drawing the
+//! same cells.
 
 use std::{hint::black_box, iter};
 
-use hoptop::{
+use hoptop::internals::{
     clock::Clock,
     tui::{theme::Theme, view::view},
 };
@@ -16,39 +17,42 @@ use ratatui::{
 use crate::{dashboard::Dashboard, report::Report, tracked::Tracked};
 
 const SIZE: (u16, u16) = (200, 60);
-const SIZES: [usize; 2] = [100, 100_000];
-/// Frames of one measurement, and how often it is taken: the shortest counts.
+const TRACKED_COUNTS: [usize; 2] = [100, 100_000];
+/// The frames of one run, and the number of runs, of which the shortest counts.
 const FRAMES: usize = 400;
 const RUNS: usize = 7;
 
-pub fn print(clock: &Clock, report: &mut Report) {
+pub(crate) fn print(clock: &Clock, report: &mut Report) {
     println!("\nA frame at {}x{}, the selection moving in each:\n", SIZE.0, SIZE.1);
     println!("| tracked | hoptop | the same cells, bare | ratio |\n| ---: | ---: | ---: | ---: |");
-    let mut drawn = Vec::new();
-    for count in SIZES {
+    let mut frame_seconds = Vec::new();
+    for count in TRACKED_COUNTS {
         let folder = tempfile::tempdir().unwrap();
         let tracked = Tracked::make(&folder.path().join("hoptop.db"), count, clock);
         let mut dashboard = Dashboard::open(&tracked.store, SIZE, clock);
-        let ours = of_the_view(&mut dashboard, clock);
-        let bare = of_the_cells(&mut dashboard, clock);
-        let said = report.at_most(
+        let hoptop_seconds = measure_view(&mut dashboard, clock);
+        let bare_seconds = measure_cells(&mut dashboard, clock);
+        let figure = report.at_most(
             &format!("a frame over {count} against the bare cells, in percent"),
-            (100.0 * ours / bare, 250.0),
+            (100.0 * hoptop_seconds / bare_seconds, 250.0),
             "%",
         );
-        println!("| {count} | {:.0} µs | {:.0} µs | {said} |", ours * 1e6, bare * 1e6);
-        drawn.push(ours);
+        println!("| {count} | {:.0} µs | {:.0} µs | {figure} |", hoptop_seconds * 1e6, bare_seconds * 1e6);
+        frame_seconds.push(hoptop_seconds);
     }
-    let said =
-        report.at_most("growth of a frame from 100 to 100000, in percent", (100.0 * drawn[1] / drawn[0], 130.0), "%");
-    println!("\nFrom {} to {} tracked a frame grows to {said}.", SIZES[0], SIZES[1]);
+    let figure = report.at_most(
+        "growth of a frame from 100 to 100000, in percent",
+        (100.0 * frame_seconds[1] / frame_seconds[0], 130.0),
+        "%",
+    );
+    println!("\nFrom {} to {} tracked a frame grows to {figure}.", TRACKED_COUNTS[0], TRACKED_COUNTS[1]);
 }
 
-/// Seconds for a frame: model to cells, and the cells that differ to the terminal.
-fn of_the_view(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
+/// Returns the seconds for a frame: from the model to cells, and the changed cells to the terminal.
+fn measure_view(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
-    let mut terminal = terminal();
-    shortest(|frame| {
+    let mut terminal = new_terminal();
+    shortest_mean(|frame| {
         dashboard.press(if frame.is_multiple_of(2) { "j" } else { "k" });
         let now = clock.now();
         let start = clock.now().mono;
@@ -57,18 +61,18 @@ fn of_the_view(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
     })
 }
 
-/// The same for text that is laid out already, in the same two states.
-fn of_the_cells(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
+/// Returns the seconds for drawing text with the same cells, alternating between the same two states.
+fn measure_cells(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
     let theme = Theme::new(true, false);
     let mut text = |key: &str| {
         dashboard.press(key);
-        let mut terminal = terminal();
+        let mut terminal = new_terminal();
         terminal.draw(|frame| view(&dashboard.model, &theme, clock.now(), frame)).unwrap();
-        laid_out(terminal.backend().buffer())
+        cells_to_text(terminal.backend().buffer())
     };
     let texts = [text("j"), text("k")];
-    let mut terminal = terminal();
-    shortest(|frame| {
+    let mut terminal = new_terminal();
+    shortest_mean(|frame| {
         let text = &texts[frame % 2];
         let start = clock.now().mono;
         terminal.draw(|frame| frame.render_widget(black_box(text), frame.area())).unwrap();
@@ -76,18 +80,18 @@ fn of_the_cells(dashboard: &mut Dashboard, clock: &Clock) -> f64 {
     })
 }
 
-fn terminal() -> Terminal<TestBackend> {
+fn new_terminal() -> Terminal<TestBackend> {
     Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).unwrap()
 }
 
-/// The mean of some frames, in the run that took the shortest.
-fn shortest(mut frame: impl FnMut(usize) -> f64) -> f64 {
+/// Returns the mean seconds per frame of the shortest run.
+fn shortest_mean(mut frame: impl FnMut(usize) -> f64) -> f64 {
     let mut run = || (0..FRAMES).map(&mut frame).sum::<f64>() / FRAMES as f64;
     iter::repeat_with(&mut run).take(RUNS).fold(f64::INFINITY, f64::min)
 }
 
-/// A buffer's cells as lines, a span for each stretch of one style.
-fn laid_out(buffer: &Buffer) -> Text<'static> {
+/// Converts a buffer's cells to lines, with one span for each run of cells of the same style.
+fn cells_to_text(buffer: &Buffer) -> Text<'static> {
     let row = |y| {
         let mut spans: Vec<Span<'static>> = Vec::new();
         for x in 0..buffer.area.width {

@@ -1,5 +1,6 @@
-//! What the dashboard costs while nobody does anything: the whole process, polling at 1 RPS with 10,000 transactions. Once while
-//! nothing happens to any of them, and once while each answer is the first of its transaction, as after an import.
+//! Measures the processor time of the idle dashboard: the whole process, polling 10,000 transactions at 1 RPS. In the
+//! first case no transaction changes. In the second each answer is the first one for its transaction, as after an
+//! import.
 
 use std::{
     path::Path,
@@ -8,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use hoptop::{
+use hoptop::internals::{
     clock::Clock,
     sim::{
         server,
@@ -23,27 +24,29 @@ use crate::{
 };
 
 const TRACKED: usize = 10_000;
-const SETTLES: Duration = Duration::from_secs(15);
-const SPAN: Duration = Duration::from_secs(60);
-/// Ticks of a process's time in a second (`sysconf(_SC_CLK_TCK)` of every Linux).
-const TICKS: f64 = 100.0;
+const SETTLE_TIME: Duration = Duration::from_secs(15);
+const MEASURED_TIME: Duration = Duration::from_secs(60);
+/// The clock ticks per second in a process's times (`sysconf(_SC_CLK_TCK)` of every Linux).
+const TICKS_PER_SECOND: f64 = 100.0;
 
-pub fn print(clock: &Clock, report: &mut Report) {
+pub(crate) fn print(clock: &Clock, report: &mut Report) {
     if !cfg!(target_os = "linux") {
         println!("\nWhat it costs when idle is measured on Linux only.");
         return;
     }
-    println!("\nIdle with {TRACKED} tracked at 1 RPS, over {} s of each:", SPAN.as_secs());
-    for (what, make) in [("nothing changes", Tracked::still as Make), ("each answer is a first one", Tracked::make)] {
-        let share = share(make, clock);
+    println!("\nIdle with {TRACKED} tracked at 1 RPS, over {} s of each:", MEASURED_TIME.as_secs());
+    for (what, make) in
+        [("nothing changes", Tracked::make_unchanging as MakeStore), ("each answer is a first one", Tracked::make)]
+    {
+        let share = cpu_share(make, clock);
         println!("  {what}: {}.", report.at_most(&format!("idle, {what}"), (1e6 * share, 5_000.0), "µs a second"));
     }
 }
 
-type Make = fn(&Path, usize, &Clock) -> Tracked;
+type MakeStore = fn(&Path, usize, &Clock) -> Tracked;
 
-/// How much of a core it takes.
-fn share(make: Make, clock: &Clock) -> f64 {
+/// Returns the share of one core that the dashboard uses.
+fn cpu_share(make: MakeStore, clock: &Clock) -> f64 {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
     let Tracked { world, .. } = make(&path, TRACKED, clock);
@@ -61,27 +64,27 @@ fn share(make: Make, clock: &Clock) -> f64 {
     command.args(["--rps", "1"]);
     let mut session = Session::start(&command, (120, 36));
     session.wait_until("polling", |screen| screen.contains("LIVE") && screen.contains("0x"));
-    wait(&mut session, SETTLES, clock);
-    let before = spent(&session);
-    wait(&mut session, SPAN, clock);
-    let share = (spent(&session) - before) / SPAN.as_secs_f64();
+    read_screen_for(&mut session, SETTLE_TIME, clock);
+    let before = processor_seconds(&session);
+    read_screen_for(&mut session, MEASURED_TIME, clock);
+    let share = (processor_seconds(&session) - before) / MEASURED_TIME.as_secs_f64();
     session.press("q");
     session.end();
     share
 }
 
-/// Looks at what is drawn for so long.
-fn wait(session: &mut Session, span: Duration, clock: &Clock) {
+/// Reads the program's output for this long.
+fn read_screen_for(session: &mut Session, span: Duration, clock: &Clock) {
     let until = clock.now().mono + span;
     while clock.now().mono < until {
         session.take_within(until.since(clock.now().mono));
     }
 }
 
-/// Seconds of a core that it has taken, in itself and for the system.
-fn spent(session: &Session) -> f64 {
+/// Returns the user and system time of the program so far, in seconds.
+fn processor_seconds(session: &Session) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", session.id())).unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
     let ticks = |place: usize| fields[place].parse::<f64>().unwrap();
-    (ticks(11) + ticks(12)) / TICKS
+    (ticks(11) + ticks(12)) / TICKS_PER_SECOND
 }

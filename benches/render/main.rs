@@ -1,7 +1,7 @@
-//! What the screen costs: `cargo bench --bench render`.
+//! Measures the cost of the screen: `cargo bench --bench render`.
 //!
-//! Seeds are fixed, absolute times are for orientation; it fails if what `DESIGN.md` (Numbers) wants isn't reached. Words after
-//! `--` pick the parts whose names contain them: `frame`, `press`, `idle`.
+//! Seeds are fixed and absolute times are for orientation. The benchmark fails if a target in `DESIGN.md` (Numbers) is
+//! missed. Words after `--` select the parts whose names contain them: `frame`, `press`, `idle`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -27,7 +27,7 @@ mod watched;
 
 use std::process::ExitCode;
 
-use hoptop::clock::Clock;
+use hoptop::internals::clock::Clock;
 
 use report::Report;
 

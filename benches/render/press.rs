@@ -1,4 +1,5 @@
-//! From a key to the painted screen in the real loop, while answers pour into a long store.
+//! Measures the time from a key press to the painted screen in the real loop, while many answers are saved to a large
+//! store.
 
 use std::{
     io,
@@ -13,14 +14,14 @@ use std::{
 
 use crossterm::event::Event;
 use futures_util::stream;
-use hoptop::{
+use hoptop::internals::{
     clock::Clock,
     store::Store,
     tui::{
         export::ExportOrder,
         keymap,
-        outside::Outside,
         run::{Parts, run},
+        system::System,
         theme::Theme,
     },
 };
@@ -31,31 +32,31 @@ use crate::{dashboard, report::Report, tracked::Tracked, watched::Watched};
 
 const SIZE: (u16, u16) = (200, 60);
 const TRACKED: usize = 100_000;
-const PRESSES: usize = 500;
-/// Answers a second that come in.
-const ANSWERS: usize = 1_000;
-/// The columns of the hash in the list.
-const HASH: std::ops::Range<u16> = 16..29;
-/// They come in bursts of so many, one in ten with news.
-const BURST: usize = 10;
+const PRESS_COUNT: usize = 500;
+/// The number of answers saved per second.
+const ANSWERS_PER_SECOND: usize = 1_000;
+/// The screen columns of the hash in the list.
+const HASH_COLUMNS: std::ops::Range<u16> = 16..29;
+/// The number of answers saved together; one in ten brings a change.
+const BURST_SIZE: usize = 10;
 
-pub fn print(clock: &Clock, report: &mut Report) {
+pub(crate) fn print(clock: &Clock, report: &mut Report) {
     let folder = tempfile::tempdir().unwrap();
     let tracked = Tracked::make(&folder.path().join("hoptop.db"), TRACKED, clock);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     println!("\n| {TRACKED} tracked, at {}x{} | p50 | p99 | most | frames a second |", SIZE.0, SIZE.1);
     println!("| --- | ---: | ---: | ---: | ---: |");
-    for answers in [0, ANSWERS] {
-        let (stop, over) = mpsc::channel::<()>();
-        let (mut waits, frames, rate) = thread::scope(|scope| {
+    for answers in [0, ANSWERS_PER_SECOND] {
+        let (stop, stop_signal) = mpsc::channel::<()>();
+        let (mut latencies, frames, rate) = thread::scope(|scope| {
             let tracked = &tracked;
-            let pouring = scope.spawn(move || pour(tracked, answers, &over, clock));
-            let (waits, frames) = runtime.block_on(measure(tracked, clock));
+            let answering = scope.spawn(move || submit_answers(tracked, answers, &stop_signal, clock));
+            let (latencies, frames) = runtime.block_on(measure(tracked, clock));
             drop(stop);
-            (waits, frames, pouring.join().unwrap())
+            (latencies, frames, answering.join().unwrap())
         });
-        waits.sort_by(f64::total_cmp);
-        let at = |share: f64| waits[((waits.len() - 1) as f64 * share) as usize] * 1e3;
+        latencies.sort_by(f64::total_cmp);
+        let at = |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize] * 1e3;
         let what = format!("key press to painted screen with {rate:.0} answers a second, p99");
         let p99 = report.at_most(&what, (at(0.99), 16.0), "ms");
         println!(
@@ -66,20 +67,20 @@ pub fn print(clock: &Clock, report: &mut Report) {
     }
 }
 
-/// The seconds that each press took, and frames a second.
+/// Returns the seconds from each press to its frame, and the frames per second.
 async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
     let (selected, screen) = watch::channel(None);
     let frames = Arc::new(AtomicUsize::new(0));
-    let drawn = Arc::clone(&frames);
-    // Which transaction was painted as the selected one.
+    let frame_count = Arc::clone(&frames);
+    // Publishes which transaction is painted as selected.
     let draw = move |backend: &TestBackend| {
         let buffer = backend.buffer();
-        drawn.fetch_add(1, Ordering::Relaxed);
+        frame_count.fetch_add(1, Ordering::Relaxed);
         let row = (0..SIZE.1).find(|row| buffer[(1, *row)].symbol() == ">");
-        selected.send_replace(row.map(|row| HASH.map(|column| buffer[(column, row)].symbol()).collect()));
+        selected.send_replace(row.map(|row| HASH_COLUMNS.map(|column| buffer[(column, row)].symbol()).collect()));
     };
     let mut terminal = Terminal::new(Watched::new(SIZE, draw)).unwrap();
-    let (hands, input) = events::unbounded_channel();
+    let (key_sender, input) = events::unbounded_channel();
     let input = stream::unfold(input, async |mut input: events::UnboundedReceiver<io::Result<Event>>| {
         Some((input.recv().await?, input))
     });
@@ -88,71 +89,73 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
         clock: clock.clone(),
         setting: dashboard::setting(),
         theme: Theme::new(true, false),
-        outside: Outside::nowhere(),
+        system: System::nowhere(),
         memory: None,
         log: None,
         export: |_: &Store, _: &ExportOrder| Err("nothing is exported".into()),
     };
     let script = async {
         let began = clock.now().mono;
-        let waits = press(&hands, screen, clock).await;
+        let latencies = press_keys(&key_sender, screen, clock).await;
         let seconds = clock.now().mono.since(began).as_secs_f64();
-        hands.send(Ok(Event::Key(keymap::parse("^C").unwrap()))).unwrap();
-        (waits, frames.load(Ordering::Relaxed) as f64 / seconds)
+        key_sender.send(Ok(Event::Key(keymap::parse("^C").unwrap()))).unwrap();
+        (latencies, frames.load(Ordering::Relaxed) as f64 / seconds)
     };
     let (ended, measured) = tokio::join!(run(&mut terminal, input, parts, std::future::pending::<()>()), script);
     ended.unwrap();
     measured
 }
 
-/// Presses down and up in turn, each when the last one is painted and a moment has passed.
-async fn press(
-    hands: &events::UnboundedSender<io::Result<Event>>,
+/// Presses `j` and `k` in turn, each after the last press was painted and a pause has passed.
+async fn press_keys(
+    key_sender: &events::UnboundedSender<io::Result<Event>>,
     mut screen: watch::Receiver<Option<String>>,
     clock: &Clock,
 ) -> Vec<f64> {
-    let send = |key: &str| hands.send(Ok(Event::Key(keymap::parse(key).unwrap()))).unwrap();
+    let send = |key: &str| key_sender.send(Ok(Event::Key(keymap::parse(key).unwrap()))).unwrap();
     screen.wait_for(Option::is_some).await.unwrap();
-    // Into the middle of the screen.
+    // Move the selection away from the top of the screen.
     (0..10).for_each(|_| send("j"));
-    let mut waits = Vec::new();
-    for number in 0..PRESSES {
+    let mut latencies = Vec::new();
+    for number in 0..PRESS_COUNT {
         let key = if number.is_multiple_of(2) { "j" } else { "k" };
-        // At no fixed distance from the last frame.
+        // Pauses vary, so that presses aren't synchronised with frames.
         let pause = Duration::from_millis(40 + (number * 7 % 50) as u64);
         clock.sleep_until(clock.now().mono + pause).await;
-        // Whatever comes in, only a key selects another one.
+        // Only a key changes the selection; answers don't.
         let before = screen.borrow_and_update().clone();
         let pressed = clock.now().mono;
         send(key);
         screen.wait_for(|shown| shown.is_some() && *shown != before).await.unwrap();
-        waits.push(clock.now().mono.since(pressed).as_secs_f64());
+        latencies.push(clock.now().mono.since(pressed).as_secs_f64());
     }
-    waits
+    latencies
 }
 
-/// Keeps answers until it is over; how many in a second. In a thread of its own, as the poller's answers come.
-fn pour(tracked: &Tracked, answers: usize, over: &Receiver<()>, clock: &Clock) -> f64 {
+/// Saves answers until a stop signal arrives, and returns the answers per second. Runs on its own thread, as the poller
+/// does.
+fn submit_answers(tracked: &Tracked, answers: usize, stop_signal: &Receiver<()>, clock: &Clock) -> f64 {
     if answers == 0 {
         return 0.0;
     }
     let start = clock.now().mono;
-    let mut kept = 0;
-    let ended = |kept: usize| {
-        let next = start + Duration::from_secs_f64(kept as f64 / answers as f64);
-        over.recv_timeout(next.since(clock.now().mono)) != Err(RecvTimeoutError::Timeout)
+    let mut saved_count = 0;
+    let is_stopped = |saved_count: usize| {
+        let next = start + Duration::from_secs_f64(saved_count as f64 / answers as f64);
+        stop_signal.recv_timeout(next.since(clock.now().mono)) != Err(RecvTimeoutError::Timeout)
     };
-    while !ended(kept) {
-        let some: Vec<_> = (kept..kept + BURST)
+    while !is_stopped(saved_count) {
+        let receipts: Vec<_> = (saved_count..saved_count + BURST_SIZE)
             .map(|number| {
-                // The same again brings no news, another step does.
-                let said = if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
-                let place = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
-                tracked.seen(place, said, clock).submit(&tracked.store)
+                // A repeated answer brings no change, another step does.
+                let status =
+                    if number.is_multiple_of(10) { ("ongoing", 2 + number / 2_000 % 2) } else { ("ongoing", 1) };
+                let index = if number.is_multiple_of(10) { 100 + number / 10 % 100 } else { number % 100 };
+                tracked.observe(index, status, clock).submit(&tracked.store)
             })
             .collect();
-        some.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
-        kept += BURST;
+        receipts.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
+        saved_count += BURST_SIZE;
     }
-    kept as f64 / clock.now().mono.since(start).as_secs_f64()
+    saved_count as f64 / clock.now().mono.since(start).as_secs_f64()
 }

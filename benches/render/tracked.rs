@@ -1,9 +1,9 @@
-//! A store of transactions that are all under way, some of them with answers and alerts.
+//! A store of unsettled transactions, some of them with answers and alerts.
 
 use std::{path::Path, time::Duration};
 
 use chrono::TimeDelta;
-use hoptop::{
+use hoptop::internals::{
     clock::Clock,
     domain::{secret::IntegratorId, transaction::NewTransaction},
     sim::{
@@ -15,23 +15,23 @@ use hoptop::{
 
 use crate::material::{self, TimedObservation};
 
-pub use crate::material::PROFILE;
-pub const SEED: u64 = 600;
+pub(crate) use crate::material::PROFILE;
+pub(crate) const SEED: u64 = 600;
 /// The integrator ID of the sessions.
-pub const ID: &str = "an-integrator-of-the-benchmark";
-/// So many have answers: enough for every row that is on the screen.
-const ANSWERED: usize = 200;
+pub(crate) const ID: &str = "an-integrator-of-the-benchmark";
+/// The number of transactions with answers: enough for every row on the screen.
+const ANSWERED_COUNT: usize = 200;
 
-/// What is tracked, with the world that it is from.
-pub struct Tracked {
+/// A store, the simulated world of its transactions, and the transactions.
+pub(crate) struct Tracked {
     pub store: Store,
     pub world: World,
     batch: Vec<NewTransaction>,
 }
 
 impl Tracked {
-    /// So many transactions, submitted over the last hour.
-    pub fn make(path: &Path, count: usize, clock: &Clock) -> Self {
+    /// Creates a store of `count` transactions, submitted over the last hour.
+    pub(crate) fn make(path: &Path, count: usize, clock: &Clock) -> Self {
         let store = Store::open(path).unwrap();
         let now = clock.now().wall;
         let world = material::world(SEED, count, now);
@@ -42,15 +42,15 @@ impl Tracked {
             new.labels = vec![format!("batch-{}", index / 100)];
         }
         let tracked = Self::track(store, (world, batch), clock);
-        for place in 0..ANSWERED.min(count) {
-            let said = if place.is_multiple_of(9) { ("needs_gas", 2) } else { ("ongoing", 1) };
-            tracked.seen(place, said, clock).submit(&tracked.store).wait().unwrap();
+        for index in 0..ANSWERED_COUNT.min(count) {
+            let status = if index.is_multiple_of(9) { ("needs_gas", 2) } else { ("ongoing", 1) };
+            tracked.observe(index, status, clock).submit(&tracked.store).wait().unwrap();
         }
         tracked
     }
 
-    /// So many of which nothing is heard but what was heard before: under way, and not due for hours.
-    pub fn still(path: &Path, count: usize, clock: &Clock) -> Self {
+    /// Creates a store of `count` transactions in progress whose answers don't change, with deadlines hours away.
+    pub(crate) fn make_unchanging(path: &Path, count: usize, clock: &Clock) -> Self {
         const ESTIMATE: Duration = Duration::from_secs(7_200);
         let now = clock.now().wall;
         let seeded = material::world(SEED, count, now);
@@ -68,13 +68,13 @@ impl Tracked {
         let world = World::scripted(transfers, now, CountsFrom::Start);
         let batch = world.transfers();
         let tracked = Self::track(Store::open(path).unwrap(), (world, batch), clock);
-        // To the letter what will be said again, but for the running times.
+        // The body that the service will send again, except for the elapsed times.
         let id = IntegratorId::new(ID).unwrap();
-        let said =
+        let body =
             |transfer: &Transfer| id.redact(material::short_body(transfer, ("ongoing", 1), Duration::from_secs(60)));
-        let heard = |place| tracked.seen_as(place, said, clock).submit(&tracked.store);
-        let kept: Vec<Receipt> = (0..count).map(heard).collect();
-        kept.into_iter().for_each(|kept| drop(kept.wait().unwrap()));
+        let submit = |index| tracked.observe_body(index, body, clock).submit(&tracked.store);
+        let receipts: Vec<Receipt> = (0..count).map(submit).collect();
+        receipts.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
         tracked
     }
 
@@ -83,14 +83,14 @@ impl Tracked {
         Self { store, world, batch }
     }
 
-    /// What is heard of one of them.
-    pub fn seen(&self, place: usize, said: (&str, usize), clock: &Clock) -> TimedObservation {
-        self.seen_as(place, |transfer| material::body(transfer, said, Duration::from_secs(60)), clock)
+    /// Returns an observation of one transaction.
+    pub(crate) fn observe(&self, index: usize, status: (&str, usize), clock: &Clock) -> TimedObservation {
+        self.observe_body(index, |transfer| material::body(transfer, status, Duration::from_secs(60)), clock)
     }
 
-    fn seen_as(&self, place: usize, said: impl Fn(&Transfer) -> String, clock: &Clock) -> TimedObservation {
-        let new = &self.batch[place % self.batch.len()];
+    fn observe_body(&self, index: usize, body: impl Fn(&Transfer) -> String, clock: &Clock) -> TimedObservation {
+        let new = &self.batch[index % self.batch.len()];
         let transfer = self.world.find(new.params.transaction_id.as_str()).unwrap();
-        material::seen(&new.params, said(transfer), clock.now().wall)
+        material::seen(&new.params, body(transfer), clock.now().wall)
     }
 }

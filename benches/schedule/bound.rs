@@ -1,40 +1,41 @@
-//! How soon anybody could learn of it: the least mean delay for so many polls a transfer, whatever the strategy.
+//! Computes the least mean detection delay for a number of polls per transfer, whatever the strategy.
 //!
-//! Lagrangian: the best inspection times of each route by themselves, at a price for a poll that makes the average poll
-//! count come out. Whoever shares one budget among all of them can't do better.
+//! The bound is Lagrangian: it uses the best inspection times of each route alone, at a price per poll that gives the
+//! average number of polls. No strategy that shares one budget among all transfers can have a lower delay.
 
 use crate::world::{MEDIANS, SIGMA};
 
-/// Ages at which a route may be inspected; finer changes the bound by less than one in a thousand.
-const AGES: usize = 1_500;
-/// From where to where, in standard deviations around the median; beyond lies one in 10⁹.
-const SPAN: (f64, f64) = (-4.0, 6.0);
+/// The number of ages at which a route may be inspected. More ages change the bound by less than one in a thousand.
+const AGE_COUNT: usize = 1_500;
+/// The range of ages in standard deviations around the median. One in 10⁹ durations is outside.
+const DEVIATION_RANGE: (f64, f64) = (-4.0, 6.0);
 
 struct Route {
     ages: Vec<f64>,
-    /// How many settle later than each age.
+    /// The share of transfers that settle after each age.
     survival: Vec<f64>,
-    /// The mean duration of those that settle by each age, times their share.
+    /// The mean duration of the transfers that settle by each age, times their share.
     mean_until: Vec<f64>,
 }
 
 impl Route {
     fn new(median: f64) -> Self {
-        let step = (SPAN.1 - SPAN.0) / (AGES - 1) as f64;
-        let deviations: Vec<f64> = (0..AGES).map(|index| SPAN.0 + step * index as f64).collect();
+        let step = (DEVIATION_RANGE.1 - DEVIATION_RANGE.0) / (AGE_COUNT - 1) as f64;
+        let deviations: Vec<f64> = (0..AGE_COUNT).map(|index| DEVIATION_RANGE.0 + step * index as f64).collect();
         let mean = median * (0.5 * SIGMA * SIGMA).exp();
         let from_start = |rest: Vec<f64>, first: f64| std::iter::once(first).chain(rest).collect::<Vec<_>>();
         Self {
             ages: from_start(deviations.iter().map(|z| median * (SIGMA * z).exp()).collect(), 0.0),
-            survival: from_start(deviations.iter().map(|z| upper(*z)).collect(), 1.0),
-            mean_until: from_start(deviations.iter().map(|z| mean * (1.0 - upper(z - SIGMA))).collect(), 0.0),
+            survival: from_start(deviations.iter().map(|z| upper_tail(*z)).collect(), 1.0),
+            mean_until: from_start(deviations.iter().map(|z| mean * (1.0 - upper_tail(z - SIGMA))).collect(), 0.0),
         }
     }
 
-    /// The least mean delay plus `price` for each poll.
+    /// Returns the least mean delay plus `price` for each poll.
     fn cost(&self, price: f64) -> f64 {
         let last = self.ages.len() - 1;
-        // From each age on, weighed by the share that is still under way; the very last inspection finds all settled.
+        // The cost from each age on, weighted by the share still in progress. At the last age all transfers have
+        // settled.
         let mut cost = vec![0.0; self.ages.len()];
         for from in (0..last).rev() {
             let until = |to: usize| {
@@ -48,16 +49,16 @@ impl Route {
     }
 }
 
-/// The least mean delay in seconds that `polls` requests a transfer allow on average.
-pub fn least_mean_delay(polls: f64) -> f64 {
+/// Returns the least mean delay in seconds for an average of `polls` requests per transfer.
+pub(crate) fn least_mean_delay(polls: f64) -> f64 {
     let routes: Vec<Route> = MEDIANS.iter().map(|median| Route::new(*median)).collect();
     let mean = |price: f64| routes.iter().map(|route| route.cost(price)).sum::<f64>() / routes.len() as f64;
-    // Every price gives a bound; the best one is wanted, and it changes slowly with the price.
+    // Every price gives a valid lower bound. The highest is returned; it changes slowly with the price.
     let prices = (0..60).map(|step| 1.15_f64.powi(step));
     prices.map(|price| mean(price) - price * polls).fold(0.0, f64::max)
 }
 
-/// How many lie above so many standard deviations.
-fn upper(deviations: f64) -> f64 {
+/// Returns the probability that a standard normal variable exceeds this value.
+fn upper_tail(deviations: f64) -> f64 {
     0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2)
 }

@@ -1,6 +1,7 @@
-//! What the schedule is worth, in virtual time and with fixed seeds: `cargo bench --bench schedule`.
+//! Compares the schedule with other strategies, in virtual time and with fixed seeds: `cargo bench --bench schedule`.
 //!
-//! It drives the product's own scheduler, forecasts and slots. A word after `--` picks the loads whose names contain it.
+//! The benchmark drives the product's own scheduler, forecasts and slots. A word after `--` selects the loads whose
+//! names contain it.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,41 +16,41 @@ mod run;
 mod strategy;
 mod world;
 
-use hoptop::clock::Clock;
+use hoptop::internals::clock::Clock;
 
 use run::{Outcome, run};
-use strategy::{ByRule, MostLikelyChanged, Ours, Rule, Strategy};
-use world::{Arrivals, Load, MEAN_TRIP};
+use strategy::{HoptopStrategy, MostLikelyChanged, Rule, RuleStrategy, Strategy};
+use world::{Arrivals, Load, MEAN_ROUND_TRIP};
 
 const SEED: u64 = 7;
-/// Polls a transfer under the steady load.
-const POLLS: f64 = 3.6;
+/// The polls per transfer under the steady load.
+const POLLS_PER_TRANSFER: f64 = 3.6;
 
 fn loads() -> [Load; 6] {
     let (rps, count) = (10.0, 40_000);
-    let arrivals = Arrivals::Steady { rate: rps / (1.0 + MEAN_TRIP) / POLLS, warm_up: 3_600.0 };
-    let steady = Load { name: "steady, 10 RPS", rps, count, arrivals, wrong_estimates: false };
-    let batch = |name, count, rps| Load { name, rps, count, arrivals: Arrivals::AtOnce, wrong_estimates: false };
-    let on_one = batch("1,000 at once, 1 RPS", 1_000, 1.0);
+    let arrivals = Arrivals::Steady { rate: rps / (1.0 + MEAN_ROUND_TRIP) / POLLS_PER_TRANSFER, warm_up: 3_600.0 };
+    let steady = Load { name: "steady, 10 RPS", rps, count, arrivals, has_wrong_estimates: false };
+    let batch = |name, count, rps| Load { name, rps, count, arrivals: Arrivals::AtOnce, has_wrong_estimates: false };
+    let batch_at_one_rps = batch("1,000 at once, 1 RPS", 1_000, 1.0);
     [
         steady,
-        on_one,
+        batch_at_one_rps,
         batch("1,000 at once, 10 RPS", 1_000, 10.0),
         batch("10,000 at once, 10 RPS", 10_000, 10.0),
-        Load { name: "steady, wrong estimates", wrong_estimates: true, ..steady },
-        Load { name: "1,000 at once, 1 RPS, wrong estimates", wrong_estimates: true, ..on_one },
+        Load { name: "steady, wrong estimates", has_wrong_estimates: true, ..steady },
+        Load { name: "1,000 at once, 1 RPS, wrong estimates", has_wrong_estimates: true, ..batch_at_one_rps },
     ]
 }
 
 fn strategies(load: &Load) -> [(&'static str, Box<dyn Strategy>); 7] {
-    let by_rule = |rule| -> Box<dyn Strategy> { Box::new(ByRule::new(rule)) };
+    let by_rule = |rule| -> Box<dyn Strategy> { Box::new(RuleStrategy::new(rule)) };
     [
         ("round robin", by_rule(Rule::RoundRobin)),
         ("every 5 s", by_rule(Rule::Every5Seconds)),
         ("exponential backoff", by_rule(Rule::Backoff)),
         ("wait for the estimate", by_rule(Rule::WaitForEstimate)),
         ("P(changed)", Box::new(MostLikelyChanged::default())),
-        ("**hoptop**", Box::new(Ours::with_rate(load.rps / (1.0 + MEAN_TRIP)))),
+        ("**hoptop**", Box::new(HoptopStrategy::with_rate(load.rps / (1.0 + MEAN_ROUND_TRIP)))),
         ("oracle", by_rule(Rule::Oracle)),
     ]
 }
@@ -66,9 +67,9 @@ fn print(load: &Load) {
         let Outcome { mean, p95, worst, polls } = outcome;
         let ratios = [mean / base.mean, p95 / base.p95, worst / base.worst].map(|ratio| format!("{ratio:.2}"));
         println!("| {name} | {mean:.1} s | {p95:.0} s | {worst:.0} s | {} | {polls:.2} |", ratios.join(" | "));
-        if name == "**hoptop**" && matches!(load.arrivals, Arrivals::Steady { .. }) && !load.wrong_estimates {
-            // Its answer takes half of a trip to come here, whoever asks.
-            let least = bound::least_mean_delay(polls) + MEAN_TRIP / 2.0;
+        if name == "**hoptop**" && matches!(load.arrivals, Arrivals::Steady { .. }) && !load.has_wrong_estimates {
+            // With every strategy the answer takes half a round trip to arrive.
+            let least = bound::least_mean_delay(polls) + MEAN_ROUND_TRIP / 2.0;
             println!("| Lagrangian lower bound | {least:.1} s | | | {:.2} | | | {polls:.2} |", least / base.mean);
             println!("| hoptop against the bound | | | | {:.3} | | | |", mean / least);
         }

@@ -1,4 +1,4 @@
-//! An import of a hundred thousand rows, as a whole process.
+//! Measures an import of a hundred thousand rows as a whole process.
 
 use std::{
     fmt::Write,
@@ -10,7 +10,7 @@ use std::{
 };
 
 use chrono::SecondsFormat;
-use hoptop::{clock::Clock, domain::transaction::NewTransaction};
+use hoptop::internals::{clock::Clock, domain::transaction::NewTransaction};
 
 use crate::{Bench, material};
 
@@ -20,27 +20,28 @@ const RUNS: usize = 5;
 const COLUMNS: &str = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt,fromAddress,\
     ticket,labels,note";
 
-pub fn print(bench: &mut Bench) {
+pub(crate) fn print(bench: &mut Bench) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("rows.csv");
     let world = material::world(SEED, ROWS, bench.clock.now().wall);
     fs::write(&file, csv(&world.transfers())).unwrap();
     let mut number = 0;
-    let mut fresh = || {
+    let mut next_path = || {
         number += 1;
         folder.path().join(format!("{number}.db"))
     };
-    let ours = bench.best_on(RUNS, || Filled(fresh()), |Filled(database)| hoptop(database, &file));
-    let bare = bench
+    let hoptop =
+        bench.best_after(RUNS, || TemporaryStore(next_path()), |TemporaryStore(database)| import_file(database, &file));
+    let sqlite = bench
         .shell
         .as_ref()
-        .map(|shell| bench.best_on(RUNS, &mut fresh, |database| drop(shell.run(database, &plain(&file)))));
+        .map(|shell| bench.best_after(RUNS, &mut next_path, |database| drop(shell.run(database, &sql_script(&file)))));
     println!("| what | hoptop | `.import` into a table with a unique index | ratio |\n| --- | ---: | ---: | ---: |");
-    let said = bench.report.at_most("an import of 100,000 rows", (ours * 1e3, 2_000.0), "ms");
-    let beside = bare.map_or("- | -".to_owned(), |bare| format!("{:.0} ms | {:.2}", bare * 1e3, ours / bare));
-    println!("| {ROWS} rows of CSV, the whole process | {said} | {beside} |");
-    let held = Filled(folder.path().join("held.db"));
-    hoptop(&held.0, &file);
+    let figure = bench.report.at_most("an import of 100,000 rows", (hoptop * 1e3, 2_000.0), "ms");
+    let column = sqlite.map_or("- | -".to_owned(), |sqlite| format!("{:.0} ms | {:.2}", sqlite * 1e3, hoptop / sqlite));
+    println!("| {ROWS} rows of CSV, the whole process | {figure} | {column} |");
+    let filled = TemporaryStore(folder.path().join("held.db"));
+    import_file(&filled.0, &file);
     let others = material::world(SEED + 1, ROWS, bench.clock.now().wall).transfers();
     let mut changed = world.transfers();
     changed.iter_mut().for_each(|new| new.params.ticket = Some("SUP-1".into()));
@@ -51,13 +52,13 @@ pub fn print(bench: &mut Bench) {
     ] {
         fs::write(&file, csv(&batch)).unwrap();
         let copy = || {
-            let database = fresh();
-            fs::copy(&held.0, &database).unwrap();
-            Filled(database)
+            let database = next_path();
+            fs::copy(&filled.0, &database).unwrap();
+            TemporaryStore(database)
         };
-        let took = bench.best_on(RUNS, copy, |Filled(database)| hoptop(database, &file));
-        let said = bench.report.at_most(what, (took * 1e3, 2_000.0), "ms");
-        println!("| {what} | {said} | - | |");
+        let seconds = bench.best_after(RUNS, copy, |TemporaryStore(database)| import_file(database, &file));
+        let figure = bench.report.at_most(what, (seconds * 1e3, 2_000.0), "ms");
+        println!("| {what} | {figure} | - | |");
     }
     println!();
 }
@@ -86,35 +87,35 @@ fn csv(batch: &[NewTransaction]) -> String {
     text
 }
 
-fn hoptop(database: &Path, file: &Path) {
+fn import_file(database: &Path, file: &Path) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     command.arg("import").arg(file).env("HOPTOP_DB", database).stdout(Stdio::null());
     assert!(command.status().unwrap().success());
 }
 
-/// A store that hoptop fills. It goes when the day's backup is made, which happens behind the command and would slow down the
-/// next.
-struct Filled(PathBuf);
+/// The path of a store that hoptop fills. Dropping it waits until the daily backup exists: a background process makes
+/// the backup and would slow down the next measurement.
+struct TemporaryStore(PathBuf);
 
-impl Drop for Filled {
+impl Drop for TemporaryStore {
     fn drop(&mut self) {
-        let of_it = format!("{}.", self.0.file_name().unwrap().to_str().unwrap());
-        let is_backup = |name: &str| name.starts_with(&of_it) && name.ends_with(".backup");
-        let is_made = || {
+        let prefix = format!("{}.", self.0.file_name().unwrap().to_str().unwrap());
+        let is_backup = |name: &str| name.starts_with(&prefix) && name.ends_with(".backup");
+        let has_backup = || {
             let mut files = fs::read_dir(self.0.with_file_name("backups")).into_iter().flatten().flatten();
             files.any(|file| is_backup(file.file_name().to_str().unwrap()))
         };
-        // If it fails it isn't waited for.
+        // A backup that fails never appears, so the wait has a limit.
         let clock = Clock::system();
         let until = clock.now().mono + Duration::from_secs(30);
-        while !is_made() && clock.now().mono < until {
+        while !has_backup() && clock.now().mono < until {
             thread::yield_now();
         }
     }
 }
 
-/// The same columns in one table, on the disk before it is acknowledged.
-fn plain(file: &Path) -> String {
+/// Returns a script that imports the same columns into one table, with synchronous writes to the disk.
+fn sql_script(file: &Path) -> String {
     let name = file.display();
     format!(
         "PRAGMA journal_mode = wal;\nPRAGMA synchronous = full;\nCREATE TABLE rows ({COLUMNS});\n\

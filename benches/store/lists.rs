@@ -1,20 +1,20 @@
-//! Lists: a page at the beginning, in the middle and at the end, and the count, at both lengths, beside what a person would type
-//! into the shell.
+//! Measures lists of both lengths: the first, middle and last page, and the count, beside the SQL that a person would
+//! type into the shell.
 
 use std::hint::black_box;
 
 use chrono::{DateTime, Utc};
-use hoptop::{
+use hoptop::internals::{
     domain::filter::Filter,
     store::{AlertCounts, Known, Place, Reader, Store},
 };
 
-use crate::{Bench, long::Long};
+use crate::{Bench, long::LargeStore};
 
 const PAGE: usize = 60;
 const RUNS: usize = 3;
 
-/// A filter, what a person would type for it behind `WHERE`, and behind `ORDER BY`.
+/// A filter, and the SQL that a person would type for it after `WHERE` and after `ORDER BY`.
 type Case = (&'static str, &'static str, &'static str);
 
 const CASES: [Case; 17] = [
@@ -37,30 +37,34 @@ const CASES: [Case; 17] = [
     ("sort:ticket", "TRUE", "ticket"),
 ];
 
-/// Milliseconds of a filter on a store.
+/// The milliseconds that a filter takes on a store.
 struct Times {
     first: f64,
     middle: f64,
     last: f64,
     count: f64,
-    /// The first page and the count, as a person would type them.
-    typed: Option<(f64, f64)>,
+    /// The first page and the count in plain SQL; `None` without the shell.
+    sqlite_times: Option<(f64, f64)>,
 }
 
-pub fn print(bench: &Bench, long: &[Long]) {
-    let sizes = long.iter().map(|long| format!(" {} first | middle | last | count |", long.count)).collect::<String>();
+pub(crate) fn print(bench: &Bench, stores: &[LargeStore]) {
+    let sizes =
+        stores.iter().map(|store| format!(" {} first | middle | last | count |", store.count)).collect::<String>();
     println!("\nMilliseconds for a page of {PAGE} and for the count; beside the last of them the plain SQL.\n");
     println!("| filter |{sizes} growth: first | count | SQL: first | ratio | count | ratio |");
-    println!("| --- |{} ---: | ---: | ---: | ---: | ---: | ---: |", " ---: | ---: | ---: | ---: |".repeat(long.len()));
-    let readers: Vec<Reader> = long.iter().map(|long| Store::open(&long.path).unwrap().reader().unwrap()).collect();
+    println!(
+        "| --- |{} ---: | ---: | ---: | ---: | ---: | ---: |",
+        " ---: | ---: | ---: | ---: |".repeat(stores.len())
+    );
+    let readers: Vec<Reader> = stores.iter().map(|store| Store::open(&store.path).unwrap().reader().unwrap()).collect();
     for case in CASES {
         let times: Vec<Times> =
-            readers.iter().zip(long).map(|(reader, long)| time(bench, (reader, long), case)).collect();
+            readers.iter().zip(stores).map(|(reader, store)| measure_filter(bench, (reader, store), case)).collect();
         print_row(case.0, &times);
     }
-    let numbers = long.iter().zip(&readers).map(|(long, reader)| {
-        let seconds = bench.best(RUNS, || overview(reader, bench.clock.now().wall));
-        format!("{:.0} ms at {}", seconds * 1e3, long.count)
+    let numbers = stores.iter().zip(&readers).map(|(store, reader)| {
+        let seconds = bench.best(RUNS, || count_for_dashboard(reader, bench.clock.now().wall));
+        format!("{:.0} ms at {}", seconds * 1e3, store.count)
     });
     println!(
         "\nThe numbers around the list (five counts, alerts, the most urgent): {}.",
@@ -68,7 +72,7 @@ pub fn print(bench: &Bench, long: &[Long]) {
     );
 }
 
-fn time(bench: &Bench, (reader, long): (&Reader, &Long), (text, condition, order): Case) -> Times {
+fn measure_filter(bench: &Bench, (reader, store): (&Reader, &LargeStore), (text, condition, order): Case) -> Times {
     let (filter, now) = (Filter::parse(text).unwrap(), bench.clock.now().wall);
     let listing = || reader.listing(&filter, now);
     let all = listing().all().unwrap();
@@ -82,13 +86,13 @@ fn time(bench: &Bench, (reader, long): (&Reader, &Long), (text, condition, order
         * bench.best(RUNS, || {
             black_box(listing().count().unwrap());
         });
-    let typed = bench.shell.as_ref().map(|shell| {
+    let sqlite_times = bench.shell.as_ref().map(|shell| {
         let rows = format!("SELECT * FROM transactions WHERE {condition} ORDER BY {order} LIMIT {PAGE}");
         let count = format!("SELECT count(*) FROM transactions WHERE {condition}");
-        let milliseconds = |statement: &str| 1e3 * shell.seconds(&long.path, statement, RUNS);
+        let milliseconds = |statement: &str| 1e3 * shell.seconds(&store.path, statement, RUNS);
         (milliseconds(&rows), milliseconds(&count))
     });
-    Times { first: page(&Place::First), middle: page(&middle), last: page(&Place::Last), count, typed }
+    Times { first: page(&Place::First), middle: page(&middle), last: page(&Place::Last), count, sqlite_times }
 }
 
 fn print_row(text: &str, times: &[Times]) {
@@ -98,19 +102,24 @@ fn print_row(text: &str, times: &[Times]) {
     });
     let (Some(least), Some(most)) = (times.first(), times.last()) else { return };
     let growth = format!("{:.1} | {:.1}", most.first / least.first, most.count / least.count);
-    let typed = most.typed.map_or("- | - | - | -".to_owned(), |(first, count)| {
-        format!("{} | {}", beside(most.first, first), beside(most.count, count))
+    let sqlite_times = most.sqlite_times.map_or("- | - | - | -".to_owned(), |(first, count)| {
+        format!("{} | {}", compare(most.first, first), compare(most.count, count))
     });
-    println!("| `{text}` |{} {growth} | {typed} |", each.collect::<String>());
+    println!("| `{text}` |{} {growth} | {sqlite_times} |", each.collect::<String>());
 }
 
-/// The shell's milliseconds, and how often they go into ours; its clock shows no fractions of one.
-fn beside(ours: f64, typed: f64) -> String {
-    if typed < 1.0 { "< 1 | -".to_owned() } else { format!("{typed:.0} | {:.2}", ours / typed) }
+/// Returns the shell's milliseconds and hoptop's milliseconds divided by them. The shell's times have no fractions of a
+/// millisecond.
+fn compare(hoptop_time: f64, sqlite_time: f64) -> String {
+    if sqlite_time < 1.0 {
+        "< 1 | -".to_owned()
+    } else {
+        format!("{sqlite_time:.0} | {:.2}", hoptop_time / sqlite_time)
+    }
 }
 
-/// What the dashboard counts (`tui::look::overview`).
-fn overview(reader: &Reader, now: DateTime<Utc>) {
+/// Runs the counts of the dashboard (`tui::queries::overview`).
+fn count_for_dashboard(reader: &Reader, now: DateTime<Utc>) {
     for text in ["is:attention", "is:active", "status:refund", "is:settled", "", ""] {
         black_box(reader.listing(&Filter::parse(text).unwrap(), now).count().unwrap());
     }

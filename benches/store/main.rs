@@ -1,7 +1,8 @@
-//! What the store costs, beside the `sqlite3` shell doing the same: `cargo bench --bench store`.
+//! Measures the cost of the store, beside the `sqlite3` shell doing the same: `cargo bench --bench store`.
 //!
-//! Seeds are fixed, absolute times are for orientation; it fails if what `DESIGN.md` (Numbers) wants isn't reached. Words after
-//! `--` pick the parts whose names contain them, numbers say how many transactions the two long lists hold: `lists 10000 100000`.
+//! Seeds are fixed and absolute times are for orientation. The benchmark fails if a target in `DESIGN.md` (Numbers) is
+//! missed. Words after `--` select the parts whose names contain them. Numbers set the sizes of the two large lists:
+//! `lists 10000 100000`.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -25,16 +26,16 @@ mod writes;
 
 use std::process::ExitCode;
 
-use hoptop::clock::Clock;
+use hoptop::internals::clock::Clock;
 
-use long::Long;
+use long::LargeStore;
 use report::Report;
 use shell::Shell;
 
-/// How many transactions the two long lists hold, unless it is said: one in ten of them unsettled.
-const LONG: [usize; 2] = [100_000, 1_000_000];
+/// The default numbers of transactions in the two large lists; one in ten is unsettled.
+const LARGE_COUNTS: [usize; 2] = [100_000, 1_000_000];
 
-/// What every part is given.
+/// The state that all parts share.
 struct Bench {
     clock: Clock,
     shell: Option<Shell>,
@@ -42,23 +43,23 @@ struct Bench {
 }
 
 impl Bench {
-    /// How many seconds some work takes.
+    /// Returns the seconds that `work` takes, and its result.
     fn seconds<T>(&self, work: impl FnOnce() -> T) -> (f64, T) {
         let start = self.clock.now().mono;
         let done = work();
         (self.clock.now().mono.since(start).as_secs_f64(), done)
     }
 
-    /// The shortest of so many runs: what else the machine does only adds to it.
+    /// Returns the seconds of the shortest of `runs` runs: other work on the machine only adds time.
     fn best(&self, runs: usize, mut work: impl FnMut()) -> f64 {
-        self.best_on(runs, || (), |()| work())
+        self.best_after(runs, || (), |()| work())
     }
 
-    /// The same of work on something that is made anew before each run and goes after it, neither of which counts.
-    fn best_on<T>(&self, runs: usize, mut make: impl FnMut() -> T, mut work: impl FnMut(&T)) -> f64 {
+    /// Like `best`, for work on a value that is created before each run and dropped after it. Neither step is timed.
+    fn best_after<T>(&self, runs: usize, mut setup: impl FnMut() -> T, mut work: impl FnMut(&T)) -> f64 {
         let run = |_| {
-            let made = make();
-            self.seconds(|| work(&made)).0
+            let state = setup();
+            self.seconds(|| work(&state)).0
         };
         (0..runs).map(run).fold(f64::INFINITY, f64::min)
     }
@@ -80,13 +81,13 @@ fn main() -> ExitCode {
     }
     if is_wanted("start") || is_wanted("lists") {
         let sizes: Vec<usize> = sizes.iter().filter_map(|size| size.parse().ok()).collect();
-        let sizes = if sizes.is_empty() { &LONG[..] } else { &sizes };
-        let long: Vec<Long> = sizes.iter().map(|size| Long::make(&bench, *size)).collect();
+        let sizes = if sizes.is_empty() { &LARGE_COUNTS[..] } else { &sizes };
+        let large_stores: Vec<LargeStore> = sizes.iter().map(|size| LargeStore::make(&bench, *size)).collect();
         if is_wanted("lists") {
-            lists::print(&bench, &long);
+            lists::print(&bench, &large_stores);
         }
         if is_wanted("start") {
-            long.iter().for_each(|long| start::print(&mut bench, long));
+            large_stores.iter().for_each(|store| start::print(&mut bench, store));
         }
     }
     bench.report.end()

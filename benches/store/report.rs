@@ -1,25 +1,25 @@
-//! What was to be reached, and whether it was.
+//! Compares figures with their targets.
 
 use std::process::ExitCode;
 
-/// What wasn't reached.
+/// The figures that missed their targets.
 #[derive(Default)]
-pub struct Report {
+pub(crate) struct Report {
     missed: Vec<String>,
 }
 
 impl Report {
-    /// A figure with its reach, as a table shows both.
-    pub fn at_most(&mut self, what: &str, (figure, reach): (f64, f64), unit: &str) -> String {
-        let is_missed = figure > reach;
+    /// Checks a figure against its upper bound, and returns both as a table shows them.
+    pub(crate) fn at_most(&mut self, what: &str, (figure, target): (f64, f64), unit: &str) -> String {
+        let is_missed = figure > target;
         if is_missed {
-            self.missed.push(format!("{what}: {figure:.0} {unit}, to reach: {reach:.0}"));
+            self.missed.push(format!("{what}: {figure:.0} {unit}, to reach: {target:.0}"));
         }
-        format!("{figure:.0} {unit} (reach: {reach:.0}){}", if is_missed { " MISSED" } else { "" })
+        format!("{figure:.0} {unit} (reach: {target:.0}){}", if is_missed { " MISSED" } else { "" })
     }
 
-    /// Says what was missed, in words and in the exit code.
-    pub fn end(&self) -> ExitCode {
+    /// Prints the missed targets. Returns a failure if there are any.
+    pub(crate) fn end(&self) -> ExitCode {
         if self.missed.is_empty() {
             return ExitCode::SUCCESS;
         }

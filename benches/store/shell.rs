@@ -1,4 +1,4 @@
-//! The yardstick: the `sqlite3` shell, as a person has it.
+//! The yardstick: the `sqlite3` shell, as installed on the machine.
 
 use std::{
     io::Write,
@@ -6,17 +6,17 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// The shell, if it is installed.
-pub struct Shell;
+/// An installed `sqlite3` shell.
+pub(crate) struct Shell;
 
 impl Shell {
-    pub fn find() -> Option<Self> {
+    pub(crate) fn find() -> Option<Self> {
         let found = Command::new("sqlite3").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
         found.is_ok_and(|status| status.success()).then_some(Self)
     }
 
-    /// Runs a script on a database, and returns what it prints.
-    pub fn run(&self, database: &Path, script: &str) -> String {
+    /// Runs a script on a database and returns its output.
+    pub(crate) fn run(&self, database: &Path, script: &str) -> String {
         let mut shell = Command::new("sqlite3")
             .args(["-batch", "-bail"])
             .arg(database)
@@ -30,13 +30,13 @@ impl Shell {
         String::from_utf8(ended.stdout).unwrap()
     }
 
-    /// The seconds that one of these statements takes, all with their results thrown away: the shortest of so many runs.
-    pub fn seconds(&self, database: &Path, statement: &str, runs: usize) -> f64 {
+    /// Returns the seconds of the shortest of `runs` runs of a statement, with its results discarded.
+    pub(crate) fn seconds(&self, database: &Path, statement: &str, runs: usize) -> f64 {
         let script = format!(".output /dev/null\n.timer on\n{}", format!("{statement};\n").repeat(runs));
-        let said = self.run(database, &script);
+        let output = self.run(database, &script);
         let real = |line: &str| line.strip_prefix("Run Time: real ")?.split(' ').next()?.parse::<f64>().ok();
-        let times: Vec<f64> = said.lines().filter_map(real).collect();
-        assert_eq!(times.len(), runs, "no times for {statement}:\n{said}");
+        let times: Vec<f64> = output.lines().filter_map(real).collect();
+        assert_eq!(times.len(), runs, "no times for {statement}:\n{output}");
         times.into_iter().fold(f64::INFINITY, f64::min)
     }
 }

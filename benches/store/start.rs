@@ -1,35 +1,35 @@
-//! The dashboard over a long list, as its users start it: how soon it shows rows, and how much memory it takes.
+//! Measures the start of the dashboard over a large list: the time to the first rows, and the memory use.
 
 use std::{fs, process::Command, time::Duration};
 
-use crate::{Bench, long::Long, session::Session};
+use crate::{Bench, long::LargeStore, session::Session};
 
 const RUNS: usize = 5;
-/// What the dashboard is given to settle: everything is read by then, and counted more than once.
-const SETTLES: Duration = Duration::from_secs(8);
+/// The time for the dashboard to settle: it reads everything and counts more than once in this time.
+const SETTLE_TIME: Duration = Duration::from_secs(8);
 
-pub fn print(bench: &mut Bench, long: &Long) {
-    println!("\n| the dashboard over {} transactions | median of {RUNS} |\n| --- | ---: |", long.count);
+pub(crate) fn print(bench: &mut Bench, store: &LargeStore) {
+    println!("\n| the dashboard over {} transactions | median of {RUNS} |\n| --- | ---: |", store.count);
     for (name, polls) in [("without polling", false), ("polling a service that isn't there", true)] {
-        let mut starts: Vec<f64> = (0..RUNS).map(|_| start(bench, long, polls).0).collect();
+        let mut starts: Vec<f64> = (0..RUNS).map(|_| measure_start(bench, store, polls).0).collect();
         starts.sort_by(f64::total_cmp);
-        let what = format!("start to rows, {} stored, {name}", long.count);
-        let said = bench.report.at_most(&what, (starts[RUNS / 2] * 1e3, 150.0), "ms");
-        println!("| start to the first frame with rows, {name} | {said} |");
+        let what = format!("start to rows, {} stored, {name}", store.count);
+        let figure = bench.report.at_most(&what, (starts[RUNS / 2] * 1e3, 150.0), "ms");
+        println!("| start to the first frame with rows, {name} | {figure} |");
     }
-    let megabytes = memory(bench, long) / 1e6;
-    let what = format!("memory, {} stored", long.count);
-    let said = bench.report.at_most(&what, (megabytes, 200.0), "MB");
-    println!("| the most memory in its first {} s, polling | {said} |", SETTLES.as_secs());
+    let megabytes = peak_memory(bench, store) / 1e6;
+    let what = format!("memory, {} stored", store.count);
+    let figure = bench.report.at_most(&what, (megabytes, 200.0), "MB");
+    println!("| the most memory in its first {} s, polling | {figure} |", SETTLE_TIME.as_secs());
 }
 
-/// Starts the dashboard, and waits for its first rows.
-fn show(bench: &Bench, long: &Long, polls: bool) -> (f64, Session) {
+/// Starts the dashboard and waits for its first rows.
+fn start_dashboard(bench: &Bench, store: &LargeStore, polls: bool) -> (f64, Session) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
-    let folder = long.folder.path();
-    command.env("HOME", folder).env("HOPTOP_DB", &long.path).env("HOPTOP_STATE_DIR", folder.join("state"));
+    let folder = store.folder.path();
+    command.env("HOME", folder).env("HOPTOP_DB", &store.path).env("HOPTOP_STATE_DIR", folder.join("state"));
     if polls {
-        // The port that nothing listens on.
+        // No service listens on this port.
         command
             .env("HOPTOP_BASE_URL", "http://127.0.0.1:9")
             .env("HOPTOP_INTEGRATOR_ID", "an-integrator-of-the-benchmark");
@@ -43,18 +43,18 @@ fn show(bench: &Bench, long: &Long, polls: bool) -> (f64, Session) {
     })
 }
 
-fn start(bench: &Bench, long: &Long, polls: bool) -> (f64, String) {
-    let (seconds, mut session) = show(bench, long, polls);
+fn measure_start(bench: &Bench, store: &LargeStore, polls: bool) -> (f64, String) {
+    let (seconds, mut session) = start_dashboard(bench, store, polls);
     session.press("q");
     let (status, output) = session.end();
     assert!(status.success(), "{output}");
     (seconds, output)
 }
 
-/// The most bytes that it held at a time.
-fn memory(bench: &Bench, long: &Long) -> f64 {
-    let (_, mut session) = show(bench, long, true);
-    let until = bench.clock.now().mono + SETTLES;
+/// Returns the peak memory use of the dashboard, in bytes.
+fn peak_memory(bench: &Bench, store: &LargeStore) -> f64 {
+    let (_, mut session) = start_dashboard(bench, store, true);
+    let until = bench.clock.now().mono + SETTLE_TIME;
     while bench.clock.now().mono < until {
         session.take_within(until.since(bench.clock.now().mono));
     }

@@ -1,8 +1,8 @@
-//! Writing: observations a second, and what a transaction with its history takes on the disk.
+//! Measures writes: observations per second, and the disk space of a transaction with its history.
 
 use std::{collections::VecDeque, fs, path::Path};
 
-use hoptop::{
+use hoptop::internals::{
     sim::world::World,
     store::{Receipt, Store},
 };
@@ -14,59 +14,60 @@ use crate::{
 
 const SEED: u64 = 11;
 const TRANSACTIONS: usize = 10_000;
-/// Answers that are being kept at a time: ten requests a second with a slow disk, several times over.
+/// The answers being saved at the same time: several times as many as ten requests per second cause on a slow disk.
 const IN_FLIGHT: usize = 64;
 
-pub fn print(bench: &mut Bench) {
+pub(crate) fn print(bench: &mut Bench) {
     let folder = tempfile::tempdir().unwrap();
     let start = bench.clock.now().wall;
     let world = material::world(SEED, TRANSACTIONS, start);
     let path = folder.path().join("hoptop.db");
-    let seen = import(&path, &world, bench);
-    let bodies: Vec<String> = seen.iter().filter_map(|seen| seen.observation.body.clone()).collect();
+    let observations = import(&path, &world, bench);
+    let bodies: Vec<String> = observations.iter().filter_map(|timed| timed.observation.body.clone()).collect();
     let mean = bodies.iter().map(String::len).sum::<usize>() / bodies.len();
-    let (count, store) = (seen.len(), Store::open(&path).unwrap());
-    let (seconds, ()) = bench.seconds(|| keep(&store, seen));
+    let (count, store) = (observations.len(), Store::open(&path).unwrap());
+    let (seconds, ()) = bench.seconds(|| save(&store, observations));
     drop(store);
     println!("{TRANSACTIONS} transactions, each with three answers of {mean} bytes that all bring news:\n");
     println!("| what | hoptop | bare `sqlite3`, uncompressed | ratio |\n| --- | ---: | ---: | ---: |");
     let rate = count as f64 / seconds;
-    let bare = bench.shell.as_ref().map(|_| bare(bench, &bodies));
-    let beside = bare.map_or("-".to_owned(), |(seconds, _)| format!("{:.0}", count as f64 / seconds));
+    let bare = bench.shell.as_ref().map(|_| measure_shell(bench, &bodies));
+    let comparison = bare.map_or("-".to_owned(), |(seconds, _)| format!("{:.0}", count as f64 / seconds));
     let ratio = bare.map_or("-".to_owned(), |(bare, _)| format!("{:.2}", bare / seconds));
-    println!("| observations kept a second | {rate:.0} | {beside} | {ratio} |");
+    println!("| observations kept a second | {rate:.0} | {comparison} | {ratio} |");
     let bytes = fs::metadata(&path).unwrap().len() as f64 / TRANSACTIONS as f64;
-    let said = bench.report.at_most("on disk per transaction", (bytes, 2_048.0), "bytes");
-    let beside = bare.map_or("-".to_owned(), |(_, size)| format!("{:.0} bytes", size / TRANSACTIONS as f64));
+    let figure = bench.report.at_most("on disk per transaction", (bytes, 2_048.0), "bytes");
+    let comparison = bare.map_or("-".to_owned(), |(_, size)| format!("{:.0} bytes", size / TRANSACTIONS as f64));
     let ratio = bare.map_or("-".to_owned(), |(_, size)| format!("{:.2}", bytes * TRANSACTIONS as f64 / size));
-    println!("| on disk per transaction | {said} | {beside} | {ratio} |");
+    println!("| on disk per transaction | {figure} | {comparison} | {ratio} |");
     print_parts(bench, &path);
 }
 
-/// Tracks the world's transfers; with all that is going to be said of them, in the order in which it is heard.
+/// Tracks the world's transfers, and returns all answers about them in order of arrival.
 fn import(path: &Path, world: &World, bench: &Bench) -> Vec<TimedObservation> {
     let (store, now) = (Store::open(path).unwrap(), bench.clock.now().wall);
     let new = world.transfers();
     material::track(&store, new.clone(), now);
-    let mut seen: Vec<TimedObservation> = new.iter().flat_map(|new| material::answers(world, new, now)).collect();
-    seen.sort_by_key(|seen| seen.at);
-    seen
+    let mut observations: Vec<TimedObservation> =
+        new.iter().flat_map(|new| material::answers(world, new, now)).collect();
+    observations.sort_by_key(|timed| timed.at);
+    observations
 }
 
-/// Keeps answers as the poller does: some at a time, each acknowledged.
-pub fn keep(store: &Store, seen: impl IntoIterator<Item = TimedObservation>) {
+/// Saves answers as the poller does: several at a time, each acknowledged.
+pub(crate) fn save(store: &Store, observations: impl IntoIterator<Item = TimedObservation>) {
     let mut in_flight = VecDeque::new();
-    for seen in seen {
+    for observation in observations {
         if in_flight.len() >= IN_FLIGHT {
             in_flight.pop_front().map(Receipt::wait).transpose().unwrap();
         }
-        in_flight.push_back(seen.submit(store));
+        in_flight.push_back(observation.submit(store));
     }
     in_flight.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
 }
 
-/// Seconds and bytes for the same bodies in a table of two columns, in transactions of as many rows.
-fn bare(bench: &Bench, bodies: &[String]) -> (f64, f64) {
+/// Returns the seconds and bytes for the same bodies in a table of two columns, with as many rows per transaction.
+fn measure_shell(bench: &Bench, bodies: &[String]) -> (f64, f64) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("bare.db");
     let mut script = "PRAGMA journal_mode = wal;\nPRAGMA synchronous = normal;\n\
@@ -84,7 +85,7 @@ fn bare(bench: &Bench, bodies: &[String]) -> (f64, f64) {
     (seconds, fs::metadata(&path).unwrap().len() as f64)
 }
 
-/// What the bytes are made of.
+/// Prints how the bytes are distributed over tables and indexes.
 fn print_parts(bench: &Bench, path: &Path) {
     let Some(shell) = &bench.shell else { return };
     let tables = shell.run(

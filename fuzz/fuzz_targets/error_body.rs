@@ -7,7 +7,7 @@
 mod invariants;
 
 use chrono::DateTime;
-use hoptop::api::{Reply, interpret, interpret_route};
+use hoptop::internals::api::{Reply, interpret, interpret_route};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "a target uses a part of them")]
 mod invariants;
 
-use hoptop::intake::{Format, Options, paste, read};
+use hoptop::internals::intake::{Format, Options, paste, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {

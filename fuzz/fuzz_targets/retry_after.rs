@@ -7,7 +7,7 @@
 mod invariants;
 
 use chrono::DateTime;
-use hoptop::api::{Reply, interpret};
+use hoptop::internals::api::{Reply, interpret};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &str| {

@@ -1,19 +1,18 @@
-//! The alerts' rules: what is raised, what counts towards clearing, what is cleared, and what ends an acknowledgement or a
-//! snooze.
+//! The rules of alerts: what raises and clears an alert, and what ends its acknowledgement or snooze.
 //!
 //! ```text
 //!            raise                       two clean observations, or settled
 //!   (none) ────────> firing ──────────────────────────────────────────────> cleared
 //!                    │    ^                                                    ^
-//!     a person says  v    │ the status changes, graver things stand,           │ the same
-//!           acknowledged, snoozed    or the moment has come ───────────────────┘
+//!     a person acts  v    │ the status changes, or the severity rises,         │ the same
+//!           acknowledged, snoozed    or the snooze is over ────────────────────┘
 //! ```
 //!
-//! The third raise of a rule for one subject within ten minutes makes it flapping: the store, which has those before, says
-//! so once.
+//! The third raise of a rule for one subject within ten minutes makes the alert flapping. The store detects flapping,
+//! because it has the earlier raises.
 //!
-//! Pure: a transaction, what stands, and the moment in; steps out. It must never raise anything on the strength of a
-//! clock alone: it is asked after an answer, so that what it raises was freshly confirmed (`DESIGN.md`, Alerts).
+//! The module is pure: a transaction, active alerts and a moment go in, steps come out. A clock alone must never raise
+//! an alert: the rules run after an answer, so that every raised alert is freshly confirmed (`DESIGN.md`, Alerts).
 
 use chrono::{DateTime, Utc};
 
@@ -24,59 +23,63 @@ use crate::domain::{
     transaction::{Tracking, Transaction},
 };
 
-/// Clean observations in a row that clear an alert.
+/// The number of clean observations in a row that clears an alert.
 const CLEAN_TO_CLEAR: u32 = 2;
 
-/// What an answer at `at` means for a transaction's alerts, given it after that answer and what `standing` there is for
-/// it and for its profile.
-pub fn judge(tx: &Transaction, standing: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
-    let held = advice::conditions(tx, at);
+/// Returns the steps for a transaction's alerts after an answer at `at`. `tx` includes that answer; `active` are the
+/// active alerts of the transaction and of its profile.
+pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
+    let conditions = advice::conditions(tx, at);
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
-        standing.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
-    let outage = of_profile.iter().any(|alert| alert.rule.is_outage());
-    let hidden = |rule: Rule| outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
-    let clean = tx.state.last_checked_at == Some(at);
-    // As of what is overdue an answer says so: a failed request only lets time pass.
-    let unsaid = |rule: Rule| !clean && matches!(rule, Rule::NotFoundLong | Rule::RefundSlow);
-    let is_new = |rule: &Rule| !hidden(*rule) && !unsaid(*rule) && own.iter().all(|alert| alert.rule != *rule);
-    let new: Vec<Rule> = held.iter().copied().filter(is_new).collect();
-    let change = tx.state.status_since == Some(at) || gravest(&new) > gravest(own.iter().map(|alert| &alert.rule));
+        active.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
+    let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
+    let is_hidden = |rule: Rule| has_outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
+    let is_clean = tx.state.last_checked_at == Some(at);
+    // Both rules need an answer as evidence: a failed request shows only that time passed.
+    let is_unconfirmed = |rule: Rule| !is_clean && matches!(rule, Rule::NotFoundLong | Rule::RefundSlow);
+    let is_new =
+        |rule: &Rule| !is_hidden(*rule) && !is_unconfirmed(*rule) && own.iter().all(|alert| alert.rule != *rule);
+    let new: Vec<Rule> = conditions.iter().copied().filter(is_new).collect();
+    let has_changed = tx.state.status_since == Some(at)
+        || highest_severity(&new) > highest_severity(own.iter().map(|alert| &alert.rule));
     let mut steps = Vec::new();
     for alert in own {
-        let own = step(tx, alert, &held, clean);
-        // What is cleared keeps what was said of it.
-        let stands = !matches!(own, Some(AlertStep::Clear { .. }));
-        steps.extend((stands && ends(alert, at, change)).then_some(AlertStep::EndHandling { id: alert.id }));
-        steps.extend(own);
+        let next = next_step(tx, alert, &conditions, is_clean);
+        // A cleared alert keeps its acknowledgement or snooze.
+        let is_active = !matches!(next, Some(AlertStep::Clear { .. }));
+        steps.extend(
+            (is_active && is_handling_over(alert, at, has_changed)).then_some(AlertStep::EndHandling { id: alert.id }),
+        );
+        steps.extend(next);
     }
     steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
     steps
 }
 
-fn gravest<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {
+fn highest_severity<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {
     rules.into_iter().map(|rule| rule.severity()).max()
 }
 
-/// Whether what set an alert aside is over.
-fn ends(alert: &Alert, at: DateTime<Utc>, change: bool) -> bool {
-    alert.handling.as_ref().is_some_and(|said| said.is_over(at, change))
+/// Returns whether the alert's acknowledgement or snooze is over.
+fn is_handling_over(alert: &Alert, at: DateTime<Utc>, has_changed: bool) -> bool {
+    alert.handling.as_ref().is_some_and(|handling| handling.is_over(at, has_changed))
 }
 
-fn step(tx: &Transaction, alert: &Alert, held: &[Rule], clean: bool) -> Option<AlertStep> {
+fn next_step(tx: &Transaction, alert: &Alert, conditions: &[Rule], is_clean: bool) -> Option<AlertStep> {
     let Alert { id, rule, .. } = *alert;
-    if held.contains(&rule) {
+    if conditions.contains(&rule) {
         return (alert.clean > 0).then_some(AlertStep::Count { id, clean: 0 });
     }
-    // Of a settled one no second answer will come.
-    let over = tx.is_settled() || alert.clean + 1 >= CLEAN_TO_CLEAR;
-    match (clean, over) {
+    // A settled transaction is not polled again, so that no second clean answer comes.
+    let is_over = tx.is_settled() || alert.clean + 1 >= CLEAN_TO_CLEAR;
+    match (is_clean, is_over) {
         (false, _) => None,
         (true, true) => Some(AlertStep::Clear { id, rule }),
         (true, false) => Some(AlertStep::Count { id, clean: alert.clean + 1 }),
     }
 }
 
-/// One line on this case.
+/// Returns one line about this case.
 fn message(tx: &Transaction, rule: Rule) -> String {
     let state = &tx.state;
     match (rule, &tx.tracking) {
@@ -98,9 +101,9 @@ fn message(tx: &Transaction, rule: Rule) -> String {
     }
 }
 
-/// What an event makes of the active alerts of its profile. Of the conditions that keep every answer away only one holds at a
-/// time: the graver hides the others.
-pub fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
+/// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new
+/// outage replaces the former one.
+pub(crate) fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
     let own = || active.iter().filter(|alert| alert.subject == Subject::Profile);
     let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };
     let raise = |rule: Rule, message: &str| {

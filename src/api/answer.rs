@@ -1,7 +1,7 @@
-//! What an answer means: its HTTP status first, then its body (`service.md` 7, `cases.md` 1 to 16).
+//! Interprets an answer: its HTTP status first, then its body (`service.md` 7, `cases.md` 1 to 16).
 //!
-//! A pure function of the answer, the transaction that was asked about and the moment. It must never fail or panic,
-//! whatever comes.
+//! A pure function of the answer, the requested transaction and the time. It must never fail or panic, whatever the
+//! answer holds.
 
 use std::time::Duration;
 
@@ -19,18 +19,18 @@ use crate::domain::{
     transaction::TransactionParams,
 };
 
-/// An HTTP answer, as far as it matters.
+/// The parts of an HTTP answer that decide its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply<'a> {
     /// The HTTP status.
     pub status: u16,
-    /// The header `Retry-After`.
+    /// The value of the header `Retry-After`.
     pub retry_after: Option<&'a str>,
     /// The body, decompressed.
     pub body: &'a [u8],
 }
 
-/// What an answer says of a transaction and of chains.
+/// What an answer reports about a transaction and about chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusAnswer {
     /// The outcome for the transaction.
@@ -45,42 +45,42 @@ impl From<Outcome> for StatusAnswer {
     }
 }
 
-/// What `reply` to a request for the status of `requested` means at the moment `wall`.
+/// Returns the meaning of `reply`, an answer at time `wall` to a request for the status of `requested`.
 pub fn interpret(reply: &Reply<'_>, requested: &TransactionParams, wall: DateTime<Utc>) -> StatusAnswer {
     match reply.status {
-        200 => ok(reply.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
+        200 => interpret_record(reply.body, requested).unwrap_or_else(|failure| Outcome::Failed(failure).into()),
         404 => Outcome::NotFound(message::message(reply.body)).into(),
         _ => Outcome::Failed(refusal(reply, wall)).into(),
     }
 }
 
-/// What an answer means that is neither a record nor a "not found", by its HTTP status (`service.md` 7.1).
+/// Returns the failure of an answer that is neither a record nor a "not found", by its HTTP status (`service.md` 7.1).
 pub(super) fn refusal(reply: &Reply<'_>, wall: DateTime<Utc>) -> Failure {
-    let said = || message::message(reply.body);
-    let said_or = |otherwise: &str| said().unwrap_or_else(|| otherwise.to_owned());
+    let message = || message::message(reply.body);
+    let message_or = |otherwise: &str| message().unwrap_or_else(|| otherwise.to_owned());
     match reply.status {
-        400 => Failure::Rejected(said_or("it gave no reason")),
-        401 => Failure::Unauthorized(said_or("it gave no reason")),
-        429 => Failure::Throttled { message: said(), retry_after: rest(reply, wall) },
-        status @ 300..=399 => Failure::Server { status, message: "it redirects, which is not followed".into() },
-        status => Failure::Server { status, message: said_or("no message") },
+        400 => Failure::Rejected(message_or("no reason given")),
+        401 => Failure::Unauthorized(message_or("no reason given")),
+        429 => Failure::Throttled { message: message(), retry_after: requested_wait(reply, wall) },
+        status @ 300..=399 => Failure::Server { status, message: "redirects are not followed".into() },
+        status => Failure::Server { status, message: message_or("no message") },
     }
 }
 
-/// The rest that a 429 asks for: in its header, else in its body (`service.md` 7.2).
-fn rest(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
-    let in_body = || message::retry_after(reply.body).and_then(retry_after::seconds);
-    reply.retry_after.and_then(|header| retry_after::header(header, wall)).or_else(in_body)
+/// Returns the wait that a 429 asks for: in its header, else in its body (`service.md` 7.2).
+fn requested_wait(reply: &Reply<'_>, wall: DateTime<Utc>) -> Option<Duration> {
+    let in_body = || message::retry_after(reply.body).and_then(retry_after::from_seconds);
+    reply.retry_after.and_then(|header| retry_after::parse_header(header, wall)).or_else(in_body)
 }
 
-fn ok(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, Failure> {
-    let object = object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
+fn interpret_record(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, Failure> {
+    let object = parse_object(body).map_err(|reason| Failure::Unreadable(text::clean(&reason)))?;
     if !decode::is_record(&object) {
-        let said = message::of_body(&object).map(|said| format!(": {said}")).unwrap_or_default();
-        let reason = format!("an object with none of the record's fields{said}");
+        let message = message::object_message(&object).map(|message| format!(": {message}")).unwrap_or_default();
+        let reason = format!("the body is an object without any field of a status record{message}");
         return Err(Failure::Unreadable(text::clean(&reason)));
     }
-    let Decoded { record, chains } = decode::record(&object);
+    let Decoded { record, chains } = decode::decode_record(&object);
     match &record.from.transaction_id {
         Some(hash) if hash.key() != requested.transaction_id.key() => {
             Err(Failure::OtherTransaction(hash.as_str().to_owned()))
@@ -89,8 +89,8 @@ fn ok(body: &[u8], requested: &TransactionParams) -> Result<StatusAnswer, Failur
     }
 }
 
-/// The JSON object that the body holds, or why it holds none.
-pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
+/// Parses the body as a JSON object, or returns the reason why it is not an object.
+pub(super) fn parse_object(body: &[u8]) -> Result<Map<String, Value>, String> {
     let raw = std::str::from_utf8(body).map_err(|_| "the body is not UTF-8 text")?;
     let raw = raw.trim_start_matches('\u{feff}');
     if raw.trim().is_empty() {
@@ -100,10 +100,10 @@ pub(super) fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(object)) => Ok(object),
         Ok(Value::Array(_)) => Err("the body is a JSON array, not an object".into()),
         Ok(_) => Err("the body is a single JSON value, not an object".into()),
-        Err(error) => Err(match message::in_html(raw) {
+        Err(error) => Err(match message::describe_html(raw) {
             Some(page) => format!("the body is {page}"),
-            None if error.classify() == Category::Data => format!("the body holds too much: {error}"),
-            None if error.classify() == Category::Eof => format!("the body breaks off after {} bytes", body.len()),
+            None if error.classify() == Category::Data => format!("the body is too large: {error}"),
+            None if error.classify() == Category::Eof => format!("the body is truncated after {} bytes", body.len()),
             None => format!("the body is not JSON: {error}"),
         }),
     }
@@ -125,7 +125,7 @@ mod tests {
     fn line(status: u16, body: &str) -> String {
         match outcome(status, body) {
             Outcome::Record(record) => format!("record: {}", record.status),
-            Outcome::NotFound(said) => format!("not found: {}", said.unwrap_or_else(|| "-".into())),
+            Outcome::NotFound(message) => format!("not found: {}", message.unwrap_or_else(|| "-".into())),
             Outcome::Failed(failure) => failure.line(),
         }
     }
@@ -133,14 +133,14 @@ mod tests {
     fn check(table: &[(u16, &str, &str)]) {
         for (status, body, expected) in table.iter().copied() {
             let line = line(status, body);
-            // What follows an open end is a library's wording.
+            // An expected text with an open end continues with a library's wording.
             let open = expected.ends_with([' ', '{']) || expected.ends_with("range");
             assert!(line == expected || (open && line.starts_with(expected)), "{status} {body}\n{line}\n{expected}");
         }
     }
 
     #[test]
-    fn the_http_status_decides_and_the_body_explains() {
+    fn http_status_decides_the_outcome_and_the_body_gives_the_message() {
         let table = [
             (200, fixtures::FULL, "record: success"),
             (
@@ -161,7 +161,7 @@ mod tests {
                 r#"{"errors":[{"errorType":"e","message":"bad","path":"fromChainId"}]}"#,
                 "the service rejected the request: fromChainId: bad",
             ),
-            (400, "", "the service rejected the request: it gave no reason"),
+            (400, "", "the service rejected the request: no reason given"),
             (
                 401,
                 r#"{"message":"x-integrator-id header is missing","type":"UNAUTHORIZED"}"#,
@@ -185,30 +185,30 @@ mod tests {
                 "the service answered HTTP 502: an HTML page, `Bad Gateway`",
             ),
             (503, "", "the service answered HTTP 503: no message"),
-            (302, "<html>", "the service answered HTTP 302: it redirects, which is not followed; check the base URL"),
+            (302, "<html>", "the service answered HTTP 302: redirects are not followed; check the base URL"),
             (204, "", "the service answered HTTP 204: no message"),
         ];
         check(&table);
     }
 
     #[test]
-    fn a_200_that_is_no_record_says_what_it_is() {
+    fn http_200_without_a_record_names_the_reason() {
         let table = [
             (200, "", "the answer can't be read: the body is empty"),
             (200, "<!DOCTYPE html><title>Hi</title>", "the answer can't be read: the body is an HTML page, `Hi`"),
             (
                 200,
                 r#"{"routerTransactionStatus":"succ"#,
-                "the answer can't be read: the body breaks off after 32 bytes",
+                "the answer can't be read: the body is truncated after 32 bytes",
             ),
             (200, "hello", "the answer can't be read: the body is not JSON: expected value at line 1 column 1"),
             (200, "[]", "the answer can't be read: the body is a JSON array, not an object"),
             (200, "null", "the answer can't be read: the body is a single JSON value, not an object"),
-            (200, "{}", "the answer can't be read: an object with none of the record's fields"),
+            (200, "{}", "the answer can't be read: the body is an object without any field of a status record"),
             (
                 200,
                 r#"{"error":"slow down","retryAfter":30}"#,
-                "the answer can't be read: an object with none of the record's fields: slow down",
+                "the answer can't be read: the body is an object without any field of a status record: slow down",
             ),
             (
                 200,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_shown_as_they_came() {
+    fn router_statuses_are_kept_as_received() {
         let table = [
             (r#"{"routerTransactionStatus":"not_found"}"#, RouterStatus::NotFound),
             (r#"{"squidTransactionStatus":"refunded"}"#, RouterStatus::Refund),
@@ -229,7 +229,7 @@ mod tests {
             (r#"{"routerTransactionStatus":""}"#, RouterStatus::Unknown(String::new())),
             (r#"{"routerTransactionStatus":7}"#, RouterStatus::Unknown("7".into())),
             (r#"{"routeStatus":[]}"#, RouterStatus::Unknown(String::new())),
-            // Of duplicate keys the last counts.
+            // The last of duplicate keys counts.
             (r#"{"routerTransactionStatus":"success","routerTransactionStatus":"ongoing"}"#, RouterStatus::Ongoing),
         ];
         for (body, expected) in table {
@@ -258,16 +258,16 @@ mod tests {
     }
 
     #[test]
-    fn the_header_of_a_429_comes_before_its_body() {
+    fn retry_after_header_takes_precedence_over_the_body() {
         let throttled = |header| {
             let reply = Reply { status: 429, retry_after: Some(header), body: br#"{"retryAfter": 30}"# };
             interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome
         };
-        let rest = |header| match throttled(header) {
-            Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after.map(|rest| rest.as_secs()),
+        let wait = |header| match throttled(header) {
+            Outcome::Failed(Failure::Throttled { retry_after, .. }) => retry_after.map(|wait| wait.as_secs()),
             other => panic!("{other:?}"),
         };
-        assert_eq!((rest("7"), rest("1e12"), rest("garbage")), (Some(7), Some(600), Some(30)));
+        assert_eq!((wait("7"), wait("1e12"), wait("garbage")), (Some(7), Some(600), Some(30)));
     }
 
     #[test]
@@ -280,15 +280,15 @@ mod tests {
     }
 
     #[test]
-    fn a_body_that_would_fill_the_memory_is_refused() {
+    fn body_with_too_many_values_is_refused() {
         let many = format!(r#"{{"routeStatus":[{}0]}}"#, r#"{"":0},"#.repeat(100_000));
-        assert!(line(200, &many).starts_with("the answer can't be read: the body holds too much: more than 32768"));
+        assert!(line(200, &many).starts_with("the answer can't be read: the body is too large: more than 32768"));
         assert!(line(500, &many).starts_with(r#"the service answered HTTP 500: {"routeStatus":[{"#));
         assert!(line(429, &many).starts_with(r#"the service throttled the integrator ID: {"routeStatus":[{"#));
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_unreadable() {
+    fn body_that_is_not_utf8_is_unreadable() {
         let reply = Reply { status: 200, retry_after: None, body: b"{\"status\":\"\xff\"}" };
         let unreadable = Failure::Unreadable("the body is not UTF-8 text".into());
         assert_eq!(interpret(&reply, &params(1), DateTime::UNIX_EPOCH).outcome, Outcome::Failed(unreadable));
@@ -314,17 +314,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_bytes_make_it_panic(body in prop::collection::vec(any::<u8>(), 0..200), status in 100_u16..600, header in any::<String>()) {
+        fn arbitrary_bytes_never_panic(body in prop::collection::vec(any::<u8>(), 0..200), status in 100_u16..600, header in any::<String>()) {
             let reply = Reply { status, retry_after: Some(&header), body: &body };
             interpret(&reply, &params(1), DateTime::UNIX_EPOCH);
         }
 
         #[test]
-        fn no_spoiled_record_is_lost(spoils in prop::collection::vec((prop::sample::select(fixtures::FIELDS), any_json()), 1..4)) {
+        fn record_with_spoiled_fields_is_still_decoded(spoils in prop::collection::vec((prop::sample::select(fixtures::FIELDS), any_json()), 1..4)) {
             let mut body = fixtures::full();
             for (pointer, value) in &spoils {
                 if body.pointer(pointer).is_some() {
-                    body = fixtures::with(&body, pointer, Some(value));
+                    body = fixtures::with_field(&body, pointer, Some(value));
                 }
             }
             let raw = body.to_string();
@@ -334,13 +334,13 @@ mod tests {
                     prop_assert!(serde_json::to_string(&record).unwrap().chars().all(|character| !character.is_control()));
                 }
                 Outcome::Failed(Failure::OtherTransaction(_)) => prop_assert!(spoils.iter().any(|(at, _)| at.starts_with("/fromChain"))),
-                // Text that JSON can hold and serde_json can't write back doesn't exist, so nothing else may come.
+                // `to_string` can write every `Value` that was parsed, so no other outcome may occur.
                 other => prop_assert!(false, "{:?}", other),
             }
         }
 
         #[test]
-        fn no_cut_record_makes_it_panic(cut in 0..fixtures::FULL.len()) {
+        fn truncated_record_is_never_a_record(cut in 0..fixtures::FULL.len()) {
             if let Some(body) = fixtures::FULL.get(..cut) {
                 prop_assert!(!matches!(outcome(200, body), Outcome::Record(_)));
             }

@@ -1,46 +1,45 @@
 //! The base URL as a checked value: https, or http to this machine.
 //!
-//! It must never let through a URL over which the integrator ID would travel in clear.
+//! It must never accept a URL over which the integrator ID would travel unencrypted.
 
 use std::{fmt, net::IpAddr};
 
 use reqwest::Url;
 
-/// Where the service is, without a slash at the end (`service.md`, Base address).
+/// The base URL of the service, without a trailing slash (`service.md`, Base address).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BaseUrl(String);
 
-/// Why a text can't be a base URL. The text isn't repeated: it may hold a password.
+/// The reason why a text is not a valid base URL. The message never repeats the text, which may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BaseUrlError {
-    /// Not a URL, or one without a host.
-    #[error("the base URL can't be read: {0}; write it as https://HOST or https://HOST/PATH")]
+    /// The text is not a URL, or the URL has no host.
+    #[error("the base URL is not valid: {0}; write it as https://HOST or https://HOST/PATH")]
     NotAUrl(String),
-    /// Neither http nor https.
+    /// The scheme is neither http nor https.
     #[error("the base URL starts with `{0}:`; it must start with https:// (http:// for this machine only)")]
     Scheme(String),
-    /// http to another machine.
+    /// The scheme is http and the host is another machine.
     #[error(
-        "the base URL is http to {0}, which would send the integrator ID in clear; use https (http is for localhost, \
-         127.0.0.0/8 and [::1] only)"
+        "the base URL uses http for {0}, which would send the integrator ID unencrypted; use https (http is allowed only for localhost, 127.0.0.0/8 and [::1])"
     )]
-    Clear(String),
-    /// A user name or password.
-    #[error("the base URL holds a user name or a password; leave them out, the integrator ID is all that is sent")]
+    Unencrypted(String),
+    /// The URL has a user name or a password.
+    #[error("the base URL contains a user name or a password; remove them, since only the integrator ID is sent")]
     UserInfo,
-    /// A query.
-    #[error("the base URL holds a query; leave out `?` and what follows it")]
+    /// The URL has a query.
+    #[error("the base URL contains a query; remove `?` and everything after it")]
     Query,
-    /// A fragment.
-    #[error("the base URL holds a fragment; leave out `#` and what follows it")]
+    /// The URL has a fragment.
+    #[error("the base URL contains a fragment; remove `#` and everything after it")]
     Fragment,
 }
 
 impl BaseUrl {
-    /// A base URL from text.
+    /// Parses a base URL.
     ///
     /// # Errors
-    /// If it isn't https (http to loopback), or if it has user info, a query or a fragment.
+    /// If the URL isn't https (or http to a loopback address), or if it has user info, a query or a fragment.
     pub fn parse(text: &str) -> Result<Self, BaseUrlError> {
         let url = Url::parse(text).map_err(|error| BaseUrlError::NotAUrl(error.to_string()))?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -57,29 +56,29 @@ impl BaseUrl {
             return Err(BaseUrlError::Fragment);
         }
         if url.scheme() == "http" && !is_loopback(host) {
-            return Err(BaseUrlError::Clear(host.into()));
+            return Err(BaseUrlError::Unencrypted(host.into()));
         }
         Ok(Self(url.as_str().trim_end_matches('/').to_owned()))
     }
 
-    /// The URL as text, without a slash at the end.
+    /// Returns the URL as text, without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// Where connections go, an IPv6 address in brackets.
+    /// Returns the host and port to connect to. An IPv6 address is in brackets.
     pub(super) fn host_and_port(&self) -> (String, u16) {
         let url = Url::parse(&self.0).ok();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default().to_owned();
         (host, url.and_then(|url| url.port_or_known_default()).unwrap_or_default())
     }
 
-    /// Whether it is plain http, and so to this machine.
+    /// Whether the scheme is plain http, which is allowed for this machine only.
     pub(super) fn is_plain(&self) -> bool {
         self.0.starts_with("http:")
     }
 
-    /// The URL of `path` below it.
+    /// Returns the URL of `path` below the base URL.
     pub(super) fn join(&self, path: &str) -> Result<Url, BaseUrlError> {
         Url::parse(&format!("{self}{path}")).map_err(|error| BaseUrlError::NotAUrl(error.to_string()))
     }
@@ -91,8 +90,8 @@ impl fmt::Display for BaseUrl {
     }
 }
 
-/// Whether a host as [`Url`] writes it is this machine. Other names may resolve to it today and elsewhere tomorrow.
-pub(super) fn is_loopback(host: &str) -> bool {
+/// Whether a host, as [`Url`] writes it, is this machine. A name other than `localhost` may resolve elsewhere later.
+pub(crate) fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
@@ -101,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn https_anywhere_and_http_to_this_machine() {
+    fn accepts_https_to_any_host_and_http_to_loopback() {
         let table = [
             ("https://api.example", "https://api.example"),
             ("https://API.example/base//", "https://api.example/base"),
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused_with_the_way_out() {
+    fn rejects_other_urls_with_a_hint() {
         let table = [
             ("", "write it as https://"),
             ("api.example", "write it as https://"),

@@ -1,8 +1,8 @@
-//! One request, one observation (`service.md` 4, `cases.md` 20 to 27).
+//! Sends one request and returns one observation (`service.md` 4, `cases.md` 20 to 27).
 //!
-//! What the budget counts is what goes out: no redirect is followed, nothing is tried again, and the integrator ID goes
-//! to the base URL and nowhere else. Of proxies, those of the environment (`HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY`) apply
-//! to https, through a tunnel that hides the request; plain http to this machine never uses one.
+//! The budget counts outgoing requests, so the client must never follow a redirect or retry, and must never send the
+//! integrator ID to a host other than the base URL's. For https the proxies of the environment (`HTTPS_PROXY`,
+//! `ALL_PROXY`, `NO_PROXY`) apply, as a tunnel that hides the request. Plain http to this machine never uses a proxy.
 
 use std::{fmt, time::Duration};
 
@@ -28,15 +28,15 @@ use crate::{
 
 /// The most bytes of a body that are read.
 pub const BODY_LIMIT: usize = 1024 * 1024;
-/// The bytes of a longer body that are kept for people to look at.
+/// The most bytes that are kept of a body that reaches [`BODY_LIMIT`], for people to read.
 const HEAD_LIMIT: usize = 64 * 1024;
 
-/// How long things may take.
+/// The time limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until the connection stands.
+    /// The limit for establishing the connection.
     pub connect: Duration,
-    /// From sending to the last byte.
+    /// The limit from sending the request to receiving the last byte.
     pub total: Duration,
 }
 
@@ -46,17 +46,17 @@ impl Default for Timeouts {
     }
 }
 
-/// Why no client could be made.
+/// The reason why a client can't be created.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The base URL has no place for the path.
+    /// The path of an endpoint can't be appended to the base URL.
     #[error(transparent)]
     BaseUrl(#[from] BaseUrlError),
-    /// The ID can't be a header's value.
-    #[error("the integrator ID can't be sent in a header; check where it comes from for stray characters")]
+    /// The integrator ID can't be the value of a header.
+    #[error("the integrator ID can't be sent in an HTTP header; check its source for stray characters")]
     Id,
-    /// TLS could not be set up, as where the machine has no certificate authorities.
-    #[error("no secure connections on this machine: {0}; check its certificate authorities")]
+    /// TLS can't be set up, for example because the machine has no certificate authorities.
+    #[error("can't set up TLS on this machine: {0}; check its certificate authorities")]
     Tls(String),
 }
 
@@ -77,7 +77,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// An answer as it came in, and what cut its body short, if anything did.
+/// An answer as received, and the failure that cut its body short, if any.
 struct Answer {
     status: u16,
     retry_after: Option<String>,
@@ -85,39 +85,39 @@ struct Answer {
     cut: Option<Failure>,
 }
 
-/// What became of one request.
+/// The result of one request.
 pub(super) struct Exchange {
-    /// From sending to the last byte, or to giving up.
+    /// The time from sending the request to the last byte, or to giving up.
     pub(super) latency: Duration,
-    /// When it ended.
+    /// The time when the exchange ended.
     pub(super) wall: DateTime<Utc>,
-    /// What came.
-    pub(super) came: Result<Came, Failure>,
+    /// The answer, or the reason why there is none.
+    pub(super) result: Result<RedactedAnswer, Failure>,
 }
 
 /// An answer without the integrator ID.
-pub(super) struct Came {
+pub(super) struct RedactedAnswer {
     pub(super) status: u16,
     retry_after: Option<String>,
-    /// What is read of it.
+    /// The body that is decoded.
     bytes: Vec<u8>,
-    /// What is kept of it.
+    /// The body that is kept for people to read.
     pub(super) kept: String,
-    /// What cut the body short, if anything did.
+    /// The failure that cut the body short, if any.
     pub(super) cut: Option<Failure>,
 }
 
-impl Came {
+impl RedactedAnswer {
     pub(super) fn reply(&self) -> Reply<'_> {
         Reply { status: self.status, retry_after: self.retry_after.as_deref(), body: &self.bytes }
     }
 }
 
 impl Client {
-    /// A client that speaks HTTP/1.1 to `base` with `id`.
+    /// Creates a client that sends HTTP/1.1 requests to `base` with `id`.
     ///
     /// # Errors
-    /// If TLS can't be set up on this machine.
+    /// If the ID can't be sent in a header, or TLS can't be set up on this machine.
     pub fn new(base: BaseUrl, id: IntegratorId, timeouts: Timeouts) -> Result<Self, ClientError> {
         let mut header = HeaderValue::from_str(id.expose()).map_err(|_| ClientError::Id)?;
         header.set_sensitive(true);
@@ -127,81 +127,82 @@ impl Client {
         Ok(Self { http, base, endpoint, id, header, timeouts })
     }
 
-    /// Asks once for the status of a transaction.
+    /// Requests the status of a transaction, once.
     pub async fn status(&self, params: &TransactionParams, clock: &Clock) -> Observation {
-        let exchange = self.exchange(self.http.get(self.url(params)), clock).await;
+        let exchange = self.exchange(self.http.get(self.status_url(params)), clock).await;
         let (latency, wall) = (exchange.latency, exchange.wall);
-        let came = match exchange.came {
-            Ok(came) => came,
+        let answer = match exchange.result {
+            Ok(answer) => answer,
             Err(failure) => {
                 let outcome = Outcome::Failed(failure);
                 return Observation { outcome, http_status: None, latency, body: None, chains: Vec::new() };
             }
         };
-        let StatusAnswer { outcome, chains } = match came.cut.clone() {
-            // A record that was cut short is no record; any other status speaks for itself.
-            Some(cut) if came.status == 200 => Outcome::Failed(cut).into(),
-            _ => interpret(&came.reply(), params, wall),
+        let StatusAnswer { outcome, chains } = match answer.cut.clone() {
+            // A record that is cut short can't be used. Any other HTTP status has a meaning without the body.
+            Some(cut) if answer.status == 200 => Outcome::Failed(cut).into(),
+            _ => interpret(&answer.reply(), params, wall),
         };
         let outcome = redact::outcome(&self.id, outcome);
-        let chains = redact::rewritten(&self.id, chains).unwrap_or_default();
-        Observation { outcome, http_status: Some(came.status), latency, body: Some(came.kept), chains }
+        let chains = redact::value(&self.id, chains).unwrap_or_default();
+        Observation { outcome, http_status: Some(answer.status), latency, body: Some(answer.kept), chains }
     }
 
-    /// A request to another path below the base URL.
+    /// Returns a POST request to another path below the base URL.
     pub(super) fn post(&self, path: &str) -> Result<RequestBuilder, BaseUrlError> {
         Ok(self.http.post(self.base.join(path)?))
     }
 
-    /// The ID, for taking it out of what comes back.
+    /// Returns the integrator ID, for redacting it from answers.
     pub(super) fn id(&self) -> &IntegratorId {
         &self.id
     }
 
-    /// Sends a request, once, with the ID; takes the ID out of what comes.
+    /// Sends a request once, with the integrator ID, and redacts the ID from the answer.
     pub(super) async fn exchange(&self, request: RequestBuilder, clock: &Clock) -> Exchange {
         let sent = clock.now();
         let answer = tokio::time::timeout(self.timeouts.total, self.send(request)).await;
         let now = clock.now();
-        let came = answer.unwrap_or(Err(Failure::TimedOut(self.timeouts.total))).map(|answer| self.redacted(answer));
-        Exchange { latency: now.mono.since(sent.mono), wall: now.wall, came }
+        let result =
+            answer.unwrap_or(Err(Failure::TimedOut(self.timeouts.total))).map(|answer| self.redact_answer(answer));
+        Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
     }
 
-    fn redacted(&self, answer: Answer) -> Came {
-        // The ID goes before anything is read, so that no cut through a long message leaves half of it.
+    fn redact_answer(&self, answer: Answer) -> RedactedAnswer {
+        // The ID is redacted before decoding, so that shortening a long message can't leave a part of the ID.
         let is_text = std::str::from_utf8(&answer.body).is_ok();
         let whole = answer.body.len() < BODY_LIMIT;
         let lossy = redact::body(&self.id, String::from_utf8_lossy(&answer.body).into_owned());
         let is_read_as_text = is_text || answer.status != 200;
         let bytes = if is_read_as_text { lossy.clone().into_bytes() } else { answer.body };
-        let kept = if whole { lossy } else { head(lossy) };
-        Came { status: answer.status, retry_after: answer.retry_after, bytes, kept, cut: answer.cut }
+        let kept = if whole { lossy } else { truncate_body(lossy) };
+        RedactedAnswer { status: answer.status, retry_after: answer.retry_after, bytes, kept, cut: answer.cut }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
         let request = request.header("x-integrator-id", self.header.clone());
-        let mut response = request.send().await.map_err(|error| self.transport(&error))?;
+        let mut response = request.send().await.map_err(|error| self.transport_failure(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut answer = Answer { status: response.status().as_u16(), retry_after, body: Vec::new(), cut: None };
         loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if answer.body.len() + chunk.len() > BODY_LIMIT => {
-                    let room = BODY_LIMIT - answer.body.len();
-                    answer.body.extend(chunk.iter().take(room));
+                    let remaining = BODY_LIMIT - answer.body.len();
+                    answer.body.extend(chunk.iter().take(remaining));
                     answer.cut = Some(Failure::Unreadable("the body is larger than 1 MiB".into()));
                     return Ok(answer);
                 }
                 Ok(Some(chunk)) => answer.body.extend_from_slice(&chunk),
                 Ok(None) => return Ok(answer),
                 Err(error) => {
-                    answer.cut = Some(self.transport(&error));
+                    answer.cut = Some(self.transport_failure(&error));
                     return Ok(answer);
                 }
             }
         }
     }
 
-    fn url(&self, params: &TransactionParams) -> Url {
+    fn status_url(&self, params: &TransactionParams) -> Url {
         let mut url = self.endpoint.clone();
         url.query_pairs_mut()
             .append_pair("transactionId", params.transaction_id.as_str())
@@ -212,14 +213,14 @@ impl Client {
         url
     }
 
-    fn transport(&self, error: &reqwest::Error) -> Failure {
+    fn transport_failure(&self, error: &reqwest::Error) -> Failure {
         let host = self.endpoint.host_str().unwrap_or("the service");
         Failure::Transport(transport::describe(error, host, self.timeouts.connect))
     }
 }
 
-/// What every client here is built from; `is_plain` of one that speaks http to this machine.
-pub(super) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuilder {
+/// Returns the builder of every HTTP client here. `is_plain` means plain http to this machine.
+pub(crate) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuilder {
     install_crypto();
     let builder = reqwest::Client::builder()
         .user_agent(concat!("hoptop/", env!("CARGO_PKG_VERSION")))
@@ -229,23 +230,23 @@ pub(super) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuil
         .referer(false)
         .connect_timeout(timeouts.connect)
         .tcp_nodelay(true);
-    // Plain http goes to this machine alone: no proxy, and no need of certificate authorities, which may be missing.
+    // Plain http goes to this machine only: without a proxy and without certificate authorities, which may be missing.
     if is_plain { builder.no_proxy().tls_certs_only([]) } else { builder.https_only(true) }
 }
 
-/// Gives rustls its cryptography, once a process.
+/// Installs the cryptography provider of rustls, once per process.
 fn install_crypto() {
     if rustls::crypto::CryptoProvider::get_default().is_some() {
         return;
     }
-    // The one way to fail is that another thread was first, and then there is a provider as well.
+    // Installing fails only if another thread was first; then a provider is installed as well.
     if rustls::crypto::ring::default_provider().install_default().is_err() {
         tracing::debug!("another thread gave rustls its cryptography");
     }
 }
 
-/// The first part of a body that is longer than anybody wants to keep.
-fn head(body: String) -> String {
+/// Returns the first `HEAD_LIMIT` bytes of a body, cut at a character boundary.
+fn truncate_body(body: String) -> String {
     let end = (0..=HEAD_LIMIT.min(body.len())).rev().find(|end| body.is_char_boundary(*end));
     end.and_then(|end| body.get(..end)).unwrap_or_default().to_owned()
 }
@@ -262,31 +263,31 @@ mod tests {
 
     const CANARY: &str = "canary-integrator-7f3a";
 
-    /// What a server does with the connection after it has read the request's head.
-    enum Play {
-        Say(String),
+    /// What a test server does with the connection after it has read the head of the request.
+    enum Behavior {
+        Send(String),
         Silence,
         Drip,
         Endless(&'static str),
-        Hang,
+        Close,
     }
 
-    async fn perform(play: Play, mut stream: TcpStream) -> String {
+    async fn serve_connection(behavior: Behavior, mut stream: TcpStream) -> String {
         let (mut request, mut byte) = (Vec::new(), [0]);
         while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap() == 1 {
             request.push(byte[0]);
         }
-        match play {
-            Play::Say(reply) => stream.write_all(reply.as_bytes()).await.unwrap(),
-            Play::Hang => {}
-            Play::Silence => while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {},
-            Play::Drip => {
+        match behavior {
+            Behavior::Send(reply) => stream.write_all(reply.as_bytes()).await.unwrap(),
+            Behavior::Close => {}
+            Behavior::Silence => while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {},
+            Behavior::Drip => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n").await.unwrap();
                 while stream.write_all(b" ").await.is_ok() {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }
-            Play::Endless(status) => {
+            Behavior::Endless(status) => {
                 stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
                 while stream.write_all(&[b'x'; 8192]).await.is_ok() {}
             }
@@ -294,8 +295,8 @@ mod tests {
         String::from_utf8(request).unwrap()
     }
 
-    fn reply(head: &str, body: &str) -> Play {
-        Play::Say(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
+    fn reply(head: &str, body: &str) -> Behavior {
+        Behavior::Send(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
     }
 
     fn client(base: &str, total: Duration) -> Client {
@@ -303,13 +304,13 @@ mod tests {
         Client::new(BaseUrl::parse(base).unwrap(), id, Timeouts { total, ..Timeouts::default() }).unwrap()
     }
 
-    /// One request against a server that does `play`: what it told us, and what the server read.
-    async fn ask(play: Play, params: &TransactionParams) -> (Observation, String) {
+    /// Sends one request to a server with this behaviour; returns the observation and the request that the server read.
+    async fn ask(behavior: Behavior, params: &TransactionParams) -> (Observation, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/base/", listener.local_addr().unwrap());
-        let patience = if matches!(play, Play::Silence | Play::Drip) { 200 } else { 10_000 };
-        let client = client(&base, Duration::from_millis(patience));
-        let server = tokio::spawn(async move { perform(play, listener.accept().await.unwrap().0).await });
+        let timeout_ms = if matches!(behavior, Behavior::Silence | Behavior::Drip) { 200 } else { 10_000 };
+        let client = client(&base, Duration::from_millis(timeout_ms));
+        let server = tokio::spawn(async move { serve_connection(behavior, listener.accept().await.unwrap().0).await });
         let observation = client.status(params, &Clock::system()).await;
         drop(client);
         (observation, server.await.unwrap())
@@ -323,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_request_is_exactly_what_the_service_asks_for() {
+    async fn request_has_exactly_the_documented_parameters_and_headers() {
         let params = TransactionParams { quote_id: "q 1&x=\u{e9}".into(), request_id: Some("r/1".into()), ..params(1) };
         let (observation, request) = ask(reply("200 OK", fixtures::FULL), &params).await;
         let line = format!(
@@ -344,7 +345,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_request_id_none_is_sent() {
+    async fn unknown_request_id_is_omitted() {
         let (observation, request) = ask(reply("404 Not Found", ""), &params(1)).await;
         assert!(request.contains("&quoteId=quote-1 HTTP/1.1"), "{request}");
         assert_eq!((observation.outcome, observation.body), (Outcome::NotFound(None), Some(String::new())));
@@ -357,14 +358,14 @@ mod tests {
         let (observation, _) = ask(reply(&head, ""), &params(1)).await;
         assert_eq!(
             failure(&observation),
-            "the service answered HTTP 302: it redirects, which is not followed; check the base URL"
+            "the service answered HTTP 302: redirects are not followed; check the base URL"
         );
-        let knock = tokio::time::timeout(Duration::from_millis(20), elsewhere.accept()).await;
-        assert!(knock.is_err(), "the redirect was followed");
+        let connection = tokio::time::timeout(Duration::from_millis(20), elsewhere.accept()).await;
+        assert!(connection.is_err(), "the redirect was followed");
     }
 
     #[tokio::test]
-    async fn a_refused_connection_names_the_host_and_nothing_secret() {
+    async fn refused_connection_names_the_host_and_no_secret() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         drop(listener);
@@ -374,24 +375,24 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_hang_up_is_no_answer() {
-        let (observation, _) = ask(Play::Hang, &params(1)).await;
-        let said = failure(&observation);
-        assert!(said.starts_with("the exchange with 127.0.0.1 failed: "), "{said}");
-        assert!(!said.contains("quote-1") && !said.contains(CANARY), "{said}");
+    async fn closed_connection_is_a_transport_failure() {
+        let (observation, _) = ask(Behavior::Close, &params(1)).await;
+        let message = failure(&observation);
+        assert!(message.starts_with("the request to 127.0.0.1 failed: "), "{message}");
+        assert!(!message.contains("quote-1") && !message.contains(CANARY), "{message}");
     }
 
     #[tokio::test]
-    async fn a_name_that_does_not_resolve_is_said_to() {
+    async fn unresolvable_host_is_named() {
         // `.invalid` never resolves (RFC 2606); without a network the resolver fails as well.
         let client = client("https://service.invalid", Duration::from_secs(30));
         let error = client.http.get("https://service.invalid").send().await.unwrap_err();
-        let said = transport::describe(&error, "service.invalid", Duration::from_secs(5));
-        assert!(said.contains("service.invalid"), "{said}");
+        let message = transport::describe(&error, "service.invalid", Duration::from_secs(5));
+        assert!(message.contains("service.invalid"), "{message}");
     }
 
     #[tokio::test]
-    async fn tls_with_a_server_that_speaks_none_is_refused() {
+    async fn tls_to_a_server_without_tls_fails() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = client(&format!("https://{}", listener.local_addr().unwrap()), Duration::from_secs(5));
         let server = tokio::spawn(async move {
@@ -400,12 +401,12 @@ mod tests {
             stream
         });
         let observation = client.status(&params(1), &Clock::system()).await;
-        assert!(failure(&observation).starts_with("no secure connection to 127.0.0.1"), "{observation:?}");
+        assert!(failure(&observation).starts_with("the TLS connection to 127.0.0.1 failed"), "{observation:?}");
         drop(server.await.unwrap());
     }
 
     #[tokio::test]
-    async fn a_certificate_that_nobody_vouches_for_is_refused_before_anything_is_sent() {
+    async fn untrusted_certificate_is_refused_before_the_request_is_sent() {
         install_crypto();
         let own = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
         let key = rustls::pki_types::PrivatePkcs8KeyDer::from(own.signing_key.serialize_der());
@@ -417,21 +418,21 @@ mod tests {
             let mut connection = rustls::ServerConnection::new(std::sync::Arc::new(config)).unwrap();
             let mut stream = listener.accept().unwrap().0;
             let mut request = Vec::new();
-            // The client's alert ends it with an error.
+            // The client's TLS alert ends the read with an error.
             std::io::Read::read_to_end(&mut rustls::Stream::new(&mut connection, &mut stream), &mut request)
                 .unwrap_err();
             request
         });
         let observation = client(&base, Duration::from_secs(5)).status(&params(1), &Clock::system()).await;
-        let said = failure(&observation);
-        assert!(said.starts_with("the certificate of 127.0.0.1 was refused: "), "{said}");
+        let message = failure(&observation);
+        assert!(message.starts_with("the certificate of 127.0.0.1 was refused: "), "{message}");
         assert!(server.join().unwrap().is_empty());
     }
 
     #[tokio::test]
-    async fn silence_and_dripping_end_at_the_total_deadline() {
-        for play in [Play::Silence, Play::Drip] {
-            let (observation, _) = ask(play, &params(1)).await;
+    async fn silent_and_slow_answers_time_out_at_the_total_limit() {
+        for behavior in [Behavior::Silence, Behavior::Drip] {
+            let (observation, _) = ask(behavior, &params(1)).await;
             let deadline = Duration::from_millis(200);
             assert_eq!(observation.outcome, Outcome::Failed(Failure::TimedOut(deadline)));
             assert!(
@@ -443,11 +444,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_without_end_is_stopped_and_its_status_still_counts() {
-        let (observation, _) = ask(Play::Endless("200 OK"), &params(1)).await;
+    async fn endless_body_is_cut_and_its_http_status_still_counts() {
+        let (observation, _) = ask(Behavior::Endless("200 OK"), &params(1)).await;
         assert_eq!(failure(&observation), "the answer can't be read: the body is larger than 1 MiB");
         assert_eq!(observation.body.map(|body| body.len()), Some(HEAD_LIMIT));
-        let (observation, _) = ask(Play::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
+        let (observation, _) = ask(Behavior::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
         let rest = Some(Duration::from_secs(9));
         assert!(
             matches!(&observation.outcome, Outcome::Failed(Failure::Throttled { retry_after, .. }) if *retry_after == rest),
@@ -456,14 +457,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_is_no_record() {
+    async fn truncated_body_is_not_a_record() {
         let short = "HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n{\"routerTransactionStatus\":\"success\"}";
-        let (observation, _) = ask(Play::Say(short.into()), &params(1)).await;
+        let (observation, _) = ask(Behavior::Send(short.into()), &params(1)).await;
         assert!(matches!(observation.outcome, Outcome::Failed(Failure::Transport(_))), "{observation:?}");
     }
 
     #[tokio::test]
-    async fn an_echoed_id_is_nowhere_in_what_comes_back() {
+    async fn echoed_integrator_id_is_redacted_everywhere() {
         let long = format!("{}{CANARY}", "x".repeat(500));
         let bodies = [
             format!(r#"{{"message":"{CANARY} is unknown","type":"UNAUTHORIZED"}}"#),
@@ -484,16 +485,16 @@ mod tests {
     }
 
     #[test]
-    fn a_client_does_not_print_its_id() {
+    fn debug_of_a_client_hides_the_integrator_id() {
         let client = client("https://api.example/base", Duration::from_secs(1));
         let printed = format!("{client:?} {client:#?} {:?} {:?}", client.http, client.header);
         assert!(printed.contains("https://api.example/base/v2/status") && !printed.contains(CANARY), "{printed}");
     }
 
     #[tokio::test]
-    async fn a_header_that_carries_the_id_does_not_print_it() {
+    async fn debug_of_a_request_hides_the_integrator_id() {
         let client = client("https://api.example", Duration::from_secs(1));
-        let request = client.http.get(client.url(&params(1))).header("x-integrator-id", client.header.clone());
+        let request = client.http.get(client.status_url(&params(1))).header("x-integrator-id", client.header.clone());
         let printed = format!("{request:?} {:?}", request.try_clone().unwrap().build().unwrap());
         assert!(printed.contains("Sensitive") && !printed.contains(CANARY), "{printed}");
     }

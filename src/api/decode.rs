@@ -1,6 +1,7 @@
-//! A status record out of a JSON object, however little of it fits (`service.md` 2.2 to 2.5, `cases.md` 3 to 11).
+//! Decodes a status record from a JSON object, however few of its fields can be read (`service.md` 2.2 to 2.5,
+//! `cases.md` 3 to 11).
 //!
-//! Whatever can be read is used and the rest is a warning. It must never reject a record for one field.
+//! Each field that can't be read becomes a warning. It must never reject a record for one field.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +21,12 @@ use crate::domain::{
 
 /// The most steps that a record keeps.
 const STEP_LIMIT: usize = 64;
-/// The most times that a record keeps.
+/// The most entries of `timeSpent` that a record keeps.
 const TIME_LIMIT: usize = 32;
 
-/// Fields of which one must be there for an object to be a status record. `status`, `error`, `id` and the IDs of the
-/// request are not among them: error bodies have those as well.
-const TELLING: [&str; 8] = [
+/// Fields of which a status record has at least one. `status`, `error`, `id` and the IDs of the request are not among
+/// them: error bodies have these fields as well.
+const IDENTIFYING_FIELDS: [&str; 8] = [
     "routerTransactionStatus",
     "gasStatus",
     "isGMPTransaction",
@@ -36,14 +37,14 @@ const TELLING: [&str; 8] = [
     "routeStatus",
 ];
 
-/// Whether the object has anything of a status record.
-pub fn is_record(object: &Map<String, Value>) -> bool {
+/// Whether the object has a field that identifies a status record.
+pub(super) fn is_record(object: &Map<String, Value>) -> bool {
     let scope = Scope::top(object);
-    TELLING.iter().any(|name| scope.get(name).is_some())
+    IDENTIFYING_FIELDS.iter().any(|name| scope.get(name).is_some())
 }
 
-/// What the document shows of the record (`service.md` 2.2), of its sides (2.3) and of its steps (2.4).
-const TOP: [&str; 13] = [
+/// The documented fields of the record (`service.md` 2.2), of its sides (2.3) and of its steps (2.4).
+const RECORD_FIELDS: [&str; 13] = [
     "id",
     "status",
     "gasStatus",
@@ -58,20 +59,20 @@ const TOP: [&str; 13] = [
     "requestId",
     "integratorId",
 ];
-const SIDE: [&str; 6] =
+const SIDE_FIELDS: [&str; 6] =
     ["transactionId", "blockNumber", "callEventStatus", "callEventLog", "chainData", "transactionUrl"];
-const STEP: [&str; 4] = ["chainId", "txHash", "status", "action"];
+const STEP_FIELDS: [&str; 4] = ["chainId", "txHash", "status", "action"];
 
 /// A record, and the chains that it describes.
-pub struct Decoded {
+pub(super) struct Decoded {
     /// The record.
     pub record: StatusRecord,
     /// The chains.
     pub chains: Vec<ChainConfig>,
 }
 
-/// The record, as far as it can be read.
-pub fn record(object: &Map<String, Value>) -> Decoded {
+/// Decodes a record, as far as it can be read.
+pub(super) fn decode_record(object: &Map<String, Value>) -> Decoded {
     let top = Scope::top(object);
     let mut reader = Reader::default();
     let mut chains = Vec::new();
@@ -80,11 +81,11 @@ pub fn record(object: &Map<String, Value>) -> Decoded {
         reader.warn("the status is `refunded`, which is read as refund");
     }
     let from = reader.object(&top, "fromChain");
-    // The destination fills up as the transfer goes on, so its gaps are no news.
-    let to = reader.object(&top, "toChain").map(Scope::with_usual_gaps);
-    let mut other = reader.others(&top, &TOP);
+    // The destination's fields are filled as the transfer proceeds, so missing fields give no warning.
+    let to = reader.object(&top, "toChain").map(Scope::without_missing_warnings);
+    let mut other = reader.undocumented(&top, &RECORD_FIELDS);
     let mut side = |scope: Scope<'_>| {
-        let (side, chain) = side(&mut reader, &scope, &mut other);
+        let (side, chain) = decode_side(&mut reader, &scope, &mut other);
         chains.extend(chain);
         side
     };
@@ -99,34 +100,34 @@ pub fn record(object: &Map<String, Value>) -> Decoded {
         bridge_url: reader.url(&top, "bridgeTransactionUrl"),
         from,
         to,
-        steps: steps(&mut reader, &top, &mut other),
-        time_spent: times(&mut reader, &top),
-        error: top.get("error").and_then(message::of_value),
-        request_id: reader.word(&top, "requestId"),
-        integrator: top.get("integratorId").and_then(Value::as_str).and_then(redact::shown),
+        steps: decode_steps(&mut reader, &top, &mut other),
+        time_spent: decode_times(&mut reader, &top),
+        error: top.get("error").and_then(message::value_message),
+        request_id: reader.nonempty_text(&top, "requestId"),
+        integrator: top.get("integratorId").and_then(Value::as_str).and_then(redact::mask),
         other,
         warnings: reader.finish(),
     };
     Decoded { record, chains }
 }
 
-/// A side and its chain; what nobody documents of either goes to `other`.
-fn side(
+/// Decodes a side and its chain. The undocumented fields of both go to `other`.
+fn decode_side(
     reader: &mut Reader,
     scope: &Scope<'_>,
     other: &mut BTreeMap<String, String>,
 ) -> (ChainSide, Option<ChainConfig>) {
-    other.extend(scope.placed(reader.others(scope, &SIDE)));
+    other.extend(scope.with_path(reader.undocumented(scope, &SIDE_FIELDS)));
     let data = reader.object(scope, "chainData");
-    let config = data.as_ref().and_then(|chain| chain::config(reader, chain));
+    let config = data.as_ref().and_then(|chain| chain::read_config(reader, chain));
     if let (Some(data), Some(config)) = (&data, &config) {
-        other.extend(data.placed(config.other.clone()));
+        other.extend(data.with_path(config.other.clone()));
     }
     let side = ChainSide {
         chain_name: config.as_ref().and_then(|config| config.name.clone()),
         chain_id: config.as_ref().map(|config| config.id.clone()),
         transaction_id: reader.hash(scope, "transactionId"),
-        block_number: reader.block(scope, "blockNumber"),
+        block_number: reader.whole_number(scope, "blockNumber"),
         call_event_status: reader.text(scope, "callEventStatus"),
         call_event_log: reader.list(scope, "callEventLog"),
         url: reader.url(scope, "transactionUrl"),
@@ -134,11 +135,11 @@ fn side(
     (side, config)
 }
 
-fn steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, String>) -> Vec<Step> {
+fn decode_steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, String>) -> Vec<Step> {
     let entries = match reader.value(top, "routeStatus") {
         Some(Value::Array(entries)) => entries.as_slice(),
         Some(other) => {
-            reader.misfit("routeStatus", other, "an array");
+            reader.warn_unexpected("routeStatus", other, "an array");
             &[]
         }
         None => &[],
@@ -152,30 +153,30 @@ fn steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, Stri
         match entry {
             Value::Object(object) => {
                 let scope = Scope::at(object, &path);
-                steps.push(step(reader, &scope));
-                other.extend(scope.placed(reader.others(&scope, &STEP)));
+                steps.push(decode_step(reader, &scope));
+                other.extend(scope.with_path(reader.undocumented(&scope, &STEP_FIELDS)));
             }
-            other => reader.misfit(&path, other, "an object"),
+            other => reader.warn_unexpected(&path, other, "an object"),
         }
     }
     steps
 }
 
-fn step(reader: &mut Reader, scope: &Scope<'_>) -> Step {
+fn decode_step(reader: &mut Reader, scope: &Scope<'_>) -> Step {
     Step {
         chain_id: reader.chain_id(scope, "chainId"),
         transaction_id: reader.hash(scope, "txHash"),
-        status: reader.word(scope, "status"),
-        action: reader.word(scope, "action"),
+        status: reader.nonempty_text(scope, "status"),
+        action: reader.nonempty_text(scope, "action"),
     }
 }
 
-/// The times as they came, by key. They mix cumulative and single times, so they are never added up.
-fn times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Value> {
+/// Decodes the times as received, by key. Cumulative and single times are mixed, so they must never be added up.
+fn decode_times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Value> {
     let entries = match reader.value(top, "timeSpent") {
         Some(Value::Object(entries)) => entries,
         Some(other) => {
-            reader.misfit("timeSpent", other, "an object");
+            reader.warn_unexpected("timeSpent", other, "an object");
             return BTreeMap::new();
         }
         None => return BTreeMap::new(),
@@ -184,12 +185,12 @@ fn times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Value> {
         reader.warn(&format!("timeSpent has {} entries; {TIME_LIMIT} were kept", entries.len()));
     }
     let mut times = BTreeMap::new();
-    // `total` is the one documented key: it is kept whatever else there is.
+    // `total` is the only documented key, so it is kept before all others.
     let total = entries.get_key_value("total").into_iter();
     let others = entries.iter().filter(|(key, _)| *key != "total");
     for (key, value) in total.chain(others).take(TIME_LIMIT) {
         if !value.is_number() {
-            reader.misfit(&format!("timeSpent.{}", text::clean(key)), value, "a number");
+            reader.warn_unexpected(&format!("timeSpent.{}", text::clean(key)), value, "a number");
         }
         let kept = match value {
             Value::Number(number) => Value::Number(number.clone()),
@@ -211,11 +212,11 @@ mod tests {
     use crate::domain::ids::ChainId;
 
     fn read(value: &Value) -> StatusRecord {
-        record(value.as_object().unwrap()).record
+        decode_record(value.as_object().unwrap()).record
     }
 
     #[test]
-    fn a_whole_record_is_read_without_a_warning() {
+    fn complete_record_is_decoded_without_warnings() {
         let record = read(&fixtures::full());
         assert_eq!(record.warnings, [""; 0]);
         assert_eq!(record.status, RouterStatus::Success);
@@ -249,15 +250,15 @@ mod tests {
                 Some(json!(-1.5)),
                 Some(json!({"a": []})),
             ] {
-                let changed = fixtures::with(&full, pointer, wrong.as_ref());
+                let changed = fixtures::with_field(&full, pointer, wrong.as_ref());
                 let read = read(&changed);
-                let is_quiet = pointer.starts_with("/toChain") || wrong.is_none() || wrong == Some(Value::Null);
+                let is_optional = pointer.starts_with("/toChain") || wrong.is_none() || wrong == Some(Value::Null);
                 let fits = match *pointer {
                     "/isGMPTransaction" => wrong == Some(json!(true)),
                     "/timeSpent/total" => wrong == Some(json!(-1.5)),
                     _ => false,
                 };
-                assert!(is_quiet || fits || !read.warnings.is_empty(), "{pointer} {wrong:?}");
+                assert!(is_optional || fits || !read.warnings.is_empty(), "{pointer} {wrong:?}");
                 if !pointer.starts_with("/routerTransactionStatus") {
                     assert_eq!(read.status, known.status, "{pointer} {wrong:?}");
                 }
@@ -269,23 +270,23 @@ mod tests {
         for pointer in
             fixtures::FIELDS.iter().filter(|pointer| pointer.starts_with("/fromChain") || !pointer[1..].contains('/'))
         {
-            let gone = read(&fixtures::with(&full, pointer, None));
+            let gone = read(&fixtures::with_field(&full, pointer, None));
             let name = pointer.rsplit('/').next().unwrap();
-            let has_stand_in = ["chainId", "chainName", "networkName"].contains(&name);
-            assert!(has_stand_in || gone.warnings.iter().any(|warning| warning.contains(name)), "{pointer}");
+            let has_fallback = ["chainId", "chainName", "networkName"].contains(&name);
+            assert!(has_fallback || gone.warnings.iter().any(|warning| warning.contains(name)), "{pointer}");
         }
     }
 
     #[test]
-    fn a_destination_may_be_null_missing_or_a_stub() {
+    fn destination_stub_gives_no_warning() {
         let stub = json!({"transactionId": "", "blockNumber": "", "callEventStatus": "", "callEventLog": [], "transactionUrl": ""});
-        let read = read(&fixtures::with(&fixtures::full(), "/toChain", Some(&stub)));
+        let read = read(&fixtures::with_field(&fixtures::full(), "/toChain", Some(&stub)));
         assert_eq!(read.to, ChainSide { call_event_status: Some(String::new()), ..ChainSide::default() });
         assert_eq!(read.warnings, [""; 0]);
     }
 
     #[test]
-    fn a_name_that_repeats_the_id_gives_way() {
+    fn network_name_replaces_a_chain_name_that_repeats_the_id() {
         let table = [
             (json!({"chainId": "1", "chainName": "Chain 42161", "networkName": "Arbitrum One"}), Some("Arbitrum One")),
             (json!({"id": "osmosis-1", "chainName": "osmosis-1", "networkName": "Osmosis"}), Some("Osmosis")),
@@ -301,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn chain_ids_may_be_mixed_and_of_another_age() {
+    fn reads_text_and_number_chain_ids_and_older_chain_data() {
         let read = read(&json!({"routeStatus": [{"chainId": 42161}, {"chainId": "osmosis-1"}, "x", {"chainId": ""}],
             "toChain": {"chainData": {"id": 10, "chainType": "evm", "rpc": [], "new": {}}}}));
         let ids: Vec<_> = read.steps.iter().map(|step| step.chain_id.as_ref().map(ChainId::as_str)).collect();
@@ -310,8 +311,8 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_is_learned_whole() {
-        let chains = record(fixtures::full().as_object().unwrap()).chains;
+    fn complete_chain_configuration_is_decoded() {
+        let chains = decode_record(fixtures::full().as_object().unwrap()).chains;
         let [arbitrum, base] = chains.as_slice() else { panic!("{chains:?}") };
         assert_eq!((arbitrum.id.as_str(), arbitrum.name.as_deref()), ("42161", Some("Arbitrum")));
         assert_eq!(arbitrum.texts.len(), 8, "{:?}", arbitrum.texts);
@@ -330,11 +331,11 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_of_another_age_is_learned_as_well() {
+    fn older_chain_configuration_is_decoded() {
         let old = json!({"toChain": {"chainData": {"chainId": 10, "chainType": "evm", "rpc": ["https://rpc.example", 7],
             "axelarChainName": "optimism", "axelarFeeMultiplier": 1, "estimatedExpressRouteDuration": 20,
             "blockExplorerUrls": ["javascript:alert(1)", "https://op.example"]}}});
-        let Decoded { record, chains } = record(old.as_object().unwrap());
+        let Decoded { record, chains } = decode_record(old.as_object().unwrap());
         let chain = &chains[0];
         assert_eq!((chain.family(), chain.texts["bridgeChainName"].as_str()), (Some("evm"), "optimism"));
         assert_eq!(
@@ -345,15 +346,15 @@ mod tests {
         assert_eq!(chain.other, unknown("estimatedExpressRouteDuration"));
         assert_eq!(record.other, unknown("toChain.chainData.estimatedExpressRouteDuration"));
         let stub = json!({"toChain": {"chainData": {"id": "", "chainName": "Nowhere"}}});
-        assert_eq!(super::record(stub.as_object().unwrap()).chains, []);
+        assert_eq!(decode_record(stub.as_object().unwrap()).chains, []);
     }
 
     #[test]
-    fn nothing_of_a_chain_goes_without_a_word() {
+    fn unreadable_chain_fields_give_warnings_and_undocumented_ones_are_kept() {
         let odd = json!({"fromChain": {"chainData": {"chainId": "5", "rpcList": ["wss://rpc.example"],
             "nativeCurrency": {"symbol": "X", "decimals": "six", "new": 1}, "compliance": {"list": "a"},
             "chainNativeContracts": {"multicall": "0x1", "multicall3": "0x2"}, "blockExplorerUrls": ["ftp://x"]}}});
-        let Decoded { record, chains } = record(odd.as_object().unwrap());
+        let Decoded { record, chains } = decode_record(odd.as_object().unwrap());
         let other: Vec<_> = chains[0].other.keys().map(String::as_str).collect();
         assert_eq!(other, ["chainNativeContracts.multicall3", "compliance.list", "nativeCurrency.new"]);
         assert_eq!(chains[0].rpc_list, ["wss://rpc.example"]);
@@ -362,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_document_does_not_know_is_kept_as_it_came() {
+    fn undocumented_fields_are_kept_as_received() {
         let read = read(
             &json!({"routerTransactionStatus": "ongoing", "id": "0x01_30_100", "integratorId": "somebody-else-7f3a",
             "expressBroken": {"a\u{202e}": [1]}, "fromChain": {"callEventLog": [{"args": [1]}, "text", 7], "gas": null},
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_are_bounded() {
+    fn numbers_of_steps_and_times_are_bounded() {
         let times: Map<String, Value> =
             (0..1_000).map(|n| (format!("k{n:04}"), json!(n))).chain([("total".into(), json!("9"))]).collect();
         let read = read(&json!({"routeStatus": vec![json!({}); 1_000], "timeSpent": times}));

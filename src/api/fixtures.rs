@@ -1,14 +1,14 @@
-//! A realistic record, and ways to spoil it, for the tests of this room.
+//! A realistic record, and a function that changes its fields, for the tests of this module.
 //!
-//! Only tests may use it.
+//! Only tests may use this module.
 
 use serde_json::Value;
 
-/// The source hash of [`FULL`]; also that of `domain::fixtures::params(1)`.
-pub const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
+/// The source hash of [`FULL`] and of `domain::fixtures::params(1)`.
+pub(super) const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
 
-/// A record with all that `service.md` 2.2 to 2.5 shows.
-pub const FULL: &str = r#"{
+/// A record with every field that `service.md` 2.2 to 2.5 shows.
+pub(super) const FULL: &str = r#"{
   "id": "0x0000000000000000000000000000000000000000000000000000000000000001_30_100",
   "status": "destination_executed",
   "gasStatus": "",
@@ -50,8 +50,8 @@ pub const FULL: &str = r#"{
   "integratorId": "somebody"
 }"#;
 
-/// Every field that is read, as a JSON pointer, but for `error`, which may have any type.
-pub const FIELDS: &[&str] = &[
+/// Every field that is read, as a JSON pointer, except `error`, which may have any type.
+pub(super) const FIELDS: &[&str] = &[
     "/status",
     "/gasStatus",
     "/isGMPTransaction",
@@ -80,13 +80,13 @@ pub const FIELDS: &[&str] = &[
     "/requestId",
 ];
 
-/// [`FULL`], parsed.
-pub fn full() -> Value {
+/// Returns [`FULL`], parsed.
+pub(super) fn full() -> Value {
     serde_json::from_str(FULL).unwrap()
 }
 
-/// A copy of `value` with what lies at `pointer` replaced, or taken out.
-pub fn with(value: &Value, pointer: &str, replacement: Option<&Value>) -> Value {
+/// Returns a copy of `value` with the field at `pointer` replaced or removed.
+pub(super) fn with_field(value: &Value, pointer: &str, replacement: Option<&Value>) -> Value {
     let mut copy = value.clone();
     let (parent, name) = pointer.rsplit_once('/').unwrap();
     match (copy.pointer_mut(parent).unwrap(), replacement) {

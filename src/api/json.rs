@@ -1,20 +1,20 @@
-//! The JSON of an answer, in memory that is bounded (`cases.md` 14, 22).
+//! Parses the JSON of an answer in bounded memory (`cases.md` 14, 22).
 //!
-//! As values a mebibyte of `{"":0}` would take a hundred of them, so values are counted. It must never leave a part out in
-//! silence: what holds more is refused as a whole.
+//! Parsed, a mebibyte of `{"":0}` takes a hundred mebibytes, so the values are counted. A part must never be dropped
+//! silently: a body with more values is refused as a whole.
 
 use std::{cell::Cell, fmt};
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
-/// The most values that a body may hold. A record has some two hundred; an array or object in an object, the largest, takes
-/// some 600 bytes, so that this many take 20 MB.
+/// The most values that a body may hold. A record has about 200. The largest value is an array or object in an object,
+/// which takes about 600 bytes, so this many take 20 MB.
 const LIMIT: usize = 32_768;
 
-/// The one value that `raw` holds. Of duplicate keys the last counts; nesting is limited by `serde_json` to 128 levels,
-/// which protects the stack.
-pub fn parse(raw: &str) -> Result<Value, serde_json::Error> {
+/// Parses the one value in `raw`. The last of duplicate keys counts. `serde_json` limits nesting to 128 levels, which
+/// protects the stack.
+pub(super) fn parse(raw: &str) -> Result<Value, serde_json::Error> {
     let left = Cell::new(LIMIT);
     let mut deserializer = serde_json::Deserializer::from_str(raw);
     let value = Bounded { left: &left }.deserialize(&mut deserializer)?;
@@ -22,7 +22,7 @@ pub fn parse(raw: &str) -> Result<Value, serde_json::Error> {
     Ok(value)
 }
 
-/// A value that is counted, with all that is in it.
+/// A seed that deserializes a value and counts it, together with its nested values.
 #[derive(Clone, Copy)]
 struct Bounded<'a> {
     left: &'a Cell<usize>,
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_reads_what_serde_json_reads() {
+    fn parses_like_serde_json() {
         let table = [
             (r#" {"a":[null,true,-1,18446744073709551615,1.5,"é\n"],"b":{},"a":0} "#, json!({"a": 0, "b": {}})),
             (r#"[null,false,-1,18446744073709551615,1.5e3,"é\n",{"a":[]}]"#, {
@@ -117,8 +117,8 @@ mod tests {
     }
 
     #[test]
-    fn values_are_counted() {
-        // The list itself, and each of its entries with the one inside.
+    fn body_with_too_many_values_is_refused() {
+        // The list counts as one value, and each of its entries as two.
         let of = |count: usize| format!("[{}0]", r#"{"":0},"#.repeat((count - 2) / 2));
         assert!(parse(&of(LIMIT)).is_ok());
         assert!(parse(&of(LIMIT + 2)).unwrap_err().to_string().starts_with("more than 32768 values at"));

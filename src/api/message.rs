@@ -1,6 +1,6 @@
-//! What an error body says, in whichever shape it comes (`service.md` 7.2, `cases.md` 12).
+//! Extracts the message from an error body of any shape (`service.md` 7.2, `cases.md` 12).
 //!
-//! It reads a body for people only; what an answer means is decided by its HTTP status, never here.
+//! The messages are for people. The HTTP status decides what an answer means, never this module.
 
 use std::collections::BTreeMap;
 
@@ -10,46 +10,46 @@ use serde_json::{Map, Value};
 use super::json;
 use crate::domain::text;
 
-/// The most entries of a list of errors that are shown.
+/// The most entries of an error list that a message shows.
 const ENTRIES: usize = 5;
 
-/// The message of an error body, as one clean line; `None` if it says nothing.
-pub fn message(body: &[u8]) -> Option<String> {
+/// Returns the message of an error body as one clean line; `None` if the body has no message.
+pub(super) fn message(body: &[u8]) -> Option<String> {
     let raw = String::from_utf8_lossy(body);
-    let said = match json::parse(&raw) {
-        Ok(Value::Object(object)) => return of_body(&object),
-        Ok(value) => plain(&value).or_else(|| compact(&value)),
-        Err(_) => in_html(&raw).or_else(|| Some(raw.into_owned())),
+    let message = match json::parse(&raw) {
+        Ok(Value::Object(object)) => return object_message(&object),
+        Ok(value) => plain_message(&value).or_else(|| compact_json(&value)),
+        Err(_) => describe_html(&raw).or_else(|| Some(raw.into_owned())),
     };
-    said.and_then(|said| text::clean_or_none(&said))
+    message.and_then(|message| text::clean_or_none(&message))
 }
 
-/// The same for a body that is parsed already.
-pub fn of_body(object: &Map<String, Value>) -> Option<String> {
-    in_object(object).or_else(|| compact(object)).and_then(|said| text::clean_or_none(&said))
+/// Like [`message`], for a body that is already parsed.
+pub(super) fn object_message(object: &Map<String, Value>) -> Option<String> {
+    find_message(object).or_else(|| compact_json(object)).and_then(|message| text::clean_or_none(&message))
 }
 
-/// The rest in seconds that the body asks for, `{error, retryAfter}`.
-pub fn retry_after(body: &[u8]) -> Option<f64> {
+/// Returns the wait in seconds that the body asks for, as in `{error, retryAfter}`.
+pub(super) fn retry_after(body: &[u8]) -> Option<f64> {
     json::parse(std::str::from_utf8(body).ok()?).ok()?.get("retryAfter")?.as_f64()
 }
 
-/// The `error` field of a record, of which the fields are not documented: text, a list of `{path, message}`, an object
-/// with a `message` and whatever else, or anything else as compact JSON. Empty things are no error.
-pub fn of_value(value: &Value) -> Option<String> {
-    let said = match value {
+/// Returns the message of a record's `error` field, whose shape is not documented: text, a list of `{path, message}`,
+/// an object with a `message` and other fields, or anything else as compact JSON. An empty value is not an error.
+pub(super) fn value_message(value: &Value) -> Option<String> {
+    let message = match value {
         Value::Object(object) if object.is_empty() => None,
-        Value::Object(object) => with_the_rest(object).or_else(|| compact(value)),
+        Value::Object(object) => message_with_details(object).or_else(|| compact_json(value)),
         Value::Array(entries) if entries.is_empty() => None,
-        Value::Array(_) => plain(value).or_else(|| compact(value)),
+        Value::Array(_) => plain_message(value).or_else(|| compact_json(value)),
         Value::Null | Value::Bool(false) => None,
-        other => plain(other).or_else(|| compact(other)),
+        other => plain_message(other).or_else(|| compact_json(other)),
     };
-    said.and_then(|said| text::clean_or_none(&said))
+    message.and_then(|message| text::clean_or_none(&message))
 }
 
-/// A name for a body that isn't JSON but HTML, with its title.
-pub fn in_html(raw: &str) -> Option<String> {
+/// Returns a description of a body that is HTML, with the page's title; `None` if the body is not HTML.
+pub(super) fn describe_html(raw: &str) -> Option<String> {
     let start = raw.trim_start();
     let lower = start.get(..start.floor_char_boundary(512)).unwrap_or(start).to_ascii_lowercase();
     let is_html = ["<!doctype", "<html", "<head", "<body", "<?xml"].iter().any(|start| lower.contains(start));
@@ -60,7 +60,7 @@ pub fn in_html(raw: &str) -> Option<String> {
 }
 
 fn title(raw: &str) -> Option<String> {
-    // ASCII lower case keeps every byte's place.
+    // `to_ascii_lowercase` keeps the position of every byte.
     let lower = raw.to_ascii_lowercase();
     let open = lower.find("<title")?;
     let start = open + lower.get(open..)?.find('>')? + 1;
@@ -68,60 +68,61 @@ fn title(raw: &str) -> Option<String> {
     raw.get(start..end).map(|title| title.chars().take(120).collect())
 }
 
-fn in_object(object: &Map<String, Value>) -> Option<String> {
-    ["message", "error", "errors", "type"].iter().find_map(|name| object.get(*name).and_then(plain))
+fn find_message(object: &Map<String, Value>) -> Option<String> {
+    ["message", "error", "errors", "type"].iter().find_map(|name| object.get(*name).and_then(plain_message))
 }
 
-/// The message of an object, and behind it what else the object holds: nobody knows which of it matters.
-fn with_the_rest(object: &Map<String, Value>) -> Option<String> {
-    let said = object.get("message").and_then(plain)?;
-    let rest: BTreeMap<_, _> = object.iter().filter(|(name, _)| *name != "message").collect();
-    Some(compact(&rest).map_or_else(|| said.clone(), |rest| format!("{said} {rest}")))
+/// Returns the message of an object, followed by the object's other fields, which may matter too.
+fn message_with_details(object: &Map<String, Value>) -> Option<String> {
+    let message = object.get("message").and_then(plain_message)?;
+    let details: BTreeMap<_, _> = object.iter().filter(|(name, _)| *name != "message").collect();
+    Some(compact_json(&details).map_or_else(|| message.clone(), |details| format!("{message} {details}")))
 }
 
-/// A text, a list of texts or of `{path, message}`, an object with a `message`; nothing deeper.
-fn plain(value: &Value) -> Option<String> {
+/// Returns the message of a text, a list of texts or of `{path, message}`, or an object with a `message`. It reads no
+/// deeper.
+fn plain_message(value: &Value) -> Option<String> {
     match value {
-        Value::String(said) => Some(said.clone()).filter(|said| !said.trim().is_empty()),
+        Value::String(message) => Some(message.clone()).filter(|message| !message.trim().is_empty()),
         Value::Number(number) => Some(number.to_string()),
         Value::Array(entries) => {
-            let mut said: Vec<_> = entries.iter().filter_map(entry).take(ENTRIES).collect();
+            let mut messages: Vec<_> = entries.iter().filter_map(entry_message).take(ENTRIES).collect();
             let more = entries.len().saturating_sub(ENTRIES);
-            if more > 0 && !said.is_empty() {
-                said.push(format!("and {more} more"));
+            if more > 0 && !messages.is_empty() {
+                messages.push(format!("and {more} more"));
             }
-            Some(said.join("; ")).filter(|said| !said.is_empty())
+            Some(messages.join("; ")).filter(|message| !message.is_empty())
         }
-        Value::Object(object) => in_entry(object),
+        Value::Object(object) => entry_object_message(object),
         Value::Null | Value::Bool(_) => None,
     }
 }
 
-fn entry(value: &Value) -> Option<String> {
+fn entry_message(value: &Value) -> Option<String> {
     match value {
-        Value::Object(object) => in_entry(object),
+        Value::Object(object) => entry_object_message(object),
         other => other.as_str().map(str::to_owned),
     }
 }
 
-fn in_entry(object: &Map<String, Value>) -> Option<String> {
-    let words = |name| object.get(name).and_then(Value::as_str).filter(|said: &&str| !said.is_empty());
-    let said = words("message").or_else(|| words("errorType")).or_else(|| words("type"))?;
+fn entry_object_message(object: &Map<String, Value>) -> Option<String> {
+    let text_field = |name| object.get(name).and_then(Value::as_str).filter(|message: &&str| !message.is_empty());
+    let message = text_field("message").or_else(|| text_field("errorType")).or_else(|| text_field("type"))?;
     let path = match object.get("path") {
-        Some(Value::Array(parts)) => parts.iter().map(part).collect::<Vec<_>>().join("."),
+        Some(Value::Array(parts)) => parts.iter().map(path_part).collect::<Vec<_>>().join("."),
         Some(Value::String(path)) => path.clone(),
         _ => String::new(),
     };
-    Some(if path.is_empty() { said.to_owned() } else { format!("{path}: {said}") })
+    Some(if path.is_empty() { message.to_owned() } else { format!("{path}: {message}") })
 }
 
-fn part(value: &Value) -> String {
+fn path_part(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-fn compact(value: &impl Serialize) -> Option<String> {
-    let said = serde_json::to_string(value).ok()?;
-    (!matches!(said.as_str(), "{}" | "[]" | "null" | "\"\"")).then_some(said)
+fn compact_json(value: &impl Serialize) -> Option<String> {
+    let json = serde_json::to_string(value).ok()?;
+    (!matches!(json.as_str(), "{}" | "[]" | "null" | "\"\"")).then_some(json)
 }
 
 #[cfg(test)]
@@ -131,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_shape_of_error_body_says_what_it_says() {
+    fn reads_the_message_of_every_error_body() {
         let table = [
             (r#"{"message":"Transaction not filled","type":"NotFoundError"}"#, Some("Transaction not filled")),
             (r#"{"message":"no\u001b[2J","statusCode":500,"type":"INTERNAL_ERROR"}"#, Some("no[2J")),
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_field_comes_in_many_shapes() {
+    fn reads_the_error_field_in_every_shape() {
         let table = [
             (json!(null), None),
             (json!({}), None),
@@ -176,9 +177,9 @@ mod tests {
             (json!([[1]]), Some("[[1]]")),
         ];
         for (value, expected) in table {
-            assert_eq!(of_value(&value).as_deref(), expected, "{value}");
+            assert_eq!(value_message(&value).as_deref(), expected, "{value}");
         }
         let many = json!(vec![json!({"message": "bad"}); 70]);
-        assert_eq!(of_value(&many).as_deref(), Some("bad; bad; bad; bad; bad; and 65 more"));
+        assert_eq!(value_message(&many).as_deref(), Some("bad; bad; bad; bad; bad; and 65 more"));
     }
 }

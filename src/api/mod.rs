@@ -1,8 +1,8 @@
-//! The wire: `GET {base_url}/v2/status`, from a transaction to an observation, and `POST {base_url}/v2/route`, from a
-//! request to a quote (`service.md` 4, 7).
+//! The HTTP client: `GET {base_url}/v2/status` returns an observation of a transaction, `POST {base_url}/v2/route`
+//! returns a quote (`service.md` 4, 7).
 //!
-//! It says what the service answered and never what follows from it: no retries, no waiting, no budget. It is the only
-//! user of reqwest, and it must never let the integrator ID into anything that it returns or prints.
+//! This module reports what the service answers and decides nothing: no retries, no waiting, no budget. Besides it only
+//! the webhook client uses reqwest. The integrator ID must never be part of a value that it returns or prints.
 
 mod answer;
 mod base_url;
@@ -19,11 +19,13 @@ mod redact;
 mod retry_after;
 mod route;
 mod transport;
-mod webhook;
 
 pub use answer::{Reply, StatusAnswer, interpret};
-pub use base_url::{BaseUrl, BaseUrlError};
-pub use client::{BODY_LIMIT, Client, ClientError, Timeouts};
-pub use reach::reach;
+pub use base_url::BaseUrl;
+pub(crate) use base_url::BaseUrlError;
+pub(crate) use base_url::is_loopback;
+pub(crate) use client::builder as http_builder;
+pub use client::{BODY_LIMIT, Client, Timeouts};
+pub(crate) use reach::reach;
 pub use route::interpret as interpret_route;
-pub use webhook::{Undelivered, Webhook, WebhookError};
+pub(crate) use transport::{describe, innermost};

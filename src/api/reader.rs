@@ -1,6 +1,7 @@
-//! Reading fields whose types can't be relied on, and keeping notes of what could not be read (`cases.md` 3 to 11, 19).
+//! Reads fields whose types can't be relied on, and collects warnings about fields that can't be read (`cases.md` 3 to
+//! 11, 19).
 //!
-//! A field that can't be read costs that field and no other. It must never fail as a whole, and never guess.
+//! A field that can't be read affects no other field. The reader must never fail as a whole, and never guess.
 
 use std::collections::BTreeMap;
 
@@ -13,15 +14,15 @@ use crate::domain::{
 
 /// The most warnings that a record keeps.
 const WARNING_LIMIT: usize = 16;
-/// The most missing fields that are named.
-const ABSENT_LIMIT: usize = 12;
+/// The most missing fields that the warnings name.
+const MISSING_LIMIT: usize = 12;
 
 /// The most elements of a list that are kept.
 const LIST_LIMIT: usize = 16;
-/// The most keys that aren't documented that are kept of an object.
+/// The most undocumented keys of an object that are kept.
 const OTHER_LIMIT: usize = 16;
 
-/// Other names of documented fields, at public deployments of this interface or in answers of another age: THE table.
+/// Other names of documented fields, as public deployments of this interface or older answers use them.
 const ALIASES: &[(&str, &[&str])] = &[
     ("routerTransactionStatus", &["squidTransactionStatus"]),
     ("bridgeTransactionUrl", &["axelarTransactionUrl", "coralTransactionUrl"]),
@@ -31,114 +32,114 @@ const ALIASES: &[(&str, &[&str])] = &[
     ("rpcList", &["rpc"]),
 ];
 
-/// An object of the answer, where it lies, and whether its gaps are worth a word.
+/// An object of the answer, its path, and whether its missing fields give a warning.
 #[derive(Clone)]
-pub struct Scope<'a> {
+pub(super) struct Scope<'a> {
     object: &'a Map<String, Value>,
     path: String,
-    gaps_matter: bool,
+    warns_if_missing: bool,
 }
 
 impl<'a> Scope<'a> {
-    /// The answer itself.
-    pub fn top(object: &'a Map<String, Value>) -> Self {
-        Self { object, path: String::new(), gaps_matter: true }
+    /// Creates a scope for the top-level object of the answer.
+    pub(super) fn top(object: &'a Map<String, Value>) -> Self {
+        Self { object, path: String::new(), warns_if_missing: true }
     }
 
-    /// An object at `path`.
-    pub fn at(object: &'a Map<String, Value>, path: &str) -> Self {
-        Self { object, path: format!("{path}."), gaps_matter: true }
+    /// Creates a scope for an object at `path`.
+    pub(super) fn at(object: &'a Map<String, Value>, path: &str) -> Self {
+        Self { object, path: format!("{path}."), warns_if_missing: true }
     }
 
-    /// The same, with its gaps taken as usual.
-    pub fn with_usual_gaps(self) -> Self {
-        Self { gaps_matter: false, ..self }
+    /// Returns the same scope without warnings for missing fields.
+    pub(super) fn without_missing_warnings(self) -> Self {
+        Self { warns_if_missing: false, ..self }
     }
 
-    /// A field by its documented name or an alias: the first that says something, else the first that is there.
-    pub fn get(&self, name: &str) -> Option<&'a Value> {
-        let came = || std::iter::once(&name).chain(aliases(name)).filter_map(|name| self.object.get(*name));
-        let says_nothing = |value: &Value| value.is_null() || value.as_str() == Some("");
-        came().find(|value| !says_nothing(value)).or_else(|| came().next())
+    /// Returns a field by its documented name or an alias: the first value that isn't empty or null, else the first.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Value> {
+        let values = || std::iter::once(&name).chain(aliases(name)).filter_map(|name| self.object.get(*name));
+        let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
+        values().find(|value| !is_empty(value)).or_else(|| values().next())
     }
 
-    /// These keys with the place of the object before them: `fromChain.chainData.new`.
-    pub fn placed(&self, keys: BTreeMap<String, String>) -> impl Iterator<Item = (String, String)> {
+    /// Returns the entries with the object's path before each key: `fromChain.chainData.new`.
+    pub(super) fn with_path(&self, keys: BTreeMap<String, String>) -> impl Iterator<Item = (String, String)> {
         keys.into_iter().map(|(key, value)| (text::clean(&self.path(&key)), value))
     }
 
-    /// Where the object lies: `fromChain.chainData`.
-    fn place(&self) -> &str {
+    /// Returns the path of the object: `fromChain.chainData`.
+    fn object_path(&self) -> &str {
         match self.path.as_str() {
             "" => "the record",
             path => path.trim_end_matches('.'),
         }
     }
 
-    /// Where the field lies: `fromChain.chainData.chainId`.
-    pub fn path(&self, name: &str) -> String {
+    /// Returns the path of a field: `fromChain.chainData.chainId`.
+    pub(super) fn path(&self, name: &str) -> String {
         format!("{}{name}", self.path)
     }
 }
 
-/// The other names of a field.
+/// Returns the other names of a field.
 fn aliases(name: &str) -> &'static [&'static str] {
     ALIASES.iter().find(|(field, _)| *field == name).map_or(&[], |(_, aliases)| aliases)
 }
 
-/// Reads fields and notes what could not be read.
+/// Reads fields and collects warnings.
 #[derive(Default)]
-pub struct Reader {
+pub(super) struct Reader {
     warnings: Vec<String>,
-    unsaid: usize,
-    absent: Vec<String>,
+    omitted: usize,
+    missing: Vec<String>,
 }
 
 impl Reader {
-    /// Notes a sentence.
-    pub fn warn(&mut self, sentence: &str) {
-        // One place is for the missing fields, one for the count of what is left out.
+    /// Adds a warning.
+    pub(super) fn warn(&mut self, sentence: &str) {
+        // One place is reserved for the missing fields, and one for the count of omitted warnings.
         if self.warnings.len() < WARNING_LIMIT - 2 {
             self.warnings.push(text::clean(sentence))
         } else {
-            self.unsaid += 1
+            self.omitted += 1
         }
     }
 
-    /// Notes that a field is not what it should be.
-    pub fn misfit(&mut self, path: &str, value: &Value, expected: &str) {
-        self.warn(&format!("{path} is {}, not {expected}", kind(value)));
+    /// Adds a warning that a field has an unexpected value.
+    pub(super) fn warn_unexpected(&mut self, path: &str, value: &Value, expected: &str) {
+        self.warn(&format!("{path} is {}, not {expected}", describe_value(value)));
     }
 
-    /// What was noted, bounded.
-    pub fn finish(mut self) -> Vec<String> {
-        if let Some(last) = self.absent.get(ABSENT_LIMIT..).map(<[String]>::len).filter(|more| *more > 0) {
-            self.absent.truncate(ABSENT_LIMIT);
-            self.absent.push(format!("{last} more"));
+    /// Returns the collected warnings, at most `WARNING_LIMIT`.
+    pub(super) fn finish(mut self) -> Vec<String> {
+        if let Some(last) = self.missing.get(MISSING_LIMIT..).map(<[String]>::len).filter(|more| *more > 0) {
+            self.missing.truncate(MISSING_LIMIT);
+            self.missing.push(format!("{last} more"));
         }
-        if !self.absent.is_empty() {
-            self.warnings.insert(0, text::clean(&format!("missing or null: {}", self.absent.join(", "))));
+        if !self.missing.is_empty() {
+            self.warnings.insert(0, text::clean(&format!("missing or null: {}", self.missing.join(", "))));
         }
-        if self.unsaid > 0 {
-            self.warnings.push(format!("{} more fields could not be read", self.unsaid));
+        if self.omitted > 0 {
+            self.warnings.push(format!("{} more fields could not be read", self.omitted));
         }
         self.warnings
     }
 
-    /// A field that is there and isn't null; its absence is noted where gaps matter.
-    pub fn value<'a>(&mut self, scope: &Scope<'a>, name: &str) -> Option<&'a Value> {
+    /// Returns a field that is present and not null. A missing field is recorded if the scope warns about them.
+    pub(super) fn value<'a>(&mut self, scope: &Scope<'a>, name: &str) -> Option<&'a Value> {
         let value = scope.get(name).filter(|value| !value.is_null());
-        if value.is_none() && scope.gaps_matter {
-            self.absent.push(scope.path(name));
+        if value.is_none() && scope.warns_if_missing {
+            self.missing.push(scope.path(name));
         }
         value
     }
 
-    /// Text, empty if that is what came. A number is taken as text and noted.
-    pub fn text(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
+    /// Returns a field's text, which may be empty. A number is read as text, with a warning.
+    pub(super) fn text(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
         let value = self.value(scope, name)?;
         if !value.is_string() {
-            self.misfit(&scope.path(name), value, "text");
+            self.warn_unexpected(&scope.path(name), value, "text");
         }
         match value {
             Value::String(raw) => Some(text::clean(raw)),
@@ -147,81 +148,81 @@ impl Reader {
         }
     }
 
-    /// Text, with empty text as none.
-    pub fn word(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
-        self.text(scope, name).filter(|word| !word.is_empty())
+    /// Returns a field's text; `None` if the text is empty.
+    pub(super) fn nonempty_text(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
+        self.text(scope, name).filter(|text| !text.is_empty())
     }
 
-    /// A hash, which is opaque text.
-    pub fn hash(&mut self, scope: &Scope<'_>, name: &str) -> Option<TxHash> {
-        self.word(scope, name).map(TxHash::new)
+    /// Returns a transaction hash, which is opaque text.
+    pub(super) fn hash(&mut self, scope: &Scope<'_>, name: &str) -> Option<TxHash> {
+        self.nonempty_text(scope, name).map(TxHash::new)
     }
 
-    /// A chain's ID: text, or a whole number.
-    pub fn chain_id(&mut self, scope: &Scope<'_>, name: &str) -> Option<ChainId> {
+    /// Returns a chain ID, from text or a whole number.
+    pub(super) fn chain_id(&mut self, scope: &Scope<'_>, name: &str) -> Option<ChainId> {
         match self.value(scope, name)? {
             Value::Number(number) if number.is_u64() => Some(ChainId::new(number.to_string())),
             Value::String(raw) => text::clean_or_none(raw).map(ChainId::new),
             other => {
-                self.misfit(&scope.path(name), other, "a chain ID");
+                self.warn_unexpected(&scope.path(name), other, "a chain ID");
                 None
             }
         }
     }
 
-    /// `true` or `false`.
-    pub fn flag(&mut self, scope: &Scope<'_>, name: &str) -> Option<bool> {
+    /// Returns a boolean field.
+    pub(super) fn flag(&mut self, scope: &Scope<'_>, name: &str) -> Option<bool> {
         let value = self.value(scope, name)?;
         if !value.is_boolean() {
-            self.misfit(&scope.path(name), value, "true or false");
+            self.warn_unexpected(&scope.path(name), value, "true or false");
         }
         value.as_bool()
     }
 
-    /// A whole number such as a block's: a number or a numeric string; empty text and null stand for none yet.
-    pub fn block(&mut self, scope: &Scope<'_>, name: &str) -> Option<u64> {
+    /// Returns a whole number such as a block number, from a number or numeric text. Empty text and null mean none yet.
+    pub(super) fn whole_number(&mut self, scope: &Scope<'_>, name: &str) -> Option<u64> {
         if scope.get(name).is_some_and(Value::is_null) {
             return None;
         }
         let value = self.value(scope, name)?;
         let number = match value {
-            Value::Number(number) => whole(number),
+            Value::Number(number) => to_exact_u64(number),
             Value::String(raw) if raw.trim().is_empty() => return None,
             Value::String(raw) => raw.trim().parse().ok(),
             _ => None,
         };
         if number.is_none() {
-            self.misfit(&scope.path(name), value, "a whole number");
+            self.warn_unexpected(&scope.path(name), value, "a whole number");
         }
         number
     }
 
-    /// A link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
-    pub fn url(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
-        let word = self.word(scope, name)?;
-        let link = plain_link(&word);
+    /// Returns a link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
+    pub(super) fn url(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
+        let link_text = self.nonempty_text(scope, name)?;
+        let link = plain_link(&link_text);
         if link.is_none() {
             let path = scope.path(name);
-            self.warn(&format!("{path} is not a plain http or https link and was left out: {}", excerpt(&word)));
+            self.warn(&format!("{path} is not a plain http or https link and was left out: {}", excerpt(&link_text)));
         }
         link
     }
 
-    /// A number of any kind.
-    pub fn number(&mut self, scope: &Scope<'_>, name: &str) -> Option<Number> {
+    /// Returns a number of any kind.
+    pub(super) fn number(&mut self, scope: &Scope<'_>, name: &str) -> Option<Number> {
         let value = self.value(scope, name)?;
         if !value.is_number() {
-            self.misfit(&scope.path(name), value, "a number");
+            self.warn_unexpected(&scope.path(name), value, "a number");
         }
         value.as_number().cloned()
     }
 
-    /// The elements of a list, each as clean text: texts as they are, anything else as compact JSON.
-    pub fn list(&mut self, scope: &Scope<'_>, name: &str) -> Vec<String> {
+    /// Returns the elements of a list as clean text; elements that aren't text become compact JSON.
+    pub(super) fn list(&mut self, scope: &Scope<'_>, name: &str) -> Vec<String> {
         let elements = match self.value(scope, name) {
             Some(Value::Array(elements)) => elements.as_slice(),
             Some(other) => {
-                self.misfit(&scope.path(name), other, "an array");
+                self.warn_unexpected(&scope.path(name), other, "an array");
                 &[]
             }
             None => &[],
@@ -233,58 +234,58 @@ impl Reader {
         elements.iter().take(LIST_LIMIT).map(compact).collect()
     }
 
-    /// The texts of an object by their keys, those that are empty left out.
-    pub fn texts(&mut self, scope: &Scope<'_>, names: &[&str]) -> BTreeMap<String, String> {
-        names.iter().filter_map(|name| Some(((*name).to_owned(), self.word(scope, name)?))).collect()
+    /// Returns the texts of an object by key, without empty texts.
+    pub(super) fn texts(&mut self, scope: &Scope<'_>, names: &[&str]) -> BTreeMap<String, String> {
+        names.iter().filter_map(|name| Some(((*name).to_owned(), self.nonempty_text(scope, name)?))).collect()
     }
 
-    /// The keys of an object that nobody documents, by their names, with their values.
-    pub fn others(&mut self, scope: &Scope<'_>, documented: &[&str]) -> BTreeMap<String, String> {
+    /// Returns the undocumented keys of an object with their values.
+    pub(super) fn undocumented(&mut self, scope: &Scope<'_>, documented: &[&str]) -> BTreeMap<String, String> {
         let known = |key: &str| documented.iter().any(|name| *name == key || aliases(name).contains(&key));
         let unknown: Vec<_> = scope.object.iter().filter(|(key, _)| !known(key)).collect();
         if unknown.len() > OTHER_LIMIT {
-            let (place, count) = (scope.place(), unknown.len());
-            self.warn(&format!("{place} has {count} keys that aren't documented; {OTHER_LIMIT} were kept"));
+            let (object_path, count) = (scope.object_path(), unknown.len());
+            self.warn(&format!("{object_path} has {count} keys that aren't documented; {OTHER_LIMIT} were kept"));
         }
         let kept = unknown.into_iter().take(OTHER_LIMIT);
         kept.map(|(key, value)| (text::clean(key), compact(value))).collect()
     }
 
-    /// An object within.
-    pub fn object<'a>(&mut self, scope: &Scope<'a>, name: &str) -> Option<Scope<'a>> {
+    /// Returns the scope of a nested object.
+    pub(super) fn object<'a>(&mut self, scope: &Scope<'a>, name: &str) -> Option<Scope<'a>> {
         let value = self.value(scope, name)?;
         let Value::Object(object) = value else {
-            self.misfit(&scope.path(name), value, "an object");
+            self.warn_unexpected(&scope.path(name), value, "an object");
             return None;
         };
-        Some(Scope { gaps_matter: scope.gaps_matter, ..Scope::at(object, &scope.path(name)) })
+        Some(Scope { warns_if_missing: scope.warns_if_missing, ..Scope::at(object, &scope.path(name)) })
     }
 }
 
-/// A number without a fraction that a `u64` holds exactly; `1e8` is one.
-fn whole(number: &Number) -> Option<u64> {
+/// Returns a number as a `u64` if it has no fraction and the conversion is exact: `1e8` is 100,000,000.
+fn to_exact_u64(number: &Number) -> Option<u64> {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     let exact = |float: &f64| float.fract() == 0.0 && (0.0..=EXACT).contains(float);
     number.as_u64().or_else(|| number.as_f64().filter(exact).map(|float| float as u64))
 }
 
-/// A value as one line of clean text: text as it is, anything else as compact JSON.
-pub fn compact(value: &Value) -> String {
+/// Returns a value as one line of clean text; a value that isn't text becomes compact JSON.
+pub(super) fn compact(value: &Value) -> String {
     match value {
         Value::String(raw) => text::clean(raw),
         other => text::clean(&other.to_string()),
     }
 }
 
-/// A link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
-pub fn plain_link(word: &str) -> Option<String> {
-    let url = reqwest::Url::parse(word).ok()?;
+/// Returns a link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
+pub(super) fn plain_link(link: &str) -> Option<String> {
+    let url = reqwest::Url::parse(link).ok()?;
     let is_web = matches!(url.scheme(), "http" | "https");
     let fits = url.as_str().len() <= text::FIELD_LIMIT;
     (is_web && fits && url.username().is_empty() && url.password().is_none()).then(|| url.into())
 }
 
-fn kind(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(flag) => flag.to_string(),
@@ -296,7 +297,7 @@ fn kind(value: &Value) -> String {
 }
 
 fn excerpt(raw: &str) -> String {
-    // Cleaning takes a while for a mebibyte that is invisible, and the field itself has been cleaned once already.
+    // Cleaning a mebibyte of invisible characters is slow, and an excerpt needs only the start.
     let clean = text::clean(raw.get(..raw.floor_char_boundary(4 * text::FIELD_LIMIT)).unwrap_or(raw));
     let mut short: String = clean.chars().take(60).collect();
     if short.len() < clean.len() {
@@ -319,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn block_numbers_in_all_their_forms() {
+    fn reads_whole_numbers_in_every_form() {
         let table = [
             (json!(173_870_219), (Some(173_870_219), 0)),
             (json!("173870219"), (Some(173_870_219), 0)),
@@ -332,12 +333,12 @@ mod tests {
             (json!([1]), (None, 1)),
         ];
         for (value, expected) in table {
-            assert_eq!(read(value.clone(), |reader, scope| reader.block(scope, "f")), expected, "{value}");
+            assert_eq!(read(value.clone(), |reader, scope| reader.whole_number(scope, "f")), expected, "{value}");
         }
     }
 
     #[test]
-    fn only_plain_web_links_are_kept() {
+    fn keeps_only_plain_web_links() {
         let table = [
             ("https://scan.example/tx/1?a=b#c", Some("https://scan.example/tx/1?a=b#c"), 0),
             ("http://scan.example", Some("http://scan.example/"), 0),
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn chain_ids_and_flags() {
+    fn reads_chain_ids_and_booleans() {
         let chain = |value| read(value, |reader, scope| reader.chain_id(scope, "f").map(|id| id.to_string()));
         assert_eq!(chain(json!(42161)), (Some("42161".into()), 0));
         assert_eq!(chain(json!("osmosis-1")), (Some("osmosis-1".into()), 0));
@@ -372,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_stands_in_for_a_field_that_says_nothing() {
+    fn alias_replaces_an_empty_field() {
         let url = |object: Value| {
             let scope = Scope::top(object.as_object().unwrap());
             scope.get("bridgeTransactionUrl").cloned()
@@ -390,8 +391,8 @@ mod tests {
     fn warnings_are_clean_and_bounded() {
         let mut reader = Reader::default();
         for number in 0..100 {
-            reader.misfit(&format!("f{number}"), &json!("\u{1b}[2J".repeat(100)), "a number");
-            reader.absent.push(format!("g{number}"));
+            reader.warn_unexpected(&format!("f{number}"), &json!("\u{1b}[2J".repeat(100)), "a number");
+            reader.missing.push(format!("g{number}"));
         }
         let warnings = reader.finish();
         assert_eq!(warnings.len(), WARNING_LIMIT);

@@ -1,7 +1,7 @@
-//! Taking the integrator ID out of what the service sent back (`DESIGN.md`, Secrets).
+//! Removes the integrator ID from answers of the service (`DESIGN.md`, Secrets).
 //!
-//! A service may echo the header in an error or in the record's `integratorId`. What this lets through must hold the ID
-//! in no spelling.
+//! The service may echo the header in an error or in the record's `integratorId`. A returned value must never hold the
+//! ID in any spelling.
 
 use std::sync::LazyLock;
 
@@ -14,9 +14,9 @@ use crate::domain::{
     text::{self, clean_or_none},
 };
 
-/// What may be shown of an `integratorId`, which may be another's: its last four characters, `…7f3a`. Nothing of what can't
-/// be an ID, unless that is all that was left of one.
-pub fn shown(raw: &str) -> Option<String> {
+/// Returns the part of an `integratorId` that may be shown: its last four characters, `…7f3a`. The ID may be another
+/// integrator's. Returns `None` for text that can't be an ID, unless it is a masked ID.
+pub(super) fn mask(raw: &str) -> Option<String> {
     let is_masked = raw.starts_with('…') && raw.chars().count() <= 5;
     match IntegratorId::new(raw) {
         Ok(id) => Some(id.last4()),
@@ -24,13 +24,13 @@ pub fn shown(raw: &str) -> Option<String> {
     }
 }
 
-/// `body` without any ID: neither ours in any spelling, nor what stands as `integratorId`, such as one that was withdrawn.
-pub fn body(id: &IntegratorId, body: String) -> String {
+/// Returns `body` without any ID: our ID in any spelling, and every value of `integratorId`, such as a withdrawn ID.
+pub(super) fn body(id: &IntegratorId, body: String) -> String {
     static FIELD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r#"("integratorId"\s*:\s*")([^"]*)(")"#).ok());
     let body = text(id, body);
     let mask = |found: &Captures<'_>| {
         let group = |index| found.get(index).map_or("", |group| group.as_str());
-        format!("{}{}{}", group(1), shown(group(2)).unwrap_or_default(), group(3))
+        format!("{}{}{}", group(1), mask(group(2)).unwrap_or_default(), group(3))
     };
     match FIELD.as_ref() {
         Some(field) if body.contains("integratorId") => field.replace_all(&body, mask).into_owned(),
@@ -38,76 +38,76 @@ pub fn body(id: &IntegratorId, body: String) -> String {
     }
 }
 
-/// `text` as whoever reads it will see it, where that has the ID in it and the text as it stands hasn't: with escapes such
-/// as `\u0063` written out, and without what the sanitiser takes away.
-fn hiding(id: &IntegratorId, text: &str) -> Option<String> {
+/// Returns `text` as a reader will see it, if the ID appears only there: with escapes such as `\u0063` decoded, and
+/// without the characters that the sanitiser drops.
+fn reveal_hidden(id: &IntegratorId, text: &str) -> Option<String> {
     if !text.contains("\\u") && text.is_ascii() {
         return None;
     }
-    let mut plain = String::with_capacity(text.len());
+    let mut revealed = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(letter) = rest.chars().next() {
-        let (meant, length) = match escaped(rest) {
-            // Without its backslash a quotation mark would end the text that it stands in.
-            Some(meant) if meant.is_ascii_graphic() && !matches!(meant, '"' | '\\') => (Some(meant), 6),
-            Some(meant) if text::is_dropped(meant) => (None, 6),
-            _ if text::is_dropped(letter) => (None, letter.len_utf8()),
-            _ => (Some(letter), letter.len_utf8()),
+    while let Some(character) = rest.chars().next() {
+        let (decoded, length) = match parse_escape(rest) {
+            // Without its backslash a quotation mark would end the JSON text that contains it.
+            Some(decoded) if decoded.is_ascii_graphic() && !matches!(decoded, '"' | '\\') => (Some(decoded), 6),
+            Some(decoded) if text::is_dropped(decoded) => (None, 6),
+            _ if text::is_dropped(character) => (None, character.len_utf8()),
+            _ => (Some(character), character.len_utf8()),
         };
-        plain.extend(meant);
+        revealed.extend(decoded);
         rest = rest.get(length..).unwrap_or_default();
     }
-    (plain.contains(id.expose()) && plain != text).then_some(plain)
+    (revealed.contains(id.expose()) && revealed != text).then_some(revealed)
 }
 
-/// The character that an escape `\uXXXX` at the start of a text stands for.
-fn escaped(text: &str) -> Option<char> {
+/// Returns the character of an escape `\uXXXX` at the start of a text.
+fn parse_escape(text: &str) -> Option<char> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     char::from_u32(u32::from_str_radix(digits, 16).ok()?)
 }
 
-/// `text` without the ID, as it stands, as JSON writes it, or as it is hidden in it.
-pub fn text(id: &IntegratorId, text: String) -> String {
-    let text = hiding(id, &text).unwrap_or(text);
+/// Returns `text` without the ID: as it is, in JSON spelling, or hidden by escapes and dropped characters.
+pub(super) fn text(id: &IntegratorId, text: String) -> String {
+    let text = reveal_hidden(id, &text).unwrap_or(text);
     let quoted = |raw: &str| serde_json::Value::from(raw).to_string().trim_matches('"').to_owned();
-    // `trim_matches` also takes a quote off that belongs to the ID; the rest is still found.
-    let (spelled, shown) = (quoted(id.expose()), quoted(&id.last4()));
+    // `trim_matches` may also remove a quotation mark of the ID; the shortened spelling is still found.
+    let (spelled, masked) = (quoted(id.expose()), quoted(&id.last4()));
     let mut text = text;
     for spelling in [spelled.replace('/', "\\/"), spelled] {
         if spelling != id.expose() && text.contains(&spelling) {
-            text = text.replace(&spelling, &shown);
+            text = text.replace(&spelling, &masked);
         }
     }
     id.redact(text)
 }
 
-/// A value without the ID in any of its texts; `None` if it can't be had without.
-pub fn rewritten<T: Serialize + DeserializeOwned>(id: &IntegratorId, value: T) -> Option<T> {
+/// Returns a value without the ID in any of its texts; `None` if the ID can't be removed.
+pub(super) fn value<T: Serialize + DeserializeOwned>(id: &IntegratorId, value: T) -> Option<T> {
     let written = serde_json::to_string(&value).ok()?;
     let redacted = text(id, written.clone());
     if redacted == written { Some(value) } else { serde_json::from_str(&redacted).ok() }
 }
 
-/// `outcome` without the ID, also where an escape such as `\u0063` or the sanitiser has only now put it together.
-pub fn outcome(id: &IntegratorId, outcome: Outcome) -> Outcome {
+/// Returns `outcome` without the ID, even where decoding an escape such as `\u0063` or the sanitiser has produced it.
+pub(super) fn outcome(id: &IntegratorId, outcome: Outcome) -> Outcome {
     let failure = match outcome {
         Outcome::Record(record) => {
-            let told = rewritten(id, record).map(Outcome::Record);
-            let hidden = "it repeats the integrator ID where that can't be taken out";
-            return told.unwrap_or_else(|| Outcome::Failed(Failure::Unreadable(hidden.into())));
+            let redacted = value(id, record).map(Outcome::Record);
+            let reason = "it contains the integrator ID in a place that can't be redacted";
+            return redacted.unwrap_or_else(|| Outcome::Failed(Failure::Unreadable(reason.into())));
         }
-        Outcome::NotFound(said) => return Outcome::NotFound(said.map(|said| text(id, said))),
+        Outcome::NotFound(message) => return Outcome::NotFound(message.map(|message| text(id, message))),
         Outcome::Failed(failure) => match failure {
-            Failure::Rejected(said) => Failure::Rejected(text(id, said)),
-            Failure::Unauthorized(said) => Failure::Unauthorized(text(id, said)),
+            Failure::Rejected(message) => Failure::Rejected(text(id, message)),
+            Failure::Unauthorized(message) => Failure::Unauthorized(text(id, message)),
             Failure::Server { status, message } => Failure::Server { status, message: text(id, message) },
-            Failure::Unreadable(said) => Failure::Unreadable(text(id, said)),
-            Failure::OtherTransaction(said) => Failure::OtherTransaction(text(id, said)),
-            Failure::Transport(said) => Failure::Transport(text(id, said)),
+            Failure::Unreadable(message) => Failure::Unreadable(text(id, message)),
+            Failure::OtherTransaction(message) => Failure::OtherTransaction(text(id, message)),
+            Failure::Transport(message) => Failure::Transport(text(id, message)),
             Failure::Throttled { message, retry_after } => {
-                Failure::Throttled { message: message.map(|said| text(id, said)), retry_after }
+                Failure::Throttled { message: message.map(|message| text(id, message)), retry_after }
             }
-            silent @ Failure::TimedOut(_) => silent,
+            unchanged @ Failure::TimedOut(_) => unchanged,
         },
     };
     Outcome::Failed(failure)
@@ -119,7 +119,7 @@ mod tests {
     use crate::domain::{record::StatusRecord, status::RouterStatus};
 
     #[test]
-    fn an_id_that_is_hidden_goes_too() {
+    fn redacts_an_id_hidden_by_escapes_or_invisible_characters() {
         let id = IntegratorId::new("ours-12345678").unwrap();
         let long = "x".repeat(500);
         for hidden in [
@@ -131,16 +131,16 @@ mod tests {
         ] {
             let body = body(&id, hidden.clone());
             let read: serde_json::Value = serde_json::from_str(&body).unwrap();
-            let said = read["message"].as_str().unwrap();
-            assert!(said.contains("…5678") && !said.contains("ours"), "{hidden}: {body}");
+            let message = read["message"].as_str().unwrap();
+            assert!(message.contains("…5678") && !message.contains("ours"), "{hidden}: {body}");
         }
-        // What hides nothing stays as it came.
+        // A body that hides no ID stays unchanged.
         let fine = r#"{"message":"\u00e9 \u0022 \ud800","a":"é\u200b"}"#;
         assert_eq!(body(&id, fine.into()), fine);
     }
 
     #[test]
-    fn an_integrator_id_that_is_not_ours_is_masked_too() {
+    fn masks_another_integrator_id() {
         let id = IntegratorId::new("ours-12345678").unwrap();
         let table = [
             (r#"{"integratorId": "theirs-987654321", "a": "theirs"}"#, r#"{"integratorId": "…4321", "a": "theirs"}"#),
@@ -152,14 +152,11 @@ mod tests {
         for (raw, masked) in table {
             assert_eq!(body(&id, raw.into()), masked);
         }
-        assert_eq!(
-            (shown("…7f3a").as_deref(), shown("not an id"), shown("…but a long one")),
-            (Some("…7f3a"), None, None)
-        );
+        assert_eq!((mask("…7f3a").as_deref(), mask("not an id"), mask("…but a long one")), (Some("…7f3a"), None, None));
     }
 
     #[test]
-    fn every_spelling_of_the_id_goes() {
+    fn redacts_every_spelling_of_the_id() {
         let id = IntegratorId::new(r#"can"ary\integ/rator-7f3a"#).unwrap();
         for spelling in
             [r#"can"ary\integ/rator-7f3a"#, r#"can\"ary\\integ/rator-7f3a"#, r#"can\"ary\\integ\/rator-7f3a"#]
@@ -170,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn outcomes_lose_the_id_and_keep_the_rest() {
+    fn redacts_an_outcome_and_keeps_its_other_fields() {
         let id = IntegratorId::new("canary-integrator-7f3a").unwrap();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.error = Some("id canary-integrator-7f3a is slow".into());

@@ -1,33 +1,33 @@
-//! `Retry-After`, in all the forms that come, as a bounded span (`DESIGN.md`, Budget; `cases.md` 29).
+//! Reads `Retry-After` in all its forms as a bounded duration (`DESIGN.md`, Budget; `cases.md` 29).
 //!
-//! It must never return more than [`LIMIT`], and never a span for what it can't read.
+//! It must never return more than [`LIMIT`], nor a duration for a value that it can't read.
 
 use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-/// The longest rest that is taken, whatever is asked for.
-pub const LIMIT: Duration = Duration::from_secs(10 * 60);
+/// The longest wait that is accepted, whatever the service asks for.
+pub(super) const LIMIT: Duration = Duration::from_secs(10 * 60);
 
-/// The rest that a header asks for at the moment `wall`: seconds or an HTTP date. Nothing for a date that is past, for
-/// zero, for a negative number and for anything else.
-pub fn header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
+/// Returns the wait that a header asks for at time `wall`, as seconds or an HTTP date. Returns `None` for a past date,
+/// zero, a negative number and any other text.
+pub(super) fn parse_header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
     let text = text.trim();
     if text.starts_with(|first: char| first.is_ascii_digit()) {
-        return seconds(text.parse().ok()?);
+        return from_seconds(text.parse().ok()?);
     }
-    let until = http_date(text)?;
-    (until - wall).to_std().ok().and_then(|span| seconds(span.as_secs_f64()))
+    let until = parse_http_date(text)?;
+    (until - wall).to_std().ok().and_then(|span| from_seconds(span.as_secs_f64()))
 }
 
-/// The rest for a number of seconds; nothing for less than half a nanosecond, which no span can hold.
-pub fn seconds(seconds: f64) -> Option<Duration> {
+/// Returns the wait for a number of seconds; `None` for less than half a nanosecond, which a `Duration` can't hold.
+pub(super) fn from_seconds(seconds: f64) -> Option<Duration> {
     let span = (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(LIMIT.as_secs_f64())));
     span.filter(|span| !span.is_zero())
 }
 
-/// A date in one of the three forms of RFC 9110, 5.6.7.
-fn http_date(text: &str) -> Option<DateTime<Utc>> {
+/// Parses a date in one of the three forms of RFC 9110, 5.6.7.
+fn parse_http_date(text: &str) -> Option<DateTime<Utc>> {
     let obsolete = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
     let naive = || obsolete.iter().find_map(|form| NaiveDateTime::parse_from_str(text, form).ok());
     let preferred = DateTime::parse_from_rfc2822(text).ok().map(|date| date.to_utc());
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_form_is_read_and_bounded() {
+    fn reads_and_bounds_every_form() {
         let wall = DateTime::parse_from_rfc3339("1994-11-06T08:49:00Z").unwrap().to_utc();
         let table = [
             ("7", Some(7.0)),
@@ -64,7 +64,7 @@ mod tests {
             ("Sat, 06 Nov 2094 08:49:37 GMT", Some(600.0)),
         ];
         for (text, expected) in table {
-            assert_eq!(header(text, wall), expected.map(Duration::from_secs_f64), "{text}");
+            assert_eq!(parse_header(text, wall), expected.map(Duration::from_secs_f64), "{text}");
         }
     }
 }

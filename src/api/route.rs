@@ -1,6 +1,6 @@
-//! `POST {base_url}/v2/route`: a request for a route, and what its answer means (`service.md` 4.2, 7.3, 8).
+//! `POST {base_url}/v2/route`: requests a route and interprets the answer (`service.md` 4.2, 7.3, 8).
 //!
-//! It must never take a wallet's limit for one of the whole ID, and never believe an estimate that can't be.
+//! It must never treat a wallet's limit as a limit of the whole ID, and never return an implausible estimate.
 
 use std::time::Duration;
 
@@ -24,61 +24,62 @@ use crate::{
 };
 
 impl Client {
-    /// Asks once for a route.
+    /// Requests a route, once.
     pub async fn quote(&self, request: &QuoteRequest, clock: &Clock) -> QuoteObservation {
-        let unsaid = |failure| QuoteObservation { answer: QuoteAnswer::Failed(failure), http_status: None, body: None };
+        let failed = |failure| QuoteObservation { answer: QuoteAnswer::Failed(failure), http_status: None, body: None };
         let body = match serde_json::to_string(request) {
             Ok(body) => body,
-            Err(error) => return unsaid(Failure::Unreadable(text::clean(&error.to_string()))),
+            Err(error) => return failed(Failure::Unreadable(text::clean(&error.to_string()))),
         };
         let json = HeaderValue::from_static("application/json");
         let posted = self.post("/v2/route").map(|post| post.header(CONTENT_TYPE, json).body(body));
-        let Exchange { came, wall, .. } = match posted {
+        let Exchange { result, wall, .. } = match posted {
             Ok(posted) => self.exchange(posted, clock).await,
-            Err(error) => return unsaid(Failure::Transport(error.to_string())),
+            Err(error) => return failed(Failure::Transport(error.to_string())),
         };
-        match came {
-            Err(failure) => unsaid(failure),
-            Ok(came) => {
-                let answer = match came.cut.clone() {
-                    Some(cut) if (200..=299).contains(&came.status) => QuoteAnswer::Failed(cut),
-                    _ => interpret(&came.reply(), request.quote_only, wall),
+        match result {
+            Err(failure) => failed(failure),
+            Ok(received) => {
+                let answer = match received.cut.clone() {
+                    Some(cut) if (200..=299).contains(&received.status) => QuoteAnswer::Failed(cut),
+                    _ => interpret(&received.reply(), request.quote_only, wall),
                 };
-                // What can't be had without the ID is not had at all.
-                let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it repeats the integrator ID".into()));
-                let answer = redact::rewritten(self.id(), answer).unwrap_or_else(hidden);
-                QuoteObservation { answer, http_status: Some(came.status), body: Some(came.kept) }
+                // An answer from which the ID can't be redacted is dropped.
+                let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it contains the integrator ID".into()));
+                let answer = redact::value(self.id(), answer).unwrap_or_else(hidden);
+                QuoteObservation { answer, http_status: Some(received.status), body: Some(received.kept) }
             }
         }
     }
 }
 
-/// What `reply` to a request for a route means at the moment `wall`. Pricing alone isn't subject to a wallet's limit, so
-/// that a 429 to that is meant for the whole ID, in whichever shape it comes (`service.md` 8, rule 4).
+/// Returns the meaning of `reply`, an answer at time `wall` to a request for a route. A wallet's limit doesn't apply to
+/// price-only requests, so a 429 for one throttles the whole ID, whatever its shape (`service.md` 8, rule 4).
 pub fn interpret(reply: &Reply<'_>, quote_only: bool, wall: DateTime<Utc>) -> QuoteAnswer {
     if let (Some(limited), false) = (wallet_limit(reply.body), quote_only && reply.status == 429) {
         return limited;
     }
-    let said = || message::message(reply.body);
+    let message = || message::message(reply.body);
     QuoteAnswer::Failed(match reply.status {
-        200..=299 => match answer::object(reply.body).map(|object| route(&object)) {
+        200..=299 => match answer::parse_object(reply.body).map(|object| decode_quote(&object)) {
             Ok(Some(quote)) => return QuoteAnswer::Route(quote),
             Ok(None) => {
-                let said = said().map(|said| format!(": {said}")).unwrap_or_default();
-                Failure::Unreadable(text::clean(&format!("an object without a route{said}")))
+                let message = message().map(|message| format!(": {message}")).unwrap_or_default();
+                Failure::Unreadable(text::clean(&format!("the body is an object without a route{message}")))
             }
             Err(reason) => Failure::Unreadable(text::clean(&reason)),
         },
-        404 => Failure::Server { status: 404, message: said().unwrap_or_else(|| "no message".into()) },
+        404 => Failure::Server { status: 404, message: message().unwrap_or_else(|| "no message".into()) },
         _ => answer::refusal(reply, wall),
     })
 }
 
-/// `{error, retryAfter}` and nothing of a typed error, at any HTTP status (`service.md` 7.2: the status is not shown).
+/// Returns a wallet's limit: `{error, retryAfter}` without `type` or `route`. The HTTP status may be any, because
+/// `service.md` 7.2 doesn't show the status.
 fn wallet_limit(body: &[u8]) -> Option<QuoteAnswer> {
-    let object = answer::object(body).ok()?;
+    let object = answer::parse_object(body).ok()?;
     let message = text::clean_or_none(object.get("error")?.as_str()?)?;
-    let seconds = number(object.get("retryAfter")?)?;
+    let seconds = parse_number(object.get("retryAfter")?)?;
     if object.contains_key("type") || object.contains_key("route") {
         return None;
     }
@@ -86,9 +87,9 @@ fn wallet_limit(body: &[u8]) -> Option<QuoteAnswer> {
     Some(QuoteAnswer::WalletLimited { message, retry_after: retry_after.min(LONGEST_WALLET_LIMIT) })
 }
 
-/// The quote in a body; `None` if there is nothing of a route in it. Its fields are looked for in `route`, in
-/// `route.estimate` and at the top (`cases.md` 18).
-fn route(object: &Map<String, Value>) -> Option<Quote> {
+/// Decodes the quote in a body; `None` if the body has no part of a route. The fields may be in `route`, in
+/// `route.estimate` or at the top level (`cases.md` 18).
+fn decode_quote(object: &Map<String, Value>) -> Option<Quote> {
     let route = object.get("route").and_then(Value::as_object);
     let estimate = route.and_then(|route| route.get("estimate")).and_then(Value::as_object);
     let places = [route, estimate, Some(object)];
@@ -103,16 +104,16 @@ fn route(object: &Map<String, Value>) -> Option<Quote> {
     let mut warnings = Vec::new();
     let quote_id = id.and_then(quote_id);
     if quote_id.is_none() {
-        warnings.push("no quoteId came, so that a transaction of this route can't be tracked".to_owned());
+        warnings.push("the service sent no quoteId, so a transaction on this route can't be tracked".to_owned());
     }
-    let estimate = duration.and_then(|value| believed(value, &mut warnings));
+    let estimate = duration.and_then(|value| plausible_estimate(value, &mut warnings));
     if duration.is_none() {
-        warnings.push("no estimatedRouteDuration came; support is right after 15 minutes".to_owned());
+        warnings.push("the service sent no estimatedRouteDuration; contact support after 15 minutes".to_owned());
     }
     Some(Quote { quote_id, estimate, warnings })
 }
 
-/// An ID as text that is whole: one that had to be cut or cleaned would be another.
+/// Returns an ID as text. An ID that would have to be cut or cleaned is dropped: the result would be a different ID.
 fn quote_id(value: &Value) -> Option<String> {
     let raw = match value {
         Value::String(raw) => raw.clone(),
@@ -122,23 +123,25 @@ fn quote_id(value: &Value) -> Option<String> {
     Some(text::clean(&raw)).filter(|clean| *clean == raw.trim())
 }
 
-/// An estimate in seconds, a number or numeric text, as far as it can be believed.
-fn believed(value: &Value, warnings: &mut Vec<String>) -> Option<Duration> {
+/// Returns an estimate in seconds, from a number or numeric text, limited to `LONGEST_ESTIMATE`.
+fn plausible_estimate(value: &Value, warnings: &mut Vec<String>) -> Option<Duration> {
     let shown = super::reader::compact(value);
-    let Some(seconds) = number(value).filter(|seconds| *seconds >= 0.0) else {
-        warnings.push(format!("estimatedRouteDuration is `{shown}`, which is no number of seconds; none is taken"));
+    let Some(seconds) = parse_number(value).filter(|seconds| *seconds >= 0.0) else {
+        warnings.push(format!(
+            "estimatedRouteDuration is `{shown}`, which is not a number of seconds; no estimate is used"
+        ));
         return None;
     };
     let estimate = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
     if estimate > LONGEST_ESTIMATE {
         let most = span::long(LONGEST_ESTIMATE);
-        warnings.push(format!("estimatedRouteDuration is {shown} s, which is not believed; {most} is taken instead"));
+        warnings.push(format!("estimatedRouteDuration of {shown} s is implausible; {most} is used instead"));
     }
     Some(estimate.min(LONGEST_ESTIMATE))
 }
 
-/// A number, or text that is one; never NaN.
-fn number(value: &Value) -> Option<f64> {
+/// Returns a number, or text that is a number; never NaN.
+fn parse_number(value: &Value) -> Option<f64> {
     let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
     (!number.is_nan()).then_some(number)
 }
@@ -149,20 +152,20 @@ mod tests {
 
     use super::*;
 
-    fn heard(status: u16, body: &str) -> QuoteAnswer {
+    fn interpret_body(status: u16, body: &str) -> QuoteAnswer {
         interpret(&Reply { status, retry_after: None, body: body.as_bytes() }, false, DateTime::UNIX_EPOCH)
     }
 
     fn quote(body: &Value) -> Quote {
-        match heard(200, &body.to_string()) {
+        match interpret_body(200, &body.to_string()) {
             QuoteAnswer::Route(quote) => quote,
             other => panic!("{body}: {other:?}"),
         }
     }
 
     #[test]
-    fn id_and_estimate_are_found_wherever_they_stand() {
-        assert!(matches!(heard(201, r#"{"route":{"quoteId":"q"}}"#), QuoteAnswer::Route(_)));
+    fn reads_the_quote_id_and_the_estimate_at_every_level() {
+        assert!(matches!(interpret_body(201, r#"{"route":{"quoteId":"q"}}"#), QuoteAnswer::Route(_)));
         let table = [
             (json!({"route": {"quoteId": "q", "estimatedRouteDuration": 900}}), Some("q"), Some(900.0)),
             (json!({"route": {"estimate": {"quoteId": "q", "estimatedRouteDuration": "12.5"}}}), Some("q"), Some(12.5)),
@@ -184,24 +187,26 @@ mod tests {
     }
 
     #[test]
-    fn a_wallet_s_limit_is_known_by_its_shape_at_any_status() {
+    fn wallet_limit_is_recognised_by_its_shape_at_any_http_status() {
         let body = r#"{"error":"Too many quote requests for this address","retryAfter":17}"#;
         for status in [200, 400, 403, 429, 500] {
             let expected = QuoteAnswer::WalletLimited {
                 message: "Too many quote requests for this address".into(),
                 retry_after: Duration::from_secs(17),
             };
-            assert_eq!(heard(status, body), expected, "{status}");
+            assert_eq!(interpret_body(status, body), expected, "{status}");
         }
         for (seconds, expected) in [("1e12", 86_400), ("-4", 0), (r#""9""#, 9)] {
             let body = format!(r#"{{"error":"slow down","retryAfter":{seconds}}}"#);
-            let QuoteAnswer::WalletLimited { retry_after, .. } = heard(429, &body) else { panic!("{seconds}") };
+            let QuoteAnswer::WalletLimited { retry_after, .. } = interpret_body(429, &body) else {
+                panic!("{seconds}")
+            };
             assert_eq!(retry_after.as_secs(), expected, "{seconds}");
         }
         for other in
             [r#"{"message":"Too many requests","type":"RATE_LIMITED"}"#, r#"{"error":"x","retryAfter":"soon"}"#]
         {
-            let throttled = heard(429, other);
+            let throttled = interpret_body(429, other);
             assert!(matches!(throttled, QuoteAnswer::Failed(Failure::Throttled { retry_after: None, .. })), "{other}");
         }
         let reply = Reply { status: 429, retry_after: None, body: body.as_bytes() };
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_keeps_the_service_s_words() {
+    fn failures_keep_the_service_s_message() {
         let table = [
             (
                 400,
@@ -240,10 +245,10 @@ mod tests {
             ),
             (200, "", "the answer can't be read: the body is empty"),
             (200, "[]", "the answer can't be read: the body is a JSON array, not an object"),
-            (200, "{\"error\":\"no\"}", "the answer can't be read: an object without a route: no"),
+            (200, "{\"error\":\"no\"}", "the answer can't be read: the body is an object without a route: no"),
         ];
         for (status, body, expected) in table {
-            let QuoteAnswer::Failed(failure) = heard(status, body) else { panic!("{status} {body}") };
+            let QuoteAnswer::Failed(failure) = interpret_body(status, body) else { panic!("{status} {body}") };
             assert_eq!(failure.line(), expected);
         }
     }

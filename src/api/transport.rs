@@ -1,13 +1,13 @@
-//! Why a connection failed, in words for people (`cases.md` 20 to 26).
+//! Describes connection failures for people (`cases.md` 20 to 26).
 //!
-//! It names the host and never the query or a header: reqwest's own text of an error holds the whole URL.
+//! A description names the host. It must never hold the query or a header; reqwest's own error text holds the URL.
 
 use std::{error::Error, io, time::Duration};
 
 use crate::domain::text;
 
-/// What went wrong between us and `host`. `connect` is how long a connection may take.
-pub fn describe(error: &reqwest::Error, host: &str, connect: Duration) -> String {
+/// Describes a failure of the connection to `host`. `connect` is the time limit for connecting.
+pub(crate) fn describe(error: &reqwest::Error, host: &str, connect: Duration) -> String {
     if error.is_dns() {
         return format!("{host} can't be resolved; check the base URL and the network");
     }
@@ -17,34 +17,34 @@ pub fn describe(error: &reqwest::Error, host: &str, connect: Duration) -> String
         return text::clean(&describe_tls(error, host));
     }
     if error.is_connect() && error.is_timeout() {
-        return format!("{host} did not take the connection within {} s", connect.as_secs_f64());
+        return format!("{host} did not accept the connection within {} s", connect.as_secs_f64());
     }
     let kind = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
     match kind {
         Some(io::ErrorKind::ConnectionRefused) => format!("{host} refuses the connection"),
         Some(io::ErrorKind::NetworkUnreachable | io::ErrorKind::HostUnreachable) => {
-            format!("no way to {host} from here; check the network")
+            format!("{host} can't be reached; check the network")
         }
         Some(io::ErrorKind::ConnectionReset | io::ErrorKind::ConnectionAborted | io::ErrorKind::BrokenPipe) => {
             format!("{host} reset the connection")
         }
-        _ => text::clean(&format!("the exchange with {host} failed: {}", innermost(error))),
+        _ => text::clean(&format!("the request to {host} failed: {}", innermost(error))),
     }
 }
 
-/// The innermost cause, the only one that says what happened and can't repeat the URL.
-pub fn innermost(error: &reqwest::Error) -> String {
+/// Returns the text of the innermost cause, the only one that describes the failure and can't repeat the URL.
+pub(crate) fn innermost(error: &reqwest::Error) -> String {
     causes(error).last().map_or_else(|| "no reason given".to_owned(), ToString::to_string)
 }
 
 fn describe_tls(error: &rustls::Error, host: &str) -> String {
     match error {
         rustls::Error::InvalidCertificate(reason) => format!("the certificate of {host} was refused: {reason}"),
-        other => format!("no secure connection to {host}: {other}"),
+        other => format!("the TLS connection to {host} failed: {other}"),
     }
 }
 
-/// Every cause below `error`, the outermost first. An `io::Error` hides the error that it wraps from `source`.
+/// Returns every cause below `error`, outermost first. `source` of an `io::Error` skips the error that it wraps.
 fn causes(error: &reqwest::Error) -> Vec<&(dyn Error + 'static)> {
     let mut causes = Vec::new();
     let mut next = error.source();
@@ -64,10 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refused_certificate_says_why() {
+    fn refused_certificate_names_the_reason() {
         let expired = rustls::Error::InvalidCertificate(rustls::CertificateError::Expired);
-        let said = describe_tls(&expired, "api.example");
-        assert!(said.starts_with("the certificate of api.example was refused: "), "{said}");
-        assert!(said.to_lowercase().contains("expired"), "{said}");
+        let message = describe_tls(&expired, "api.example");
+        assert!(message.starts_with("the certificate of api.example was refused: "), "{message}");
+        assert!(message.to_lowercase().contains("expired"), "{message}");
     }
 }

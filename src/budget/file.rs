@@ -19,7 +19,7 @@ use crate::{
     process::lock::{self, KernelLock, LockError},
 };
 
-/// The most processes on one ID.
+/// The highest number of processes on one ID.
 const MOST_MEMBERS: u32 = 256;
 /// A larger file is not a ledger.
 const MOST_BYTES: u64 = 1 << 20;
@@ -114,7 +114,7 @@ impl LedgerFile {
             match fs::metadata(&self.path) {
                 Ok(there) if is_same(&there, &self.file.metadata()?) => return Ok(true),
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                // Whoever deleted the file may have deleted the members' lock files too.
+                // The process that deleted the file may have deleted the members' lock files too.
                 _ => {
                     self.file = lock::open(&self.path)?;
                     (self.member, self.membership) = claim_membership(&self.path).map_err(LockError::into_source)?;
@@ -179,22 +179,22 @@ impl LedgerFile {
         if line.len() + MOST_LEFT_OVER < length
             && let Err(error) = self.file.set_len(line.len() as u64)
         {
-            tracing::debug!("the budget's file could not be shortened: {error}");
+            tracing::debug!("failed to shorten the budget file: {error}");
         }
         self.known = Some((line, ledger.clone()));
         Ok(())
     }
 }
 
-/// Reads the first bytes of a file, at most so many, in one go: this happens many times a second, all day.
+/// Reads at most `most` bytes from the start of a file, in one go: this happens many times a second.
 fn read_up_to(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> {
     into.clear();
     file.rewind()?;
     file.take(most).read_to_end(into).map(|_| ())
 }
 
-/// Returns the ledger of this fingerprint for display, or `None` if there is none of this boot.
-pub fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
+/// Returns the ledger of this fingerprint for display, or `None` if the file has no ledger of this boot.
+pub(crate) fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
     let mut text = Vec::new();
     File::open(file_name(folder, fingerprint)).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     parse(&text, &clock::boot())
@@ -222,7 +222,7 @@ fn claim_membership(path: &Path) -> Result<(u32, KernelLock), LockError> {
             return Ok((member, lock));
         }
     }
-    let source = io::Error::other(format!("{MOST_MEMBERS} processes use this integrator ID already"));
+    let source = io::Error::other(format!("{MOST_MEMBERS} processes already use this integrator ID"));
     Err(LockError::new(path, source))
 }
 

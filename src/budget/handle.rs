@@ -1,4 +1,4 @@
-//! What a poller holds of an ID's budget, alone or together with the other processes of the user.
+//! A poller's handle on an ID's budget, alone or shared with the user's other processes.
 //!
 //! A handle remembers the slots of this process and the releases that the ledger doesn't have yet. At a high rate a handle takes
 //! slots in blocks and writes releases with the next block, so that few requests cost an update of the file. The handle must
@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, path::Path, time::Duration};
 use super::{
     block::{self, Block},
     file::LedgerFile,
-    ledger::{Ledger, Refused, SlotId},
+    ledger::{Ledger, Refusal, SlotId},
 };
 use crate::{
     clock::{Mono, Now},
@@ -40,7 +40,7 @@ pub struct Ticket(u64);
 
 /// How a request ended, for the budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Returned {
+pub enum RequestEnd {
     /// With an answer other than a 429.
     Answered,
     /// Without an answer, and the service can't see the request any more: a failure, or the request wasn't sent.
@@ -60,7 +60,7 @@ pub enum Returned {
 #[derive(Debug)]
 struct Release {
     slot: u64,
-    returned: Returned,
+    returned: RequestEnd,
     at: Mono,
 }
 
@@ -78,7 +78,7 @@ pub struct Budget {
     /// The number of slots in the last block, and until when the next block continues it.
     last_block: (usize, Mono),
     /// The next refusal as far as it is certain, and until when it counts. Other members only delay the next slot.
-    refused: Option<(Refused, Mono)>,
+    refused: Option<(Refusal, Mono)>,
     releases: Vec<Release>,
     updated: Mono,
     /// When the last update, which failed, is worth a retry.
@@ -92,7 +92,7 @@ pub struct Budget {
 
 impl Budget {
     /// Creates a budget that no other process uses, of `limit` requests a second (above 0), from the moment `from` on.
-    pub fn own(limit: f64, from: Mono) -> Self {
+    pub fn unshared(limit: f64, from: Mono) -> Self {
         Self::of(Ledger::new(limit, from), None)
     }
 
@@ -133,7 +133,7 @@ impl Budget {
     ///
     /// # Errors
     /// The moment before which no slot is free, or that every slot waits for a response.
-    pub fn take(&mut self, now: Mono) -> Result<Ticket, Refused> {
+    pub fn take(&mut self, now: Mono) -> Result<Ticket, Refusal> {
         if let Some(refused) = self.refusal(now) {
             return Err(refused);
         }
@@ -151,11 +151,11 @@ impl Budget {
                 self.next_slot += taken as u64;
                 self.last_block = (taken, reservation.end + block::SPAN);
                 self.block = Some(Block::new(first, reservation, self.ledger.rate(), now));
-                Ok(self.sent(first, now))
+                Ok(self.record_sent(first, now))
             }
             // Another process may receive the next response.
-            Err(Refused::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
-                Err(Refused::Until(now + CHECK_OTHERS))
+            Err(Refusal::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
+                Err(Refusal::Until(now + CHECK_OTHERS))
             }
             Err(refused) => {
                 self.keep_refusal(refused, now);
@@ -180,11 +180,11 @@ impl Budget {
             self.ledger = ledger;
         }
         let slot = self.block.as_mut()?.take(now)?;
-        Some(self.sent(slot, now))
+        Some(self.record_sent(slot, now))
     }
 
     /// Remembers that the request of this slot goes out at `now`.
-    fn sent(&mut self, slot: u64, now: Mono) -> Ticket {
+    fn record_sent(&mut self, slot: u64, now: Mono) -> Ticket {
         self.taken.insert(slot, now);
         self.predict_refusal(now);
         Ticket(slot)
@@ -201,12 +201,12 @@ impl Budget {
         if self.file.is_some() { Block::most_slots(self.ledger.rate()) } else { 1 }
     }
 
-    fn keep_refusal(&mut self, refused: Refused, now: Mono) {
+    fn keep_refusal(&mut self, refused: Refusal, now: Mono) {
         self.refused = match refused {
-            Refused::Until(ready) if ready > now + REFUSAL_LIMIT => None,
-            Refused::Until(ready) => Some((refused, ready)),
+            Refusal::Until(ready) if ready > now + REFUSAL_LIMIT => None,
+            Refusal::Until(ready) => Some((refused, ready)),
             // Every slot waits for a response to this process, which `hand_back` reports here first.
-            Refused::UntilAnswered => Some((refused, now + REFUSAL_LIMIT)),
+            Refusal::UntilAnswered => Some((refused, now + REFUSAL_LIMIT)),
         };
     }
 
@@ -220,8 +220,8 @@ impl Budget {
             None => return,
         };
         match ready {
-            Some(ready) if ready > now => self.keep_refusal(Refused::Until(ready), now),
-            None if self.ledger.under_way() == self.taken.len() => self.keep_refusal(Refused::UntilAnswered, now),
+            Some(ready) if ready > now => self.keep_refusal(Refusal::Until(ready), now),
+            None if self.ledger.under_way() == self.taken.len() => self.keep_refusal(Refusal::UntilAnswered, now),
             _ => {}
         }
     }
@@ -233,13 +233,13 @@ impl Budget {
 
     /// Returns the refusal that [`Self::take`] is certain to give without reading the ledger. The caller need not choose a
     /// request then.
-    pub fn refusal(&self, now: Mono) -> Option<Refused> {
+    pub fn refusal(&self, now: Mono) -> Option<Refusal> {
         self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
     }
 
     /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took. The ledger
     /// gets a 429 at once, and other ends of requests at a high rate with the next update.
-    pub fn hand_back(&mut self, ticket: Ticket, returned: Returned, (at, now): (Mono, Mono)) -> Duration {
+    pub fn release(&mut self, ticket: Ticket, returned: RequestEnd, (at, now): (Mono, Mono)) -> Duration {
         let Ticket(slot) = ticket;
         let since = self.taken.remove(&slot).unwrap_or(at);
         let release = Release { slot, returned, at };
@@ -247,7 +247,7 @@ impl Budget {
             release.apply(self.member(), &mut self.ledger);
             self.releases.push(release);
             // The released slot rests for a second, so that a refusal until some moment before that still counts.
-            if !matches!(self.refusal(now), Some(Refused::Until(_))) {
+            if !matches!(self.refusal(now), Some(Refusal::Until(_))) {
                 self.predict_refusal(now);
             }
         } else {
@@ -260,9 +260,9 @@ impl Budget {
         at.since(since)
     }
 
-    /// Returns whether a release may be written with the next block. A 429 must reach the other members at once.
+    /// Returns whether a release may be written with the next block. Other members must know of a 429 at once.
     fn can_wait(&self, release: &Release, now: Mono) -> bool {
-        let is_throttled = matches!(release.returned, Returned::Throttled { .. });
+        let is_throttled = matches!(release.returned, RequestEnd::Throttled { .. });
         !is_throttled && self.most_slots() > 1 && now < self.updated + CONFIRM
     }
 
@@ -299,7 +299,7 @@ impl Budget {
     pub fn close(&mut self, now: Mono) {
         let is_settled = self.unused_block().is_none() && self.releases.is_empty();
         if !is_settled && self.update(now, |_, _| ()).is_err() {
-            tracing::debug!("slots of the budget could not be returned: other processes wait some seconds for them");
+            tracing::debug!("failed to release budget slots; other processes wait up to 9 s for them");
         }
     }
 
@@ -308,9 +308,9 @@ impl Budget {
         &self.ledger
     }
 
-    /// Returns how many requests a second can be sent if each takes `trip` there and back and the other members go on as before.
-    pub fn throughput(&self, trip: Duration) -> f64 {
-        self.ledger.throughput(trip) / (1.0 + self.others)
+    /// Returns how many requests a second can be sent if each takes `round_trip` and other members go on as before.
+    pub fn throughput(&self, round_trip: Duration) -> f64 {
+        self.ledger.throughput(round_trip) / (1.0 + self.others)
     }
 
     /// Returns why the last update of the file failed, if it did.
@@ -324,7 +324,7 @@ impl Budget {
     }
 
     /// Updates the ledger: first the slots of this process and the pending releases, then `change`.
-    pub(super) fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refused> {
+    pub(super) fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refusal> {
         self.refused = None;
         // Each update ends the block: its slots are no longer among those of this process.
         let block = self.block.take();
@@ -349,15 +349,15 @@ impl Budget {
                     self.retry_at = Some(again);
                     self.retries = self.retries.saturating_add(1);
                     if self.retries >= RETRIES_BEFORE_FAULT {
-                        let stopped = "another hoptop holds the budget's file and does nothing; it may be suspended";
+                        let stopped = "another hoptop process has locked the budget file and does not release it; it may be suspended: resume or end it";
                         self.fault = Some(stopped.to_owned());
                     }
-                    return Err(Refused::Until(again));
+                    return Err(Refusal::Until(again));
                 }
                 Err(error) => {
                     let again = now + RETRY_AFTER_FAULT;
                     (self.retry_at, self.fault) = (Some(again), Some(error.to_string()));
-                    return Err(Refused::Until(again));
+                    return Err(Refusal::Until(again));
                 }
             },
         };
@@ -371,13 +371,13 @@ impl Release {
     fn apply(&self, member: u32, ledger: &mut Ledger) {
         let id = SlotId { member, slot: self.slot };
         match self.returned {
-            Returned::Answered => {
+            RequestEnd::Answered => {
                 ledger.release_answered(id, self.at);
                 ledger.pace.answered(self.at);
             }
-            Returned::Failed => ledger.release_answered(id, self.at),
-            Returned::TimedOut(timeout) => ledger.release_timed_out(id, self.at, timeout),
-            Returned::Throttled { retry_after, jitter } => {
+            RequestEnd::Failed => ledger.release_answered(id, self.at),
+            RequestEnd::TimedOut(timeout) => ledger.release_timed_out(id, self.at, timeout),
+            RequestEnd::Throttled { retry_after, jitter } => {
                 ledger.release_answered(id, self.at);
                 ledger.pace.throttled(retry_after, jitter, self.at);
             }

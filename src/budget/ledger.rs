@@ -55,7 +55,7 @@ pub(super) struct Reservation {
 
 /// Why the ledger gave no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum Refusal {
     /// No slot is free before this moment.
     Until(Mono),
     /// Every slot waits for a response.
@@ -106,14 +106,14 @@ impl Ledger {
         whole * self.pace.share()
     }
 
-    /// Returns how many requests a second can be sent if each takes `trip` there and back (`DESIGN.md`, Numbers: throughput).
-    pub fn throughput(&self, trip: Duration) -> f64 {
-        let (count, window) = self.shape();
-        count as f64 / (window + trip).as_secs_f64()
+    /// Returns how many requests a second can be sent if each takes `round_trip` (`DESIGN.md`, Numbers: throughput).
+    pub fn throughput(&self, round_trip: Duration) -> f64 {
+        let (count, window) = self.slots_and_window();
+        count as f64 / (window + round_trip).as_secs_f64()
     }
 
     /// Returns the number of slots, and how long a slot rests after its response.
-    fn shape(&self) -> (usize, Duration) {
+    fn slots_and_window(&self) -> (usize, Duration) {
         let rate = self.rate();
         // Without the margin 7.000000001 would make 8 slots.
         let count = (rate - 1e-9).ceil().max(1.0);
@@ -142,14 +142,14 @@ impl Ledger {
 
     /// Returns the shortest time between two sends.
     fn spacing(&self) -> Duration {
-        let (_, window) = self.shape();
+        let (_, window) = self.slots_and_window();
         Duration::try_from_secs_f64(1.0 / self.rate()).unwrap_or(window).min(window)
     }
 
-    /// Returns from when on there is a slot for one more request, for one more after that, and so on; `None` from the request on
-    /// that must wait for a response.
+    /// Returns from when on there are slots for one more request, two more, and so on. The moments end with `None`,
+    /// from the request on that must wait for a response.
     fn free_moments(&self) -> impl Iterator<Item = Option<Mono>> + use<> {
-        let (count, window) = self.shape();
+        let (count, window) = self.slots_and_window();
         let mut free: Vec<Mono> = self.slots.iter().filter_map(|slot| slot.free_at(window)).collect();
         free.sort_unstable();
         let in_use = self.slots.len();
@@ -175,18 +175,18 @@ impl Ledger {
         first: SlotId,
         (most, span): (usize, Duration),
         now: Mono,
-    ) -> Result<Reservation, Refused> {
-        let (count, window) = self.shape();
+    ) -> Result<Reservation, Refusal> {
+        let (count, window) = self.slots_and_window();
         // Before free slots are removed: the grace of the first member in the queue begins when the slot became free.
         let ready = self.ready_at();
         self.slots.retain(|slot| slot.free_at(window).is_none_or(|free| free > now));
         let turn = self.queue.iter().position(|member| *member == first.member);
         let place = turn.unwrap_or(self.queue.len());
         let refused = match ready {
-            None => Some(Refused::UntilAnswered),
+            None => Some(Refusal::UntilAnswered),
             // Or another member is first, and may still come within its grace.
             Some(ready) if ready > now || (place > 0 && now < ready + GRACE) => {
-                Some(Refused::Until(self.expected_turn(place, ready, now)))
+                Some(Refusal::Until(self.expected_turn(place, ready, now)))
             }
             Some(_) => None,
         };
@@ -296,7 +296,7 @@ impl Ledger {
             && self.limit <= HIGHEST_LIMIT
             && self.slots.len() <= 2 * HIGHEST_LIMIT as usize
             && self.slots.iter().all(is_sound)
-            && self.next_send <= latest.max(now + self.shape().1)
+            && self.next_send <= latest.max(now + self.slots_and_window().1)
             && self.pace.is_sound(latest)
     }
 

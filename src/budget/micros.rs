@@ -10,16 +10,16 @@ use crate::clock::Mono;
 
 /// Returns the moment as a reader of the file will see it.
 pub(super) fn round_up(moment: Mono) -> Mono {
-    Mono(Duration::from_micros(whole(moment)))
+    Mono(Duration::from_micros(whole_micros(moment)))
 }
 
-fn whole(moment: Mono) -> u64 {
+fn whole_micros(moment: Mono) -> u64 {
     u64::try_from(moment.0.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX)
 }
 
 /// Writes a moment as microseconds.
 pub(super) fn serialize<S: Serializer>(moment: &Mono, to: S) -> Result<S::Ok, S::Error> {
-    whole(*moment).serialize(to)
+    whole_micros(*moment).serialize(to)
 }
 
 /// Reads a moment from microseconds.

@@ -19,7 +19,7 @@
 //! 2. Each slot is planned for an earliest send. At that moment no more than N slots are taken or resting, this one included.
 //!    That holds for a block as well: a slot that waits in a block is taken.
 //! 3. Take the requests in one window, and the moment of the last send among them: all of them cover that moment. Of these
-//!    requests consider the one that was planned last. Each other one was in the ledger then, taken or resting beyond the
+//!    requests consider the last planned. Each other request was in the ledger then, taken or resting beyond the
 //!    planned send. By 2 there are no more than N.
 //!
 //! A stopped process breaks nothing, because nobody else may use its slots. A new file gives no slot for a window. By then each
@@ -33,11 +33,10 @@ mod ledger;
 mod micros;
 mod pace;
 
+pub(crate) use self::{file::peek, ledger::Ledger, pace::Pace};
 pub use self::{
-    file::peek,
-    handle::{Budget, Returned, Ticket},
-    ledger::{Ledger, Refused},
-    pace::Pace,
+    handle::{Budget, RequestEnd, Ticket},
+    ledger::Refusal,
 };
 
 #[cfg(test)]

@@ -76,7 +76,7 @@ impl Pace {
         }
     }
 
-    /// Applies a clean answer, one other than a 429: the rate grows.
+    /// Applies a clean answer, that is any answer but a 429: the rate grows.
     pub fn answered(&mut self, at: Mono) {
         // An answer during a rest belongs to a request from before the 429.
         if at < self.resting_until {

@@ -1,4 +1,4 @@
-//! Adversarial networks, processes that die or stop during a request, and damage to the file.
+//! Tests with adversarial networks, with processes that die or stop during a request, and with damage to the file.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -19,75 +19,75 @@ fn now(milliseconds: u64) -> Now {
     Now { mono: at(milliseconds), wall: DateTime::UNIX_EPOCH }
 }
 
-/// Sets the limit, as a process does that joins with another one.
+/// Sets the limit, as a process does when it joins.
 fn set_limit(budget: &mut Budget, limit: f64, now: Mono) {
     budget.update(now, |ledger, _| ledger.set_limit(limit)).unwrap();
 }
 
 fn answered(budget: &mut Budget, ticket: Ticket, milliseconds: u64) {
     let at = at(milliseconds);
-    budget.hand_back(ticket, Returned::Answered, (at, at));
+    budget.release(ticket, RequestEnd::Answered, (at, at));
 }
 
 #[test]
 fn a_slot_is_free_a_second_after_its_response() {
-    let mut budget = Budget::own(1.0, at(0));
+    let mut budget = Budget::unshared(1.0, at(0));
     let ticket = budget.take(at(0)).unwrap();
-    assert_eq!(budget.take(at(5_000)), Err(Refused::UntilAnswered));
+    assert_eq!(budget.take(at(5_000)), Err(Refusal::UntilAnswered));
     answered(&mut budget, ticket, 5_000);
-    assert_eq!(budget.take(at(5_999)), Err(Refused::Until(at(6_000))));
+    assert_eq!(budget.take(at(5_999)), Err(Refusal::Until(at(6_000))));
     assert!(budget.take(at(6_000)).is_ok());
 }
 
 #[test]
 fn sends_are_spaced_evenly() {
-    let mut budget = Budget::own(10.0, at(0));
+    let mut budget = Budget::unshared(10.0, at(0));
     let _first = budget.take(at(0)).unwrap();
-    assert_eq!(budget.take(at(99)), Err(Refused::Until(at(100))));
+    assert_eq!(budget.take(at(99)), Err(Refusal::Until(at(100))));
     assert!(budget.take(at(100)).is_ok());
 }
 
 #[test]
-fn below_one_a_second_the_window_grows() {
-    let mut budget = Budget::own(0.25, at(0));
+fn limit_below_one_a_second_has_a_longer_window() {
+    let mut budget = Budget::unshared(0.25, at(0));
     let ticket = budget.take(at(0)).unwrap();
     answered(&mut budget, ticket, 100);
-    assert_eq!(budget.take(at(200)), Err(Refused::Until(at(4_100))));
+    assert_eq!(budget.take(at(200)), Err(Refusal::Until(at(4_100))));
 }
 
 #[test]
-fn a_lost_request_s_slot_rests_for_the_timeout_and_a_window() {
-    let mut budget = Budget::own(1.0, at(0));
+fn slot_of_a_lost_request_rests_for_the_timeout_and_a_window() {
+    let mut budget = Budget::unshared(1.0, at(0));
     let ticket = budget.take(at(0)).unwrap();
-    budget.hand_back(ticket, Returned::TimedOut(Duration::from_secs(10)), (at(10_000), at(10_000)));
-    assert_eq!(budget.take(at(10_001)), Err(Refused::Until(at(21_000))));
+    budget.release(ticket, RequestEnd::TimedOut(Duration::from_secs(10)), (at(10_000), at(10_000)));
+    assert_eq!(budget.take(at(10_001)), Err(Refusal::Until(at(21_000))));
 }
 
 #[test]
-fn a_lower_limit_is_obeyed_at_once_and_a_higher_one_too() {
-    let mut budget = Budget::own(10.0, at(0));
+fn new_limit_applies_at_once() {
+    let mut budget = Budget::unshared(10.0, at(0));
     for turn in 0..10 {
         let ticket = budget.take(at(turn * 100)).unwrap();
         answered(&mut budget, ticket, turn * 100 + 50);
     }
     set_limit(&mut budget, 1.0, at(1_000));
-    // The last one was seen by 950: one in its window is enough.
-    assert_eq!(budget.take(at(1_000)), Err(Refused::Until(at(1_950))));
+    // The service saw the last request by 950: one request in that window is enough.
+    assert_eq!(budget.take(at(1_000)), Err(Refusal::Until(at(1_950))));
     let ticket = budget.take(at(1_950)).unwrap();
     answered(&mut budget, ticket, 2_000);
-    assert_eq!(budget.take(at(2_001)), Err(Refused::Until(at(3_000))));
+    assert_eq!(budget.take(at(2_001)), Err(Refusal::Until(at(3_000))));
     set_limit(&mut budget, 10.0, at(2_100));
     assert!(budget.take(at(2_950)).is_ok());
     assert!(budget.take(at(3_050)).is_ok());
 }
 
 #[test]
-fn after_429_the_id_rests_and_then_goes_slower() {
-    let mut budget = Budget::own(10.0, at(0));
+fn after_429_the_id_rests_and_then_has_a_lower_rate() {
+    let mut budget = Budget::unshared(10.0, at(0));
     let ticket = budget.take(at(0)).unwrap();
     let retry_after = Some(Duration::from_secs(7));
-    budget.hand_back(ticket, Returned::Throttled { retry_after, jitter: 0.0 }, (at(100), at(100)));
-    assert_eq!(budget.take(at(101)), Err(Refused::Until(at(7_100))));
+    budget.release(ticket, RequestEnd::Throttled { retry_after, jitter: 0.0 }, (at(100), at(100)));
+    assert_eq!(budget.take(at(101)), Err(Refusal::Until(at(7_100))));
     assert!((budget.ledger().rate() - 7.0).abs() < 1e-9);
     let sent = (7_100..17_100).filter(|millis| {
         budget.take(at(*millis)).is_ok_and(|ticket| {
@@ -95,20 +95,20 @@ fn after_429_the_id_rests_and_then_goes_slower() {
             true
         })
     });
-    // A little more than 7 a second: it grows.
+    // A little more than 7 a second, because the rate grows.
     assert!((68..=80).contains(&sent.count()));
 }
 
-/// One request of the adversary's network: how long until the service sees it, how long until we see the response, in
-/// milliseconds, and whether the response never comes.
+/// One request of an adversarial network: the milliseconds until the service sees it, the milliseconds from then to the
+/// response, and whether the response is lost.
 type Trip = (u64, u64, bool);
 
 const TIMEOUT: u64 = 8_000;
 
-/// Several budgets that send as soon as they may; returns when the service saw each request.
+/// Several budgets that send as soon as they may, and the moments at which the service sees each request.
 struct Race {
     budgets: Vec<Budget>,
-    /// When it ends, whose it is, whether it is lost, its slot.
+    /// The end of each request, the index of its budget, whether its response is lost, and its slot.
     under_way: Vec<(u64, usize, bool, Ticket)>,
     seen: Vec<u64>,
     millis: u64,
@@ -119,42 +119,42 @@ impl Race {
         Self { budgets, under_way: Vec::new(), seen: Vec::new(), millis: 0 }
     }
 
-    /// Hands back what has ended.
-    fn end(&mut self) {
+    /// Hands back the slots of requests that have ended.
+    fn finish_requests(&mut self) {
         while let Some(index) = self.under_way.iter().position(|(end, ..)| *end <= self.millis) {
-            let (end, whose, lost, ticket) = self.under_way.swap_remove(index);
+            let (end, member, lost, ticket) = self.under_way.swap_remove(index);
             let timeout = Duration::from_millis(TIMEOUT);
-            let returned = if lost { Returned::TimedOut(timeout) } else { Returned::Answered };
-            self.budgets[whose].hand_back(ticket, returned, (at(end), at(self.millis)));
+            let returned = if lost { RequestEnd::TimedOut(timeout) } else { RequestEnd::Answered };
+            self.budgets[member].release(ticket, returned, (at(end), at(self.millis)));
         }
     }
 
-    /// `whose` sends as soon as it may.
-    fn send(&mut self, whose: usize, (there, back, lost): Trip) {
+    /// Sends a request of `member` as soon as its budget allows.
+    fn send(&mut self, member: usize, (there, back, lost): Trip) {
         let ticket = loop {
-            self.end();
-            let ready = match self.budgets[whose].take(at(self.millis)) {
+            self.finish_requests();
+            let ready = match self.budgets[member].take(at(self.millis)) {
                 Ok(ticket) => break ticket,
-                Err(Refused::Until(ready)) => Some(ready.0.as_nanos().div_ceil(1_000_000) as u64),
-                Err(Refused::UntilAnswered) => None,
+                Err(Refusal::Until(ready)) => Some(ready.0.as_nanos().div_ceil(1_000_000) as u64),
+                Err(Refusal::UntilAnswered) => None,
             };
             let answer = self.under_way.iter().map(|(end, ..)| *end).min();
             self.millis = ready.into_iter().chain(answer).min().unwrap().max(self.millis + 1);
         };
         self.seen.push(self.millis + there);
         let end = if lost { self.millis + TIMEOUT } else { self.millis + there + back };
-        self.under_way.push((end, whose, lost, ticket));
+        self.under_way.push((end, member, lost, ticket));
     }
 
-    /// `whose` dies, whatever it has under way, and another takes its place.
-    fn kill(&mut self, whose: usize, fresh: impl FnOnce(Now) -> Budget) {
-        self.under_way.retain(|(_, owner, ..)| *owner != whose);
-        self.budgets[whose] = Budget::own(1.0, at(0));
-        self.budgets[whose] = fresh(now(self.millis));
+    /// Kills `member` during its requests, and starts another process in its place.
+    fn kill(&mut self, member: usize, fresh: impl FnOnce(Now) -> Budget) {
+        self.under_way.retain(|(_, owner, ..)| *owner != member);
+        self.budgets[member] = Budget::unshared(1.0, at(0));
+        self.budgets[member] = fresh(now(self.millis));
     }
 
-    /// The most requests that the service saw within `window` milliseconds.
-    fn worst(mut self, window: u64) -> usize {
+    /// Returns the highest number of requests that the service saw within `window` milliseconds.
+    fn most_in_window(mut self, window: u64) -> usize {
         self.seen.sort_unstable();
         let seen = &self.seen;
         let within = |first: usize| seen[first..].iter().take_while(|seen| **seen < self.seen[first] + window).count();
@@ -171,34 +171,34 @@ proptest! {
     fn no_window_at_the_service_holds_more_than_the_limit(
         rps in 1_u32..=12, trips in prop::collection::vec(trip(), 1..200),
     ) {
-        let mut race = Race::of(vec![Budget::own(f64::from(rps), at(0))]);
+        let mut race = Race::of(vec![Budget::unshared(f64::from(rps), at(0))]);
         trips.into_iter().for_each(|trip| race.send(0, trip));
-        prop_assert!(race.worst(1_000) <= rps as usize);
+        prop_assert!(race.most_in_window(1_000) <= rps as usize);
     }
 
     #[test]
-    fn a_slow_id_s_requests_stay_apart(trips in prop::collection::vec(trip(), 1..50)) {
-        let mut race = Race::of(vec![Budget::own(0.2, at(0))]);
+    fn requests_of_a_slow_id_stay_apart(trips in prop::collection::vec(trip(), 1..50)) {
+        let mut race = Race::of(vec![Budget::unshared(0.2, at(0))]);
         trips.into_iter().for_each(|trip| race.send(0, trip));
-        prop_assert_eq!(race.worst(5_000), 1);
+        prop_assert_eq!(race.most_in_window(5_000), 1);
     }
 
     #[test]
-    fn a_limit_that_changes_while_it_runs_is_kept_from_then_on(
+    fn changed_limit_is_kept_from_the_change_on(
         first in 1_u32..=12, second in 1_u32..=12, trips in prop::collection::vec(trip(), 2..120),
     ) {
-        let mut race = Race::of(vec![Budget::own(f64::from(first), at(0))]);
+        let mut race = Race::of(vec![Budget::unshared(f64::from(first), at(0))]);
         let (before, after) = trips.split_at(trips.len() / 2);
         before.iter().for_each(|trip| race.send(0, *trip));
         let millis = race.millis;
         set_limit(&mut race.budgets[0], f64::from(second), at(millis));
         let sent = race.seen.len();
         after.iter().for_each(|trip| race.send(0, *trip));
-        // Every window that holds one of the later requests.
+        // Check every window that ends with a later request.
         let later = race.seen[sent..].to_vec();
         let seen = &race.seen;
         for last in later {
-            // Those before that are seen later still were sent under the old limit.
+            // The first requests were sent under the old limit, although the service may see them later.
             let within = seen[..sent].iter().filter(|at| **at + 1_000 > last && **at <= last).count();
             let own = seen[sent..].iter().filter(|at| **at + 1_000 > last && **at <= last).count();
             prop_assert!(own <= second as usize);
@@ -206,12 +206,12 @@ proptest! {
         }
     }
 
-    /// Cut rates are rates: whatever share is used, no window holds more than the limit.
+    /// At any reduced rate, no window holds more than the limit.
     #[test]
-    fn no_429_ever_makes_it_faster(
+    fn rate_after_429_never_exceeds_the_limit(
         rps in 1_u32..=12, trips in prop::collection::vec((trip(), prop::bool::weighted(0.1)), 1..150),
     ) {
-        let mut race = Race::of(vec![Budget::own(f64::from(rps), at(0))]);
+        let mut race = Race::of(vec![Budget::unshared(f64::from(rps), at(0))]);
         for (trip, throttled) in trips {
             race.send(0, trip);
             if throttled {
@@ -219,14 +219,14 @@ proptest! {
                 race.budgets[0].update(at(millis), |ledger, _| ledger.pace.throttled(None, 0.5, at(millis))).unwrap();
             }
         }
-        prop_assert!(race.worst(1_000) <= rps as usize);
+        prop_assert!(race.most_in_window(1_000) <= rps as usize);
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Four processes on one file; now and then one dies in the middle and another starts in its place.
+    /// Four processes on one file; at times one dies during a request and another starts in its place.
     #[test]
     fn four_processes_keep_within_one_limit_when_some_die(
         rps in 1_u32..=12,
@@ -235,21 +235,21 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let open = |now| Budget::shared(folder.path(), "aa", f64::from(rps), now).unwrap();
         let mut race = Race::of((0..4).map(|_| open(now(0))).collect());
-        for (whose, trip, fate) in turns {
-            race.send(whose, trip);
-            if fate == 0 {
-                race.kill(whose, open);
+        for (member, trip, event) in turns {
+            race.send(member, trip);
+            if event == 0 {
+                race.kill(member, open);
             }
         }
-        prop_assert!(race.worst(1_000) <= rps as usize);
+        prop_assert!(race.most_in_window(1_000) <= rps as usize);
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Three processes on one file, which is gone or rubbish now and then; the service says 429 at times, and some answers are
-    /// handed back late.
+    /// Three processes on one file, which is deleted or damaged at times. The service answers 429 at times, and some
+    /// answers are handed back late.
     #[test]
     fn three_processes_keep_within_one_limit_whatever_happens_to_the_file(
         rps in 1_u32..=6,
@@ -259,17 +259,17 @@ proptest! {
         let path = folder.path().join("budget-aa.json");
         let open = |_| Budget::shared(folder.path(), "aa", f64::from(rps), now(0)).unwrap();
         let mut race = Race::of((0..3).map(open).collect());
-        for (whose, trip, fate) in turns {
-            race.send(whose, trip);
+        for (member, trip, event) in turns {
+            race.send(member, trip);
             let millis = race.millis;
-            match fate {
+            match event {
                 0 => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
                 2 | 3 => {
                     let throttle = |ledger: &mut Ledger, _| ledger.pace.throttled(None, 0.5, at(millis));
-                    race.budgets[whose].update(at(millis), throttle).unwrap();
+                    race.budgets[member].update(at(millis), throttle).unwrap();
                 }
-                // It was busy otherwise, and hands back what has come only now.
+                // The process was busy, and hands back late.
                 4 => race.millis += 400,
                 _ => continue,
             }
@@ -278,7 +278,7 @@ proptest! {
                 budget.update(at(millis), |_, _| ()).unwrap();
             }
         }
-        prop_assert!(race.worst(1_000) <= rps as usize);
+        prop_assert!(race.most_in_window(1_000) <= rps as usize);
     }
 }
 
@@ -292,13 +292,13 @@ fn repeated_429_on_a_shared_budget_cut_the_rate_and_double_the_rest() {
         let ticket = loop {
             match budget.take(at(millis)) {
                 Ok(ticket) => break ticket,
-                Err(Refused::Until(ready)) => millis = ready.0.as_nanos().div_ceil(1_000_000) as u64,
-                Err(Refused::UntilAnswered) => panic!("nothing is under way"),
+                Err(Refusal::Until(ready)) => millis = ready.0.as_nanos().div_ceil(1_000_000) as u64,
+                Err(Refusal::UntilAnswered) => panic!("no request is under way"),
             }
         };
         millis += 50;
-        let throttled = Returned::Throttled { retry_after: None, jitter: 0.0 };
-        budget.hand_back(ticket, throttled, (at(millis), at(millis)));
+        let throttled = RequestEnd::Throttled { retry_after: None, jitter: 0.0 };
+        budget.release(ticket, throttled, (at(millis), at(millis)));
         rests.push(budget.ledger().pace.resting_until().since(at(millis)).as_secs());
         budget.sync(at(millis + 1));
     }
@@ -315,12 +315,12 @@ fn late_release_does_not_undo_changes_of_other_members() {
     let throttled = other.take(at(60_000)).unwrap();
     let retry_after = Some(Duration::from_secs(300));
     let (arrived, kept) = (at(60_100), at(60_100));
-    other.hand_back(throttled, Returned::Throttled { retry_after, jitter: 0.0 }, (arrived, kept));
-    late.hand_back(ticket, Returned::Answered, (at(1_100), at(60_200)));
-    assert_eq!(other.take(at(60_300)), Err(Refused::Until(at(360_100))));
-    // Even by a process whose clock was read long before.
+    other.release(throttled, RequestEnd::Throttled { retry_after, jitter: 0.0 }, (arrived, kept));
+    late.release(ticket, RequestEnd::Answered, (at(1_100), at(60_200)));
+    assert_eq!(other.take(at(60_300)), Err(Refusal::Until(at(360_100))));
+    // A process that read its clock long before must not undo the change either.
     late.update(at(1_200), |_, _| ()).unwrap();
-    assert_eq!(other.take(at(60_400)), Err(Refused::Until(at(360_100))));
+    assert_eq!(other.take(at(60_400)), Err(Refusal::Until(at(360_100))));
 }
 
 #[test]
@@ -333,9 +333,9 @@ fn member_that_joins_during_a_write_sets_its_limit_and_releases_the_dead_at_its_
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
     let mut next = open(1.0, 2_000);
-    assert!(matches!(next.take(at(2_100)), Err(Refused::Until(at)) if at < self::at(2_200)));
+    assert!(matches!(next.take(at(2_100)), Err(Refusal::Until(at)) if at < self::at(2_200)));
     file.unlock().unwrap();
-    assert_eq!(next.take(at(2_300)), Err(Refused::Until(at(11_300))));
+    assert_eq!(next.take(at(2_300)), Err(Refusal::Until(at(11_300))));
     assert_eq!((next.ledger().limit(), next.ledger().under_way()), (1.0, 0));
 }
 
@@ -344,13 +344,13 @@ fn refusal_counts_until_its_moment_without_a_read_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 10.0, now(0)).unwrap();
     let ticket = budget.take(at(1_000)).unwrap();
-    let refused = Err(Refused::Until(at(1_100)));
+    let refused = Err(Refusal::Until(at(1_100)));
     assert_eq!(budget.take(at(1_010)), refused);
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
-    // A read would have to wait for the lock.
+    // An update would fail, because the lock is held.
     assert_eq!(budget.take(at(1_099)), refused);
-    assert!(matches!(budget.take(at(1_100)), Err(Refused::Until(again)) if again > at(1_100)));
+    assert!(matches!(budget.take(at(1_100)), Err(Refusal::Until(again)) if again > at(1_100)));
     file.unlock().unwrap();
     answered(&mut budget, ticket, 1_101);
     assert!(budget.take(at(1_102)).is_ok());
@@ -363,14 +363,14 @@ fn only_member_knows_after_a_release_when_the_next_slot_is_free_without_a_read()
     let mut budget = open(0);
     let ticket = budget.take(at(1_000)).unwrap();
     answered(&mut budget, ticket, 1_200);
-    assert_eq!(budget.refusal(at(1_201)), Some(Refused::Until(at(2_200))));
+    assert_eq!(budget.refusal(at(1_201)), Some(Refusal::Until(at(2_200))));
     assert_eq!(budget.refusal(at(2_200)), None);
     let ticket = budget.take(at(2_200)).unwrap();
-    // While another member waits, the queue in the file says who is next.
+    // While another member waits, the queue in the file decides which member is next.
     assert!(open(2_300).take(at(2_300)).is_err());
     answered(&mut budget, ticket, 2_400);
     assert_eq!(budget.refusal(at(2_401)), None);
-    assert_eq!(budget.take(at(2_401)), Err(Refused::Until(at(3_400))));
+    assert_eq!(budget.take(at(2_401)), Err(Refusal::Until(at(3_400))));
 }
 
 #[test]
@@ -379,9 +379,9 @@ fn own_place_in_the_queue_does_not_count_as_another_member() {
     let mut budget = Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
     let first = budget.take(at(1_000)).unwrap();
     let _second = budget.take(at(1_500)).unwrap();
-    assert_eq!(budget.take(at(1_510)), Err(Refused::UntilAnswered));
+    assert_eq!(budget.take(at(1_510)), Err(Refusal::UntilAnswered));
     answered(&mut budget, first, 1_600);
-    assert_eq!(budget.refusal(at(1_601)), Some(Refused::Until(at(2_600))));
+    assert_eq!(budget.refusal(at(1_601)), Some(Refusal::Until(at(2_600))));
 }
 
 #[test]
@@ -390,7 +390,7 @@ fn first_in_the_queue_sends_even_if_another_member_always_asks_first() {
         let folder = tempfile::tempdir().unwrap();
         let mut budgets = [(); 2].map(|()| Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap());
         let (mut under_way, mut sent) = ([None, None], [0_i32; 2]);
-        // Each is woken when it said, and a few milliseconds late.
+        // Each member asks again at the moment that its refusal named, up to a few milliseconds late.
         for millis in (1_000..61_000).step_by(3) {
             for (place, budget) in budgets.iter_mut().enumerate() {
                 if let Some((ticket, _)) = under_way[place].take_if(|(_, back)| *back <= millis) {
@@ -415,11 +415,14 @@ fn file_is_not_read_while_every_slot_waits_for_this_process_s_own_response() {
     let ticket = budget.take(at(1_000)).unwrap();
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
-    assert_eq!(budget.take(at(1_999)), Err(Refused::UntilAnswered), "a read would have to wait for the lock");
-    assert!(matches!(budget.take(at(2_000)), Err(Refused::Until(_))), "somebody may have raised the limit");
+    assert_eq!(budget.take(at(1_999)), Err(Refusal::UntilAnswered), "a read would have to wait for the lock");
+    assert!(
+        matches!(budget.take(at(2_000)), Err(Refusal::Until(_))),
+        "the ledger is read again, because another process may have raised the limit"
+    );
     file.unlock().unwrap();
     answered(&mut budget, ticket, 2_020);
-    assert_eq!(budget.take(at(2_030)), Err(Refused::Until(at(3_020))));
+    assert_eq!(budget.take(at(2_030)), Err(Refusal::Until(at(3_020))));
 }
 
 #[test]
@@ -428,10 +431,10 @@ fn new_limit_ends_a_kept_refusal() {
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
     let ticket = budget.take(at(1_000)).unwrap();
     answered(&mut budget, ticket, 1_500);
-    assert_eq!(budget.take(at(1_600)), Err(Refused::Until(at(2_500))));
+    assert_eq!(budget.take(at(1_600)), Err(Refusal::Until(at(2_500))));
     set_limit(&mut budget, 10.0, at(1_700));
-    // The spacing of the one before holds, and the rest of its slot doesn't any more.
-    assert_eq!(budget.take(at(1_800)), Err(Refused::Until(at(2_000))));
+    // The spacing of the former limit still holds, but its rest does not.
+    assert_eq!(budget.take(at(1_800)), Err(Refusal::Until(at(2_000))));
     assert!(budget.take(at(2_000)).is_ok());
 }
 
@@ -444,7 +447,9 @@ fn process_that_is_stopped_while_it_writes_is_reported() {
     let mut millis = 1_000;
     let mut asked = 0;
     while millis < 10_000 {
-        let Err(Refused::Until(again)) = budget.take(at(millis)) else { panic!("somebody else writes") };
+        let Err(Refusal::Until(again)) = budget.take(at(millis)) else {
+            panic!("a slot was given while another process holds the lock")
+        };
         millis = again.0.as_nanos().div_ceil(1_000_000) as u64;
         asked += 1;
     }
@@ -453,9 +458,9 @@ fn process_that_is_stopped_while_it_writes_is_reported() {
     assert!(budget.take(at(millis)).is_ok() && budget.fault().is_none());
 }
 
-/// Two processes on one file, which is then treated so; how long the second must wait with one request of the first under
-/// way that is seen at 2 s.
-fn after(damage: impl FnOnce(&Path)) -> u64 {
+/// Applies `damage` to the file of two processes. Returns when the second process may send, in milliseconds, if the
+/// first one gets its response at 2 s.
+fn wait_after(damage: impl FnOnce(&Path)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
     let (mut first, mut second) = (open(0), open(0));
@@ -464,7 +469,7 @@ fn after(damage: impl FnOnce(&Path)) -> u64 {
     first.sync(at(1_100));
     let mut millis = 1_200;
     while millis < 2_000 {
-        assert!(second.take(at(millis)).is_err(), "it was sent at {millis}, with another under way");
+        assert!(second.take(at(millis)).is_err(), "a slot was given at {millis} while another request was under way");
         first.sync(at(millis));
         millis += 10;
     }
@@ -472,24 +477,24 @@ fn after(damage: impl FnOnce(&Path)) -> u64 {
     loop {
         match second.take(at(millis)) {
             Ok(_) => return millis,
-            Err(Refused::Until(ready)) => millis = (ready.0.as_nanos().div_ceil(1_000_000) as u64).max(millis + 1),
-            Err(Refused::UntilAnswered) => panic!("nothing is under way"),
+            Err(Refusal::Until(ready)) => millis = (ready.0.as_nanos().div_ceil(1_000_000) as u64).max(millis + 1),
+            Err(Refusal::UntilAnswered) => panic!("no request is under way"),
         }
     }
 }
 
 #[test]
 fn requests_under_way_count_whatever_happens_to_the_file() {
-    let fine = after(|_| {});
+    let fine = wait_after(|_| {});
     assert!((3_000..3_100).contains(&fine), "{fine}");
     let rubbish: [&[u8]; 4] = [b"", b"\xff\0 rubbish", b"{\"boot\":\"\"}", &[b'9'; 4_000_000]];
     for rubbish in rubbish {
-        let waited = after(|path| fs::write(path, rubbish).unwrap());
+        let waited = wait_after(|path| fs::write(path, rubbish).unwrap());
         assert!((3_000..3_200).contains(&waited), "{waited}");
     }
-    let gone = after(|path| fs::remove_file(path).unwrap());
+    let gone = wait_after(|path| fs::remove_file(path).unwrap());
     assert!((3_000..3_200).contains(&gone), "{gone}");
-    let folder_gone = after(|path| fs::remove_dir_all(path.parent().unwrap()).unwrap());
+    let folder_gone = wait_after(|path| fs::remove_dir_all(path.parent().unwrap()).unwrap());
     assert!((3_000..3_200).contains(&folder_gone), "{folder_gone}");
 }
 
@@ -497,23 +502,23 @@ fn requests_under_way_count_whatever_happens_to_the_file() {
 fn new_file_or_file_of_another_boot_delays_the_first_send_by_a_window() {
     let folder = tempfile::tempdir().unwrap();
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
-    assert_eq!(open(500).take(at(500)), Err(Refused::Until(at(1_500))));
+    assert_eq!(open(500).take(at(500)), Err(Refusal::Until(at(1_500))));
     let path = folder.path().join("budget-aa.json");
     let text = fs::read_to_string(&path).unwrap();
-    // As if the machine had run for ten minutes, and then started anew.
+    // As if the machine had run for ten minutes and then restarted.
     let ticket = open(600_000).take(at(600_000)).unwrap();
     drop(ticket);
-    let boot = clock_boot(&text);
+    let boot = boot_in(&text);
     let of_another_boot = fs::read_to_string(&path).unwrap().replace(&boot, "another");
     fs::write(&path, of_another_boot).unwrap();
-    assert_eq!(open(2_000).take(at(2_000)), Err(Refused::Until(at(3_000))));
-    // Where the system doesn't tell boots apart, what lies in the future can't be true.
+    assert_eq!(open(2_000).take(at(2_000)), Err(Refusal::Until(at(3_000))));
+    // Without boot IDs, a moment in the far future shows that the file is of another boot.
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"next_send\":3000000", "\"next_send\":9000000000")).unwrap();
-    assert_eq!(open(4_000).take(at(4_000)), Err(Refused::Until(at(5_000))));
+    assert_eq!(open(4_000).take(at(4_000)), Err(Refusal::Until(at(5_000))));
 }
 
-fn clock_boot(text: &str) -> String {
+fn boot_in(text: &str) -> String {
     let content: serde_json::Value = serde_json::from_str(text).unwrap();
     content["boot"].as_str().unwrap().to_owned()
 }
@@ -526,7 +531,7 @@ fn limit_that_was_set_last_holds_for_all_members() {
     let ticket = first.take(at(1_000)).unwrap();
     answered(&mut first, ticket, 1_000);
     let _second = open(1.0, 1_050);
-    assert_eq!(first.take(at(1_200)), Err(Refused::Until(at(2_000))));
+    assert_eq!(first.take(at(1_200)), Err(Refusal::Until(at(2_000))));
     assert_eq!(first.ledger().limit(), 1.0);
 }
 
@@ -550,15 +555,15 @@ fn two_processes_take_turns() {
     let mut taken = [0_u32; 2];
     for millis in 1_000..61_000 {
         race.millis = millis;
-        race.end();
-        for whose in [0, 1] {
-            if let Ok(ticket) = race.budgets[whose].take(at(millis)) {
-                taken[whose] += 1;
-                race.under_way.push((millis + 100, whose, false, ticket));
+        race.finish_requests();
+        for member in [0, 1] {
+            if let Ok(ticket) = race.budgets[member].take(at(millis)) {
+                taken[member] += 1;
+                race.under_way.push((millis + 100, member, false, ticket));
             }
         }
     }
-    // Each knows that half of it is the other's.
+    // Each process knows that half of the budget belongs to the other process.
     let allowed = race.budgets[0].throughput(Duration::from_millis(100));
     assert!((0.8..1.1).contains(&allowed), "{allowed}");
     assert!(taken[0].abs_diff(taken[1]) <= 2 && taken[0] + taken[1] >= 105, "{taken:?}");
@@ -571,10 +576,10 @@ fn a_stopped_process_keeps_its_slot_and_a_dead_one_loses_it() {
     let (mut stopped, mut other) = (open(0), open(0));
     let ticket = stopped.take(at(1_000)).unwrap();
     assert!(
-        other.take(at(60_000)).is_err_and(|refused| matches!(refused, Refused::Until(at) if at < self::at(61_000)))
+        other.take(at(60_000)).is_err_and(|refused| matches!(refused, Refusal::Until(at) if at < self::at(61_000)))
     );
     drop((stopped, ticket));
-    assert_eq!(other.take(at(60_100)), Err(Refused::Until(at(69_100))));
+    assert_eq!(other.take(at(60_100)), Err(Refusal::Until(at(69_100))));
     assert!(other.take(at(69_100)).is_ok());
 }
 
@@ -587,7 +592,7 @@ fn error_names_the_folder_and_the_way_out() {
     assert!(error.to_string().contains("--state-dir"), "{error}");
 }
 
-/// A member whose next block has `slots` slots; it has sent at 200 a second before `until`, in milliseconds.
+/// Returns a member that has sent at 200 a second from 2,000 ms to `until`, and the moment of its next send.
 fn member_with_block(folder: &Path, until: u64) -> (Budget, u64) {
     let mut budget = Budget::shared(folder, "aa", 200.0, now(0)).unwrap();
     let mut millis = 2_000;
@@ -599,7 +604,7 @@ fn member_with_block(folder: &Path, until: u64) -> (Budget, u64) {
     (budget, millis)
 }
 
-/// How many slots the member takes at 200 a second while another process holds the lock of the file.
+/// Returns how many slots the member takes at 200 a second while another process holds the lock of the file.
 fn taken_without_an_update(budget: &mut Budget, folder: &Path, from: u64) -> usize {
     let file = lock::open(&folder.join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
@@ -612,11 +617,11 @@ fn taken_without_an_update(budget: &mut Budget, folder: &Path, from: u64) -> usi
 fn blocks_grow_while_requests_follow_one_another() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, _) = member_with_block(folder.path(), 2_000);
-    // Blocks of 1, 2, 4, 8, 16 and 20 slots.
+    // The blocks have 1, 2, 4, 8, 16 and 20 slots.
     for (millis, more) in [(2_000, 0), (2_005, 1), (2_015, 3), (2_035, 7), (2_075, 15), (2_155, 19)] {
         let _first = budget.take(at(millis)).unwrap();
         assert_eq!(taken_without_an_update(&mut budget, folder.path(), millis + 5), more);
-        // The failed update is over.
+        // The wait after the failed update is over.
         budget.sync(at(millis + 5 * more as u64 + 4));
     }
 }
@@ -638,7 +643,7 @@ fn new_lower_limit_ends_the_blocks_of_other_members_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let _other = Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
-    assert!(matches!(budget.take(at(millis)), Err(Refused::Until(ready)) if ready > at(millis + 900)));
+    assert!(matches!(budget.take(at(millis)), Err(Refusal::Until(ready)) if ready > at(millis + 900)));
     assert_eq!(budget.ledger().limit(), 1.0);
 }
 
@@ -649,7 +654,7 @@ fn throttled_answer_ends_the_blocks_of_other_members_at_once() {
     let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
     let rest = |ledger: &mut Ledger, _| ledger.pace.throttled(Some(Duration::from_secs(7)), 0.0, at(millis));
     other.update(at(millis), rest).unwrap();
-    assert_eq!(budget.take(at(millis)), Err(Refused::Until(at(millis + 7_000))));
+    assert_eq!(budget.take(at(millis)), Err(Refusal::Until(at(millis + 7_000))));
 }
 
 #[test]
@@ -657,9 +662,9 @@ fn own_throttled_answer_ends_the_block_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let ticket = budget.take(at(millis)).unwrap();
-    let throttled = Returned::Throttled { retry_after: Some(Duration::from_secs(7)), jitter: 0.0 };
-    budget.hand_back(ticket, throttled, (at(millis + 1), at(millis + 1)));
-    assert_eq!(budget.take(at(millis + 5)), Err(Refused::Until(at(millis + 7_001))));
+    let throttled = RequestEnd::Throttled { retry_after: Some(Duration::from_secs(7)), jitter: 0.0 };
+    budget.release(ticket, throttled, (at(millis + 1), at(millis + 1)));
+    assert_eq!(budget.take(at(millis + 5)), Err(Refusal::Until(at(millis + 7_001))));
     assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(millis + 7_001));
 }
 
@@ -717,7 +722,7 @@ fn slots_in_a_block_rest_a_second_after_their_responses() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 200.0, now(0)).unwrap();
     let mut tickets: Vec<_> = (2_000..3_000).step_by(5).map(|millis| budget.take(at(millis)).unwrap()).collect();
-    // Five responses at 3 s, all others 90 ms later.
+    // Five responses arrive at 3 s, all others 90 ms later.
     tickets.drain(..5).for_each(|ticket| answered(&mut budget, ticket, 3_000));
     tickets.into_iter().for_each(|ticket| answered(&mut budget, ticket, 3_090));
     let sent: Vec<u64> = (3_091..4_100).filter(|millis| budget.take(at(*millis)).is_ok()).collect();
@@ -743,8 +748,8 @@ fn release_that_could_not_be_written_is_retried_soon() {
         let ticket = budget.take(at(60_000)).unwrap();
         let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
         assert!(lock::try_lock(&file).unwrap());
-        let throttled = Returned::Throttled { retry_after: None, jitter: 0.0 };
-        budget.hand_back(ticket, throttled, (at(60_010), at(60_010)));
+        let throttled = RequestEnd::Throttled { retry_after: None, jitter: 0.0 };
+        budget.release(ticket, throttled, (at(60_010), at(60_010)));
         let again = budget.sync(at(60_010)).unwrap();
         assert!(again <= at(60_020), "{again:?}");
         file.unlock().unwrap();
@@ -754,7 +759,7 @@ fn release_that_could_not_be_written_is_retried_soon() {
     }
 }
 
-/// Members on one file at a high rate, in microseconds. Each sends as soon as it may, or a little later.
+/// Members on one file at a high rate, in microseconds. Each sends as soon as its budget allows, or a little later.
 struct Rush {
     members: Vec<RushMember>,
     sent: Vec<u64>,
@@ -764,7 +769,7 @@ struct Rush {
 
 struct RushMember {
     budget: Budget,
-    /// When each request ends, whether it is lost, its slot.
+    /// The end of each request, whether its response is lost, and its slot.
     under_way: Vec<(u64, bool, Ticket)>,
     wakes: u64,
 }
@@ -775,7 +780,7 @@ impl Rush {
         Self { members: budgets.into_iter().map(member).collect(), sent: Vec::new(), seen: Vec::new(), micros: 0 }
     }
 
-    /// The next member that has something to do does it, up to `late` microseconds late.
+    /// Runs the member that is due next, up to `late` microseconds late.
     fn step(&mut self, late: u64, (there, back, lost): Trip) {
         let due = |member: &RushMember| member.under_way.iter().map(|(end, ..)| *end).chain([member.wakes]).min();
         let (index, due) = self.members.iter().map(due).enumerate().min_by_key(|(_, due)| *due).unwrap();
@@ -784,9 +789,9 @@ impl Rush {
         let now = Mono(Duration::from_micros(micros));
         while let Some(ended) = member.under_way.iter().position(|(end, ..)| *end <= micros) {
             let (end, lost, ticket) = member.under_way.swap_remove(ended);
-            let timeout = Returned::TimedOut(Duration::from_millis(TIMEOUT));
-            let returned = if lost { timeout } else { Returned::Answered };
-            member.budget.hand_back(ticket, returned, (Mono(Duration::from_micros(end)), now));
+            let timeout = RequestEnd::TimedOut(Duration::from_millis(TIMEOUT));
+            let returned = if lost { timeout } else { RequestEnd::Answered };
+            member.budget.release(ticket, returned, (Mono(Duration::from_micros(end)), now));
         }
         let ready = match member.budget.take(now) {
             Ok(ticket) => {
@@ -796,14 +801,14 @@ impl Rush {
                 member.under_way.push((micros + takes * 1_000, lost, ticket));
                 Some(now)
             }
-            Err(Refused::Until(ready)) => Some(ready),
-            Err(Refused::UntilAnswered) => None,
+            Err(Refusal::Until(ready)) => Some(ready),
+            Err(Refusal::UntilAnswered) => None,
         };
         let wakes = ready.into_iter().chain(member.budget.sync(now)).min();
         member.wakes = wakes.map_or(u64::MAX, |wakes| (wakes.0.as_nanos().div_ceil(1_000) as u64).max(micros + 1));
     }
 
-    /// The most requests that the service saw within a second.
+    /// Returns the highest number of requests that the service saw within a second.
     fn most_within_a_second(&mut self) -> usize {
         self.seen.sort_unstable();
         let first = |index: usize| self.seen.partition_point(|seen| *seen + 1_000_000 <= self.seen[index]);
@@ -832,16 +837,16 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let open = |micros: u64| Budget::shared(folder.path(), "aa", f64::from(rps), now(micros / 1_000)).unwrap();
         let mut rush = Rush::of((0..count).map(|_| open(0)).collect());
-        for (turn, (trip, late, fate)) in steps.into_iter().enumerate() {
+        for (turn, (trip, late, event)) in steps.into_iter().enumerate() {
             rush.step(late, trip);
             let (micros, member) = (rush.micros, &mut rush.members[turn % count]);
-            match fate {
+            match event {
                 0 => {
                     // The lock of the dead process is free before the next process joins.
-                    member.budget = Budget::own(1.0, at(0));
+                    member.budget = Budget::unshared(1.0, at(0));
                     *member = RushMember { budget: open(micros), under_way: Vec::new(), wakes: micros };
                 }
-                // A process that goes on finds responses of before.
+                // A process that resumes finds responses that arrived earlier.
                 1 => {
                     let until = micros + 3_000_000;
                     member.wakes = until;
@@ -854,7 +859,7 @@ proptest! {
         prop_assert!(rush.shortest_spacing() >= 1_000_000 / u64::from(rps), "{}", rush.shortest_spacing());
     }
 
-    /// The file is gone or damaged at times, and another member gets a 429.
+    /// The file is deleted or damaged at times, and another member gets a 429.
     #[test]
     fn members_with_blocks_keep_within_one_limit_whatever_happens_to_the_file(
         rps in 20_u32..=200,
@@ -864,10 +869,10 @@ proptest! {
         let path = folder.path().join("budget-aa.json");
         let open = |_| Budget::shared(folder.path(), "aa", f64::from(rps), now(0)).unwrap();
         let mut rush = Rush::of((0..3).map(open).collect());
-        for (turn, (trip, late, fate)) in steps.into_iter().enumerate() {
+        for (turn, (trip, late, event)) in steps.into_iter().enumerate() {
             rush.step(late, trip);
             let now = Mono(Duration::from_micros(rush.micros));
-            match fate {
+            match event {
                 0 if path.exists() => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
                 2 => {

@@ -1,22 +1,22 @@
-//! The command line as clap sees it (`commands.md`).
+//! The command line for clap (`commands.md`): options, subcommands and their help.
 //!
-//! Only shapes and help; what a command does is in its own file.
+//! It must never run a command.
 
-use std::{
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{
+use super::commands::{
+    ack::AckArgs,
     add::AddArgs,
-    alerts::{self, AckArgs, AlertsArgs, UnackArgs},
+    alerts::{self, AlertsArgs},
     answer::{self, AnswerArgs},
     backup::{self, BackupArgs},
     check::{self, CheckArgs},
     completions::{self, CompletionsArgs},
     config::{self, ConfigArgs},
+    dashboard::DashboardArgs,
+    delete::{self, DeleteArgs},
     demo::DemoArgs,
     doctor::{self, DoctorArgs},
     export::{self, ExportArgs},
@@ -28,19 +28,21 @@ use super::{
     simulate::SimulateArgs,
     snooze::{self, SnoozeArgs},
     stats::{self, StatsArgs},
-    untrack::{self, DeleteArgs, UndoArgs, UntrackArgs},
+    unack::UnackArgs,
+    undo::{self, UndoArgs},
+    untrack::{self, UntrackArgs},
     watch::{self, WatchArgs},
 };
 use crate::config::{ColorChoice, Flags};
 
 const EXAMPLES: &str = "\
 Examples:
-  hoptop demo                                      the dashboard over a simulated service
+  hoptop demo                                      open the dashboard with a simulated service
   hoptop import transfers.csv                      track a batch
   HOPTOP_INTEGRATOR_ID=... hoptop --base-url https://... --rps 10
-                                                   the dashboard, polling
+                                                   open the dashboard and poll
   hoptop ... watch --json --until-settled --timeout 10m
-                                                   headless, one event a line, ends with an exit code
+                                                   poll without a screen: one event per line, then an exit code
 
 Exit codes: 0 fine, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
 5 unauthorized, 6 unreachable or throttled throughout, 130 and 143 by signal.";
@@ -48,64 +50,54 @@ Exit codes: 0 fine, 1 error, 2 usage, 3 not settled at the timeout, 4 settled bu
 /// top for cross-chain hops: watch many cross-chain transactions through one rate-limited status endpoint
 #[derive(Debug, Parser)]
 #[command(name = "hoptop", version, after_help = EXAMPLES, max_term_width = 110)]
-pub struct Cli {
-    /// Settings for every command.
+pub(crate) struct Cli {
+    /// The settings for every command.
     #[command(flatten)]
     pub global: GlobalArgs,
-    /// Don't poll, only show (the dashboard)
-    #[arg(long)]
-    pub no_poll: bool,
-    /// Take chain IDs as they are that hoptop doesn't know, when adding in the dashboard
-    #[arg(long)]
-    pub any_chain: bool,
-    /// Poll this profile of the config file too, with an ID and a budget of its own, and show both side by side; may be said several
-    /// times (the dashboard)
-    #[arg(long, value_name = "NAME")]
-    pub beside: Vec<String>,
-    /// Serve OpenMetrics text at this address as long as the dashboard runs, as http://ADDR/metrics
-    #[arg(long, value_name = "ADDR")]
-    pub metrics: Option<SocketAddr>,
-    /// What to do; the dashboard if nothing is said.
+    /// The options that only the dashboard has.
+    #[command(flatten)]
+    pub dashboard: DashboardArgs,
+    /// The command; `None` opens the dashboard.
     #[command(subcommand)]
     pub command: Option<Command>,
 }
 
-/// Settings for every command; each has an environment variable and a place in the config file too.
+/// The settings for every command. Most can also be set with an environment variable or in the config file.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Settings")]
-pub struct GlobalArgs {
-    /// The store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
+pub(crate) struct GlobalArgs {
+    /// The file of the store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
     #[arg(long, global = true, value_name = "PATH")]
     db: Option<PathBuf>,
     /// The config file [env HOPTOP_CONFIG; default $XDG_CONFIG_HOME/hoptop/config.toml]
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
-    /// The profile [env HOPTOP_PROFILE; default `default`]
+    /// The profile of the config file [env HOPTOP_PROFILE; default `default`]
     #[arg(long, global = true, value_name = "NAME")]
     profile: Option<String>,
-    /// The service; polling needs it [env HOPTOP_BASE_URL]
+    /// The URL of the service, required for polling [env HOPTOP_BASE_URL]
     #[arg(long, global = true, value_name = "URL")]
     base_url: Option<String>,
-    /// The integrator ID's requests per second [env HOPTOP_RPS; default 1]
+    /// The integrator ID's limit in requests per second [env HOPTOP_RPS; default 1]
     #[arg(long, global = true, value_name = "N")]
     pub rps: Option<f64>,
-    /// Log, budget and crash reports [env HOPTOP_STATE_DIR; default $XDG_STATE_HOME/hoptop]
+    /// The folder for log, budget and crash reports [env HOPTOP_STATE_DIR; default $XDG_STATE_HOME/hoptop]
     #[arg(long, global = true, value_name = "PATH")]
     state_dir: Option<PathBuf>,
     /// When to use colours [env NO_COLOR, CLICOLOR_FORCE; default auto]
     #[arg(long, global = true, value_name = "WHEN")]
     color: Option<Color>,
-    /// ASCII only: no lines, arrows or dots that some terminals can't draw
+    /// Use only ASCII characters, for terminals that can't draw lines, arrows or dots
     #[arg(long, global = true)]
     ascii: bool,
-    /// Plain lines instead of a screen, for screen readers [env ACCESSIBLE]
+    /// Print plain lines instead of a screen, for screen readers [env ACCESSIBLE]
     #[arg(long, global = true)]
     plain: bool,
 }
 
 impl GlobalArgs {
-    /// The store, if it was named.
-    pub fn db(&self) -> Option<&Path> {
+    /// Returns the value of `--db`, if given.
+    pub(crate) fn db(&self) -> Option<&Path> {
         self.db.as_deref()
     }
 }
@@ -117,10 +109,10 @@ enum Color {
     Never,
 }
 
-/// What to do.
+/// A subcommand.
 #[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Open the dashboard on a simulated service and a temporary store: no account, no network
+pub(crate) enum Command {
+    /// Open the dashboard with a simulated service and a temporary store: no account, no network
     Demo(DemoArgs),
     /// Track one transaction
     Add(AddArgs),
@@ -141,7 +133,7 @@ pub enum Command {
     /// Print the reply for a ticket: verdict, what to say, times, links
     Answer(AnswerArgs),
     #[command(after_help = quote::EXAMPLES)]
-    /// Ask for a route; the quote is stored, so that `add --quote-id` knows its estimate
+    /// Request a route and store the quote, so that `add --quote-id` finds its estimate
     Quote(QuoteArgs),
     #[command(after_help = stats::EXAMPLES)]
     /// Show statistics by route (outcomes, durations) and the use of the budget
@@ -158,13 +150,13 @@ pub enum Command {
     #[command(after_help = alerts::EXAMPLES)]
     /// Undo an acknowledgement or a snooze
     Unack(UnackArgs),
-    #[command(after_help = untrack::UNTRACK_EXAMPLES)]
+    #[command(after_help = untrack::EXAMPLES)]
     /// Stop polling transactions; they are kept
     Untrack(UntrackArgs),
-    #[command(after_help = untrack::DELETE_EXAMPLES)]
+    #[command(after_help = delete::EXAMPLES)]
     /// Delete transactions permanently, with all their history
     Delete(DeleteArgs),
-    #[command(after_help = untrack::UNDO_EXAMPLES)]
+    #[command(after_help = undo::EXAMPLES)]
     /// Undo the last change, or redo it; the history keeps both
     Undo(UndoArgs),
     #[command(after_help = backup::EXAMPLES)]
@@ -191,7 +183,7 @@ pub enum Command {
 
 impl Command {
     /// Returns whether the command only reads or changes an existing store, so that it must not create one.
-    pub fn makes_nothing(&self) -> bool {
+    pub(crate) fn makes_nothing(&self) -> bool {
         match self {
             Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {
                 true
@@ -207,8 +199,8 @@ impl Command {
 }
 
 impl GlobalArgs {
-    /// The same for `config`.
-    pub fn flags(&self) -> Flags {
+    /// Returns the settings as the flags of `config`.
+    pub(crate) fn flags(&self) -> Flags {
         Flags {
             db: self.db.clone(),
             config: self.config.clone(),
@@ -235,12 +227,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_line_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn settings_may_stand_before_and_behind_the_command() {
+    fn settings_are_accepted_before_and_after_the_command() {
         for words in [["hoptop", "--rps", "10", "list"], ["hoptop", "list", "--rps", "10"]] {
             assert_eq!(Cli::try_parse_from(words).unwrap().global.flags().rps, Some(10.0));
         }

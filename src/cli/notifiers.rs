@@ -7,24 +7,24 @@ use std::time::Duration;
 use color_eyre::eyre::Result;
 use futures_util::future::join_all;
 
-use super::{exit::Exit, json};
+use super::output::json;
 use crate::{
-    api::Webhook,
     clock::Clock,
     config::Settings,
-    notify::{Channel, Notifier, Setup},
+    notify::{Channel, Notifier, Setup, webhook::Webhook},
+    runtime::exit::Exit,
     store::Store,
 };
 
-/// How long a command without a screen waits for undelivered events at its end: one post, and one call that is under way.
-pub(super) const PATIENCE: Duration = Duration::from_secs(12);
-/// Like `PATIENCE`, for a person who quits. A webhook gets what is undelivered by then the next time.
-const HURRY: Duration = Duration::from_secs(2);
+/// The time that a command without a screen gives its notifiers at its end: enough for one running call and one post.
+pub(super) const COMMAND_GRACE: Duration = Duration::from_secs(12);
+/// Like `COMMAND_GRACE`, for the dashboard. A webhook gets events that are undelivered by then in the next session.
+const DASHBOARD_GRACE: Duration = Duration::from_secs(2);
 
-/// Returns the notification channels of the settings, checked.
+/// Returns the notification channels of the settings.
 ///
 /// # Errors
-/// If the address of the webhook is none that may be used.
+/// Returns an error if the address of the webhook is invalid.
 pub(super) fn channels(settings: &Settings) -> Result<Vec<Channel>> {
     let command = settings.alerting.command.clone().map(Channel::Command);
     let webhook =
@@ -37,28 +37,28 @@ pub(super) fn names(channels: &[Channel]) -> Vec<&'static str> {
     channels.iter().map(Channel::name).collect()
 }
 
-/// Starts to send the alerts of a profile. Called before anything is polled, so that no alert is missed.
+/// Starts to send the alerts of a profile. Must be called before polling starts, so that no alert is missed.
 pub(super) async fn start(channels: Vec<Channel>, profile: &str, store: &Store, clock: &Clock) -> Result<Notifier> {
     let setup = Setup { store: store.clone(), profile: profile.to_owned(), clock: clock.clone(), render: json::event };
     Ok(Notifier::start(&setup, channels).await?)
 }
 
-/// The same for several profiles.
+/// Like `start`, for all channels of the settings and for several profiles.
 pub(super) async fn start_all(
     (settings, profiles): (&Settings, impl Iterator<Item = &str>),
     store: &Store,
     clock: &Clock,
 ) -> Result<Vec<Notifier>> {
-    let mut heralds = Vec::new();
+    let mut notifiers = Vec::new();
     for profile in profiles {
-        heralds.push(start(channels(settings)?, profile, store, clock).await?);
+        notifiers.push(start(channels(settings)?, profile, store, clock).await?);
     }
-    Ok(heralds)
+    Ok(notifiers)
 }
 
-/// Ends them when a person has left the dashboard, and at once when the terminal is gone.
-pub(super) async fn take_leave(heralds: Vec<Notifier>, ended: &Result<Exit>) {
+/// Stops the notifiers when the dashboard has ended. After a hang-up of the terminal they stop at once.
+pub(super) async fn take_leave(notifiers: Vec<Notifier>, ended: &Result<Exit>) {
     if !matches!(ended, Ok(Exit::HungUp)) {
-        join_all(heralds.into_iter().map(|notify| notify.finish(HURRY))).await;
+        join_all(notifiers.into_iter().map(|notifier| notifier.finish(DASHBOARD_GRACE))).await;
     }
 }

@@ -1,7 +1,7 @@
-//! A poll for one command that waits for answers of the service (`check`, `quote`).
+//! Polls for a command that waits for answers of the service (`check`, `quote`).
 //!
-//! The store holds the request. The poller of the profile sends it within the budget; if no process polls the profile, a poller
-//! of this process sends this request and nothing else. The module must never send a request by itself.
+//! The store holds the request. The poller of the profile sends it within the budget; if no process polls the profile,
+//! a poller of this process sends this request and nothing else. The module must never send a request by itself.
 
 use std::time::Duration;
 
@@ -9,12 +9,6 @@ use chrono::{DateTime, Utc};
 use color_eyre::eyre::{Result, eyre};
 use tokio::task::spawn_blocking;
 
-use super::{
-    background_poller::{Place, Polling, Running},
-    complain,
-    exit::Exit,
-    signals,
-};
 use crate::{
     clock::Clock,
     config::Settings,
@@ -23,52 +17,59 @@ use crate::{
         poller::{PollerHealth, PollerReport},
     },
     poller::Scope,
+    runtime::{
+        background_poller::{Place, Polling, Running},
+        exit::Exit,
+        signals,
+        stderr::print_line,
+        tokio_runtime,
+    },
     store::{Feed, Reader, Store, StoreError, Wake},
 };
 
-/// How the wait for the answer ended.
+/// The way in which the wait for answers ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneShotOutcome {
-    /// With what was wanted.
+pub(super) enum OneShotOutcome {
+    /// All answers arrived.
     Done,
-    /// Without, when it had waited for long enough.
+    /// The time ran out first.
     InVain,
-    /// The service refuses the ID, or can't be reached: it won't come. With the code that says which.
+    /// No answer can arrive: the service refuses the ID or can't be reached, as the exit code says.
     Obstructed(Exit),
-    /// By a signal.
+    /// A signal arrived.
     Stopped(Exit),
 }
 
-/// Where an answer is waited for, and how long.
-pub struct OneShotPoll<'a> {
-    /// The profile, and where its budget lies.
+/// A wait for answers to requests that are already in the store.
+pub(super) struct OneShotPoll<'a> {
+    /// The profile and the folder of its budget.
     pub settings: &'a Settings,
-    /// Where it stands what is wanted, and where the answer comes.
+    /// The store that holds the requests and receives the answers.
     pub store: &'a Store,
-    /// How long.
+    /// The longest time to wait.
     pub patience: Duration,
 }
 
 impl OneShotPoll<'_> {
-    /// Waits until `done` finds what is wanted in the store.
-    pub fn run(
+    /// Polls and waits until `done` returns `true` for the store.
+    pub(super) fn run(
         &self,
         polling: Polling,
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
     ) -> Result<OneShotOutcome> {
         let Self { settings, store, patience } = *self;
         let fingerprint = polling.fingerprint.clone();
-        super::runtime()?.block_on(async {
+        tokio_runtime::start()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
             let place = Place::of(settings, Scope::RequestsOnly);
             let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
-            let over = clock.now().mono + patience;
+            let until = clock.now().mono + patience;
             let ended = tokio::select! {
-                ended = wait((store, &clock), (&settings.profile, &fingerprint), done) => ended,
+                ended = wait_for_answers((store, &clock), (&settings.profile, &fingerprint), done) => ended,
                 fault = poller.fault() => return Err(fault),
                 exit = signal => Ok(OneShotOutcome::Stopped(exit)),
-                () = clock.sleep_until(over) => Ok(OneShotOutcome::InVain),
+                () = clock.sleep_until(until) => Ok(OneShotOutcome::InVain),
             };
             poller.stop().await?;
             ended
@@ -76,24 +77,25 @@ impl OneShotPoll<'_> {
     }
 }
 
-async fn wait(
+/// Waits until `done` returns `true`, or until the profile meets an obstacle. Checks after each commit to the store.
+async fn wait_for_answers(
     (store, clock): (&Store, &Clock),
     (profile, fingerprint): (&str, &str),
     done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
 ) -> Result<OneShotOutcome> {
     let mut commits = store.subscribe(Wake::AnyCommit)?;
     let last = read(store, Reader::last_change).await?;
-    let mut told = false;
+    let mut was_printed = false;
     loop {
         let now = clock.now().wall;
-        let since = Since { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
+        let target = WaitTarget { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
         let done = done.clone();
-        match read(store, move |reader| WaitState::read(reader, done, &since)).await? {
+        match read(store, move |reader| WaitState::read(reader, done, &target)).await? {
             WaitState::Done => return Ok(OneShotOutcome::Done),
             WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Obstructed(exit)),
-            WaitState::Waiting if !told => {
-                complain("another hoptop polls this store but says nothing, it may be suspended; waiting for it");
-                told = true;
+            WaitState::Waiting if !was_printed => {
+                print_line("another hoptop polls this store but doesn't respond (suspended?); waiting for it");
+                was_printed = true;
             }
             WaitState::Waiting | WaitState::Nothing => {}
         }
@@ -109,25 +111,25 @@ async fn read<T: Send + 'static>(
     Ok(spawn_blocking(move || work(&store.reader()?)).await??)
 }
 
-/// What is looked at to see whether something stands in the way.
-struct Since {
+/// The profile whose answers are awaited, and the moment from which its changes count.
+struct WaitTarget {
     profile: String,
-    /// Whose budget we would spend.
+    /// The fingerprint of the ID whose budget this process spends.
     fingerprint: String,
-    /// The feed's last entry before.
+    /// The number of the last change before the wait.
     last: i64,
     now: DateTime<Utc>,
 }
 
-/// What a look into the store finds.
+/// The state of the wait, as read from the store.
 enum WaitState {
-    /// What is wanted.
+    /// All answers arrived.
     Done,
-    /// What keeps it from coming.
+    /// An obstacle keeps answers from arriving.
     Obstacle(Exit),
-    /// Another process should poll and says nothing.
+    /// Another process holds the right to poll but doesn't report.
     Waiting,
-    /// Nothing yet.
+    /// No answer yet, and no obstacle.
     Nothing,
 }
 
@@ -135,37 +137,41 @@ impl WaitState {
     fn read(
         reader: &Reader,
         done: impl FnOnce(&Reader) -> Result<bool, StoreError>,
-        since: &Since,
+        target: &WaitTarget,
     ) -> Result<Self, StoreError> {
         if done(reader)? {
             return Ok(Self::Done);
         }
-        let report = reader.poller(&since.profile)?.filter(|report| report.is_live(since.now));
-        let waits = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
-        Ok(match obstructed(reader, report, since)? {
+        let report = reader.poller(&target.profile)?.filter(|report| report.is_live(target.now));
+        let is_waiting = report.as_ref().is_some_and(|report| report.health == PollerHealth::Waiting);
+        Ok(match find_obstacle(reader, report, target)? {
             Some(exit) => Self::Obstacle(exit),
-            None if waits => Self::Waiting,
+            None if is_waiting => Self::Waiting,
             None => Self::Nothing,
         })
     }
 }
 
-/// What stands in the way of the whole profile: by the news since, or else by the word of another process that spends the
-/// same budget. One with another ID, or another base URL, has other troubles.
-fn obstructed(reader: &Reader, report: Option<PollerReport>, since: &Since) -> Result<Option<Exit>, StoreError> {
-    let Feed { changes, .. } = reader.changes_after(since.last, 10_000)?;
-    let stands = |change: &Change| match change.what {
+/// Returns the obstacle that affects the whole profile: by its changes since the wait began, or else by the report of
+/// another process that spends the same budget. A process with another ID or base URL has obstacles of its own.
+fn find_obstacle(
+    reader: &Reader,
+    report: Option<PollerReport>,
+    target: &WaitTarget,
+) -> Result<Option<Exit>, StoreError> {
+    let Feed { changes, .. } = reader.changes_after(target.last, 10_000)?;
+    let obstacle = |change: &Change| match change.what {
         What::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
         What::Unreachable { .. } => Some(Some(Exit::Unreachable)),
         What::Recovered => Some(None),
         _ => None,
     };
-    let own = changes.iter().filter(|change| change.profile == since.profile);
-    if let Some(stands) = own.filter_map(stands).next_back() {
-        return Ok(stands);
+    let own = changes.iter().filter(|change| change.profile == target.profile);
+    if let Some(current) = own.filter_map(obstacle).next_back() {
+        return Ok(current);
     }
     let same_budget =
-        |report: &PollerReport| report.process != std::process::id() && report.fingerprint == since.fingerprint;
+        |report: &PollerReport| report.process != std::process::id() && report.fingerprint == target.fingerprint;
     Ok(report.filter(same_budget).and_then(|report| match report.health {
         PollerHealth::Unauthorized => Some(Exit::Unauthorized),
         PollerHealth::Unreachable => Some(Exit::Unreachable),
@@ -178,10 +184,10 @@ fn obstructed(reader: &Reader, report: Option<PollerReport>, since: &Since) -> R
     }))
 }
 
-/// Why nothing came, for a person.
-pub fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
-    // Our own may have said that it stopped.
-    let said = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
-    let report = reader.poller(profile)?.filter(said);
+/// Returns a sentence that says why no answer arrived.
+pub(super) fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
+    // The report of this process's own poller counts even if the poller has stopped.
+    let is_relevant = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
+    let report = reader.poller(profile)?.filter(is_relevant);
     Ok(PollerReport::why_silent(report.as_ref(), now))
 }

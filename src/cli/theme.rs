@@ -1,6 +1,6 @@
-//! The theme that the settings name, for this terminal.
+//! Loads the theme that the settings name, for this terminal.
 //!
-//! A person's own is read here; what is wrong with it is said before the screen opens.
+//! A custom theme is read from its file here, so that its errors are printed before the dashboard opens.
 
 use std::fs;
 
@@ -9,37 +9,39 @@ use crate::{
     tui::theme::{Abilities, Depth, Theme, ThemeError},
 };
 
-/// The theme of the settings.
+/// Returns the theme of the settings.
 ///
 /// # Errors
-/// If there is no such theme, or the file that it is in can't be read.
-pub fn of(settings: &Settings) -> Result<Theme, ThemeError> {
+/// Returns an error if the theme doesn't exist, or if its file can't be read or is invalid.
+pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
     let Settings { color, ascii, hyperlinks, .. } = *settings;
-    wanted(&settings.theme, Abilities { hyperlinks: hyperlinks && passes_links(), ..abilities(color, ascii) })
+    load(&settings.theme, Abilities { hyperlinks: hyperlinks && supports_hyperlinks(), ..abilities(color, ascii) })
 }
 
-/// The theme that the environment alone names.
+/// Returns the theme that the environment variable `HOPTOP_THEME` names, without any settings.
 ///
 /// # Errors
-/// As above.
-pub fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
-    let named = std::env::var("HOPTOP_THEME").ok().filter(|text| !text.is_empty());
-    wanted(&named.map(ThemeChoice::from_here).unwrap_or_default(), abilities(color, ascii))
+/// Returns the errors of [`of`].
+pub(super) fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
+    let name = std::env::var("HOPTOP_THEME").ok().filter(|text| !text.is_empty());
+    load(&name.map(ThemeChoice::from_here).unwrap_or_default(), abilities(color, ascii))
 }
 
+/// Returns the abilities of the terminal, without hyperlinks.
 fn abilities(color: ColorChoice, ascii: bool) -> Abilities {
     let depth = Depth::announced(|name| std::env::var_os(name));
     Abilities { color: color != ColorChoice::Never, depth, ascii, hyperlinks: false }
 }
 
-/// Whether what lies between here and the person passes links on. tmux does from 3.4 on, and only if it is told to, which it
-/// doesn't say; GNU screen never does.
-fn passes_links() -> bool {
+/// Whether hyperlinks reach the terminal. tmux passes links on from 3.4 on, but only if it is configured to, which
+/// can't be detected; GNU screen never does.
+fn supports_hyperlinks() -> bool {
     let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     !["TMUX", "STY"].into_iter().any(is_set)
 }
 
-fn wanted(choice: &ThemeChoice, abilities: Abilities) -> Result<Theme, ThemeError> {
+/// Loads a theme by its name or from its file.
+fn load(choice: &ThemeChoice, abilities: Abilities) -> Result<Theme, ThemeError> {
     match choice {
         ThemeChoice::Named(name) => Theme::named(name, abilities),
         ThemeChoice::File(path) => {

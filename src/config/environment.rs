@@ -1,7 +1,6 @@
-//! What surrounds the process: its variables, and where its files go by default.
+//! The environment of the process: its variables, and the default folders of its files.
 //!
-//! Everything that depends on the machine comes in through here, so that tests bring their own. It must never read a
-//! file.
+//! All values that depend on the machine come from here, so that tests can replace them. It must never read a file.
 
 use std::{
     collections::BTreeMap,
@@ -16,16 +15,16 @@ use super::error::ConfigError;
 
 type Lookup = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
-/// The variables and the folders of the process, or of a test.
+/// The variables and the default folders of the process, or of a test.
 pub struct Environment {
     lookup: Lookup,
     folders: Option<Folders>,
 }
 
-/// Where files go by default (XDG base directories).
+/// The default folders (XDG base directories).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folders {
-    /// The person's home.
+pub(super) struct Folders {
+    /// The user's home folder.
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME/hoptop`.
     pub config: PathBuf,
@@ -36,14 +35,14 @@ pub struct Folders {
 }
 
 impl fmt::Debug for Environment {
-    /// The variables hold secrets, so only the folders show.
+    /// Shows only the folders, because variables hold secrets.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Environment").field("folders", &self.folders).finish_non_exhaustive()
     }
 }
 
 impl Environment {
-    /// That of this process.
+    /// Returns the environment of this process.
     pub fn process() -> Self {
         let xdg = Xdg::new().ok().filter(|xdg| xdg.home_dir().is_absolute());
         let folders = xdg.and_then(|xdg| {
@@ -57,7 +56,7 @@ impl Environment {
         Self { lookup: Box::new(|name| std::env::var_os(name)), folders }
     }
 
-    /// One with these variables and the usual folders below `home`, or none.
+    /// Creates an environment with these variables, and with the default folders below `home`, if given.
     pub fn fixed(variables: &[(&str, &str)], home: Option<&Path>) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), OsString::from(value));
         let variables: BTreeMap<String, OsString> = variables.iter().map(owned).collect();
@@ -70,37 +69,37 @@ impl Environment {
         Self { lookup: Box::new(move |name| variables.get(name).cloned()), folders }
     }
 
-    /// Where files go by default; nothing if nobody knows where home is.
+    /// Returns the default folders; `None` if the home folder is unknown.
     pub(super) fn folders(&self) -> Option<&Folders> {
         self.folders.as_ref()
     }
 
-    /// A variable as a path. An empty one counts as unset.
+    /// Returns a variable as a path. An empty variable counts as unset.
     pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
         (self.lookup)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
     }
 
-    /// A variable as text. An empty one counts as unset.
+    /// Returns a variable as text. An empty variable counts as unset.
     ///
     /// # Errors
-    /// If it isn't UTF-8; its value is not repeated.
+    /// If the variable isn't UTF-8. The error doesn't repeat the value.
     pub(super) fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
         let value = (self.lookup)(name).filter(|value| !value.is_empty());
         value.map(OsString::into_string).transpose().map_err(|_| ConfigError::NotText { variable: name.into() })
     }
 
-    /// A variable that should hold the integrator ID. What isn't UTF-8 stays recognisable as no ID, so that only
-    /// polling fails for it. An empty one counts as unset.
+    /// Returns a variable that should hold the integrator ID. An empty variable counts as unset. Bytes that aren't
+    /// UTF-8 are replaced, so that the value is not a valid ID and only polling fails.
     pub(super) fn secret(&self, name: &str) -> Option<String> {
         (self.lookup)(name).filter(|value| !value.is_empty()).map(|value| value.to_string_lossy().into_owned())
     }
 
-    /// Whether a variable that switches something is set: neither empty nor `0`.
+    /// Whether a variable that switches something on is set: neither empty nor `0`.
     pub(super) fn is_on(&self, name: &str) -> bool {
         (self.lookup)(name).is_some_and(|value| !value.is_empty() && value != "0")
     }
 
-    /// A path from the config file in `folder`: `~/` is home, and what is relative lies beside the config file.
+    /// Resolves a path of the config file in `folder`: `~/` is the home folder, and a relative path starts at `folder`.
     pub(super) fn resolve(&self, path: &Path, folder: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.folders) {
             (Ok(rest), Some(folders)) => folders.home.join(rest),

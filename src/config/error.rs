@@ -1,115 +1,129 @@
-//! What can be wrong with the settings: the thing, the reason and the way out (`cases.md` 24, 55, 58).
+//! Errors in the settings: each names the thing, the reason and the fix (`cases.md` 24, 55, 58).
 //!
-//! No message holds the integrator ID or any text that might be it.
+//! A message must never hold the integrator ID, nor text that may be the ID.
 
 use std::{io, path::PathBuf};
 
 use super::source::Source;
 use crate::domain::secret::SecretError;
 
-/// Why there are no settings, or not enough of them.
+/// The reason why the settings can't be loaded, or don't suffice for polling.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// A file or folder has no default place.
-    #[error("no home folder, so {what} has no default place; give {flag} PATH, or set {variable} or HOME")]
+    /// A file or folder has no default path.
+    #[error("no home folder, so {what} has no default path; give {flag} PATH, or set {variable} or HOME")]
     NoHome {
-        /// What has no place.
+        /// The file or folder.
         what: &'static str,
-        /// The flag that gives it one.
+        /// The flag that sets its path.
         flag: &'static str,
-        /// The variable that does.
+        /// The variable that sets its path.
         variable: &'static str,
     },
     /// A variable isn't UTF-8.
-    #[error("{variable} is not UTF-8 text; set it anew")]
+    #[error("{variable} is not UTF-8 text; set it to valid UTF-8")]
     NotText {
         /// The variable.
         variable: String,
     },
     /// The config file can't be read.
-    #[error("the config file {} ({source_of_path}) can't be read: {error}", .path.display())]
+    #[error("can't read the config file {} ({source_of_path}): {error}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What named it.
+        /// The source of the path.
         source_of_path: Source,
-        /// Why not.
+        /// The reason why reading failed.
         error: io::Error,
     },
-    /// The config file says something that it can't say.
+    /// The config file has an invalid entry.
     #[error("{}, line {line}: {reason}", .path.display())]
     Wrong {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong, and what would be right.
+        /// The error, and what to write instead.
         reason: String,
     },
     /// The profile is not in the config file.
-    #[error("no profile `{name}` ({named_by}); known: {known}")]
+    #[error("no profile `{name}` ({named_by}); known profiles: {known}")]
     Profile {
         /// The profile.
         name: String,
-        /// What named it.
+        /// The source of the profile's name.
         named_by: Source,
-        /// Those that there are.
+        /// The profiles that exist.
         known: String,
     },
+    /// A profile has several sources of the integrator ID, which may name different IDs.
+    #[error("{file}: the profile `{profile}` has both {first} and {second}; keep one of them")]
+    SeveralIdSources {
+        /// The profile.
+        profile: String,
+        /// The config file.
+        file: String,
+        /// The first of the keys.
+        first: &'static str,
+        /// Another of the keys.
+        second: &'static str,
+    },
     /// The requests per second are out of range.
-    #[error("{value} requests per second ({given_by}) won't do; give a number above 0 and up to 1000")]
+    #[error("{value} is not a valid rate in requests per second ({given_by}); give a number above 0 and up to 1000")]
     Rps {
-        /// What came.
+        /// The given value.
         value: String,
-        /// From where.
+        /// The source of the value.
         given_by: Source,
     },
-    /// Polling is wanted and there is no base URL.
+    /// Polling is requested and there is no base URL.
     #[error(
         "no base URL: polling needs it; give --base-url URL, set HOPTOP_BASE_URL, or put base_url under \
          [profiles.{profile}] in {file}"
     )]
     NoBaseUrl {
-        /// The profile in use.
+        /// The active profile.
         profile: String,
         /// The config file.
         file: String,
     },
-    /// Polling is wanted and there is no integrator ID.
+    /// Polling is requested and there is no integrator ID.
     #[error(
         "no integrator ID: polling needs it; set HOPTOP_INTEGRATOR_ID, or integrator_id_env, integrator_id_file or \
          integrator_id_command under [profiles.{profile}] in {file}"
     )]
     NoId {
-        /// The profile in use.
+        /// The active profile.
         profile: String,
         /// The config file.
         file: String,
     },
     /// `integrator_id_env` names a variable that is unset.
-    #[error("no integrator ID: {variable} is not set; integrator_id_env under [profiles.{profile}] in {file} names it")]
+    #[error(
+        "no integrator ID: {variable} is not set; set it, or change integrator_id_env under [profiles.{profile}] in {file}"
+    )]
     UnsetId {
         /// The variable.
         variable: String,
-        /// The profile in use.
+        /// The active profile.
         profile: String,
         /// The config file.
         file: String,
     },
-    /// What came can't be an integrator ID.
+    /// The value can't be an integrator ID.
     #[error("the integrator ID from {origin} can't be used: {reason}")]
     BadId {
-        /// Where it came from.
+        /// The source of the value.
         origin: String,
-        /// Why not.
+        /// The reason why the value can't be an ID.
         reason: SecretError,
     },
     /// The file with the integrator ID, or the command that prints it, failed.
     #[error("no integrator ID from {origin}: {reason}")]
     IdSource {
-        /// Where it should have come from.
+        /// The file or command.
         origin: String,
-        /// Why it didn't.
+        /// The reason of the failure.
         reason: String,
     },
 }

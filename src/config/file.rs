@@ -1,7 +1,7 @@
-//! The shape of the config file, and errors in it with their line and the nearest right key (`cases.md` 58).
+//! The structure of the config file. Errors name the line and the nearest valid key (`cases.md` 58).
 //!
-//! It holds where an integrator ID comes from and never the ID. A wrong value is not repeated in a message: it may be
-//! an ID in the wrong place.
+//! The file holds the source of an integrator ID and never the ID. A message must never repeat an invalid value, which
+//! may be an ID in the wrong place.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -21,43 +21,43 @@ use crate::domain::{
 /// The config file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct File {
-    /// Where the store is.
+pub(super) struct File {
+    /// The path of the store.
     pub db: Option<PathBuf>,
-    /// The profile to use unless another is named.
+    /// The profile to use if no other source names one.
     pub default_profile: Option<String>,
-    /// The profiles that the dashboard polls and shows beside the one in force.
+    /// The profiles that the dashboard polls and shows in addition to the active profile.
     #[serde(default)]
     pub beside: Vec<String>,
     /// When to use colour.
     pub color: Option<ColorChoice>,
-    /// ASCII only.
+    /// Whether to draw with ASCII characters only.
     pub ascii: Option<bool>,
-    /// How the dashboard looks: the name of a theme, or the path of one's own.
+    /// The theme of the dashboard: the name of a built-in theme, or the path of a theme file.
     pub theme: Option<String>,
-    /// The command that takes a text for the clipboard on its standard input.
+    /// The command that reads a text from its standard input and copies it to the clipboard.
     pub clipboard: Option<Argv>,
-    /// Whether the dashboard listens to the mouse.
+    /// Whether the dashboard responds to the mouse.
     pub mouse: Option<bool>,
-    /// How the dashboard tells a person of alerts who looks elsewhere.
-    pub notify: Option<Notify>,
-    /// Whether the bell rings then.
+    /// How the dashboard notifies a person who isn't looking at the screen of alerts.
+    pub notify: Option<NotifyMethod>,
+    /// Whether the bell rings with a notification.
     pub bell: Option<bool>,
-    /// The command that gets each alert on its standard input.
+    /// The command that receives each alert on its standard input.
     pub on_alert: Option<Argv>,
     /// The address that each alert is posted to.
     pub webhook: Option<String>,
-    /// Whether links on the screen are links to the terminal too.
+    /// Whether links on the screen are terminal hyperlinks as well.
     pub hyperlinks: Option<bool>,
-    /// How long bodies of settled transactions are kept; for good if nothing is said.
-    pub keep_bodies: Option<Keep>,
+    /// How long bodies of settled transactions are kept; for ever if unset.
+    pub keep_bodies: Option<Retention>,
     /// Templates for the reply to a ticket.
     #[serde(default)]
     pub answer: Templates,
-    /// How much more a delay costs for transactions with these labels.
+    /// The weight of a delay for transactions with these labels.
     #[serde(default)]
     pub weights: BTreeMap<String, Weight>,
-    /// Keys of the dashboard by the names of their commands; which there are is the dashboard's business.
+    /// Keys of the dashboard, by the names of their commands. The dashboard validates the names.
     #[serde(default)]
     pub keys: BTreeMap<String, KeyNames>,
     /// The profiles by name.
@@ -68,52 +68,52 @@ pub struct File {
 /// A profile: a base URL, one integrator ID by reference, and its budget.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Profile {
-    /// Where the service is.
+pub(super) struct Profile {
+    /// The base URL of the service.
     pub base_url: Option<String>,
-    /// Requests per second.
+    /// The limit in requests per second.
     pub rps: Option<f64>,
-    /// The variable that holds the ID.
+    /// The variable that holds the integrator ID.
     pub integrator_id_env: Option<String>,
-    /// The file that holds the ID and nothing else.
+    /// The file that holds the integrator ID and nothing else.
     pub integrator_id_file: Option<PathBuf>,
-    /// The command that prints the ID and nothing else.
+    /// The command that prints the integrator ID and nothing else.
     pub integrator_id_command: Option<Argv>,
 }
 
-/// How long something is kept: at least an hour.
+/// A retention time of at least an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Keep(pub Duration);
+pub(super) struct Retention(pub Duration);
 
-impl TryFrom<String> for Keep {
+impl TryFrom<String> for Retention {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let kept = span::parse(&text).ok().filter(|kept| *kept >= Duration::from_secs(60 * 60));
-        kept.map(Self).ok_or("write how long, an hour or more, as 36h or 90d")
+        kept.map(Self).ok_or("give a duration of at least one hour, like 36h or 90d")
     }
 }
 
-/// How a terminal is asked to notify; which words there are is the dashboard's business too.
+/// How the terminal is asked to show a notification. The dashboard interprets these names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Notify {
-    /// By what the terminal is known to understand.
+pub(super) enum NotifyMethod {
+    /// By the escape sequence that the terminal is known to support.
     Auto,
     /// Not at all.
     Off,
-    /// By this sequence.
+    /// By OSC 9.
     Osc9,
-    /// By this one.
+    /// By OSC 777.
     Osc777,
-    /// By this one.
+    /// By OSC 99.
     Osc99,
 }
 
-impl Notify {
-    /// As it is written.
-    pub fn name(self) -> &'static str {
+impl NotifyMethod {
+    /// Returns the name in the config file.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
             Self::Off => "off",
@@ -124,23 +124,23 @@ impl Notify {
     }
 }
 
-/// How much a delay costs, against 1 for most; between a hundredth and a hundred.
+/// The weight of a delay, from 0.01 to 100. The default is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
-pub struct Weight(pub f64);
+pub(super) struct Weight(pub f64);
 
 impl TryFrom<f64> for Weight {
     type Error = &'static str;
 
     fn try_from(weight: f64) -> Result<Self, Self::Error> {
         let fits = (0.01..=100.0).contains(&weight);
-        fits.then_some(Self(weight)).ok_or("choose a weight between 0.01 and 100; 1 is what most have")
+        fits.then_some(Self(weight)).ok_or("choose a weight between 0.01 and 100; the default is 1")
     }
 }
 
 /// A program and its arguments; no shell is involved.
 #[derive(Clone)]
-pub struct Argv {
+pub(super) struct Argv {
     /// The program.
     pub program: String,
     /// Its arguments.
@@ -148,8 +148,8 @@ pub struct Argv {
 }
 
 impl Argv {
-    /// Program and arguments.
-    pub fn words(&self) -> Vec<String> {
+    /// Returns the program and its arguments.
+    pub(super) fn words(&self) -> Vec<String> {
         std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
     }
 }
@@ -160,9 +160,9 @@ impl<'de> Deserialize<'de> for Argv {
     }
 }
 
-/// One key, or several, or none.
+/// The keys of a command: none, one or several.
 #[derive(Clone)]
-pub struct KeyNames(pub Vec<String>);
+pub(super) struct KeyNames(pub Vec<String>);
 
 impl<'de> Deserialize<'de> for KeyNames {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -203,8 +203,8 @@ impl<'de> Visitor<'de> for ArgvVisitor {
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Argv, E> {
         if text.contains(['"', '\'', '\\', '$', '|', ';', '&', '<', '>', '*', '`']) {
-            // Quietly splitting at blanks would run something else than what was meant.
-            return Err(E::custom(r#"a command with quotes or shell signs must be an array: ["sh", "-c", "…"]"#));
+            // Splitting such a text at blanks would silently run a different command.
+            return Err(E::custom(r#"a command with quotes or shell characters must be an array: ["sh", "-c", "…"]"#));
         }
         argv(text.split_whitespace().map(str::to_owned))
     }
@@ -224,8 +224,8 @@ fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
     Ok(Argv { program, arguments: words.collect() })
 }
 
-/// The file from its text, or the line and what is wrong there.
-pub fn parse(text: &str) -> Result<File, Wrong> {
+/// Parses the text of the config file, or returns the line of an error and the reason.
+pub(super) fn parse(text: &str) -> Result<File, Wrong> {
     toml_text::parse(text).map_err(|mut wrong: Wrong| {
         if wrong.reason.starts_with("unknown key `integrator_id`;") {
             wrong.reason = "integrator_id: an ID is never written into this file; use integrator_id_env, \
@@ -241,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_whole_file_is_read() {
+    fn parses_a_complete_file() {
         let text = r#"
             db = "hoptop.db"
             default_profile = "prod"
@@ -277,30 +277,30 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_the_right_key() {
+    fn errors_name_the_line_and_the_nearest_key() {
         let table = [
-            ("\nasci = true", 2, "unknown key `asci`; did you mean `ascii`? known here: db, default_profile"),
+            ("\nasci = true", 2, "unknown key `asci`; did you mean `ascii`? known keys: db, default_profile"),
             ("[profiles.p]\nrps = 1\nbse_url = 'x'", 3, "unknown key `bse_url`; did you mean `base_url`?"),
-            ("[profiles.p]\nqqqqqqqq = 'x'", 2, "unknown key `qqqqqqqq`; known here: base_url, rps"),
+            ("[profiles.p]\nqqqqqqqq = 'x'", 2, "unknown key `qqqqqqqq`; known keys: base_url, rps"),
             ("[profile.p]\nrps = 1", 1, "unknown key `profile`; did you mean `profiles`?"),
             ("[profiles.p]\nintegrator_id = 'canary'", 2, "integrator_id: an ID is never written into this file"),
-            ("[profiles.p]\n\nrps = 'canary'", 3, "rps: text came, expected f64"),
-            ("ascii = 1", 1, "ascii: a whole number came, expected a boolean"),
-            ("color = 'canary'", 1, "color: another word came, expected one of auto, always, never"),
-            ("profiles = 'canary'", 1, "profiles: text came, expected a map"),
+            ("[profiles.p]\n\nrps = 'canary'", 3, "rps: found text, expected a number"),
+            ("ascii = 1", 1, "ascii: found a whole number, expected true or false"),
+            ("color = 'canary'", 1, "color: found other text, expected one of auto, always, never"),
+            ("profiles = 'canary'", 1, "profiles: found text, expected a table"),
             (
                 "[profiles.p]\nintegrator_id_command = 5",
                 2,
-                "integrator_id_command: a whole number came, expected a command",
+                "integrator_id_command: found a whole number, expected a command",
             ),
             ("[profiles.p]\nintegrator_id_command = 'a \"b\"'", 2, "must be an array"),
             ("[profiles.p]\nintegrator_id_command = []", 2, "the command is empty"),
-            ("clipboard = 5", 1, "clipboard: a whole number came, expected a command"),
-            ("mouse = 'canary'", 1, "mouse: text came, expected a boolean"),
-            ("keep_bodies = '5m'", 1, "keep_bodies: write how long, an hour or more"),
+            ("clipboard = 5", 1, "clipboard: found a whole number, expected a command"),
+            ("mouse = 'canary'", 1, "mouse: found text, expected true or false"),
+            ("keep_bodies = '5m'", 1, "keep_bodies: give a duration of at least one hour"),
             ("[weights]\nvip = 0", 2, "vip: choose a weight between 0.01 and 100"),
-            ("[weights]\nvip = 'canary'", 2, "vip: text came"),
-            ("[keys]\nup = 5", 2, "up: a whole number came, expected a key, as \"^R\", or an array of keys"),
+            ("[weights]\nvip = 'canary'", 2, "vip: found text"),
+            ("[keys]\nup = 5", 2, "up: found a whole number, expected a key, as \"^R\", or an array of keys"),
             ("db = ", 1, "db: "),
             ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
         ];

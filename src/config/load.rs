@@ -1,6 +1,6 @@
-//! Choosing each setting: flag > environment > config file > default.
+//! Chooses each setting: flag > environment > config file > default.
 //!
-//! It must never choose silently between two things that were said at the same place, nor pass over one that is wrong.
+//! It must never choose silently between two values of the same source, nor ignore an invalid value.
 
 use std::{
     collections::BTreeMap,
@@ -12,45 +12,45 @@ use super::{
     ColorChoice, Flags, ThemeChoice,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, Argv, File, Keep, KeyNames, Notify, Profile, Weight},
+    file::{self, Argv, File, KeyNames, NotifyMethod, Profile, Retention, Weight},
     secret::IdSource,
     settings::{Account, Alerting, Entry, Hidden, Settings},
     source::Source,
 };
 use crate::domain::{span, text::clean, toml_text::Wrong};
 
-/// The profile that there always is.
+/// The name of the profile that always exists.
 const DEFAULT_PROFILE: &str = "default";
-/// The most requests per second that anybody may ask for.
+/// The highest limit that is accepted, in requests per second.
 const RPS_LIMIT: f64 = 1000.0;
-/// What a new ID is allowed, if nobody says.
-const USUAL_RPS: f64 = 1.0;
+/// The limit of a new ID in requests per second, used if no source has a value.
+const DEFAULT_RPS: f64 = 1.0;
 
-/// A value and where it came from.
+/// A value and its source.
 type Chosen<T> = (T, Source);
 
-/// Settings from what the command line said, the environment and the config file.
+/// Loads the settings from the command line, the environment and the config file.
 ///
 /// # Errors
-/// If the config file that was named is missing, or something in any of these is wrong.
+/// If a config file that was named is missing, or a value is invalid.
 pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
     let inputs = Inputs::gather(&mut flags, env)?;
     let db = inputs.db(flags.db)?;
     let state = inputs.state(flags.state_dir)?;
     let base_url = inputs.base_url(flags.base_url)?;
     let rps = inputs.rps(flags.rps)?;
-    let (beside, of_beside) = inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url))?;
+    let (beside, beside_entry) = inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url))?;
     let color = inputs.color(flags.color);
-    let ascii = of_flag(flags.ascii, "--ascii").or_else(|| in_file(inputs.file.ascii, "ascii"));
-    let plain = of_flag(flags.plain, "--plain").or_else(|| of_switch(env, "ACCESSIBLE"));
+    let ascii = from_switch_flag(flags.ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
+    let plain = from_switch_flag(flags.plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
-    let keep_bodies = in_file(inputs.file.keep_bodies.map(|Keep(kept)| kept), "keep_bodies");
-    let clipboard = in_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
-    let mouse = in_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
+    let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
+    let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
+    let mouse = from_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
     let theme = inputs.theme()?;
-    let (alerting, of_alerting) = inputs.alerting();
-    let hyperlinks = in_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, Source::Default));
+    let (alerting, alerting_entries) = inputs.alerting();
+    let hyperlinks = from_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, Source::Default));
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -67,8 +67,8 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("hyperlinks", Some(&hyperlinks), ToString::to_string),
         entry("keep_bodies", keep_bodies.as_ref(), |kept| span::long(*kept)),
         entry("answer", inputs.templates().as_ref(), Clone::clone),
-        entry("weights", weights.as_ref(), told),
-        entry("keys", keys.as_ref(), bound),
+        entry("weights", weights.as_ref(), describe_weights),
+        entry("keys", keys.as_ref(), describe_keys),
     ];
     Ok(Settings {
         db: db.0,
@@ -91,12 +91,12 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
         keys: keys.map(|(keys, _)| keys).unwrap_or_default(),
-        entries: entries.into_iter().chain(of_alerting).chain([of_beside]).collect(),
+        entries: entries.into_iter().chain(alerting_entries).chain([beside_entry]).collect(),
         id,
     })
 }
 
-/// What the choices are made from, once it is clear which file and which profile count.
+/// The sources of the settings, once the config file and the profile are known.
 struct Inputs<'a> {
     env: &'a Environment,
     config: Option<Chosen<PathBuf>>,
@@ -107,105 +107,105 @@ struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     fn gather(flags: &mut Flags, env: &'a Environment) -> Result<Self, ConfigError> {
-        let config = of_flag_value(flags.config.take(), "--config")
-            .or_else(|| of_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
+        let config = from_flag(flags.config.take(), "--config")
+            .or_else(|| from_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
             .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), Source::Default)));
-        let file = config.as_ref().map_or_else(|| Ok(File::default()), read)?;
-        let name = of_flag_value(flags.profile.take(), "--profile")
-            .or(of_variable(env.text("HOPTOP_PROFILE")?, "HOPTOP_PROFILE"))
-            .or_else(|| in_file(file.default_profile.clone(), "default_profile"))
+        let file = config.as_ref().map_or_else(|| Ok(File::default()), read_file)?;
+        let name = from_flag(flags.profile.take(), "--profile")
+            .or(from_variable(env.text("HOPTOP_PROFILE")?, "HOPTOP_PROFILE"))
+            .or_else(|| from_file(file.default_profile.clone(), "default_profile"))
             .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
-        let profile = find(&file, &name)?;
+        let profile = find_profile(&file, config.as_ref(), &name)?;
         Ok(Self { env, config, file, name, profile })
     }
 
     fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
         let weights = self.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight));
-        in_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
+        from_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
     }
 
-    /// How alerts reach somebody, with what people are shown of it.
+    /// Returns how alerts are notified, and the entries that show these settings.
     fn alerting(&self) -> (Alerting, [Entry; 4]) {
-        let notify = in_file(self.file.notify.map(Notify::name), "notify").unwrap_or(("auto", Source::Default));
-        let bell = in_file(self.file.bell, "bell").unwrap_or((false, Source::Default));
-        let command = in_file(self.file.on_alert.as_ref().map(Argv::words), "on_alert");
-        let webhook = in_file(self.file.webhook.clone().map(Hidden), "webhook");
+        let notify = from_file(self.file.notify.map(NotifyMethod::name), "notify").unwrap_or(("auto", Source::Default));
+        let bell = from_file(self.file.bell, "bell").unwrap_or((false, Source::Default));
+        let command = from_file(self.file.on_alert.as_ref().map(Argv::words), "on_alert");
+        let webhook = from_file(self.file.webhook.clone().map(Hidden), "webhook");
         let entries = [
             entry("notify", Some(&notify), ToString::to_string),
             entry("bell", Some(&bell), ToString::to_string),
             entry("on_alert", command.as_ref(), |words| clean(&words.join(" "))),
-            entry("webhook", webhook.as_ref(), |Hidden(url)| host_alone(url)),
+            entry("webhook", webhook.as_ref(), |Hidden(url)| scheme_and_host(url)),
         ];
         let (command, webhook) = (command.map(|(words, _)| words), webhook.map(|(url, _)| url));
         (Alerting { notify: notify.0, bell: bell.0, command, webhook }, entries)
     }
 
-    /// Which replies are in one's own words.
+    /// Returns the names of the reply templates that the config file replaces.
     fn templates(&self) -> Option<Chosen<String>> {
         let own = [("markdown", &self.file.answer.markdown), ("text", &self.file.answer.text)];
         let own: Vec<_> = own.into_iter().filter_map(|(name, template)| template.as_ref().map(|_| name)).collect();
-        in_file(Some(own.join(", ")).filter(|own| !own.is_empty()), "answer")
+        from_file(Some(own.join(", ")).filter(|own| !own.is_empty()), "answer")
     }
 
     fn keys(&self) -> Option<Chosen<BTreeMap<String, Vec<String>>>> {
         let named = |(name, KeyNames(keys)): (&String, &KeyNames)| (clean(name), keys.clone());
         let keys: BTreeMap<_, _> = self.file.keys.iter().map(named).collect();
-        in_file(Some(keys).filter(|keys| !keys.is_empty()), "keys")
+        from_file(Some(keys).filter(|keys| !keys.is_empty()), "keys")
     }
 
     fn db(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
-        of_flag_value(flag, "--db")
-            .or_else(|| of_variable(self.env.path("HOPTOP_DB"), "HOPTOP_DB"))
-            .or_else(|| in_file(self.file.db.as_ref().map(|path| self.resolve(path)), "db"))
-            .or_else(|| self.at_home(|folders| folders.data.join("hoptop.db")))
+        from_flag(flag, "--db")
+            .or_else(|| from_variable(self.env.path("HOPTOP_DB"), "HOPTOP_DB"))
+            .or_else(|| from_file(self.file.db.as_ref().map(|path| self.resolve(path)), "db"))
+            .or_else(|| self.in_default_folder(|folders| folders.data.join("hoptop.db")))
             .ok_or(ConfigError::NoHome { what: "the store", flag: "--db", variable: "HOPTOP_DB" })
     }
 
     fn state(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
         let what = "the state folder";
-        of_flag_value(flag, "--state-dir")
-            .or_else(|| of_variable(self.env.path("HOPTOP_STATE_DIR"), "HOPTOP_STATE_DIR"))
-            .or_else(|| self.at_home(|folders| folders.state.clone()))
+        from_flag(flag, "--state-dir")
+            .or_else(|| from_variable(self.env.path("HOPTOP_STATE_DIR"), "HOPTOP_STATE_DIR"))
+            .or_else(|| self.in_default_folder(|folders| folders.state.clone()))
             .ok_or(ConfigError::NoHome { what, flag: "--state-dir", variable: "HOPTOP_STATE_DIR" })
     }
 
     fn base_url(&self, flag: Option<String>) -> Result<Option<Chosen<String>>, ConfigError> {
-        let variable = of_variable(self.env.text("HOPTOP_BASE_URL")?, "HOPTOP_BASE_URL");
-        let in_profile = || in_file(self.profile.base_url.clone(), &self.key("base_url"));
-        Ok(of_flag_value(flag, "--base-url").or(variable).or_else(in_profile))
+        let variable = from_variable(self.env.text("HOPTOP_BASE_URL")?, "HOPTOP_BASE_URL");
+        let in_profile = || from_file(self.profile.base_url.clone(), &self.profile_key("base_url"));
+        Ok(from_flag(flag, "--base-url").or(variable).or_else(in_profile))
     }
 
     fn rps(&self, flag: Option<f64>) -> Result<Chosen<f64>, ConfigError> {
-        let variable = of_variable(self.env.text("HOPTOP_RPS")?, "HOPTOP_RPS");
-        let (value, given_by) = of_flag_value(flag.map(|rps| rps.to_string()), "--rps")
+        let variable = from_variable(self.env.text("HOPTOP_RPS")?, "HOPTOP_RPS");
+        let (value, given_by) = from_flag(flag.map(|rps| rps.to_string()), "--rps")
             .or(variable)
-            .or_else(|| in_file(self.profile.rps.map(|rps| rps.to_string()), &self.key("rps")))
-            .unwrap_or_else(|| (USUAL_RPS.to_string(), Source::Default));
+            .or_else(|| from_file(self.profile.rps.map(|rps| rps.to_string()), &self.profile_key("rps")))
+            .unwrap_or_else(|| (DEFAULT_RPS.to_string(), Source::Default));
         match value.trim().parse::<f64>() {
             Ok(rps) => within_limits(rps, given_by),
-            // Text that is no number may be anything, even an ID that was put into the wrong variable.
-            Err(_) => Err(ConfigError::Rps { value: "something that is no number of".to_owned(), given_by }),
+            // Text that isn't a number may even be an ID in the wrong variable, so the message doesn't repeat it.
+            Err(_) => Err(ConfigError::Rps { value: "the given text".to_owned(), given_by }),
         }
     }
 
-    /// The profiles that are polled beside this one, with what people are shown of that. Flags and variables are about this one; a
-    /// base URL that isn't said is this one's.
+    /// Returns the profiles that are polled in addition to the active profile, and the entry that shows them. Flags and
+    /// variables apply to the active profile only. A profile without a base URL uses that of the active profile.
     fn beside(&self, flags: Vec<String>, base_url: Option<&String>) -> Result<(Vec<Account>, Entry), ConfigError> {
-        let flags = of_flag_value(Some(flags).filter(|names| !names.is_empty()), "--beside");
+        let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
-        let (names, source) = flags.or_else(|| in_file(named, "beside")).unwrap_or((Vec::new(), Source::Default));
+        let (names, source) = flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), Source::Default));
         let mut accounts: Vec<Account> = Vec::new();
         for name in names {
             if name == self.name.0 || accounts.iter().any(|account| account.profile == name) {
                 continue;
             }
-            let profile = find(&self.file, &(name.clone(), source.clone()))?;
+            let profile = find_profile(&self.file, self.config.as_ref(), &(name.clone(), source.clone()))?;
             let given_by = Source::File(format!("profiles.{name}.rps"));
             let rps =
-                profile.rps.map_or_else(|| Ok((USUAL_RPS, Source::Default)), |rps| within_limits(rps, given_by))?.0;
+                profile.rps.map_or_else(|| Ok((DEFAULT_RPS, Source::Default)), |rps| within_limits(rps, given_by))?.0;
             accounts.push(Account {
                 base_url: profile.base_url.as_ref().or(base_url).cloned(),
-                id: self.id_of(&profile),
+                id: self.profile_id_source(&profile),
                 config_file: self.config_file(),
                 profile: name,
                 rps,
@@ -215,34 +215,35 @@ impl<'a> Inputs<'a> {
         Ok((accounts, Entry { name: "beside", value: names.join(", "), source }))
     }
 
-    /// `NO_COLOR` counts whatever else is set, but for the flag (no-color.org).
+    /// Returns when to use colour. `NO_COLOR` overrides every source except the flag (no-color.org).
     fn color(&self, flag: Option<ColorChoice>) -> Chosen<ColorChoice> {
-        let switched = |name, color| of_switch(self.env, name).map(|(_, source)| (color, source));
-        of_flag_value(flag, "--color")
-            .or_else(|| of_variable(self.env.path("NO_COLOR").map(|_| ColorChoice::Never), "NO_COLOR"))
+        let switched = |name, color| from_switch_variable(self.env, name).map(|(_, source)| (color, source));
+        from_flag(flag, "--color")
+            .or_else(|| from_variable(self.env.path("NO_COLOR").map(|_| ColorChoice::Never), "NO_COLOR"))
             .or_else(|| switched("CLICOLOR_FORCE", ColorChoice::Always))
-            .or_else(|| in_file(self.file.color, "color"))
+            .or_else(|| from_file(self.file.color, "color"))
             .unwrap_or((ColorChoice::Auto, Source::Default))
     }
 
-    /// A name, or a path: one in the variable starts from the current folder, one in the file from the file's own.
+    /// Returns the theme. A path in the variable starts at the current folder, a path in the config file at the file's
+    /// folder.
     fn theme(&self) -> Result<Chosen<ThemeChoice>, ConfigError> {
         let variable = self.env.text("HOPTOP_THEME")?.map(ThemeChoice::from_here);
-        let in_config = || self.file.theme.clone().map(|text| ThemeChoice::resolved(text, |path| self.resolve(path)));
-        let chosen = of_variable(variable, "HOPTOP_THEME").or_else(|| in_file(in_config(), "theme"));
+        let in_config = || self.file.theme.clone().map(|text| ThemeChoice::parse_with(text, |path| self.resolve(path)));
+        let chosen = from_variable(variable, "HOPTOP_THEME").or_else(|| from_file(in_config(), "theme"));
         Ok(chosen.unwrap_or((ThemeChoice::default(), Source::Default)))
     }
 
     fn id_source(&self) -> Option<IdSource> {
-        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(|| self.id_of(&self.profile))
+        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(|| self.profile_id_source(&self.profile))
     }
 
     fn id_variable(&self, name: &str) -> Option<IdSource> {
         self.env.secret(name).map(|value| IdSource::Variable { name: name.to_owned(), value })
     }
 
-    /// Where a profile has its ID from: a variable comes before a file, and a file before a command.
-    fn id_of(&self, profile: &Profile) -> Option<IdSource> {
+    /// Returns the source of a profile's ID. A profile has at most one ([`check_id_keys`]).
+    fn profile_id_source(&self, profile: &Profile) -> Option<IdSource> {
         let named = |name: &String| self.id_variable(name).unwrap_or_else(|| IdSource::Unset { name: name.clone() });
         let variable = profile.integrator_id_env.as_ref().map(named);
         variable
@@ -259,11 +260,11 @@ impl<'a> Inputs<'a> {
         self.env.resolve(path, folder)
     }
 
-    fn at_home(&self, place: impl Fn(&Folders) -> PathBuf) -> Option<Chosen<PathBuf>> {
-        self.env.folders().map(|folders| (place(folders), Source::Default))
+    fn in_default_folder(&self, path: impl Fn(&Folders) -> PathBuf) -> Option<Chosen<PathBuf>> {
+        self.env.folders().map(|folders| (path(folders), Source::Default))
     }
 
-    fn key(&self, key: &str) -> String {
+    fn profile_key(&self, key: &str) -> String {
         format!("profiles.{}.{key}", self.name.0)
     }
 }
@@ -275,12 +276,12 @@ fn within_limits(rps: f64, given_by: Source) -> Result<Chosen<f64>, ConfigError>
     }
 }
 
-/// The variables that profiles read an integrator ID from.
+/// Returns the variables from which profiles read an integrator ID.
 fn id_variables(profiles: &BTreeMap<String, Profile>) -> Vec<String> {
     profiles.values().filter_map(|profile| profile.integrator_id_env.clone()).collect()
 }
 
-/// A URL as far as anybody may see it: without user info, and without a query.
+/// Returns a URL without its user info and its query, which may be secret.
 fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let (rest, query) = rest.find(['?', '#']).map_or((rest, ""), |at| (rest.get(..at).unwrap_or_default(), "?..."));
@@ -290,45 +291,45 @@ fn without_secrets(url: &str) -> String {
     format!("{scheme}{host}{path}{query}")
 }
 
-/// Of a URL that may hold a secret anywhere, where it goes.
-fn host_alone(url: &str) -> String {
+/// Returns the scheme and the host of a URL whose other parts may be secret.
+fn scheme_and_host(url: &str) -> String {
     let scheme = ["https://", "http://"].into_iter().find(|scheme| url.starts_with(scheme));
     let host = scheme.and_then(|scheme| url.strip_prefix(scheme)?.split(['/', '?', '#']).next());
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || ".-:[]".contains(letter);
     match scheme.zip(host) {
         Some((scheme, host)) if !host.is_empty() && host.chars().all(is_plain) => format!("{scheme}{host}/..."),
-        // Whatever it is, it may be the secret.
-        _ => "an address that can't be read".into(),
+        // The whole text may be the secret.
+        _ => "an invalid URL".into(),
     }
 }
 
-/// Labels and their weights for people.
-fn told(weights: &BTreeMap<String, f64>) -> String {
+/// Returns labels and their weights as text for people.
+fn describe_weights(weights: &BTreeMap<String, f64>) -> String {
     weights.iter().map(|(label, weight)| format!("{} = {weight}", clean(label))).collect::<Vec<_>>().join(", ")
 }
 
-/// Commands and their keys for people.
-fn bound(keys: &BTreeMap<String, Vec<String>>) -> String {
+/// Returns commands and their keys as text for people.
+fn describe_keys(keys: &BTreeMap<String, Vec<String>>) -> String {
     keys.iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect::<Vec<_>>().join(", ")
 }
 
-fn of_flag_value<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
+fn from_flag<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
     value.map(|value| (value, Source::Flag(flag)))
 }
 
-fn of_flag(is_given: bool, flag: &'static str) -> Option<Chosen<bool>> {
-    of_flag_value(is_given.then_some(true), flag)
+fn from_switch_flag(is_given: bool, flag: &'static str) -> Option<Chosen<bool>> {
+    from_flag(is_given.then_some(true), flag)
 }
 
-fn of_variable<T>(value: Option<T>, name: &'static str) -> Option<Chosen<T>> {
+fn from_variable<T>(value: Option<T>, name: &'static str) -> Option<Chosen<T>> {
     value.map(|value| (value, Source::Variable(name)))
 }
 
-fn of_switch(env: &Environment, name: &'static str) -> Option<Chosen<bool>> {
-    of_variable(env.is_on(name).then_some(true), name)
+fn from_switch_variable(env: &Environment, name: &'static str) -> Option<Chosen<bool>> {
+    from_variable(env.is_on(name).then_some(true), name)
 }
 
-fn in_file<T>(value: Option<T>, key: &str) -> Option<Chosen<T>> {
+fn from_file<T>(value: Option<T>, key: &str) -> Option<Chosen<T>> {
     value.map(|value| (value, Source::File(key.to_owned())))
 }
 
@@ -339,8 +340,8 @@ fn entry<T>(name: &'static str, choice: Option<&Chosen<T>>, show: impl Fn(&T) ->
     }
 }
 
-/// The config file. One at the default place may be missing; one that was named may not.
-fn read((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
+/// Reads the config file. A file at the default path may be missing; a file that was named may not.
+fn read_file((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound && *source == Source::Default => String::new(),
@@ -351,15 +352,36 @@ fn read((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
     file::parse(&text).map_err(|Wrong { line, reason }| ConfigError::Wrong { path: path.clone(), line, reason })
 }
 
-fn find(file: &File, (name, named_by): &Chosen<String>) -> Result<Profile, ConfigError> {
+fn find_profile(
+    file: &File,
+    config: Option<&Chosen<PathBuf>>,
+    (name, named_by): &Chosen<String>,
+) -> Result<Profile, ConfigError> {
     match file.profiles.get(name) {
-        Some(profile) => Ok(profile.clone()),
+        Some(profile) => {
+            let path = config.map_or_else(String::new, |(path, _)| path.display().to_string());
+            check_id_keys(profile, name, path).map(|()| profile.clone())
+        }
         None if name == DEFAULT_PROFILE => Ok(Profile::default()),
         None => {
             let others = file.profiles.keys().map(String::as_str).filter(|other| *other != DEFAULT_PROFILE);
             let known = std::iter::once(DEFAULT_PROFILE).chain(others).collect::<Vec<_>>().join(", ");
             Err(ConfigError::Profile { name: clean(name), named_by: named_by.clone(), known: clean(&known) })
         }
+    }
+}
+
+/// Refuses a profile with several keys for the integrator ID: choosing one of them could poll with the wrong ID.
+fn check_id_keys(profile: &Profile, name: &str, file: String) -> Result<(), ConfigError> {
+    let keys = [
+        ("integrator_id_env", profile.integrator_id_env.is_some()),
+        ("integrator_id_file", profile.integrator_id_file.is_some()),
+        ("integrator_id_command", profile.integrator_id_command.is_some()),
+    ];
+    let mut present = keys.into_iter().filter(|(_, is_present)| *is_present).map(|(key, _)| key);
+    match (present.next(), present.next()) {
+        (Some(first), Some(second)) => Err(ConfigError::SeveralIdSources { profile: clean(name), file, first, second }),
+        _ => Ok(()),
     }
 }
 
@@ -383,7 +405,7 @@ mod tests {
 
     type Variables = &'static [(&'static str, &'static str)];
 
-    /// A home with this config file, if any.
+    /// Creates a home folder with this config file, if given.
     fn home(file: Option<&str>) -> tempfile::TempDir {
         let home = tempfile::tempdir().unwrap();
         if let Some(file) = file {
@@ -397,8 +419,8 @@ mod tests {
         let home = home(file);
         let env = Environment::fixed(variables, Some(home.path()));
         load(flags, &env).map_err(|error| {
-            let said = format!("{error} {error:?}");
-            assert!(!said.contains("canary"), "{said}");
+            let printed = format!("{error} {error:?}");
+            assert!(!printed.contains("canary"), "{printed}");
             error.to_string().replace(&home.path().display().to_string(), "HOME")
         })
     }
@@ -409,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_beats_the_environment_beats_the_file_beats_the_default() {
+    fn flag_overrides_environment_overrides_file_overrides_default() {
         let flags = Flags {
             db: Some("flag.db".into()),
             profile: Some("test".into()),
@@ -436,7 +458,7 @@ mod tests {
         let env = settings(Flags::default(), &variables, Some(FILE)).unwrap();
         let file = settings(Flags::default(), &empty, Some(FILE)).unwrap();
         let none = settings(Flags::default(), &empty, None).unwrap();
-        // Of flags, environment, file and nothing: the value, and in brackets where it came from.
+        // The values with flags, environment, file and nothing set, each with its source in brackets.
         let table = [
             ("db", "flag.db (--db) | env.db (HOPTOP_DB) | shop.db (db in the config file) | hoptop.db (default)"),
             (
@@ -468,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn profiles_beside_the_one_in_force_go_by_the_file_alone() {
+    fn additional_profiles_take_their_settings_from_the_file() {
         let file = format!("beside = ['test', 'prod', 'test', 'default']\n{FILE}");
         let variables =
             [("HOPTOP_RPS", "3"), ("HOPTOP_BASE_URL", "https://env.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
@@ -486,14 +508,17 @@ mod tests {
         let one = settings(flags("prod"), &[("SHOP_ID", CANARY)], Some(&file)).unwrap();
         assert_eq!(shown(&one), ["prod https://file.example 10 true"]);
         let unknown = settings(flags("prd"), &[], Some(&file)).unwrap_err();
-        assert_eq!(unknown, "no profile `prd` (--beside); known: default, prod, test");
+        assert_eq!(unknown, "no profile `prd` (--beside); known profiles: default, prod, test");
         let wrong = format!("{file}\nrps = 0");
         let wrong = settings(Flags::default(), &[], Some(&wrong)).unwrap_err();
-        assert!(wrong.starts_with("0 requests per second (profiles.test.rps in the config file)"), "{wrong}");
+        assert!(
+            wrong.starts_with("0 is not a valid rate in requests per second (profiles.test.rps in the config file)"),
+            "{wrong}"
+        );
     }
 
     #[test]
-    fn colour_follows_the_conventions() {
+    fn colour_follows_no_color_and_clicolor_force() {
         let table = [
             (vec![("CLICOLOR_FORCE", "1")], ColorChoice::Always),
             (vec![("CLICOLOR_FORCE", "0")], ColorChoice::Auto),
@@ -506,50 +531,50 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_source_and_the_way_out() {
+    fn errors_name_the_source_and_the_fix() {
         let flag = |rps| Flags { rps: Some(rps), ..Flags::default() };
         let profile = || Flags { profile: Some("prd".into()), ..Flags::default() };
         let config = || Flags { config: Some("/nowhere/config.toml".into()), ..Flags::default() };
         let none = Flags::default;
-        let range = "won't do; give a number above 0 and up to 1000";
+        let range = "give a number above 0 and up to 1000";
         let table: [(Flags, Variables, Option<&str>, String); 11] = [
-            (flag(0.0), &[], None, format!("0 requests per second (--rps) {range}")),
-            (flag(f64::NAN), &[], None, format!("NaN requests per second (--rps) {range}")),
-            (flag(f64::INFINITY), &[], None, format!("inf requests per second (--rps) {range}")),
-            (none(), &[("HOPTOP_RPS", "1001")], None, format!("1001 requests per second (HOPTOP_RPS) {range}")),
+            (flag(0.0), &[], None, format!("0 is not a valid rate in requests per second (--rps); {range}")),
+            (flag(f64::NAN), &[], None, format!("NaN is not a valid rate in requests per second (--rps); {range}")),
+            (flag(f64::INFINITY), &[], None, format!("inf is not a valid rate in requests per second (--rps); {range}")),
+            (none(), &[("HOPTOP_RPS", "1001")], None, format!("1001 is not a valid rate in requests per second (HOPTOP_RPS); {range}")),
             (
                 none(),
                 &[("HOPTOP_RPS", CANARY)],
                 None,
-                format!("something that is no number of requests per second (HOPTOP_RPS) {range}"),
+                format!("the given text is not a valid rate in requests per second (HOPTOP_RPS); {range}"),
             ),
             (
                 none(),
                 &[],
                 Some("[profiles.default]\nrps = -1"),
-                format!("-1 requests per second (profiles.default.rps in the config file) {range}"),
+                format!("-1 is not a valid rate in requests per second (profiles.default.rps in the config file); {range}"),
             ),
-            (profile(), &[], Some(FILE), "no profile `prd` (--profile); known: default, prod, test".into()),
-            (none(), &[("HOPTOP_PROFILE", "prd")], None, "no profile `prd` (HOPTOP_PROFILE); known: default".into()),
+            (profile(), &[], Some(FILE), "no profile `prd` (--profile); known profiles: default, prod, test".into()),
+            (none(), &[("HOPTOP_PROFILE", "prd")], None, "no profile `prd` (HOPTOP_PROFILE); known profiles: default".into()),
             (
                 none(),
                 &[],
                 Some("default_profile = 'x'"),
-                "no profile `x` (default_profile in the config file); known: default".into(),
+                "no profile `x` (default_profile in the config file); known profiles: default".into(),
             ),
             (
                 none(),
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known here: db, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, answer, weights, keys, profiles"
+                 known keys: db, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, answer, weights, keys, profiles"
                     .into(),
             ),
             (
                 config(),
                 &[],
                 None,
-                "the config file /nowhere/config.toml (--config) can't be read: No such file or directory (os error 2)"
+                "can't read the config file /nowhere/config.toml (--config): No such file or directory (os error 2)"
                     .into(),
             ),
         ];
@@ -559,13 +584,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_home_the_message_names_the_flags() {
+    fn missing_home_folder_error_names_the_flags() {
         let env = Environment::fixed(&[], None);
         let store = load(Flags::default(), &env).unwrap_err().to_string();
-        assert_eq!(
-            store,
-            "no home folder, so the store has no default place; give --db PATH, or set HOPTOP_DB or HOME"
-        );
+        assert_eq!(store, "no home folder, so the store has no default path; give --db PATH, or set HOPTOP_DB or HOME");
         let flags = Flags { db: Some("a.db".into()), ..Flags::default() };
         let state = load(flags.clone(), &env).unwrap_err().to_string();
         assert!(state.contains("--state-dir PATH") && state.contains("HOPTOP_STATE_DIR"), "{state}");
@@ -585,7 +607,7 @@ mod tests {
     }
 
     #[test]
-    fn polling_says_what_it_misses() {
+    fn polling_error_names_the_missing_setting() {
         const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
         let file = "HOME/.config/hoptop/config.toml";
         let table: [(Variables, Option<&str>, String); 5] = [
@@ -608,14 +630,13 @@ mod tests {
                 &[("SHOP_ID", "")],
                 Some(FILE),
                 format!(
-                    "no integrator ID: SHOP_ID is not set; integrator_id_env under [profiles.prod] in {file} names it"
+                    "no integrator ID: SHOP_ID is not set; set it, or change integrator_id_env under [profiles.prod] in {file}"
                 ),
             ),
             (
                 &[URL, ("HOPTOP_INTEGRATOR_ID", "canary\nid")],
                 None,
-                "the integrator ID from HOPTOP_INTEGRATOR_ID can't be used: it holds a blank, a line end or \
-                another character that a header can't carry"
+                "the integrator ID from HOPTOP_INTEGRATOR_ID can't be used: it contains a space, a line break or another character that an HTTP header can't contain"
                     .into(),
             ),
             (
@@ -630,7 +651,31 @@ mod tests {
     }
 
     #[test]
-    fn the_id_comes_from_where_it_was_put_and_shows_nowhere() {
+    fn profile_with_several_keys_for_the_id_is_refused() {
+        let [env, file, command] =
+            ["integrator_id_env = 'SHOP_ID'", "integrator_id_file = '/id'", "integrator_id_command = 'pass shop'"];
+        let table = [
+            (vec![env, file], "integrator_id_env and integrator_id_file"),
+            (vec![env, command], "integrator_id_env and integrator_id_command"),
+            (vec![command, file], "integrator_id_file and integrator_id_command"),
+            (vec![env, file, command], "integrator_id_env and integrator_id_file"),
+        ];
+        for (keys, named) in table {
+            let profile = format!("[profiles.shop]\n{}\n", keys.join("\n"));
+            let expected =
+                format!("HOME/.config/hoptop/config.toml: the profile `shop` has both {named}; keep one of them");
+            // The ID in the environment comes first, but the profile is wrong all the same.
+            let variables = [("HOPTOP_PROFILE", "shop"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
+            assert_eq!(settings(Flags::default(), &variables, Some(&profile)).unwrap_err(), expected);
+            let beside = Flags { beside: vec!["shop".into()], ..Flags::default() };
+            assert_eq!(settings(beside, &[], Some(&profile)).unwrap_err(), expected);
+            // A profile that isn't used has no effect.
+            assert!(settings(Flags::default(), &[], Some(&profile)).is_ok());
+        }
+    }
+
+    #[test]
+    fn id_is_read_from_its_source_and_never_printed() {
         let command = format!("[profiles.default]\nintegrator_id_command = 'echo {CANARY}'");
         const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
         let sources: [(Variables, Option<&str>); 4] = [
@@ -646,7 +691,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_labels_come_from_the_file_and_are_shown() {
+    fn label_weights_are_read_from_the_file_and_shown() {
         let settings = settings(Flags::default(), &[], Some("[weights]\nvip = 4\n\"batch 9\" = 0.5")).unwrap();
         assert_eq!(settings.weights, BTreeMap::from([("batch 9".to_owned(), 0.5), ("vip".to_owned(), 4.0)]));
         assert_eq!(entry(&settings, "weights"), "batch 9 = 0.5, vip = 4 (weights in the config file)");

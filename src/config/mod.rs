@@ -1,7 +1,7 @@
-//! Settings: flags > environment > profile in the config file > defaults, into one checked value (`commands.md`).
+//! Settings: flags > environment > profile in the config file > defaults, as one checked value (`commands.md`).
 //!
-//! What is missing for polling is said only when polling is wanted. It must never let the integrator ID into a message,
-//! a debug print or a file.
+//! A setting that only polling needs may be missing until polling is requested. The integrator ID must never be part of
+//! a message, a debug print or a file.
 
 mod environment;
 mod error;
@@ -13,11 +13,10 @@ mod source;
 mod theme_choice;
 
 pub use environment::Environment;
-pub use error::ConfigError;
+pub(crate) use error::ConfigError;
 pub use load::load;
-pub use settings::{Account, Alerting, Entry, Hidden, Polling, Settings};
-pub use source::Source;
-pub use theme_choice::ThemeChoice;
+pub(crate) use settings::{Account, Entry, Polling, Settings};
+pub(crate) use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;
 
@@ -25,7 +24,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColorChoice {
-    /// Where the output is a terminal that has colours.
+    /// If the output is a terminal with colours.
     #[default]
     Auto,
     /// Always.
@@ -35,7 +34,7 @@ pub enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// As it is written.
+    /// Returns the name in flags and in the config file.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -45,7 +44,7 @@ impl ColorChoice {
     }
 }
 
-/// What the command line said; nothing of the environment.
+/// The values of the command line, without the environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Flags {
     /// `--db PATH`.
@@ -54,7 +53,7 @@ pub struct Flags {
     pub config: Option<PathBuf>,
     /// `--profile NAME`.
     pub profile: Option<String>,
-    /// `--beside NAME`, each time it was said.
+    /// `--beside NAME`, once for each time that the flag is given.
     pub beside: Vec<String>,
     /// `--base-url URL`.
     pub base_url: Option<String>,

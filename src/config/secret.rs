@@ -1,6 +1,6 @@
-//! Where the integrator ID comes from: a variable, a file or a command that prints it (`DESIGN.md`, Secrets).
+//! The source of the integrator ID: a variable, a file or a command that prints the ID (`DESIGN.md`, Secrets).
 //!
-//! What was read, and what a command printed, must never be part of a message or a debug print.
+//! A value that was read, or the output of a command, must never be part of a message or a debug print.
 
 use std::{
     fmt, fs,
@@ -15,26 +15,26 @@ use std::{
 use super::{error::ConfigError, file::Argv};
 use crate::domain::secret::IntegratorId;
 
-/// How long a command may take to print the ID.
-pub const COMMAND_LIMIT: Duration = Duration::from_secs(10);
-/// How often a running command is looked at.
-const TICK: Duration = Duration::from_millis(10);
-/// The most that a file or a command may give; an ID has at most 256 characters.
+/// The time limit for a command that prints the ID.
+pub(super) const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+/// The interval between two checks of a running command.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// The most bytes that a file or a command may provide. An ID has at most 256 characters.
 const SIZE_LIMIT: u64 = 4096;
 
-/// Where the ID comes from. `Debug` shows neither a value nor a command's arguments.
+/// The source of the ID. `Debug` shows neither a value nor a command's arguments.
 #[derive(Clone)]
-pub enum IdSource {
+pub(super) enum IdSource {
     /// A variable that is set.
     Variable {
-        /// Its name.
+        /// The name of the variable.
         name: String,
-        /// What it holds, which may not be an ID.
+        /// The value of the variable, which may not be an ID.
         value: String,
     },
-    /// A variable that the config file names and that is unset.
+    /// A variable that the config file names and that is not set.
     Unset {
-        /// Its name.
+        /// The name of the variable.
         name: String,
     },
     /// A file.
@@ -60,31 +60,31 @@ impl fmt::Debug for IdSource {
 }
 
 impl IdSource {
-    /// The ID, and what a person should be warned of. A command gets `limit`.
+    /// Reads the ID and returns it with warnings for the user. A command may take up to `limit`.
     ///
     /// # Errors
-    /// If there is none, or what there is can't be one.
-    pub fn read(&self, limit: Duration) -> Result<(IntegratorId, Vec<String>), ConfigError> {
+    /// If the source can't be read, or its value can't be an ID.
+    pub(super) fn read(&self, limit: Duration) -> Result<(IntegratorId, Vec<String>), ConfigError> {
         let fails = |reason: String| ConfigError::IdSource { origin: self.to_string(), reason };
         let (text, warnings) = match self {
             Self::Variable { value, .. } => (value.clone(), Vec::new()),
             Self::Unset { .. } => return Err(fails("it is not set".into())),
             Self::File(path) => {
                 let (bytes, warnings) = read_file(path).map_err(|error| fails(error.to_string()))?;
-                (text(bytes).map_err(fails)?, warnings)
+                (decode_text(bytes).map_err(fails)?, warnings)
             }
-            Self::Command(argv) => (text(run(argv, limit).map_err(fails)?).map_err(fails)?, Vec::new()),
+            Self::Command(argv) => (decode_text(run(argv, limit).map_err(fails)?).map_err(fails)?, Vec::new()),
         };
         let bad = |reason| ConfigError::BadId { origin: self.to_string(), reason };
         Ok((IntegratorId::new(&text).map_err(bad)?, warnings))
     }
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, String> {
+fn decode_text(bytes: Vec<u8>) -> Result<String, String> {
     if bytes.len() as u64 > SIZE_LIMIT {
-        return Err(format!("it gives more than {SIZE_LIMIT} bytes; it must give the ID and nothing else"));
+        return Err(format!("it contains more than {SIZE_LIMIT} bytes; it must contain only the ID"));
     }
-    String::from_utf8(bytes).map_err(|_| "what it gives is not UTF-8 text".into())
+    String::from_utf8(bytes).map_err(|_| "the text is not valid UTF-8".into())
 }
 
 fn read_file(path: &Path) -> io::Result<(Vec<u8>, Vec<String>)> {
@@ -92,7 +92,7 @@ fn read_file(path: &Path) -> io::Result<(Vec<u8>, Vec<String>)> {
     let exposed = is_exposed(&file.metadata()?);
     let warning = exposed.then(|| {
         let path = path.display();
-        format!("{path} holds the integrator ID and others on this machine can read it; run: chmod 600 {path}")
+        format!("{path} contains the integrator ID and other users of this machine can read it; run: chmod 600 {path}")
     });
     Ok((read_bounded(file)?, warning.into_iter().collect()))
 }
@@ -114,43 +114,43 @@ fn is_exposed(_: &fs::Metadata) -> bool {
     false
 }
 
-/// What a command prints. It gets no input, and its complaints go nowhere: they could repeat the ID.
+/// Returns what a command prints. It gets no input. Its error output is discarded, because it may repeat the ID.
 fn run(argv: &Argv, limit: Duration) -> Result<Vec<u8>, String> {
     let mut command = Command::new(&argv.program);
     command.args(&argv.arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| format!("it can't be started: {error}"))?;
     let outcome = wait(&mut child, limit);
     if outcome.is_err() {
-        // It has ended meanwhile, or it ends now; either way nobody waits for it.
+        // The command has ended meanwhile or ends now. A failure here changes nothing: `outcome` is an error already.
         let ended = child.kill().and_then(|()| child.wait());
         tracing::debug!(?ended, "stopped the command for the integrator ID");
     }
     match outcome? {
-        // One that prints too much is cut off and then fails for that; the reason is its length.
+        // A command that prints too much may fail because its output is cut. The reported error is then the length.
         (status, bytes) if status.success() || bytes.len() as u64 > SIZE_LIMIT => Ok(bytes),
         (status, _) => Err(format!("it failed: {status}")),
     }
 }
 
-/// Waits for both the end of the output and the end of the process: a command may close one and linger.
+/// Waits for the end of the output and of the process: a command may close its output and keep running.
 fn wait(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), String> {
     let stdout = child.stdout.take().ok_or("its output can't be read")?;
     let (sender, receiver) = mpsc::channel();
-    // A grandchild may hold the output open for ever; then this thread is left behind, not the person.
+    // A grandchild may keep the output open for ever. Then this thread is abandoned, and the user doesn't wait.
     thread::spawn(move || sender.send(read_bounded(stdout)));
     let mut output = None;
-    for _ in 0..limit.as_millis() / TICK.as_millis() {
-        match receiver.recv_timeout(TICK) {
+    for _ in 0..limit.as_millis() / CHECK_INTERVAL.as_millis() {
+        match receiver.recv_timeout(CHECK_INTERVAL) {
             Ok(read) => output = Some(read.map_err(|error| format!("its output can't be read: {error}"))?),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => thread::park_timeout(TICK),
+            Err(RecvTimeoutError::Disconnected) => thread::park_timeout(CHECK_INTERVAL),
         }
-        let ended = child.try_wait().map_err(|error| format!("it can't be waited for: {error}"))?;
+        let ended = child.try_wait().map_err(|error| format!("waiting for it failed: {error}"))?;
         if let (Some(status), Some(bytes)) = (ended, &mut output) {
             return Ok((status, std::mem::take(bytes)));
         }
     }
-    Err(format!("it did not end within {} s", limit.as_secs_f64()))
+    Err(format!("it did not finish within {} s", limit.as_secs_f64()))
 }
 
 #[cfg(test)]
@@ -167,47 +167,47 @@ mod tests {
 
     fn error(source: &IdSource, limit: Duration) -> String {
         let error = source.read(limit).unwrap_err();
-        let said = format!("{error} {error:?} {source:?}");
-        assert!(!said.contains("canary"), "{said}");
+        let message = format!("{error} {error:?} {source:?}");
+        assert!(!message.contains("canary"), "{message}");
         error.to_string()
     }
 
     #[test]
-    fn a_command_gives_the_id() {
+    fn reads_the_id_from_a_command() {
         let (id, warnings) = shell(&format!("echo {CANARY}")).read(COMMAND_LIMIT).unwrap();
         assert_eq!((id.expose(), warnings.len()), (CANARY, 0));
     }
 
     #[test]
-    fn a_command_that_fails_says_how_and_not_what() {
+    fn failed_command_is_described_without_its_output() {
         let table = [
             (
                 format!("echo {CANARY}; echo {CANARY} >&2; exit 3"),
                 "no integrator ID from the command `sh`: it failed: exit status: 3",
             ),
             ("true".into(), "the integrator ID from the command `sh` can't be used: it is empty"),
-            (format!("echo {CANARY}; echo {CANARY}"), "it holds a blank, a line end"),
+            (format!("echo {CANARY}; echo {CANARY}"), "it contains a space, a line break"),
             ("head -c 9000 /dev/zero".into(), "more than 4096 bytes"),
-            ("printf 'canary\\377'".into(), "not UTF-8"),
+            ("printf 'canary\\377'".into(), "not valid UTF-8"),
         ];
         for (script, part) in table {
-            let said = error(&shell(&script), COMMAND_LIMIT);
-            assert!(said.contains(part), "{script}: {said}");
+            let message = error(&shell(&script), COMMAND_LIMIT);
+            assert!(message.contains(part), "{script}: {message}");
         }
         let missing = IdSource::Command(Argv { program: "/nowhere/at-all".into(), arguments: vec![CANARY.into()] });
         assert!(error(&missing, COMMAND_LIMIT).contains("`/nowhere/at-all`: it can't be started"));
     }
 
     #[test]
-    fn a_command_that_does_not_end_is_stopped() {
+    fn command_that_exceeds_the_limit_is_stopped() {
         for script in ["exec sleep 60", "echo canary; exec >&-; exec sleep 60"] {
-            let said = error(&shell(script), Duration::from_millis(200));
-            assert!(said.contains("it did not end within 0.2 s"), "{said}");
+            let message = error(&shell(script), Duration::from_millis(200));
+            assert!(message.contains("it did not finish within 0.2 s"), "{message}");
         }
     }
 
     #[test]
-    fn a_file_that_others_can_read_is_a_warning() {
+    fn file_that_others_can_read_gives_a_warning() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("id");
         fs::write(&path, format!("{CANARY}\n")).unwrap();

@@ -1,6 +1,6 @@
-//! The checked value itself, where each part came from, and what polling needs beyond it.
+//! The checked settings, the source of each setting, and the values that only polling needs.
 //!
-//! It must never ask for the integrator ID before polling needs it: a command that prints it may take a while.
+//! The integrator ID must never be read before polling needs it: a command that prints the ID may be slow.
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
@@ -12,69 +12,69 @@ use super::{
 };
 use crate::domain::{answer::Templates, secret::IntegratorId};
 
-/// A setting for people: `hoptop config` prints these.
+/// A setting as `hoptop config` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// The name of the setting.
     pub name: &'static str,
-    /// Its value; empty if it has none.
+    /// The value of the setting; empty if unset.
     pub value: String,
-    /// Where it came from.
+    /// The source of the value.
     pub source: Source,
 }
 
-/// Every setting, checked. `Debug` shows no secret.
+/// All settings, checked. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The store.
+    /// The path of the store.
     pub db: PathBuf,
-    /// The config file, whether it is there or not; nothing if nobody knows where home is.
+    /// The path of the config file, which may not exist; `None` if the home folder is unknown.
     pub config_file: Option<PathBuf>,
-    /// Log, budget, view state and crash reports.
+    /// The folder of the log, the budget, the view state and crash reports.
     pub state_dir: PathBuf,
-    /// The profile in use.
+    /// The active profile.
     pub profile: String,
-    /// The base URL as it was given, not checked yet.
+    /// The base URL as given, not checked yet.
     pub base_url: Option<String>,
-    /// Requests per second: above 0, at most 1000.
+    /// The limit in requests per second: above 0, at most 1000.
     pub rps: f64,
-    /// When to use colour, `NO_COLOR` and `CLICOLOR_FORCE` included.
+    /// When to use colour, with `NO_COLOR` and `CLICOLOR_FORCE` applied.
     pub color: ColorChoice,
-    /// ASCII only.
+    /// Whether to draw with ASCII characters only.
     pub ascii: bool,
-    /// For screen readers: no drawing, plain lines.
+    /// Whether to print plain lines for screen readers instead of drawing.
     pub plain: bool,
-    /// How the dashboard looks, not checked yet.
+    /// The theme of the dashboard, not checked yet.
     pub theme: ThemeChoice,
-    /// Whether links on the screen are links to the terminal too.
+    /// Whether links on the screen are terminal hyperlinks as well.
     pub hyperlinks: bool,
-    /// The command that takes a text for the clipboard on its standard input, if the person prefers one.
+    /// The command that reads a text from its standard input and copies it to the clipboard, if configured.
     pub clipboard: Option<Vec<String>>,
-    /// Whether the dashboard listens to the mouse.
+    /// Whether the dashboard responds to the mouse.
     pub mouse: bool,
-    /// How alerts reach somebody.
+    /// How alerts are notified.
     pub alerting: Alerting,
-    /// The variables that the config file's profiles read an integrator ID from: no program may see them.
+    /// The variables from which profiles of the config file read an integrator ID. A child process must never see them.
     pub id_variables: Vec<String>,
-    /// How long bodies of settled transactions are kept; `None` for good.
+    /// How long bodies of settled transactions are kept; `None` means for ever.
     pub keep_bodies: Option<Duration>,
     /// Templates for the reply to a ticket.
     pub answer: Templates,
-    /// How much more a delay costs for transactions with these labels.
+    /// The weight of a delay for transactions with these labels.
     pub weights: BTreeMap<String, f64>,
-    /// Keys of the dashboard by the names of their commands, as they were given: not checked yet.
+    /// Keys of the dashboard, by the names of their commands, not checked yet.
     pub keys: BTreeMap<String, Vec<String>>,
-    /// Each setting and where it came from, but for the integrator ID.
+    /// Each setting and its source, except the integrator ID.
     pub entries: Vec<Entry>,
-    /// The profiles that the dashboard polls beside that, by what the config file says of them.
+    /// The profiles that the dashboard polls in addition to the active profile.
     pub beside: Vec<Account>,
     pub(super) id: Option<IdSource>,
 }
 
-/// A base URL, an integrator ID by reference, and its limit. `Debug` shows no secret.
+/// A base URL, an integrator ID by reference, and the limit of the ID. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub struct Account {
-    /// The profile.
+    /// The name of the profile.
     pub profile: String,
     pub(super) base_url: Option<String>,
     pub(super) rps: f64,
@@ -82,20 +82,20 @@ pub struct Account {
     pub(super) config_file: Option<PathBuf>,
 }
 
-/// How alerts reach somebody who doesn't look.
+/// How alerts reach a person who isn't looking at the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alerting {
-    /// How the dashboard asks the terminal: `auto`, `off`, `osc9`, `osc777` or `osc99`.
+    /// How the dashboard asks the terminal to notify: `auto`, `off`, `osc9`, `osc777` or `osc99`.
     pub notify: &'static str,
-    /// Whether the bell rings then.
+    /// Whether the bell rings with a notification.
     pub bell: bool,
-    /// The command that gets each alert on its standard input, if there is one.
+    /// The command that receives each alert on its standard input, if configured.
     pub command: Option<Vec<String>>,
-    /// The address that each alert is posted to, if there is one; not checked yet.
+    /// The address that each alert is posted to, if configured; not checked yet.
     pub webhook: Option<Hidden>,
 }
 
-/// A text that may hold a secret. `Debug` shows nothing of it.
+/// A text that may hold a secret. `Debug` doesn't show the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(pub String);
 
@@ -105,34 +105,34 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// What polling needs.
+/// The values that polling needs.
 #[derive(Clone, Debug)]
 pub struct Polling {
-    /// The base URL as it was given, not checked yet.
+    /// The base URL as given, not checked yet.
     pub base_url: String,
     /// The integrator ID.
     pub id: IntegratorId,
-    /// Requests per second.
+    /// The limit in requests per second.
     pub rps: f64,
-    /// What a person should be warned of.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
 impl Settings {
-    /// The integrator ID. This may run the profile's command, for up to 10 s.
+    /// Reads the integrator ID. This may run the profile's command, for up to 10 s.
     ///
     /// # Errors
-    /// If there is none, or what there is can't be one.
+    /// If there is no source, or its value can't be an ID.
     pub fn integrator_id(&self) -> Result<IntegratorId, ConfigError> {
         self.account().read_id().map(|(id, _)| id)
     }
 
-    /// Where the integrator ID comes from, in words; nothing if no source is set.
+    /// Returns a description of the integrator ID's source; `None` if there is no source.
     pub fn id_source(&self) -> Option<String> {
         self.id.as_ref().map(ToString::to_string)
     }
 
-    /// What polling needs.
+    /// Returns the values that polling needs. This reads the integrator ID.
     ///
     /// # Errors
     /// If there is no base URL or no integrator ID.
@@ -152,7 +152,7 @@ impl Settings {
 }
 
 impl Account {
-    /// What polling needs.
+    /// Returns the values that polling needs. This reads the integrator ID.
     ///
     /// # Errors
     /// If there is no base URL or no integrator ID.

@@ -1,8 +1,8 @@
-//! Where a setting came from, as `hoptop config` and error messages name it.
+//! The source of a setting, as `hoptop config` and error messages name it.
 
 use std::fmt;
 
-/// Where a setting came from.
+/// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A flag.
@@ -11,7 +11,7 @@ pub enum Source {
     Variable(&'static str),
     /// A key of the config file.
     File(String),
-    /// Nobody said anything.
+    /// The default, if no other source has a value.
     Default,
 }
 

@@ -1,29 +1,29 @@
-//! Which theme is wanted: one that hoptop has, by its name, or a person's own, by its path.
+//! The chosen theme: a built-in theme by name, or a theme file by path.
 //!
-//! Which names there are is the dashboard's business.
+//! The dashboard checks whether the name exists.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
 };
 
-/// Which theme is wanted.
+/// The chosen theme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThemeChoice {
-    /// By its name.
+    /// The name of a built-in theme.
     Named(String),
-    /// By the file that it is in.
+    /// The path of a theme file.
     File(PathBuf),
 }
 
 impl ThemeChoice {
-    /// As a text says that stands in a variable: a path starts from the current folder.
+    /// Parses the name or path in a variable. A relative path starts at the current folder.
     pub fn from_here(text: String) -> Self {
-        Self::resolved(text, Path::to_owned)
+        Self::parse_with(text, Path::to_owned)
     }
 
-    /// What has a slash, or ends in `.toml`, is a path, and starts where `resolve` says.
-    pub(super) fn resolved(text: String, resolve: impl Fn(&Path) -> PathBuf) -> Self {
+    /// Parses a name or a path. A text with a slash, or that ends in `.toml`, is a path, which `resolve` completes.
+    pub(super) fn parse_with(text: String, resolve: impl Fn(&Path) -> PathBuf) -> Self {
         let is_path = text.contains(['/', std::path::MAIN_SEPARATOR]) || text.ends_with(".toml");
         if is_path { Self::File(resolve(Path::new(&text))) } else { Self::Named(text) }
     }
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_told_from_a_name() {
-        let choice = |text: &str| ThemeChoice::resolved(text.into(), |path| Path::new("/home").join(path));
+    fn paths_and_names_are_distinguished() {
+        let choice = |text: &str| ThemeChoice::parse_with(text.into(), |path| Path::new("/home").join(path));
         assert_eq!(choice("dark"), ThemeChoice::Named("dark".into()));
         assert_eq!(choice("own.toml"), ThemeChoice::File("/home/own.toml".into()));
         assert_eq!(choice("./own"), ThemeChoice::File("/home/./own".into()));

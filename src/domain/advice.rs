@@ -1,6 +1,7 @@
-//! What to say and what to do: one table for the screen, the command line and the exports (`DESIGN.md`, Alerts).
+//! What to tell the user and what to do: one table for the screen, the command line and the exports (`DESIGN.md`,
+//! Alerts).
 //!
-//! The words are those of the service's documentation. It must never promise what the service doesn't.
+//! The wording follows the service's documentation. It must never promise more than the service does.
 
 use std::time::Duration;
 
@@ -8,55 +9,55 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{alert::Rule, span, status::RouterStatus, transaction::Transaction};
 
-/// How long a refund may take before that is news; about 10 minutes are usual (`service.md` 3).
-pub const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
-/// How many failures in a row, and over how long, make polling one transaction failing.
-pub const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
+/// From this duration on a refund is slow; about 10 minutes are usual (`service.md` 3).
+pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
+/// The number of failures in a row, and their time span, from which on polling a transaction counts as failing.
+pub(crate) const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
 
-/// Where a transaction stands, from the point of view of somebody who is asked about it.
+/// The situation of a transaction, for a person who is asked about the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Situation {
+pub(crate) enum Situation {
     /// No answer yet.
     Unasked,
-    /// No answer yet, and what was tried has failed.
+    /// No answer yet, and the last attempt failed.
     Unanswered,
     /// Ongoing before the deadline.
     Waiting,
-    /// Ongoing past the deadline, and no answer since.
+    /// Ongoing or not found; the deadline has passed since the last answer.
     Unconfirmed,
-    /// Not found, and young.
+    /// Not found, and submitted recently.
     Indexing,
-    /// The service says "not filled", which is other news than "not found" (`cases.md` 1).
+    /// The service says "not filled", which differs from "not found" (`cases.md` 1).
     NotFilled,
     /// Completed.
     Completed,
-    /// Not polled, since a person said so.
+    /// Not polled, because a person stopped the polling.
     Untracked,
-    /// A refund that has been watched for long enough.
+    /// A refund that was watched for long enough and is settled.
     RefundWatched,
-    /// Execution is paused, and there is no link to show that.
+    /// Execution is paused, and there is no bridge link that shows it.
     NeedsGasUnseen,
-    /// Overdue, and never seen by the service: "still in progress" would be more than anybody knows.
+    /// Overdue, and never found by the service: "still in progress" would claim too much.
     OverdueUnseen,
     /// A condition that has an alert.
     Alert(Rule),
 }
 
-/// The first words of the verdict, what to tell the user, what to do.
+/// The verdict on a transaction, what to tell the user, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Advice {
-    /// Where it stands.
+pub(crate) struct Advice {
+    /// The situation.
     pub situation: Situation,
-    /// In a few words: `OVERDUE by 8m 02s`.
+    /// The verdict in a few words: `OVERDUE by 8m 02s`.
     pub verdict: String,
     /// What to tell the user, if anything.
     pub say: Option<String>,
-    /// What to do.
+    /// What the support engineer should do.
     pub act: String,
 }
 
-/// The conditions that hold for a transaction at `now`, the most urgent first.
-pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
+/// Returns the conditions that hold for a transaction at `now`, the most urgent first.
+pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     let state = &tx.state;
     let status = state.status.as_ref();
     let holds = |rule: &Rule| match rule {
@@ -81,17 +82,17 @@ pub fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
     Rule::ALL.iter().copied().filter(holds).collect()
 }
 
-/// Where the transaction stands at `now`.
-pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
+/// Returns the situation of a transaction at `now`.
+pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
         return Situation::Untracked;
     }
-    let held = conditions(tx, now);
-    // What stands in the way of knowing comes before what was last known.
-    if let Some(rule) = [Rule::Rejected, Rule::Regressed].into_iter().find(|rule| held.contains(rule)) {
+    let rules = conditions(tx, now);
+    // A condition that casts doubt on the status comes before the status.
+    if let Some(rule) = [Rule::Rejected, Rule::Regressed].into_iter().find(|rule| rules.contains(rule)) {
         return Situation::Alert(rule);
     }
-    match (held.first(), &tx.state.status) {
+    match (rules.first(), &tx.state.status) {
         (_, Some(RouterStatus::Refund)) if tx.is_settled() => return Situation::RefundWatched,
         (Some(Rule::NeedsGas), _) if bridge_link(tx).is_none() => return Situation::NeedsGasUnseen,
         (Some(Rule::Overdue), Some(RouterStatus::NotFound)) if !is_not_filled(tx) => return Situation::OverdueUnseen,
@@ -99,14 +100,14 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         (None, _) => {}
     }
     match &tx.state.status {
-        None if learned_nothing(tx) => Situation::Unanswered,
+        None if has_only_failures(tx) => Situation::Unanswered,
         None => Situation::Unasked,
         Some(RouterStatus::Success) => Situation::Completed,
         Some(RouterStatus::NotFound) if is_not_filled(tx) => Situation::NotFilled,
         Some(RouterStatus::NotFound) if tx.age(now) < tx.not_found_limit() => Situation::Indexing,
         Some(RouterStatus::Ongoing | RouterStatus::NotFound) if now >= tx.deadline().at => Situation::Unconfirmed,
         Some(RouterStatus::Ongoing | RouterStatus::NotFound) => Situation::Waiting,
-        // Each of these has an alert's rule, which held above.
+        // Not reached: the rule of each of these statuses is among the rules above.
         Some(RouterStatus::NeedsGas) => Situation::Alert(Rule::NeedsGas),
         Some(RouterStatus::PartialSuccess) => Situation::Alert(Rule::PartialSuccess),
         Some(RouterStatus::Refund) => Situation::Alert(Rule::Refund),
@@ -114,55 +115,55 @@ pub fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     }
 }
 
-/// Whether the service's last 404 said so.
+/// Whether the service's last 404 said "not filled".
 fn is_not_filled(tx: &Transaction) -> bool {
-    let said = tx.state.message.as_deref().unwrap_or_default().to_lowercase();
-    tx.state.status == Some(RouterStatus::NotFound) && said.contains("not filled")
+    let message = tx.state.message.as_deref().unwrap_or_default().to_lowercase();
+    tx.state.status == Some(RouterStatus::NotFound) && message.contains("not filled")
 }
 
-/// Whether requests went out and brought nothing of the transaction.
-fn learned_nothing(tx: &Transaction) -> bool {
+/// Whether requests were sent, and none returned a status.
+fn has_only_failures(tx: &Transaction) -> bool {
     tx.state.status.is_none() && tx.state.last_error.is_some()
 }
 
-/// Where the bridge's explorer shows it.
-pub fn bridge_link(tx: &Transaction) -> Option<&str> {
+/// Returns the link to the bridge explorer, if there is one.
+pub(crate) fn bridge_link(tx: &Transaction) -> Option<&str> {
     tx.state.record.as_ref()?.bridge_url.as_deref().filter(|url| !url.is_empty())
 }
 
-/// The verdict on a transaction, what to say and what to do, with times in `zone`.
-pub fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice {
+/// Returns the advice on a transaction at `now`, with times in `zone`.
+pub(crate) fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice {
     let situation = situation(tx, now);
-    let (say, act) = words(situation);
+    let (say, act) = situation_texts(situation);
     let value = |name: &str| match name {
         "deadline" => span::clock_time(tx.deadline().at, now, zone),
         "source" => tx.from_name(),
         "destination" => tx.to_name(),
         "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
-        // `from_address`; a test holds that the table names nothing else.
+        // `from_address`; a test checks that the table names no other value.
         _ => tx.params.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
     let say = Some(fill(say, value)).filter(|say| !say.is_empty());
     let carries_error = tx.state.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
-        Situation::Waiting if carries_error => "nothing yet, though the record carries an error: read it",
+        Situation::Waiting if carries_error => "nothing yet, but the service reports an error: read it",
         _ => act,
     };
-    let act = format!("{}{}", fill(act, value), failed_since(tx, situation));
+    let act = format!("{}{}", fill(act, value), failure_warning(tx, situation));
     Advice { situation, verdict: verdict(tx, situation, now, zone), say, act }
 }
 
-/// What is to be added where all seems well, and polls have failed since that was seen.
-fn failed_since(tx: &Transaction, situation: Situation) -> String {
+/// Returns a warning to append if all seems well but polls have failed since the last answer.
+fn failure_warning(tx: &Transaction, situation: Situation) -> String {
     let seems_well = matches!(situation, Situation::Waiting | Situation::Indexing | Situation::NotFilled);
     match tx.state.failures {
         failures if failures == 0 || !seems_well => String::new(),
-        1 => "; but the last poll failed, so this may be old".to_owned(),
-        failures => format!("; but the last {failures} polls failed, so this may be old"),
+        1 => "; the last poll failed, so this may be out of date".to_owned(),
+        failures => format!("; the last {failures} polls failed, so this may be out of date"),
     }
 }
 
-/// The text with what stands in braces replaced, once: what a value itself holds isn't looked at.
+/// Returns the text with each name in braces replaced by its value. Braces inside a value are left alone.
 fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     let mut filled = String::new();
     let mut rest = text;
@@ -185,34 +186,34 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         _ => format!("NEEDS GAS for {in_status}"),
     };
     match situation {
-        Situation::Unasked => "NOT ASKED YET".into(),
-        Situation::Unanswered => "NO ANSWER YET, the last try failed".into(),
+        Situation::Unasked => "NOT CHECKED YET".into(),
+        Situation::Unanswered => "NO ANSWER YET, the last attempt failed".into(),
         Situation::Waiting => format!("WAITING, {} left", span::long(span::between(now, deadline.at))),
-        Situation::Unconfirmed => format!("DEADLINE PASSED, not confirmed since {checked}"),
+        Situation::Unconfirmed => format!("DEADLINE PASSED, last checked {checked}"),
         Situation::Indexing => "INDEXING".into(),
-        Situation::NotFilled => format!("NOT FILLED yet, for {in_status} as far as we saw"),
+        Situation::NotFilled => format!("NOT FILLED yet, first reported {in_status} ago"),
         Situation::Completed if tx.params.submitted_at.is_none() => {
             format!("COMPLETED {} after we first saw it", span::long(tx.age(now)))
         }
-        Situation::Completed => format!("COMPLETED {} {}", in_or_at_most(tx, now), span::long(tx.age(now))),
+        Situation::Completed => format!("COMPLETED {} {}", completed_preposition(tx, now), span::long(tx.age(now))),
         Situation::Untracked => match &tx.state.status {
-            Some(status) => format!("NOT POLLED any more; {status} at the last answer, {checked}"),
-            None => "NOT POLLED any more, and no status ever came".into(),
+            Some(status) => format!("POLLING STOPPED, last status {status} at {checked}"),
+            None => "POLLING STOPPED, no status received".into(),
         },
-        Situation::RefundWatched => format!("REFUND first seen {in_status} ago, not watched any more"),
+        Situation::RefundWatched => format!("REFUND first seen {in_status} ago, no longer polled"),
         Situation::NeedsGasUnseen => needs_gas(),
-        Situation::OverdueUnseen => format!("{}, never seen", overdue_by(tx, now)),
+        Situation::OverdueUnseen => format!("{}, never found", overdue_by(tx, now)),
         Situation::Alert(rule) => match rule {
             Rule::Overdue => overdue_by(tx, now),
-            Rule::PartialSuccess => "PARTIAL: the destination side reverted".into(),
+            Rule::PartialSuccess => "PARTIAL: the destination transaction reverted".into(),
             Rule::NeedsGas => needs_gas(),
-            Rule::Refund => format!("REFUND under way for {in_status}"),
-            Rule::RefundSlow => format!("REFUND SLOW, {in_status}"),
+            Rule::Refund => format!("REFUND in progress for {in_status}"),
+            Rule::RefundSlow => format!("REFUND SLOW, in progress for {in_status}"),
             Rule::NotFoundLong => format!("NOT FOUND for {}", span::long(tx.age(now))),
             Rule::Rejected => "REJECTED by the service".into(),
             Rule::Regressed => match (&tx.state.conflict, &tx.state.status) {
                 (Some(conflict), _) => format!("CONTRADICTION: {conflict}"),
-                (None, Some(status)) if status.raw().is_empty() => "NO STATUS came with the answer".into(),
+                (None, Some(status)) if status.raw().is_empty() => "NO STATUS in the answer".into(),
                 (None, Some(status)) => format!("UNKNOWN STATUS `{}`", status.raw()),
                 (None, None) => "UNKNOWN STATUS".into(),
             },
@@ -222,58 +223,59 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
     }
 }
 
-/// Whether it took so long, or at most so long: most of that time nobody had looked yet, and the first answers were its end.
-fn in_or_at_most(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
-    /// So soon after it was tracked nothing but the first answers came.
-    const FIRST: Duration = Duration::from_secs(10);
-    let unseen = tx.params.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
+/// Returns "in at most" if most of the time passed before tracking and only the first answers followed; else "in".
+fn completed_preposition(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
+    /// Within this time after tracking began only the first answers come.
+    const FIRST_ANSWERS: Duration = Duration::from_secs(10);
+    let untracked =
+        tx.params.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
     let watched = tx.state.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
-    if unseen * 2 > tx.age(now) && (tx.state.polls <= 1 || watched <= FIRST) { "in at most" } else { "in" }
+    if untracked * 2 > tx.age(now) && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS) { "in at most" } else { "in" }
 }
 
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
     format!("OVERDUE by {}", span::long(span::between(tx.deadline().at, now)))
 }
 
-/// THE table: what to say to the user (empty if nothing) and what to do.
-fn words(situation: Situation) -> (&'static str, &'static str) {
+/// THE table: what to tell the user (empty if nothing) and what to do.
+fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
     match situation {
-        Situation::Unasked => ("", "nothing yet; the first answer is on its way"),
+        Situation::Unasked => ("", "nothing yet; hoptop is requesting the first status"),
         Situation::Unanswered => (
             "Status is temporarily unavailable.",
-            "see the last try for what is wrong, and put that right; hoptop asks again by itself",
+            "read the error of the last attempt and fix its cause; hoptop retries automatically",
         ),
         Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
         Situation::Unconfirmed => (
-            "Still in progress when we last looked; we are checking again.",
+            "Your transfer was still in progress when we last checked. We are checking again.",
             "poll it now (r, or `hoptop check`) before contacting support",
         ),
         Situation::Indexing => ("Not visible yet; usually 5 to 10 s, longer on some chains.", "nothing"),
         Situation::NotFilled => (
-            "The service says that it isn't filled yet; nothing is to be done. Check again after {deadline}.",
-            "nothing before {deadline}; the words are the service's own",
+            "The service reports that your transfer is not filled yet. No action is needed. Check again after {deadline}.",
+            "nothing before {deadline}; \"not filled\" is the service's own term",
         ),
-        Situation::Completed => ("The transfer completed: the funds are on {destination}.", "nothing"),
-        Situation::Untracked => ("", "add it again before you say anything: nobody looks at it any more"),
+        Situation::Completed => ("Your transfer is complete: the funds are on {destination}.", "nothing"),
+        Situation::Untracked => ("", "polling is stopped; add the transaction again to get its current status"),
         Situation::RefundWatched => (
-            "The route failed; by now the funds should have returned on {source} to the order's fromAddress. Please check \
-             there.",
-            "check {from_address} on {source}; the service doesn't say when it is paid",
+            "Your transfer failed. By now the funds should have returned on {source} to the order's fromAddress (the sender \
+             address given in the order). Please check there.",
+            "check {from_address} on {source}; the service doesn't report when the refund is paid",
         ),
         Situation::NeedsGasUnseen => (
             "The gas price rose on {destination} and execution is paused.",
-            "the service gave no bridge link; look the hash up in the bridge's explorer and send that to the user",
+            "the service gave no bridge link; find the hash in the bridge's explorer and send that link to the user",
         ),
         Situation::OverdueUnseen => (
-            "We can't see it, though it should have arrived by now. Please confirm the hash and the source chain.",
-            "check first: the source hash, not the destination's? the right chain? mined? then contact the routing provider's \
-             support with the hash, both chains, quoteId and requestId",
+            "We can't see your transfer, although it should have arrived by now. Please confirm the hash and the source chain.",
+            "check that the hash is from the source chain (not the destination), the source chain is right, and the \
+             transaction is mined; then contact the routing provider's support with the hash, both chains, quoteId and requestId",
         ),
-        Situation::Alert(rule) => alert_words(rule),
+        Situation::Alert(rule) => alert_texts(rule),
     }
 }
 
-fn alert_words(rule: Rule) -> (&'static str, &'static str) {
+fn alert_texts(rule: Rule) -> (&'static str, &'static str) {
     match rule {
         Rule::Overdue => (
             "Still in progress, past its usual time; we are raising it with the provider.",
@@ -286,32 +288,33 @@ fn alert_words(rule: Rule) -> (&'static str, &'static str) {
         Rule::PartialSuccess => (
             "The source step completed; the destination transaction reverted (typically slippage or a custom hook). \
              You hold the bridged token on {destination}.",
-            "check the destination transaction; promise no refund",
+            "check the destination transaction; don't promise a refund",
         ),
         Rule::Refund => (
             "The route failed; funds return automatically on {source} to the order's fromAddress, in about 10 minutes.",
-            "nothing yet; {from_address} is paid, not the caller",
+            "nothing yet; the refund goes to {from_address}, not to the caller",
         ),
         Rule::RefundSlow => {
             ("The refund takes longer than usual; we are checking.", "check {from_address} on {source}")
         }
         Rule::NotFoundLong => (
             "We can't see it yet. Please confirm the hash and the source chain.",
-            "check: the source hash, not the destination's? the right chain? mined?",
+            "check that the hash is from the source chain (not the destination), the source chain is right, and the \
+             transaction is mined",
         ),
-        Rule::Rejected => ("", "fix the parameter that the service names, by adding the transaction again"),
+        Rule::Rejected => ("", "correct the parameter that the service names, then add the transaction again"),
         Rule::Regressed => ("", "read the raw body (`hoptop show TX --raw`) and report it to the provider"),
-        Rule::PollFailing => ("Status is temporarily unavailable.", "see the last error"),
-        Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop keeps trying"),
-        Rule::Unauthorized => ("", "check the integrator ID; hoptop tries again once a minute"),
-        Rule::BudgetShort => ("", "ask for a higher limit, or track fewer at a time"),
-        Rule::Throttled => ("", "somebody else may use this ID; check --rps against the ID's limit"),
+        Rule::PollFailing => ("Status is temporarily unavailable.", "read the last error; hoptop keeps polling"),
+        Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop retries automatically"),
+        Rule::Unauthorized => ("", "check the integrator ID; hoptop retries once a minute"),
+        Rule::BudgetShort => ("", "request a higher limit, or track fewer transactions"),
+        Rule::Throttled => ("", "another program may use this ID; check --rps against the ID's limit"),
     }
 }
 
-/// What to do about an alert of a whole profile.
-pub fn profile_action(rule: Rule) -> &'static str {
-    alert_words(rule).1
+/// Returns what to do about an alert of a whole profile.
+pub(crate) fn profile_action(rule: Rule) -> &'static str {
+    alert_texts(rule).1
 }
 
 #[cfg(test)]
@@ -335,10 +338,10 @@ mod tests {
     }
 
     #[test]
-    fn each_situation_has_its_words() {
+    fn each_situation_has_its_verdict_and_text() {
         use RouterStatus::*;
         let table = [
-            (None, 1, "NOT ASKED", ""),
+            (None, 1, "NOT CHECKED", ""),
             (Some(Ongoing), 5, "WAITING, 10m", "Check again after 00:15 UTC."),
             (Some(Ongoing), 20, "OVERDUE by 5m", "raising it"),
             (Some(NotFound), 1, "INDEXING", "5 to 10 s"),
@@ -358,17 +361,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_polled_no_more_says_what_was_seen_last() {
+    fn a_stopped_transaction_shows_its_last_status() {
         let mut tx = fixtures::transaction(1);
         tx.tracking = Tracking::Untracked;
         let verdict = |tx: &Transaction| advise(tx, tx.first_seen_at + TimeDelta::minutes(30), Utc.fix()).verdict;
-        assert_eq!(verdict(&tx), "NOT POLLED any more, and no status ever came");
+        assert_eq!(verdict(&tx), "POLLING STOPPED, no status received");
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(2));
-        assert_eq!(verdict(&tx), "NOT POLLED any more; ongoing at the last answer, 00:02 UTC");
+        assert_eq!(verdict(&tx), "POLLING STOPPED, last status ongoing at 00:02 UTC");
     }
 
     #[test]
-    fn nothing_is_called_well_while_polls_fail_without_a_word_on_that() {
+    fn advice_mentions_polls_that_failed_since_the_last_answer() {
         let not_filled = || fixtures::answer(Outcome::NotFound(Some("Transaction not filled".into())));
         for seen in [fixtures::says(RouterStatus::Ongoing), fixtures::says(RouterStatus::NotFound), not_filled()] {
             let mut tx = fixtures::transaction(1);
@@ -379,13 +382,13 @@ mod tests {
             for polls in ["the last poll", "the last 2 polls"] {
                 tx.apply(&fixtures::answer(Outcome::Failed(Failure::TimedOut(Duration::from_secs(9)))), failed);
                 let act = advise(&tx, now, Utc.fix()).act;
-                assert_eq!(act, format!("{well}; but {polls} failed, so this may be old"));
+                assert_eq!(act, format!("{well}; {polls} failed, so this may be out of date"));
             }
         }
     }
 
     #[test]
-    fn what_was_seen_just_now_has_no_age() {
+    fn a_status_seen_just_now_has_no_age() {
         let verdict = |seconds: i64| {
             let mut tx = fixtures::transaction(1);
             tx.apply(&fixtures::says(RouterStatus::NeedsGas), tx.first_seen_at);
@@ -403,10 +406,10 @@ mod tests {
     }
 
     #[test]
-    fn the_table_names_what_there_is_and_values_are_not_read_again() {
+    fn the_table_uses_known_names_only_and_values_are_not_filled_again() {
         use Situation::*;
         let known = ["deadline", "source", "destination", "bridge", "from_address"];
-        let own = [
+        let without_alert = [
             Unasked,
             Unanswered,
             Waiting,
@@ -419,8 +422,8 @@ mod tests {
             NeedsGasUnseen,
             OverdueUnseen,
         ];
-        for situation in own.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
-            let (say, act) = words(situation);
+        for situation in without_alert.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
+            let (say, act) = situation_texts(situation);
             for text in [say, act] {
                 let names = text.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0);
                 names.for_each(|name| assert!(known.contains(&name), "{name} in {text}"));
@@ -430,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn needs_gas_shows_the_bridge_s_link() {
+    fn needs_gas_shows_the_bridge_link() {
         let mut record = StatusRecord::bare(RouterStatus::NeedsGas);
         record.bridge_url = Some("https://bridge.example/1".into());
         let mut tx = fixtures::transaction(1);
@@ -440,7 +443,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refund_that_was_watched_is_not_said_to_be_under_way() {
+    fn a_watched_refund_is_not_called_under_way() {
         let mut tx = fixtures::transaction(1);
         for minutes in [0, 20, 30] {
             tx.apply(&fixtures::says(RouterStatus::Refund), tx.first_seen_at + TimeDelta::minutes(minutes));
@@ -451,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_watched_took_at_most_so_long() {
+    fn a_transfer_that_was_not_watched_completed_in_at_most_its_age() {
         let verdict = |seen_after: i64, answers: &[i64]| {
             let mut tx = fixtures::transaction(1);
             let submitted = tx.first_seen_at;
@@ -468,8 +471,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_seen_is_not_said_to_be_in_progress() {
-        let said = |answer: Outcome| {
+    fn a_transaction_never_found_is_not_called_in_progress() {
+        let say = |answer: Outcome| {
             let mut tx = fixtures::transaction(1);
             let late = tx.deadline().at + TimeDelta::minutes(1);
             tx.apply(&fixtures::answer(answer), late);
@@ -478,11 +481,11 @@ mod tests {
             advice.say.unwrap()
         };
         let not_found = |message: &str| Outcome::NotFound(Some(message.to_owned()));
-        assert!(said(not_found("no")).starts_with("We can't see it"));
-        // It is known then.
-        assert!(said(not_found("Transaction not filled")).starts_with("Still in progress"));
+        assert!(say(not_found("no")).starts_with("We can't see your transfer"));
+        // In this case the service knows the transaction.
+        assert!(say(not_found("Transaction not filled")).starts_with("Still in progress"));
         let ongoing = StatusRecord::bare(RouterStatus::Ongoing);
-        assert!(said(Outcome::Record(Box::new(ongoing))).starts_with("Still in progress"));
+        assert!(say(Outcome::Record(Box::new(ongoing))).starts_with("Still in progress"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! Alerts as data: the rules' names, how grave each is, and what stands raised (`DESIGN.md`, Alerts).
+//! Alerts as data: the rules, their severities, and the alerts themselves (`DESIGN.md`, Alerts).
 //!
-//! When an alert is raised or cleared is decided in `alerts`; here is only what it is.
+//! This module must only define alerts; `alerts` decides when an alert is raised or cleared.
 
 use std::fmt;
 
@@ -11,24 +11,23 @@ use super::ids::RowId;
 
 mod life;
 
-pub use life::{
-    Acknowledgement, AlertState, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, RESOLVED_FOR, Snooze, Snoozed,
-};
+pub(crate) use life::{Acknowledgement, AlertState, Handling, Snooze, Snoozed};
+pub(crate) use life::{FLAPPING_RAISES, FLAPPING_WITHIN, RESOLVED_FOR};
 
-/// How soon a person should look.
+/// How soon a person should react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// For information.
     Info,
-    /// Look.
+    /// A person should look.
     Warning,
-    /// Act now.
+    /// A person should act now.
     Critical,
 }
 
 impl Severity {
-    /// As in the JSON.
+    /// Returns the name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Info => "info",
@@ -40,7 +39,7 @@ impl Severity {
 
 macro_rules! rules {
     ($($(#[$doc:meta])* $rule:ident $name:literal $severity:ident,)*) => {
-        /// A condition that a person should know of. The order is that of urgency, the most urgent first.
+        /// A condition that a person should know of, in the order of urgency, the most urgent first.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum Rule { $($(#[$doc])* $rule,)* }
@@ -49,22 +48,22 @@ macro_rules! rules {
             /// Every rule, the most urgent first.
             pub const ALL: &[Self] = &[$(Self::$rule,)*];
 
-            /// Whether this one keeps all answers of a profile away, so that nothing new can be concluded.
+            /// Whether this rule means that no answers reach the profile, so that nothing new can be concluded.
             pub fn is_outage(self) -> bool {
                 matches!(self, Self::Unauthorized | Self::Unreachable | Self::Throttled)
             }
 
-            /// As in the JSON and on screen.
+            /// Returns the name in JSON and on screen.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$rule => $name,)* }
             }
 
-            /// How soon a person should look.
+            /// Returns how soon a person should react.
             pub fn severity(self) -> Severity {
                 match self { $(Self::$rule => Severity::$severity,)* }
             }
 
-            /// The rule of this name.
+            /// Returns the rule with this name.
             pub fn named(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|rule| rule.name() == name)
             }
@@ -73,29 +72,29 @@ macro_rules! rules {
 }
 
 rules! {
-    /// The service refuses the integrator ID; all polling of the profile stands still.
+    /// The service refuses the integrator ID; all polling of the profile stops.
     Unauthorized "unauthorized" Critical,
     /// The service can't be reached.
     Unreachable "unreachable" Critical,
-    /// Still ongoing, or not found, past the deadline, freshly confirmed.
+    /// Still ongoing or not found past the deadline, confirmed by a fresh answer.
     Overdue "overdue" Critical,
-    /// The destination side reverted.
+    /// The destination transaction reverted.
     PartialSuccess "partial_success" Critical,
-    /// The service says that we ask too often.
+    /// The service throttles the integrator ID.
     Throttled "throttled" Warning,
-    /// Execution is paused since the gas price rose.
+    /// Execution is paused because the gas price rose.
     NeedsGas "needs_gas" Warning,
     /// A refund takes longer than usual.
     RefundSlow "refund_slow" Warning,
-    /// Not visible for much longer than usual.
+    /// Not found for much longer than usual.
     NotFoundLong "not_found_long" Warning,
     /// The service refuses this transaction's parameters.
     Rejected "rejected" Warning,
-    /// A settled status changed, or a value came that isn't documented.
+    /// A settled status changed, or an undocumented value came.
     Regressed "regressed" Warning,
     /// Five failures in a row over two minutes.
     PollFailing "poll_failing" Warning,
-    /// The budget can't keep the answers fresh: the need stays over nine tenths of it.
+    /// The budget can't keep the answers fresh: the need stays above nine tenths of the budget.
     BudgetShort "budget_short" Warning,
     /// Funds return to the order's `fromAddress`.
     Refund "refund" Info,
@@ -107,7 +106,7 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What an alert is about.
+/// The subject of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// One transaction.
@@ -116,48 +115,48 @@ pub enum Subject {
     Profile,
 }
 
-/// A raised alert.
+/// An alert, active or cleared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Alert {
     /// The store's number.
     pub id: i64,
-    /// The condition.
+    /// The rule.
     pub rule: Rule,
-    /// What it is about.
+    /// The subject.
     pub subject: Subject,
-    /// The profile that it belongs to.
+    /// The profile of the alert.
     pub profile: String,
-    /// When it was raised.
+    /// When the alert was raised.
     pub raised_at: DateTime<Utc>,
-    /// Clean observations in a row since the condition last held. Two clear it.
+    /// The number of clean observations in a row since the condition last held. Two clear the alert.
     pub clean: u32,
-    /// Whether it comes and goes: it was raised [`FLAPPING_RAISES`] times within [`FLAPPING_WITHIN`], with this time.
+    /// Whether the alert flaps: raised [`FLAPPING_RAISES`] times within [`FLAPPING_WITHIN`], this raise included.
     pub flapping: bool,
-    /// One line on this case.
+    /// One line that describes this case.
     pub message: String,
-    /// What a person has said of it, until that is over.
+    /// How a person handled the alert; `None` once that is over.
     pub handling: Option<Handling>,
-    /// When it was cleared.
+    /// When the alert was cleared.
     pub cleared_at: Option<DateTime<Utc>>,
 }
 
 impl Alert {
-    /// Where it is in its life at `at`. What is snoozed until a moment fires again by itself.
+    /// Returns the state at `at`. A snooze until a moment ends by itself; then the alert fires again.
     pub fn state(&self, at: DateTime<Utc>) -> AlertState {
         match (self.cleared_at, &self.handling) {
             (Some(_), _) => AlertState::Cleared,
             (None, Some(Handling::Acknowledged(_))) => AlertState::Acknowledged,
-            (None, Some(said)) if !said.is_over(at, false) => AlertState::Snoozed,
+            (None, Some(handling)) if !handling.is_over(at, false) => AlertState::Snoozed,
             (None, _) => AlertState::Firing,
         }
     }
 
-    /// Forgets what is over at `at` by itself: nothing of what was said holds any more.
+    /// Removes the handling if it is over at `at` by itself.
     pub fn end_snooze(&mut self, at: DateTime<Utc>) {
-        self.handling.take_if(|said| said.is_over(at, false));
+        self.handling.take_if(|handling| handling.is_over(at, false));
     }
 
-    /// Who has taken it on.
+    /// Returns the acknowledgement, if there is one.
     pub fn acknowledged(&self) -> Option<&Acknowledgement> {
         match &self.handling {
             Some(Handling::Acknowledged(acknowledgement)) => Some(acknowledgement),
@@ -165,7 +164,7 @@ impl Alert {
         }
     }
 
-    /// How it is snoozed, whether or not that is over.
+    /// Returns the snooze, if there is one, even if it is over.
     pub fn snoozed(&self) -> Option<&Snoozed> {
         match &self.handling {
             Some(Handling::Snoozed(snoozed)) => Some(snoozed),
@@ -174,37 +173,37 @@ impl Alert {
     }
 }
 
-/// How soon a person should look at what these are about: whether one fires of which nobody has said anything, and how grave
-/// the gravest of those is, or else of all.
-pub fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
+/// Returns how soon a person should react to these alerts: whether an unhandled alert is among them, and the highest
+/// severity of the unhandled alerts, or else of all.
+pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
     alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
 }
 
-/// One step in an alert's life, decided by `alerts` and carried out by `store`.
+/// One transition of an alert, decided by `alerts` and carried out by `store`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AlertStep {
+pub(crate) enum AlertStep {
     /// Raise the rule for the subject.
     Raise {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// One line on this case.
+        /// One line that describes this case.
         message: String,
     },
-    /// Set how many clean observations in a row there were.
+    /// Set the number of clean observations in a row.
     Count {
         /// The alert.
         id: i64,
-        /// The count.
+        /// The number.
         clean: u32,
     },
     /// Clear the alert.
     Clear {
         /// The alert.
         id: i64,
-        /// The condition.
+        /// The rule.
         rule: Rule,
     },
-    /// End what set the alert aside: it fires again.
+    /// End the acknowledgement or snooze, so that the alert fires again.
     EndHandling {
         /// The alert.
         id: i64,
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn urgency_follows_severity() {
+    fn rules_are_sorted_by_severity() {
         assert!(Rule::ALL.is_sorted_by_key(|rule| std::cmp::Reverse(rule.severity())));
     }
 }

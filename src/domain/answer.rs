@@ -1,17 +1,17 @@
-//! The reply for a ticket: verdict, what to say, what was seen and when, the links (`DESIGN.md`, Alerts).
+//! The reply for a ticket: verdict, text for the user, what was seen and when, links (`DESIGN.md`, Alerts).
 //!
-//! The text is a template, ours or the config's; the values are one table, `FIELDS`. A line whose values are all empty is
-//! left out. Nothing that came from outside may act in it: in Markdown every value is escaped.
+//! The text is a template, built in or from the config; its values come from one table, `FIELDS`. A line whose values
+//! are all empty is left out. Text from outside must never act as markup: in Markdown every value is escaped.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::Deserialize;
 
 use super::{advice, ids::TxHash, route, span, transaction::Transaction};
 
-/// How the reply is written.
+/// The format of the reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Markdown, as ticket systems take it.
+pub(crate) enum Format {
+    /// Markdown, for ticket systems.
     #[default]
     Markdown,
     /// Plain text.
@@ -19,20 +19,20 @@ pub enum Format {
 }
 
 impl Format {
-    /// The template that is used unless the config has another.
-    fn usual(self) -> &'static str {
+    /// Returns the template that is used unless the config has another.
+    fn default_template(self) -> &'static str {
         match self {
             Self::Markdown => {
                 "**{verdict}**\n\n{say}\n\n\
                  - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n\
-                 - Error: {error}\n- Last try: {last_try}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
+                 - Error: {error}\n- Last attempt: {last_try}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
                  - Refund goes to: {refund_to}\n- Source: {source_link}\n- Destination: {destination_link}\n\
                  - Bridge: {bridge_link}\n- As of: {as_of}\n"
             }
             Self::Text => {
                 "{verdict}\n\n{say}\n\n\
                  Transaction   {hash}\nRoute         {route}\nStatus        {status}\nService says  {message}\n\
-                 Error         {error}\nLast try      {last_try}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
+                 Error         {error}\nLast attempt  {last_try}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
                  Source        {source_link}\nDestination   {destination_link}\nBridge        {bridge_link}\n\
                  As of         {as_of}\n"
             }
@@ -40,67 +40,67 @@ impl Format {
     }
 }
 
-/// What the provider's support needs to find a transfer, by the service's own names.
+/// The template of the packet that the provider's support needs, with the service's own field names.
 const PACKET: &str = "\
     transactionId  {hash}\nfromChainId    {from_chain}\ntoChainId      {to_chain}\nquoteId        {quote_id}\n\
     requestId      {request_id}\n\nRoute          {route}\nStatus         {status}\nService says   {message}\n\
-    Error          {error}\nLast try       {last_try}\nSubmitted      {submitted}\nDestination tx {destination_hash}\n\
+    Error          {error}\nLast attempt   {last_try}\nSubmitted      {submitted}\nDestination tx {destination_hash}\n\
     Source         {source_link}\nDestination    {destination_link}\nBridge         {bridge_link}\n\
     As of          {as_of}\n";
 
 /// How a value is written in Markdown.
 #[derive(Clone, Copy)]
-enum Kind {
-    /// As words in which nothing acts, not even a link.
+enum Style {
+    /// As text without any markup, not even links.
     Words,
-    /// As words; the link to the bridge in them is one.
+    /// As text in which only the bridge link is a link.
     Say,
     /// As code.
     Code,
-    /// As a link that was checked.
+    /// As a checked link.
     Link,
 }
 
-/// What a reply is made of.
+/// The inputs of a reply.
 struct Facts<'a> {
     tx: &'a Transaction,
     now: DateTime<Utc>,
     zone: FixedOffset,
 }
 
-type Value = fn(&Facts<'_>) -> String;
+type FieldReader = fn(&Facts<'_>) -> String;
 
-/// THE table: what a template may name, and what stands for it; empty if there is nothing to say.
-const FIELDS: &[(&str, Kind, Value)] = &[
-    ("verdict", Kind::Words, |facts| facts.advice().verdict),
-    ("say", Kind::Say, |facts| facts.advice().say.unwrap_or_default()),
-    ("do", Kind::Words, |facts| facts.advice().act),
-    ("hash", Kind::Code, |facts| facts.tx.params.transaction_id.to_string()),
-    ("route", Kind::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
-    ("from", Kind::Words, |facts| facts.tx.from_name()),
-    ("to", Kind::Words, |facts| facts.tx.to_name()),
-    ("from_chain", Kind::Code, |facts| facts.tx.params.from_chain.to_string()),
-    ("to_chain", Kind::Code, |facts| facts.tx.params.to_chain.to_string()),
-    ("quote_id", Kind::Code, |facts| facts.tx.params.quote_id.clone()),
-    ("request_id", Kind::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
-    ("ticket", Kind::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
-    ("status", Kind::Words, |facts| facts.status()),
-    ("message", Kind::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
-    ("error", Kind::Words, |facts| facts.record_text(|record| record.error.clone())),
-    ("last_try", Kind::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
-    ("submitted", Kind::Words, |facts| facts.submitted()),
-    ("deadline", Kind::Words, |facts| facts.deadline()),
-    ("refund_to", Kind::Code, |facts| facts.refund_to()),
-    ("source_hash", Kind::Code, |facts| hash(route::ends(facts.tx).source.transaction_id)),
-    ("source_link", Kind::Link, |facts| route::ends(facts.tx).source.url.unwrap_or_default().to_owned()),
-    ("destination_hash", Kind::Code, |facts| hash(route::ends(facts.tx).destination.transaction_id)),
-    ("destination_link", Kind::Link, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
-    ("bridge_link", Kind::Link, |facts| facts.record_text(|record| record.bridge_url.clone())),
-    ("as_of", Kind::Words, |facts| facts.as_of()),
-    ("age", Kind::Words, |facts| facts.age()),
+/// THE table: the names that a template may use, and their values; a value is empty if there is nothing to say.
+const FIELDS: &[(&str, Style, FieldReader)] = &[
+    ("verdict", Style::Words, |facts| facts.advice().verdict),
+    ("say", Style::Say, |facts| facts.advice().say.unwrap_or_default()),
+    ("do", Style::Words, |facts| facts.advice().act),
+    ("hash", Style::Code, |facts| facts.tx.params.transaction_id.to_string()),
+    ("route", Style::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
+    ("from", Style::Words, |facts| facts.tx.from_name()),
+    ("to", Style::Words, |facts| facts.tx.to_name()),
+    ("from_chain", Style::Code, |facts| facts.tx.params.from_chain.to_string()),
+    ("to_chain", Style::Code, |facts| facts.tx.params.to_chain.to_string()),
+    ("quote_id", Style::Code, |facts| facts.tx.params.quote_id.clone()),
+    ("request_id", Style::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
+    ("ticket", Style::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
+    ("status", Style::Words, |facts| facts.status()),
+    ("message", Style::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
+    ("error", Style::Words, |facts| facts.record_text(|record| record.error.clone())),
+    ("last_try", Style::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
+    ("submitted", Style::Words, |facts| facts.submitted()),
+    ("deadline", Style::Words, |facts| facts.deadline()),
+    ("refund_to", Style::Code, |facts| facts.refund_to()),
+    ("source_hash", Style::Code, |facts| hash_text(route::ends(facts.tx).source.transaction_id)),
+    ("source_link", Style::Link, |facts| route::ends(facts.tx).source.url.unwrap_or_default().to_owned()),
+    ("destination_hash", Style::Code, |facts| hash_text(route::ends(facts.tx).destination.transaction_id)),
+    ("destination_link", Style::Link, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
+    ("bridge_link", Style::Link, |facts| facts.record_text(|record| record.bridge_url.clone())),
+    ("as_of", Style::Words, |facts| facts.as_of()),
+    ("age", Style::Words, |facts| facts.age()),
 ];
 
-fn hash(hash: Option<&TxHash>) -> String {
+fn hash_text(hash: Option<&TxHash>) -> String {
     hash.map(ToString::to_string).unwrap_or_default()
 }
 
@@ -127,10 +127,10 @@ impl Facts<'_> {
     fn submitted(&self) -> String {
         let deadline = self.tx.deadline();
         let at = self.stamp(deadline.submitted);
-        if deadline.from_first_seen { format!("not known; first seen by us {at}") } else { at }
+        if deadline.from_first_seen { format!("unknown; first seen {at}") } else { at }
     }
 
-    /// As long as it waits for time alone.
+    /// Returns the deadline while the transaction waits for it; else nothing.
     fn deadline(&self) -> String {
         let deadline = self.tx.deadline();
         if !self.tx.is_awaited() {
@@ -147,29 +147,29 @@ impl Facts<'_> {
     fn as_of(&self) -> String {
         match (self.tx.state.last_checked_at, &self.tx.state.last_error) {
             (Some(at), _) => self.stamp(at),
-            (None, Some(_)) => "no status came yet".into(),
+            (None, Some(_)) => "no status received yet".into(),
             (None, None) => "not checked yet".into(),
         }
     }
 
-    /// How old that is.
+    /// Returns the age of the last answer.
     fn age(&self) -> String {
         let age = |at| span::long(span::between(at, self.now));
         self.tx.state.last_checked_at.map(age).unwrap_or_default()
     }
 }
 
-/// The templates of one's own, as the config has them under `[answer]`.
+/// The user's templates, under `[answer]` in the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Templates {
-    /// For Markdown.
+    /// The template for Markdown.
     pub markdown: Option<Template>,
-    /// For plain text.
+    /// The template for plain text.
     pub text: Option<Template>,
 }
 
-/// A template, checked.
+/// A checked template: the pieces of each line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Template(Vec<Vec<Piece>>);
@@ -177,25 +177,25 @@ pub struct Template(Vec<Vec<Piece>>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    /// A place in [`FIELDS`].
+    /// An index into [`FIELDS`].
     Field(usize),
 }
 
-/// Why a text is no template.
+/// Why a text is not a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
-    /// A name that the table doesn't have.
-    #[error("`{{{name}}}` is unknown; there are {}", names())]
+    /// A name that isn't in the table.
+    #[error("`{{{name}}}` is not a known name; known names are {}", field_names())]
     Unknown {
         /// The name.
         name: String,
     },
-    /// A brace without its counterpart.
-    #[error("a `{{` has no `}}` on its line; write `{{{{` for a brace that is meant as one")]
+    /// An opening brace without a closing brace.
+    #[error("a `{{` has no matching `}}` on its line; write `{{{{` for a literal `{{`")]
     Open,
 }
 
-fn names() -> String {
+fn field_names() -> String {
     FIELDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }
 
@@ -208,9 +208,9 @@ impl TryFrom<String> for Template {
 }
 
 impl Template {
-    /// Reads a template: text with `{names}` of the table in it; `{{` stands for a brace.
+    /// Parses a template: text with `{names}` of the table; `{{` stands for a brace.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
-        text.lines().map(line).collect::<Result<_, _>>().map(Self)
+        text.lines().map(parse_line).collect::<Result<_, _>>().map(Self)
     }
 
     fn fill(&self, facts: &Facts<'_>, format: Format) -> String {
@@ -221,7 +221,7 @@ impl Template {
             let fields = pieces.iter().filter(is_field).count();
             let empty = pieces.iter().zip(&written).filter(|(piece, text)| is_field(piece) && text.is_empty()).count();
             let line = written.concat();
-            // What was left out leaves no gap of two empty lines.
+            // A line that was left out must not leave two empty lines in a row.
             let gap = line.trim().is_empty() && (reply.is_empty() || reply.ends_with("\n\n"));
             if !(gap || (fields > 0 && fields == empty)) {
                 reply.push_str(line.trim_end());
@@ -233,7 +233,7 @@ impl Template {
     }
 }
 
-fn line(text: &str) -> Result<Vec<Piece>, TemplateError> {
+fn parse_line(text: &str) -> Result<Vec<Piece>, TemplateError> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
@@ -257,24 +257,24 @@ fn line(text: &str) -> Result<Vec<Piece>, TemplateError> {
 
 impl Piece {
     fn write(&self, facts: &Facts<'_>, format: Format) -> String {
-        let place = match self {
+        let index = match self {
             Self::Text(text) => return text.clone(),
-            Self::Field(place) => place,
+            Self::Field(index) => index,
         };
-        let Some((_, kind, value)) = FIELDS.get(*place) else { return String::new() };
+        let Some((_, style, value)) = FIELDS.get(*index) else { return String::new() };
         let value = value(facts);
-        match (format, kind) {
+        match (format, style) {
             (Format::Text, _) => value,
             (Format::Markdown, _) if value.is_empty() => value,
-            (Format::Markdown, Kind::Words) => words(&value),
-            (Format::Markdown, Kind::Say) => {
+            (Format::Markdown, Style::Words) => words(&value),
+            (Format::Markdown, Style::Say) => {
                 let link = advice::bridge_link(facts.tx).filter(|link| value.contains(link));
                 let Some((before, after)) = link.and_then(|link| value.split_once(link)) else { return words(&value) };
                 format!("{}<{}>{}", words(before), link.unwrap_or_default(), words(after))
             }
-            (Format::Markdown, Kind::Code) if value.contains('`') => words(&value),
-            (Format::Markdown, Kind::Code) => format!("`{value}`"),
-            (Format::Markdown, Kind::Link) => format!("<{value}>"),
+            (Format::Markdown, Style::Code) if value.contains('`') => words(&value),
+            (Format::Markdown, Style::Code) => format!("`{value}`"),
+            (Format::Markdown, Style::Link) => format!("<{value}>"),
         }
     }
 }
@@ -283,14 +283,14 @@ fn is_www(before: &str) -> bool {
     before.get(before.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }
 
-/// Words in Markdown that mean nothing but themselves: no emphasis, no HTML, no mention, no link, and at the start of a
-/// line no list, heading or rule.
-pub fn words(text: &str) -> String {
+/// Escapes text for Markdown, so that it contains no emphasis, HTML, mention or link, and no list, heading or rule at
+/// the start of a line.
+pub(crate) fn words(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let starts_a_list = text.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     for (index, letter) in text.char_indices() {
         let rest = text.get(index..).unwrap_or_default();
-        let acts = match letter {
+        let is_markup = match letter {
             '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>' | '|' | '~' | '&' | '#' | '@' | '!' => true,
             '-' | '+' | '=' => index == 0,
             ':' => rest.starts_with("://"),
@@ -299,7 +299,7 @@ pub fn words(text: &str) -> String {
             }
             _ => false,
         };
-        if acts {
+        if is_markup {
             written.push('\\');
         }
         written.push(letter);
@@ -307,25 +307,28 @@ pub fn words(text: &str) -> String {
     written
 }
 
-/// The reply about a transaction as it stands at `now`, with times in `zone`.
-pub fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format: Format, own: &Templates) -> String {
+/// Returns the reply about a transaction at `now`, with times in `zone`. `custom` holds the user's templates.
+pub(crate) fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format: Format, custom: &Templates) -> String {
     let (now, zone) = at;
     let facts = Facts { tx, now, zone };
-    let own = match format {
-        Format::Markdown => own.markdown.as_ref(),
-        Format::Text => own.text.as_ref(),
+    let custom = match format {
+        Format::Markdown => custom.markdown.as_ref(),
+        Format::Text => custom.text.as_ref(),
     };
-    match own {
-        Some(own) => own.fill(&facts, format),
-        // A test holds that ours can be read.
-        None => Template::parse(format.usual()).map(|usual| usual.fill(&facts, format)).unwrap_or_default(),
+    match custom {
+        Some(custom) => custom.fill(&facts, format),
+        // A test checks that the default templates can be parsed.
+        None => Template::parse(format.default_template())
+            .map(|default_template| default_template.fill(&facts, format))
+            .unwrap_or_default(),
     }
 }
 
-/// The packet for the provider's support, with times in `zone`: the identifiers, what was seen and when, the links.
-pub fn packet(tx: &Transaction, (now, zone): (DateTime<Utc>, FixedOffset)) -> String {
+/// Returns the packet for the provider's support, with times in `zone`: the identifiers, what was seen and when, the
+/// links.
+pub(crate) fn packet(tx: &Transaction, (now, zone): (DateTime<Utc>, FixedOffset)) -> String {
     let facts = Facts { tx, now, zone };
-    // A test holds that it can be read.
+    // A test checks that the packet can be parsed.
     Template::parse(PACKET).map(|packet| packet.fill(&facts, Format::Text)).unwrap_or_default()
 }
 
@@ -346,7 +349,8 @@ mod tests {
         TimeDelta::minutes(count)
     }
 
-    /// The reply two minutes after the last of these answers, each so many minutes after the transaction was seen.
+    /// Returns the reply two minutes after the last of these answers. Answers come at minutes after the transaction was
+    /// first seen.
     fn reply(answers: Vec<(i64, Observation)>, change: impl FnOnce(&mut Transaction), format: Format) -> String {
         let mut tx = fixtures::transaction(1);
         change(&mut tx);
@@ -358,7 +362,7 @@ mod tests {
         answer(&tx, (now + minutes(2), Utc.fix()), format, &Templates::default())
     }
 
-    fn plain(minute: i64, outcome: Outcome) -> String {
+    fn plain_reply(minute: i64, outcome: Outcome) -> String {
         reply(vec![(minute, fixtures::answer(outcome))], |_| {}, Format::Text)
     }
 
@@ -371,28 +375,44 @@ mod tests {
         use RouterStatus::*;
         let table = [
             (
-                plain(1, record(Success)),
+                plain_reply(1, record(Success)),
                 "COMPLETED 1m after we first saw it",
-                "The transfer completed: the funds are on Base.",
+                "Your transfer is complete: the funds are on Base.",
             ),
-            (plain(1, record(Ongoing)), "WAITING, 12m left", "Nothing is wrong and nothing is to be done."),
-            (plain(20, record(Ongoing)), "OVERDUE by 7m", "Still in progress, past its usual time;"),
-            (plain(14, record(Ongoing)), "DEADLINE PASSED", "Still in progress when we last looked;"),
-            (plain(1, record(NeedsGas)), "NEEDS GAS for 2m", "The gas price rose on Base and execution is paused."),
-            (plain(1, record(PartialSuccess)), "PARTIAL", "You hold the bridged token on Base."),
-            (plain(1, record(Refund)), "REFUND under way", "to the order's fromAddress, in about 10 minutes."),
-            (plain(0, Outcome::NotFound(None)), "INDEXING", "Not visible yet; usually 5 to 10 s"),
-            (plain(4, Outcome::NotFound(None)), "NOT FOUND for 6m", "Please confirm the hash and the source chain."),
-            (plain(1, record(Unknown("settling".into()))), "UNKNOWN STATUS `settling`", "Status        settling"),
+            (plain_reply(1, record(Ongoing)), "WAITING, 12m left", "Nothing is wrong and nothing is to be done."),
             (
-                plain(1, Outcome::Failed(Failure::Rejected("no".into()))),
+                plain_reply(20, record(Ongoing)),
+                "OVERDUE by 7m",
+                "Still in progress, past its usual time; we are raising it with the provider.",
+            ),
+            (
+                plain_reply(14, record(Ongoing)),
+                "DEADLINE PASSED",
+                "Your transfer was still in progress when we last checked.",
+            ),
+            (
+                plain_reply(1, record(NeedsGas)),
+                "NEEDS GAS for 2m",
+                "The gas price rose on Base and execution is paused.",
+            ),
+            (plain_reply(1, record(PartialSuccess)), "PARTIAL", "You hold the bridged token on Base."),
+            (plain_reply(1, record(Refund)), "REFUND in progress", "to the order's fromAddress, in about 10 minutes."),
+            (plain_reply(0, Outcome::NotFound(None)), "INDEXING", "Not visible yet; usually 5 to 10 s,"),
+            (
+                plain_reply(4, Outcome::NotFound(None)),
+                "NOT FOUND for 6m",
+                "Please confirm the hash and the source chain.",
+            ),
+            (plain_reply(1, record(Unknown("settling".into()))), "UNKNOWN STATUS `settling`", "Status        settling"),
+            (
+                plain_reply(1, Outcome::Failed(Failure::Rejected("no".into()))),
                 "REJECTED by the service",
-                "Last try      the service rejected the request: no",
+                "Last attempt  the service rejected the request: no",
             ),
             (
-                plain(1, Outcome::NotFound(Some("Transaction not filled".into()))),
+                plain_reply(1, Outcome::NotFound(Some("Transaction not filled".into()))),
                 "NOT FILLED yet",
-                "The service says that it isn't filled yet;",
+                "The service reports that your transfer is not filled yet.",
             ),
         ];
         for (text, verdict, rest) in table {
@@ -402,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_is_whole_in_plain_text() {
+    fn a_plain_text_reply_is_complete() {
         let mut full = StatusRecord::bare(RouterStatus::Refund);
         full.from.url = Some("https://arb.example/tx/0x1".into());
         full.error = Some("no solver".into());
@@ -411,7 +431,7 @@ mod tests {
             tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
         };
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, Format::Text);
-        let expected = "REFUND under way for 2m
+        let expected = "REFUND in progress for 2m
 
 The route failed; funds return automatically on Arbitrum to the order's fromAddress, in about 10 minutes.
 
@@ -427,7 +447,7 @@ As of         1970-01-01 00:01:00 UTC";
     }
 
     #[test]
-    fn the_packet_names_what_support_asks_for() {
+    fn the_packet_contains_what_support_asks_for() {
         let mut full = StatusRecord::bare(RouterStatus::Ongoing);
         full.from.url = Some("https://arb.example/tx/0x1".into());
         full.bridge_url = Some("https://bridge.example/0x1".into());
@@ -443,7 +463,7 @@ requestId      9c1e-77
 
 Route          Arbitrum to Base
 Status         ongoing, first seen 1970-01-01 00:40:00 UTC
-Submitted      not known; first seen by us 1970-01-01 00:00:00 UTC
+Submitted      unknown; first seen 1970-01-01 00:00:00 UTC
 Source         https://arb.example/tx/0x1
 Bridge         https://bridge.example/0x1
 As of          1970-01-01 00:40:00 UTC";
@@ -451,11 +471,11 @@ As of          1970-01-01 00:40:00 UTC";
     }
 
     #[test]
-    fn nothing_from_outside_acts_in_markdown() {
-        let said = "[click](javascript:1) <img src=x> `a` **b** @all #1 | https://x.example/a_b www.y.example";
+    fn text_from_outside_is_escaped_in_markdown() {
+        let hostile_text = "[click](javascript:1) <img src=x> `a` **b** @all #1 | https://x.example/a_b www.y.example";
         let mut hostile = StatusRecord::bare(RouterStatus::NeedsGas);
         hostile.bridge_url = Some("https://bridge.example/a_b?c=*".into());
-        hostile.error = Some(said.into());
+        hostile.error = Some(hostile_text.into());
         let change = |tx: &mut Transaction| tx.params.to_chain = ChainId::new("*x*");
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, Format::Markdown);
         for part in [
@@ -469,7 +489,7 @@ As of          1970-01-01 00:40:00 UTC";
     }
 
     #[test]
-    fn a_value_at_the_start_of_a_line_is_no_markup() {
+    fn a_value_at_the_start_of_a_line_is_not_markup() {
         let table =
             [("- x", r"\- x"), ("1. x", r"1\. x"), ("12) x", r"12\) x"), ("=== x", r"\=== x"), ("1.5 s", r"1\.5 s")];
         for (value, written) in table {
@@ -479,22 +499,22 @@ As of          1970-01-01 00:40:00 UTC";
     }
 
     #[test]
-    fn a_template_of_one_s_own_is_checked_and_filled() {
+    fn a_custom_template_is_checked_and_filled() {
         let template = Template::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
         let tx = fixtures::transaction(1);
-        let own = Templates { markdown: Some(template), text: None };
-        let text = answer(&tx, (tx.first_seen_at, Utc.fix()), Format::Markdown, &own);
+        let custom = Templates { markdown: Some(template), text: None };
+        let text = answer(&tx, (tx.first_seen_at, Utc.fix()), Format::Markdown, &custom);
         assert_eq!(text, "See {this}: `42161`>`8453`\n\nend");
         let error = Template::parse("a {verdct}").unwrap_err().to_string();
-        assert!(error.starts_with("`{verdct}` is unknown; there are verdict, say, do, hash"), "{error}");
+        assert!(error.starts_with("`{verdct}` is not a known name; known names are verdict, say, do, hash"), "{error}");
         assert_eq!(Template::parse("{say"), Err(TemplateError::Open));
         assert_eq!(Template::parse("{hash: {say}"), Err(TemplateError::Open));
     }
 
     #[test]
-    fn our_own_templates_name_only_what_is_there() {
+    fn the_default_templates_use_known_names_only() {
         for format in [Format::Markdown, Format::Text] {
-            assert!(Template::parse(format.usual()).is_ok());
+            assert!(Template::parse(format.default_template()).is_ok());
         }
     }
 }

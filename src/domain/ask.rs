@@ -1,29 +1,31 @@
-//! The reply that asks a user or an integrator for what a transfer can't be looked up without (`service.md` 4.1).
+//! The reply that asks a user or an integrator for the missing fields of a transfer (`service.md` 4.1).
 //!
-//! It asks for no more than is missing, and in words that a person understands who has never seen the service.
+//! It must ask for missing fields only, in words for a person who has never seen the service.
 
 use super::ids::TxHash;
 
-/// What the service requires, with what to ask for and where a person finds it.
+/// The fields that the service requires, each with a description for people.
 const QUESTIONS: [(&str, &str); 4] = [
     ("transactionId", "the hash of the transaction on the source chain, or a link to it in a block explorer"),
-    ("fromChainId", "the source chain: the one that the transaction was sent on"),
-    ("toChainId", "the destination chain: the one that the funds were to arrive on"),
+    ("fromChainId", "the source chain: the chain on which the transaction was sent"),
+    ("toChainId", "the destination chain: the chain on which the funds should arrive"),
     (
         "quoteId",
-        "the quote ID: `route.quoteId` in the response to the route request; whoever integrated the service has it",
+        "the quote ID: `route.quoteId` in the response to the route request; the integrator of the service has it",
     ),
 ];
 
-/// The reply about a transfer, as far as its hash is known, that lacks these of the fields that the service requires.
-pub fn reply(hash: Option<&TxHash>, missing: &[&str]) -> String {
+/// Returns the reply about a transfer that lacks the `missing` fields. `hash` is the transfer's hash, if it is known.
+pub(crate) fn reply(hash: Option<&TxHash>, missing: &[&str]) -> String {
     let about = match hash {
         Some(hash) => format!(" (transaction {hash})"),
         None => String::new(),
     };
     let asked = QUESTIONS.iter().filter(|(field, _)| missing.contains(field));
     let asked: String = asked.map(|(field, question)| format!("- {question} ({field})\n")).collect();
-    format!("To look up this transfer{about} we still need:\n\n{asked}\nWith that we can see where it stands.\n")
+    format!(
+        "To look up this transfer{about}, we still need:\n\n{asked}\nWith this information we can check its status.\n"
+    )
 }
 
 #[cfg(test)]
@@ -31,13 +33,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_asks_for_what_is_missing_and_nothing_else() {
+    fn the_reply_asks_for_missing_fields_only() {
         let hash = TxHash::new("0xab");
         assert_eq!(
             reply(Some(&hash), &["toChainId"]),
-            "To look up this transfer (transaction 0xab) we still need:\n\n\
-             - the destination chain: the one that the funds were to arrive on (toChainId)\n\n\
-             With that we can see where it stands.\n"
+            "To look up this transfer (transaction 0xab), we still need:\n\n\
+             - the destination chain: the chain on which the funds should arrive (toChainId)\n\n\
+             With this information we can check its status.\n"
         );
         let all = reply(None, &["transactionId", "fromChainId", "toChainId", "quoteId"]);
         assert_eq!(all.lines().filter(|line| line.starts_with("- ")).count(), 4);

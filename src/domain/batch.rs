@@ -7,18 +7,19 @@ use super::transaction::NewTransaction;
 /// The temporary file that holds a batch can't be written or read.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the temporary file for what is imported failed: {0}; make room for temporary files, or name another folder in TMPDIR"
+    "the temporary file for the import failed: {0}; free some space for temporary files, or set TMPDIR to another folder"
 )]
 pub struct SpoolError(#[from] io::Error);
 
-/// Rows of an import, of which no two are the same transaction. Reading them takes memory that doesn't grow with their number.
+/// The rows of an import, without duplicate transactions. Reading uses an amount of memory that doesn't depend on the
+/// number of rows.
 pub trait Batch: Send {
-    /// How many rows there are at most: rows that a later one replaces count as well.
+    /// Returns an upper bound of the number of rows: rows that a later row replaces are counted too.
     fn rows(&self) -> u64;
 
-    /// Hands out the rows in their order, until there are no more or `each` breaks.
+    /// Passes the rows to `each` in order, until there are no more or `each` breaks.
     ///
     /// # Errors
-    /// If the rows can't be read from where they are kept.
+    /// If the rows can't be read from their storage.
     fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError>;
 }

@@ -1,6 +1,6 @@
-//! A chain as the service describes it (`service.md` 2.5): learned from answers, kept once a profile.
+//! A chain as the service describes it (`service.md` 2.5), read from answers and stored once per profile.
 //!
-//! Every field may be absent; all text is clean. It must never hold a guess, and never stand for a chain without an ID.
+//! Every field may be absent; all text is clean. It must never hold a guess, and never describe a chain without an ID.
 
 use std::collections::BTreeMap;
 
@@ -15,13 +15,13 @@ use super::ids::ChainId;
 pub struct ChainConfig {
     /// `chainId`, or `id`.
     pub id: ChainId,
-    /// The name for people: `chainName`, or `networkName` where that one says more.
+    /// The name for people: `chainName`, or `networkName` where that field says more.
     pub name: Option<String>,
-    /// The single texts by their documented names, those that came empty left out.
+    /// The single texts by their documented names, without empty texts.
     pub texts: BTreeMap<String, String>,
     /// `nativeCurrency`.
     pub native_currency: Option<Currency>,
-    /// `blockExplorerUrls`: those that are plain http or https links.
+    /// `blockExplorerUrls`: only plain http or https links.
     pub explorers: Vec<String>,
     /// `rpcList`.
     pub rpc_list: Vec<String>,
@@ -29,13 +29,13 @@ pub struct ChainConfig {
     pub same_chain_swaps: Option<bool>,
     /// `visible`.
     pub visible: Option<bool>,
-    /// `chainNativeContracts`: addresses by name, the empty ones left out.
+    /// `chainNativeContracts`: addresses by name, without empty addresses.
     pub contracts: BTreeMap<String, String>,
-    /// `feeCurrencies`, `currencies` and `features`: elements of a shape that isn't documented, as compact JSON.
+    /// `feeCurrencies`, `currencies` and `features`: elements of an undocumented shape, as compact JSON.
     pub lists: BTreeMap<String, Vec<String>>,
     /// `bridgeFeeMultiplier`.
     pub bridge_fee_multiplier: Option<Number>,
-    /// Keys that aren't documented, by their place within `chainData`, with their values as compact JSON.
+    /// Undocumented keys, by their path within `chainData`, with their values as compact JSON.
     pub other: BTreeMap<String, String>,
 }
 
@@ -53,7 +53,7 @@ pub struct Currency {
 }
 
 impl ChainConfig {
-    /// A chain of which nothing but its ID is known.
+    /// Returns a chain of which only the ID is known.
     pub fn bare(id: ChainId) -> Self {
         Self {
             id,
@@ -71,12 +71,13 @@ impl ChainConfig {
         }
     }
 
-    /// `type`: the chain's family, for example `evm`.
+    /// Returns `type`: the chain's family, for example `evm`.
     pub fn family(&self) -> Option<&str> {
         self.texts.get("type").map(String::as_str)
     }
 
-    /// What helps a person who looks at a transfer, in a few words: `evm, pays in ETH (18 decimals), explorer https://…`.
+    /// Returns the facts that help with a transfer, in a few words: `evm, pays in ETH (18 decimals), explorer
+    /// https://…`.
     pub fn sentence(&self) -> String {
         let currency = self.native_currency.as_ref().and_then(|currency| {
             let symbol = currency.symbol.as_deref().or(currency.name.as_deref())?;

@@ -1,6 +1,6 @@
-//! The shipped table of well-known chains, for names before the service told us any.
+//! The shipped table of well-known chains, for names that the service hasn't given yet.
 //!
-//! It is a help to people, never a gate for the service: an ID that isn't here may be fine.
+//! The table helps people. It must never limit what is sent to the service: an ID outside the table may be valid.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -12,16 +12,16 @@ use super::{ids::ChainId, toml_text};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Chain {
-    /// Its ID as the service uses it.
+    /// The ID as the service uses it.
     pub id: ChainId,
-    /// Its name: `Arbitrum`.
+    /// The name: `Arbitrum`.
     pub name: String,
-    /// At most five letters, for a narrow column: `ARB`.
+    /// The short name, of at most five letters, for a narrow column: `ARB`.
     pub short: String,
-    /// Other words that people write for it, in lower case.
+    /// Other names that people use, in lower case.
     #[serde(default)]
     pub aliases: Vec<String>,
-    /// Hosts of its block explorers, in lower case, some with the start of a path.
+    /// The hosts of its block explorers, in lower case; some with the beginning of a path.
     #[serde(default)]
     pub explorers: Vec<String>,
 }
@@ -33,103 +33,104 @@ struct Table {
 }
 
 static TABLE: LazyLock<Vec<Chain>> = LazyLock::new(|| {
-    // The asset is part of the program; a test holds that it can be read.
+    // The asset is part of the program; a test checks that it can be read.
     toml::from_str::<Table>(include_str!("../../assets/chains.toml")).map(|table| table.chain).unwrap_or_default()
 });
 
-/// All well-known chains, in the table's order.
-pub fn all() -> &'static [Chain] {
+/// Returns all well-known chains, in the table's order.
+pub(crate) fn all() -> &'static [Chain] {
     &TABLE
 }
 
-/// The well-known chain with this ID.
-pub fn find(id: &ChainId) -> Option<&'static Chain> {
+/// Returns the well-known chain with this ID.
+pub(crate) fn find(id: &ChainId) -> Option<&'static Chain> {
     with_id(id.as_str())
 }
 
-/// The same for an ID that stands in a text.
-pub fn with_id(id: &str) -> Option<&'static Chain> {
+/// Like [`find`], for an ID given as text.
+pub(crate) fn with_id(id: &str) -> Option<&'static Chain> {
     static BY_ID: LazyLock<HashMap<&str, &Chain>> =
         LazyLock::new(|| TABLE.iter().map(|chain| (chain.id.as_str(), chain)).collect());
     BY_ID.get(id).copied()
 }
 
-/// The well-known chain that people call so, by name, short name or alias, without case.
-pub fn named(text: &str) -> Option<&'static Chain> {
+/// Returns the well-known chain with this name, short name or alias, ignoring case.
+pub(crate) fn named(text: &str) -> Option<&'static Chain> {
     let text = text.trim().to_lowercase();
     TABLE.iter().find(|chain| {
         chain.name.to_lowercase() == text || chain.short.to_lowercase() == text || chain.aliases.contains(&text)
     })
 }
 
-/// The well-known chain whose block explorer a link leads to.
-pub fn by_link(link: &str) -> Option<&'static Chain> {
+/// Returns the well-known chain whose block explorer the link leads to.
+pub(crate) fn by_link(link: &str) -> Option<&'static Chain> {
     let (_, rest) = link.split_once("://")?;
     let rest = rest.strip_prefix("www.").unwrap_or(rest);
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = host.to_ascii_lowercase();
     let leads_to = |explorer: &String| match explorer.split_once('/') {
         None => *explorer == host,
-        Some((own, start)) => {
+        Some((explorer_host, start)) => {
             let inside = path.strip_prefix('/').and_then(|path| path.strip_prefix(start));
-            own == host && inside.is_some_and(|inside| inside.starts_with('/'))
+            explorer_host == host && inside.is_some_and(|inside| inside.starts_with('/'))
         }
     };
     TABLE.iter().find(|chain| chain.explorers.iter().any(leads_to))
 }
 
-/// The well-known chains that may be meant by the beginning of a name: the one that is called just so, or else all whose name,
-/// short name or alias begins so, without case. None for less than two letters.
-pub fn starting(text: &str) -> Vec<&'static Chain> {
+/// Returns the well-known chains that the beginning of a name may mean. A chain with exactly this name is returned
+/// alone; otherwise all chains whose name, short name or alias begins with `text`. Case is ignored. Fewer than two
+/// letters match no chain.
+pub(crate) fn starting(text: &str) -> Vec<&'static Chain> {
     let text = text.trim().to_lowercase();
     if text.chars().count() < 2 {
         return Vec::new();
     }
     let begins = |name: &str| name.to_lowercase().starts_with(&text);
-    let may_be =
+    let is_candidate =
         |chain: &&Chain| begins(&chain.name) || begins(&chain.short) || chain.aliases.iter().any(|alias| begins(alias));
-    named(&text).map_or_else(|| TABLE.iter().filter(may_be).collect(), |chain| vec![chain])
+    named(&text).map_or_else(|| TABLE.iter().filter(is_candidate).collect(), |chain| vec![chain])
 }
 
-/// The well-known chains that may be meant by what is typed where an ID belongs: none if it is the ID of one.
-pub fn meant(typed: &str) -> Vec<&'static Chain> {
+/// Returns the well-known chains that a text typed in place of an ID may mean; none if the text is a known ID.
+pub(crate) fn meant(typed: &str) -> Vec<&'static Chain> {
     if with_id(typed.trim()).is_some() { Vec::new() } else { starting(typed) }
 }
 
-/// At most five letters for a narrow column: the table's short name, else the `state` name in capitals, else the ID, cut
-/// to fit.
-pub fn short_name(id: &ChainId, state: Option<&str>) -> String {
+/// Returns at most five letters for a narrow column: the table's short name, else the service's name in capitals, else
+/// the ID, cut to fit.
+pub(crate) fn short_name(id: &ChainId, service_name: Option<&str>) -> String {
     let first = |text: &str| text.chars().filter(|letter| *letter != ' ').take(5).collect::<String>();
-    match (find(id), state) {
+    match (find(id), service_name) {
         (Some(chain), _) => chain.short.clone(),
         (None, Some(name)) => first(&name.to_uppercase()),
         (None, None) => first(id.as_str()),
     }
 }
 
-/// Why a text can't be taken for a chain ID.
+/// Why a text can't be read as a chain ID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ChainError {
-    /// No text at all.
+pub(crate) enum ChainError {
+    /// Empty text.
     #[error("it is empty; write the chain's ID as the service uses it, for example 42161")]
     Empty,
     /// A chain's name where its ID is needed.
-    #[error("`{text}` is a name; the service wants the chain's ID, here {id}")]
+    #[error("`{text}` is a chain name; use the chain's ID: {id}")]
     Name {
-        /// What was written.
+        /// The text.
         text: String,
-        /// The ID of that chain.
+        /// The ID of the chain with this name.
         id: ChainId,
     },
     /// Text that isn't in the table and doesn't look like an ID.
-    #[error("`{0}` is no chain ID that is known; {hint} (--any-chain on the command line takes it)", hint = hint(.0))]
+    #[error("`{0}` is not a known chain ID; {hint} (--any-chain on the command line accepts it)", hint = hint(.0))]
     Unknown(String),
     /// Text that no ID can contain.
-    #[error("`{0}` can't be a chain ID; IDs are letters, digits, `-`, `_` and `.`, at most 64 of them")]
+    #[error("`{0}` is not a valid chain ID; an ID has up to 64 letters, digits, `-`, `_` and `.`")]
     Malformed(String),
 }
 
-/// The chain whose name is nearest to a text, if one is near; or what IDs look like.
+/// Returns the chain whose name is nearest to the text, if one is near; else what IDs look like.
 fn hint(text: &str) -> String {
     let typed = text.to_lowercase();
     let names: Vec<String> = TABLE.iter().map(|chain| chain.name.to_lowercase()).collect();
@@ -141,9 +142,9 @@ fn hint(text: &str) -> String {
     )
 }
 
-/// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque, so numbers, IDs of the
-/// table and texts like `osmosis-1` pass; with `any` everything that can be an ID does.
-pub fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
+/// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque: numbers, IDs of the
+/// table and texts like `osmosis-1` are accepted. With `any`, all texts that can be an ID are accepted.
+pub(crate) fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
     let text = super::text::clean(text);
     if text.is_empty() {
         return Err(ChainError::Empty);
@@ -176,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_can_be_read_and_has_no_doubles() {
+    fn the_table_can_be_read_and_has_no_duplicates() {
         let table: Table = toml::from_str(include_str!("../../assets/chains.toml")).unwrap();
         assert!(table.chain.len() >= 20);
         let ids: HashSet<_> = table.chain.iter().map(|chain| &chain.id).collect();
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_pass_and_names_are_told_their_id() {
+    fn ids_are_accepted_and_names_get_an_error_with_their_id() {
         for id in ["42161", "osmosis-1", "987654321"] {
             assert_eq!(parse(id, false), Ok(ChainId::new(id)));
         }
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_speaks_for_its_chain() {
+    fn a_link_identifies_its_chain() {
         let table = [
             ("https://arbiscan.io/tx/0x1", Some("42161")),
             ("HTTPS://www.Etherscan.io/tx/0x1", Some("1")),
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_refused_unless_asked_for() {
+    fn unknown_words_are_refused_unless_any_is_set() {
         assert_eq!(parse("mooncoin", false), Err(ChainError::Unknown("mooncoin".into())));
         let near = |text: &str| parse(text, false).unwrap_err().to_string().contains("did you mean");
         assert_eq!([near("Arbitrun"), near("mooncoin")], [true, false]);

@@ -1,7 +1,7 @@
-//! The change feed's entries: everything that changed in the store, numbered (`DESIGN.md`, Words).
+//! Entries of the change feed: the numbered list of everything that changed in the store (`DESIGN.md`, Words).
 //!
-//! The names are those of `watch --json` where there is one (`commands.md`, JSON). An entry says what happened; it must
-//! never be the only place where a fact is kept.
+//! Event names are those of `watch --json`, where that command has the event (`commands.md`, JSON). An entry says what
+//! happened; it must never be the only place where a fact is kept.
 
 use chrono::{DateTime, Offset, Utc};
 use serde::{Deserialize, Serialize};
@@ -12,185 +12,190 @@ use super::{
     span,
 };
 
+/// The name under which stores keep a change of a transaction's parameters in [`What::Edited`]. Replicas compare stored
+/// entries, so this name must not change; [`What::sentence`] shows another.
+pub(crate) const PARAMS_FIELD: &str = "what we were told";
+
 /// One entry of the change feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
-    /// Its number; grows by commit, never reused. Changes that an answer brought together may share it.
+    /// The entry's number. It grows with each commit and is never reused. Changes by the same answer may share a
+    /// number.
     pub seq: i64,
-    /// When it happened.
+    /// When the change happened.
     pub at: DateTime<Utc>,
-    /// The profile.
+    /// The profile's name.
     pub profile: String,
-    /// The transaction, unless it is about the whole profile.
+    /// The transaction; `None` if the change concerns the whole profile.
     pub transaction: Option<RowId>,
     /// What happened.
     pub what: What,
-    /// The store's number of the answer that showed it, if one did.
+    /// The store's number of the answer that caused the change, if an answer did.
     pub observation: Option<i64>,
 }
 
-/// What happened.
+/// An event in the change feed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum What {
-    /// An answer came; whether it brought news is said by other entries.
+    /// An answer came. Other entries say whether the answer changed anything.
     Polled,
-    /// The router status became another.
+    /// The router status changed.
     StatusChanged {
-        /// The status before, as it came; `None` before the first answer.
+        /// The status before, as received; `None` before the first answer.
         previous: Option<String>,
-        /// The status from here on, as it came.
+        /// The new status, as received.
         current: String,
     },
-    /// A step was added to `routeStatus`, or became another.
+    /// A step was added to `routeStatus`, or changed.
     StepAdded {
-        /// Its place, from 0.
+        /// The index of the step, from 0.
         index: usize,
     },
-    /// No further polling is owed.
+    /// The transaction settled: no further polling is needed.
     Settled,
     /// An alert was raised.
     AlertRaised {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// How grave it is.
+        /// The severity.
         severity: Severity,
     },
     /// An alert was cleared.
     AlertCleared {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// How grave it was.
+        /// The severity.
         severity: Severity,
     },
-    /// An alert was raised so often in a short time that it is said once to come and go.
+    /// An alert flaps: further raises and clears are recorded only as `AlertFlipped`.
     AlertFlapping {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// How grave it is.
+        /// The severity.
         severity: Severity,
     },
-    /// An alert of which that was said was raised or cleared again.
+    /// A flapping alert was raised or cleared again.
     AlertFlipped {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// Whether it was raised.
+        /// `true` if the alert was raised, `false` if it was cleared.
         raised: bool,
     },
-    /// A request brought no news.
+    /// A request failed to return the transaction's status.
     PollFailed {
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// The service refuses the transaction's parameters; it is parked.
+    /// The service refuses the transaction's parameters; the transaction is parked.
     Rejected {
-        /// What the service said.
+        /// The service's message.
         error: String,
     },
-    /// The service says that we ask too often.
+    /// The service throttles the integrator ID.
     Throttled {
-        /// What it said.
+        /// The service's message.
         error: String,
     },
     /// The service refuses the integrator ID.
     Unauthorized {
-        /// What it said.
+        /// The service's message.
         error: String,
     },
     /// The service can't be reached.
     Unreachable {
-        /// Why.
+        /// The reason.
         error: String,
     },
     /// The service answers again.
     Recovered,
-    /// A transaction is tracked from now on.
+    /// A transaction was added; hoptop tracks it from now on.
     Imported,
-    /// A person asked to poll it now.
+    /// A person asked to poll the transaction now.
     PollRequested,
-    /// A person asked for a route; the number is the store's.
+    /// A person asked for a route.
     QuoteAsked {
-        /// Which one.
+        /// The store's number of the request.
         id: i64,
     },
-    /// The answer to that came.
+    /// The answer to a request for a route came.
     QuoteAnswered {
-        /// Which one.
+        /// The store's number of the request.
         id: i64,
     },
-    /// Its parameters changed.
+    /// The transaction's parameters changed.
     Edited {
-        /// The fields that differ; of what a person set themselves with what they are now.
+        /// The changed fields. A field that a person edited is followed by its new value.
         fields: Vec<String>,
-        /// Whether that only took back what a person did before, or did it again.
+        /// Whether the change is an undo or a redo; `None` for any other change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         turned: Option<Turned>,
     },
-    /// A person stopped its polling.
+    /// A person stopped the polling of the transaction.
     Untracked,
-    /// A person took an alert on.
+    /// A person acknowledged an alert.
     AlertAcknowledged {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// In their words.
+        /// The person's note.
         note: Option<String>,
     },
-    /// It isn't taken on any more.
+    /// An alert is no longer acknowledged.
     AlertUnacknowledged {
-        /// The condition.
+        /// The rule.
         rule: Rule,
     },
     /// A person snoozed an alert.
     AlertSnoozed {
-        /// The condition.
+        /// The rule.
         rule: Rule,
-        /// Until when; `None` until something changes.
+        /// The end of the snooze; `None` if the alert is snoozed until something changes.
         until: Option<DateTime<Utc>>,
     },
-    /// It isn't snoozed any more.
+    /// An alert is no longer snoozed.
     AlertUnsnoozed {
-        /// The condition.
+        /// The rule.
         rule: Rule,
     },
-    /// A person took back what they did last.
+    /// A person undid their last action.
     TakenBack {
-        /// What that was, in words.
+        /// The action in words.
         summary: String,
     },
-    /// A person did again what they had taken back.
+    /// A person redid an action that was undone.
     DoneAgain {
-        /// What that was, in words.
+        /// The action in words.
         summary: String,
     },
-    /// A person removed a transaction, with all that was known of it.
+    /// A person deleted a transaction, with all of its data.
     Deleted {
-        /// The store's number that it had.
+        /// The row number that the transaction had in the store.
         row: i64,
     },
-    /// The bodies of a transaction that settled long ago were dropped.
+    /// The stored response bodies of a transaction that settled long ago were dropped.
     BodiesDropped {
-        /// How many.
+        /// The number of bodies.
         bodies: u64,
     },
 }
 
-/// How an edit came about that isn't the first of its kind.
+/// The kind of an edit that repeats or reverses an earlier edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turned {
-    /// A person took back what they had done.
+    /// The edit is an undo.
     TakenBack,
-    /// And did it again.
+    /// The edit is a redo.
     DoneAgain,
 }
 
 impl What {
-    /// The parameters of these differ from now on.
+    /// Returns the event for changes to these fields that are neither an undo nor a redo.
     pub fn edited(fields: Vec<String>) -> Self {
         Self::Edited { fields, turned: None }
     }
 
-    /// The event's name, as in `watch --json`.
+    /// Returns the event's name, as in `watch --json`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Polled => "polled",
@@ -224,8 +229,8 @@ impl What {
         }
     }
 
-    /// Whether it is about what people do rather than what the service says, or repeats what was said once: of no concern to
-    /// who watches the service.
+    /// Whether the event concerns actions of people rather than the service, or repeats an event that was already
+    /// reported. A person who watches the service doesn't need such events.
     pub fn is_housekeeping(&self) -> bool {
         matches!(
             self,
@@ -246,14 +251,14 @@ impl What {
         )
     }
 
-    /// The same in words, for a person.
+    /// Returns the event in words for a person.
     pub fn sentence(&self) -> String {
         match self {
             Self::Polled => "polled".into(),
             Self::StatusChanged { previous, current } => {
                 format!("{} > {current}", previous.as_deref().unwrap_or("(no answer)"))
             }
-            Self::StepAdded { index } => format!("step {} is new or changed", index + 1),
+            Self::StepAdded { index } => format!("step {} added or changed", index + 1),
             Self::Settled => "settled".into(),
             Self::AlertRaised { rule, severity } => format!("alert raised: {rule} ({})", severity.name()),
             Self::AlertCleared { rule, severity } => format!("alert cleared: {rule} ({})", severity.name()),
@@ -264,31 +269,35 @@ impl What {
             Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
             Self::Unreachable { error } => format!("service unreachable: {error}"),
             Self::Recovered => "service answers again".into(),
-            Self::Imported => "tracked from now on".into(),
-            Self::PollRequested => "a person asked to poll now".into(),
-            Self::QuoteAsked { .. } => "a person asked for a route".into(),
-            Self::QuoteAnswered { .. } => "a request for a route was answered".into(),
+            Self::Imported => "tracking started".into(),
+            Self::PollRequested => "poll requested".into(),
+            Self::QuoteAsked { .. } => "quote requested".into(),
+            Self::QuoteAnswered { .. } => "quote request answered".into(),
             Self::Edited { fields, turned } => {
                 let how = match turned {
                     None => "edited",
-                    Some(Turned::TakenBack) => "taken back",
-                    Some(Turned::DoneAgain) => "done again",
+                    Some(Turned::TakenBack) => "undone",
+                    Some(Turned::DoneAgain) => "redone",
                 };
-                format!("{how}: {}", fields.join(", "))
+                let shown = |field: &String| match field.as_str() {
+                    PARAMS_FIELD => "transaction parameters".to_owned(),
+                    field => field.to_owned(),
+                };
+                format!("{how}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
-            Self::Untracked => "not polled any more".into(),
+            Self::Untracked => "polling stopped".into(),
             Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged: {rule}"),
             Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged: {rule}, {note}"),
-            Self::AlertUnacknowledged { rule } => format!("alert not acknowledged any more: {rule}"),
+            Self::AlertUnacknowledged { rule } => format!("alert unacknowledged: {rule}"),
             Self::AlertSnoozed { rule, until: None } => format!("alert snoozed until something changes: {rule}"),
             Self::AlertSnoozed { rule, until: Some(until) } => {
                 format!("alert snoozed until {}: {rule}", span::stamp(*until, Utc.fix()))
             }
-            Self::AlertUnsnoozed { rule } => format!("alert not snoozed any more: {rule}"),
-            Self::TakenBack { summary } => format!("taken back: {summary}"),
-            Self::DoneAgain { summary } => format!("done again: {summary}"),
-            Self::Deleted { .. } => "a transaction was removed".into(),
-            Self::BodiesDropped { bodies } => format!("{bodies} bodies dropped, as the config asks"),
+            Self::AlertUnsnoozed { rule } => format!("alert unsnoozed: {rule}"),
+            Self::TakenBack { summary } => format!("undone: {summary}"),
+            Self::DoneAgain { summary } => format!("redone: {summary}"),
+            Self::Deleted { .. } => "transaction deleted".into(),
+            Self::BodiesDropped { bodies } => format!("{bodies} stored response bodies deleted (keep_bodies)"),
         }
     }
 }
@@ -298,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stored_form_carries_the_event_s_name() {
+    fn the_stored_json_contains_the_event_name() {
         let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let json = serde_json::to_value(&raised).unwrap();
         assert_eq!(json, serde_json::json!({"event": "alert_raised", "rule": "overdue", "severity": "critical"}));
@@ -307,10 +316,12 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_says_whether_it_was_taken_back_and_one_of_old_that_it_was_not() {
-        let said = |turned| What::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
-        assert_eq!(said(Some(Turned::TakenBack)), "taken back: ticket, note");
-        assert_eq!(said(Some(Turned::DoneAgain)), "done again: ticket, note");
+    fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
+        let sentence = |turned| What::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
+        assert_eq!(sentence(Some(Turned::TakenBack)), "undone: ticket, note");
+        assert_eq!(sentence(Some(Turned::DoneAgain)), "redone: ticket, note");
+        let params = What::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(Turned::TakenBack) };
+        assert_eq!(params.sentence(), "undone: transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
         let read: What = serde_json::from_value(old.clone()).unwrap();
         assert_eq!(read.sentence(), "edited: ticket, note");
@@ -318,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn that_an_alert_flaps_is_news_once_and_its_flips_are_not() {
+    fn flapping_is_reported_once_and_its_flips_are_housekeeping() {
         let flapping = What::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
         assert!(!flapping.is_housekeeping());
         for raised in [true, false] {

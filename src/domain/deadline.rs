@@ -1,33 +1,35 @@
 //! The deadline: when contacting support becomes right (`service.md` 3, `ongoing`; `DESIGN.md`, Words).
 //!
-//! It must never pretend: where the submission time or the estimate is unknown it says what stands in.
+//! It must never hide a substitute: where the submission time or the estimate is unknown, it says which value replaces
+//! it.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// The least time before support is contacted.
-pub const LEAST_WAIT: Duration = Duration::from_secs(15 * 60);
-/// The longest route estimate that is believed; what lies beyond is taken for a mistake and clamped.
-pub const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// The shortest wait before support is contacted.
+pub(crate) const LEAST_WAIT: Duration = Duration::from_secs(15 * 60);
+/// The longest route estimate that is accepted; a longer estimate is taken for a mistake and clamped.
+pub(crate) const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// When contacting support becomes right, and how that follows.
+/// The moment from which contacting support is right, and how it was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// Submitted, plus the wait.
+    /// The submission time plus the wait.
     pub at: DateTime<Utc>,
-    /// max(15 min, 2 × estimate).
+    /// The wait: max(15 min, 2 × estimate).
     pub wait: Duration,
     /// The estimated route duration, if it is known.
     pub estimate: Option<Duration>,
-    /// When the transaction was submitted, or first seen by us.
+    /// When the transaction was submitted, or else first seen by hoptop.
     pub submitted: DateTime<Utc>,
-    /// Whether first seen stands in for an unknown submission time.
+    /// Whether the time of first sight replaces an unknown submission time.
     pub from_first_seen: bool,
 }
 
 impl Deadline {
-    /// The deadline of a transaction submitted at `submitted`, or first seen at `first_seen` if that isn't known.
+    /// Returns the deadline of a transaction submitted at `submitted`, or first seen at `first_seen` if that isn't
+    /// known.
     pub fn new(submitted: Option<DateTime<Utc>>, first_seen: DateTime<Utc>, estimate: Option<Duration>) -> Self {
         let wait = estimate.map_or(LEAST_WAIT, |estimate| LEAST_WAIT.max(estimate.min(LONGEST_ESTIMATE) * 2));
         let start = submitted.unwrap_or(first_seen);
@@ -38,7 +40,7 @@ impl Deadline {
         Self { at, wait, estimate, submitted: start, from_first_seen: submitted.is_none() }
     }
 
-    /// How the wait follows, in words: `30m = 2 x est. 15m`, `15m; 2 x est. is 14m`.
+    /// Returns how the wait was computed, in words: `30m = 2 x est. 15m`, `15m; 2 x est. is 14m`.
     pub fn basis(&self) -> String {
         use super::span::long;
         match self.estimate {
@@ -60,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn fifteen_minutes_or_twice_the_estimate_whichever_is_larger() {
+    fn the_wait_is_fifteen_minutes_or_twice_the_estimate_whichever_is_larger() {
         assert_eq!(wait(None), 900);
         assert_eq!(wait(Some(0)), 900);
         assert_eq!(wait(Some(450)), 900);
@@ -69,11 +71,14 @@ mod tests {
     }
 
     #[test]
-    fn it_counts_from_submission_and_else_from_first_seen() {
+    fn the_deadline_counts_from_submission_or_else_from_first_seen() {
         let (submitted, seen) = (DateTime::UNIX_EPOCH, DateTime::UNIX_EPOCH + TimeDelta::minutes(5));
         assert_eq!(Deadline::new(Some(submitted), seen, None).at, submitted + TimeDelta::minutes(15));
-        let stand_in = Deadline::new(None, seen, None);
-        assert_eq!((stand_in.at, stand_in.from_first_seen), (seen + TimeDelta::minutes(15), true));
+        let from_first_seen_only = Deadline::new(None, seen, None);
+        assert_eq!(
+            (from_first_seen_only.at, from_first_seen_only.from_first_seen),
+            (seen + TimeDelta::minutes(15), true)
+        );
     }
 
     #[test]

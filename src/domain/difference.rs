@@ -1,42 +1,42 @@
-//! What differs between two JSON bodies, field by field.
+//! The differences between two JSON bodies, field by field.
 //!
-//! It compares what stands there and must never guess what a field means; all text that comes out is clean.
+//! It compares values literally and must never guess what a field means. All text that it returns is clean.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{text, width};
+use super::text;
 
-/// More differences than these are another body altogether.
-pub const MOST: usize = 64;
-/// The widest that a value may get.
-const WIDEST: usize = 96;
-/// What lies deeper is compared as a whole.
-const DEEPEST: usize = 12;
+/// The maximum number of differences. Bodies with more differences have too little in common.
+pub(crate) const MOST: usize = 64;
+/// The maximum length of a value, in characters.
+const VALUE_LENGTH: usize = 96;
+/// Values nested deeper than this are compared as a whole.
+const DEPTH_LIMIT: usize = 12;
 
-/// One field that differs.
+/// A field that differs between two bodies.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Where it stands: `toChain.transactionId`, `routeStatus[1].status`.
+    /// The path of the field: `toChain.transactionId`, `routeStatus[1].status`.
     pub field: String,
-    /// What it was; `None` if it wasn't there.
+    /// The old value; `None` if the field is new.
     pub before: Option<String>,
-    /// What it is; `None` if it isn't there any more.
+    /// The new value; `None` if the field was removed.
     pub after: Option<String>,
 }
 
 impl Difference {
-    /// `toChain.transactionId: "" > "0x41aa90fe"`.
+    /// Returns the difference in words: `toChain.transactionId: "" > "0x41aa90fe"`.
     pub fn sentence(&self) -> String {
         let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "(none)".to_owned());
         format!("{}: {} > {}", self.field, value(&self.before), value(&self.after))
     }
 }
 
-/// What differs, in the order of the fields' names, at most 64 of them; nothing if one of the two isn't JSON.
-pub fn differences(before: &str, after: &str) -> Vec<Difference> {
+/// Returns the differences in the order of the field names, at most [`MOST`]; none if a body isn't JSON.
+pub(crate) fn differences(before: &str, after: &str) -> Vec<Difference> {
     let parsed = (serde_json::from_str::<Value>(before), serde_json::from_str::<Value>(after));
     let (Ok(before), Ok(after)) = parsed else { return Vec::new() };
     let mut found = Vec::new();
@@ -54,19 +54,23 @@ fn compare(
         return;
     }
     let (old, new) = (children(before, depth), children(after, depth));
-    // Of what appears or goes as a whole each field counts; of two values that are of different kinds the whole.
+    // In an added or removed object each field counts. If the kind of a value changed, the value counts as a whole.
     let nested = match (before, after) {
         (Some(_), Some(_)) => old.is_some() && new.is_some(),
         _ => old.is_some() || new.is_some(),
     };
     if !nested {
-        let written = |value: Option<&Value>| value.map(written);
-        return found.push(Difference { field: text::clean(&field), before: written(before), after: written(after) });
+        let value_text = |value: Option<&Value>| value.map(value_text);
+        return found.push(Difference {
+            field: text::clean(&field),
+            before: value_text(before),
+            after: value_text(after),
+        });
     }
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     let names: Vec<&Key> = old.keys().chain(new.keys().filter(|key| !old.contains_key(key))).collect();
     for name in names {
-        compare(found, (name.under(&field), depth + 1), old.get(name).copied(), new.get(name).copied());
+        compare(found, (name.path_in(&field), depth + 1), old.get(name).copied(), new.get(name).copied());
     }
 }
 
@@ -77,7 +81,7 @@ enum Key {
 }
 
 impl Key {
-    fn under(&self, field: &str) -> String {
+    fn path_in(&self, field: &str) -> String {
         match self {
             Self::Index(index) => format!("{field}[{index}]"),
             Self::Name(name) if field.is_empty() => name.clone(),
@@ -86,10 +90,10 @@ impl Key {
     }
 }
 
-/// What a value consists of; nothing of one that is looked at as a whole.
+/// Returns the children of an object or array; `None` for a value that is compared as a whole.
 fn children(value: Option<&Value>, depth: usize) -> Option<BTreeMap<Key, &Value>> {
     match value? {
-        _ if depth >= DEEPEST => None,
+        _ if depth >= DEPTH_LIMIT => None,
         Value::Object(fields) => Some(fields.iter().map(|(name, value)| (Key::Name(name.clone()), value)).collect()),
         Value::Array(items) => {
             Some(items.iter().enumerate().map(|(index, value)| (Key::Index(index), value)).collect())
@@ -98,8 +102,12 @@ fn children(value: Option<&Value>, depth: usize) -> Option<BTreeMap<Key, &Value>
     }
 }
 
-fn written(value: &Value) -> String {
-    width::cut(&text::clean(&value.to_string()), WIDEST, "..")
+fn value_text(value: &Value) -> String {
+    let text = text::clean(&value.to_string());
+    match text.char_indices().nth(VALUE_LENGTH) {
+        None => text,
+        Some(_) => text.chars().take(VALUE_LENGTH - 2).chain("..".chars()).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -126,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_or_hostile_or_huge_does_no_harm() {
+    fn invalid_hostile_and_huge_bodies_do_no_harm() {
         assert_eq!(sentences("<html>", "{}"), Vec::<String>::new());
         assert_eq!(sentences(r#"{"a":1}"#, r#"{"a":{"b":1}}"#), [r#"a: 1 > {"b":1}"#]);
         assert_eq!(sentences(r#"{"a\u001b[5m":1}"#, r#"{"a\u001b[5m":"\u202e"}"#).len(), 1);

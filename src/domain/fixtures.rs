@@ -1,6 +1,6 @@
-//! Transactions and answers for tests, one place to make them.
+//! Builders of transactions and answers for tests.
 //!
-//! Only tests may use it.
+//! Only tests may use them.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -17,8 +17,8 @@ use super::{
     transaction::{ChainNames, NewTransaction, Tracking, Transaction, TransactionParams, TransactionState},
 };
 
-/// The parameters of the transaction number `number`: Arbitrum to Base, no estimate, no submission time.
-pub fn params(number: i64) -> TransactionParams {
+/// Returns the parameters of transaction `number`: Arbitrum to Base, no estimate, no submission time.
+pub(crate) fn params(number: i64) -> TransactionParams {
     TransactionParams {
         transaction_id: TxHash::new(format!("0x{number:064x}")),
         from_chain: ChainId::new("42161"),
@@ -32,13 +32,13 @@ pub fn params(number: i64) -> TransactionParams {
     }
 }
 
-/// The same as a new transaction.
-pub fn new(number: i64) -> NewTransaction {
+/// Returns transaction `number` as a new transaction.
+pub(crate) fn new(number: i64) -> NewTransaction {
     NewTransaction::from(params(number))
 }
 
-/// The same as a tracked one, first seen at the Unix epoch and never asked about.
-pub fn transaction(number: i64) -> Transaction {
+/// Returns transaction `number` as a tracked transaction, first seen at the Unix epoch and never polled.
+pub(crate) fn transaction(number: i64) -> Transaction {
     Transaction {
         id: RowId(number),
         profile: "default".into(),
@@ -54,8 +54,8 @@ pub fn transaction(number: i64) -> Transaction {
     }
 }
 
-/// What is asked for a route of the same chains, pricing only.
-pub fn quote_request(from_address: &str) -> QuoteRequest {
+/// Returns a request for a route between the same chains, pricing only.
+pub(crate) fn quote_request(from_address: &str) -> QuoteRequest {
     QuoteRequest {
         from_address: from_address.into(),
         from_chain: ChainId::new("42161"),
@@ -68,23 +68,23 @@ pub fn quote_request(from_address: &str) -> QuoteRequest {
     }
 }
 
-/// An answer with this outcome, HTTP 200, no body.
-pub fn answer(outcome: Outcome) -> Observation {
+/// Returns an answer with this outcome, HTTP 200 and no body.
+pub(crate) fn answer(outcome: Outcome) -> Observation {
     Observation { outcome, http_status: Some(200), latency: Duration::from_millis(40), body: None, chains: Vec::new() }
 }
 
-/// A record that says nothing but its status.
-pub fn says(status: RouterStatus) -> Observation {
+/// Returns an answer with a record that contains only this status.
+pub(crate) fn says(status: RouterStatus) -> Observation {
     answer(Outcome::Record(Box::new(StatusRecord::bare(status))))
 }
 
-/// A failure.
-pub fn fails(failure: Failure) -> Observation {
+/// Returns an answer with this failure.
+pub(crate) fn fails(failure: Failure) -> Observation {
     answer(Outcome::Failed(failure))
 }
 
-/// Alerts by what they are about: by transaction, and those of whole profiles.
-pub fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec<Alert>) {
+/// Returns the alerts by subject: those of each transaction, and those of whole profiles.
+pub(crate) fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec<Alert>) {
     let mut of_transactions: HashMap<RowId, Vec<Alert>> = HashMap::new();
     let mut of_profiles = Vec::new();
     for alert in alerts {

@@ -1,33 +1,33 @@
-//! The forecast: how long something takes that hasn't happened yet, as a distribution (`DESIGN.md`, Schedule).
+//! Forecasts: how long an event that hasn't happened yet will take, as a distribution (`DESIGN.md`, Schedule).
 //!
-//! Lognormal, the estimate as the prior and observed durations as evidence. It knows spans, never what they are spans of;
-//! and it must never call a route learned on the word of a few.
+//! The distribution is lognormal, with the estimate as the prior and observed durations as evidence. It must never know
+//! what the durations measure, and never trust a few observations.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// So many durations are needed before they count against the estimate.
-pub const LEAST_EVIDENCE: u64 = 20;
-/// The spread of the logarithm until enough durations are observed.
-pub const PRIOR_SIGMA: f64 = 0.8;
-/// How many durations an estimate weighs as much as, once there are enough of them: it is made for this very transfer.
+/// The number of durations that are needed before they count against the estimate.
+pub(crate) const LEAST_EVIDENCE: u64 = 20;
+/// The standard deviation of the logarithm until enough durations are observed.
+pub(crate) const PRIOR_SIGMA: f64 = 0.8;
+/// The weight of an estimate, as a number of durations, once there are enough: it is made for this very transfer.
 const ESTIMATE_STRENGTH: f64 = 20.0;
-/// The same of what is common to all chains.
+/// The weight of a prior that is common to all chains, as a number of durations.
 const COMMON_STRENGTH: f64 = 5.0;
-/// Older durations fade: evidence never counts for more than so many.
-const LONGEST_MEMORY: u64 = 500;
-/// A spread narrower than that is an accident of few numbers.
+/// The largest number of durations that evidence counts for: older durations lose weight.
+const MAX_COUNTED: u64 = 500;
+/// The smallest standard deviation: a smaller value is an accident of few durations.
 const LEAST_SIGMA: f64 = 0.15;
-/// Spans are told apart from this one on, in seconds: whatever is quicker took about as long.
+/// The shortest duration, in seconds: shorter durations count as this long.
 const LEAST_SECONDS: f64 = 0.5;
 
-/// When something happens that hasn't happened yet.
+/// The forecast of an event that hasn't happened yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Forecast {
-    /// The logarithm of the time it takes is normal: some take a multiple of the median, few much less.
+    /// The logarithm of the duration is normal: some durations are a multiple of the median, few are much shorter.
     Lognormal(Lognormal),
-    /// It happens at any moment as likely as at any other; after this time on average.
+    /// The event is equally likely at any moment, and comes after this time on average.
     AnyTime(Duration),
 }
 
@@ -40,7 +40,7 @@ pub struct Lognormal {
     sigma: f64,
 }
 
-/// Shares of all, for [`Lognormal::quantile`].
+/// Quantiles for [`Lognormal::quantile`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantile {
     /// Half of all take less.
@@ -54,7 +54,7 @@ pub enum Quantile {
 }
 
 impl Quantile {
-    /// So many standard deviations above the median.
+    /// Returns the number of standard deviations above the median.
     fn deviations(self) -> f64 {
         match self {
             Self::P50 => 0.0,
@@ -65,17 +65,17 @@ impl Quantile {
     }
 }
 
-/// How likely it is at some age that it has happened, and that it happens now.
+/// The probability at some age that an event has happened, and that it happens now.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Hazard {
-    /// −ln of the share that takes longer.
+    /// −ln of the share of events that take longer than the age.
     pub cumulative: f64,
-    /// How likely it happens within the next second, if it hasn't until now.
+    /// The rate of the event per second, if it hasn't happened before the age.
     pub rate: f64,
 }
 
 impl Forecast {
-    /// The hazard at this age in seconds.
+    /// Returns the hazard at this age in seconds.
     pub fn hazard(&self, age: f64) -> Hazard {
         match self {
             _ if age <= 0.0 => Hazard::default(),
@@ -89,18 +89,18 @@ impl Forecast {
 }
 
 impl Lognormal {
-    /// With this median and this spread of the logarithm.
+    /// Returns the distribution with this median and this standard deviation of the logarithm.
     pub fn new(median: Duration, sigma: f64) -> Self {
         Self { log_median: median.as_secs_f64().max(LEAST_SECONDS).ln(), sigma: sigma.max(LEAST_SIGMA) }
     }
 
-    /// The time that this share of all takes at most.
+    /// Returns the duration that this share of all events doesn't exceed.
     pub fn quantile(&self, quantile: Quantile) -> Duration {
         let seconds = (self.log_median + self.sigma * quantile.deviations()).exp();
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
-    /// The spread of the logarithm.
+    /// Returns the standard deviation of the logarithm.
     pub fn sigma(&self) -> f64 {
         self.sigma
     }
@@ -120,11 +120,11 @@ impl Lognormal {
 /// ½ ln 2π.
 const HALF_LOG_TAU: f64 = 0.918_938_533_204_672_7;
 
-/// The logarithm of the share of a normal distribution that lies more than so many deviations above its middle.
+/// Returns the logarithm of the share of a normal distribution that lies more than `deviations` above its mean.
 fn log_survival(deviations: f64) -> f64 {
-    /// From here on the series below is exact to six digits, and soon `erfc` would be nothing.
-    const FAR: f64 = 8.0;
-    if deviations < FAR {
+    /// From here on the series below is exact to six digits, and further out `erfc` would be zero.
+    const SERIES_START: f64 = 8.0;
+    if deviations < SERIES_START {
         return (0.5 * libm::erfc(deviations * std::f64::consts::FRAC_1_SQRT_2)).ln();
     }
     // Abramowitz and Stegun, 26.2.12.
@@ -133,10 +133,10 @@ fn log_survival(deviations: f64) -> f64 {
     -0.5 * square - HALF_LOG_TAU - deviations.ln() + series.ln()
 }
 
-/// What was observed of how long something takes: the durations' logarithms, as count, mean and sum of squares (Welford).
+/// Observed durations: count, mean and sum of squares of their logarithms (Welford).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// How many were observed; the newest 500 count.
+    /// The number of durations; the newest 500 have weight.
     pub count: u64,
     /// The mean of the logarithms of the seconds.
     pub mean: f64,
@@ -145,30 +145,31 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Takes in one more.
+    /// Adds a duration.
     pub fn add(&mut self, took: Duration) {
         let logarithm = took.as_secs_f64().max(LEAST_SECONDS).ln();
-        if self.count >= LONGEST_MEMORY {
-            self.squares *= (LONGEST_MEMORY - 1) as f64 / LONGEST_MEMORY as f64;
+        if self.count >= MAX_COUNTED {
+            self.squares *= (MAX_COUNTED - 1) as f64 / MAX_COUNTED as f64;
         }
         self.count = self.count.saturating_add(1);
-        let counted = self.count.min(LONGEST_MEMORY) as f64;
+        let counted = self.count.min(MAX_COUNTED) as f64;
         let distance = logarithm - self.mean;
         self.mean += distance / counted;
         self.squares += distance * (logarithm - self.mean);
     }
 
-    /// Whether there is enough of it to count.
+    /// Whether there are enough durations to count.
     pub fn is_enough(&self) -> bool {
         self.count >= LEAST_EVIDENCE
     }
 
-    /// The forecast: `prior` until there is enough evidence, then both together, `prior` as if it were so many durations.
+    /// Returns `prior` until there is enough evidence, then both blended; `prior` weighs as much as `strength`
+    /// durations.
     fn forecast(&self, prior: Lognormal, strength: f64) -> Lognormal {
         if !self.is_enough() || !self.mean.is_finite() || !self.squares.is_finite() {
             return prior;
         }
-        let counted = self.count.min(LONGEST_MEMORY) as f64;
+        let counted = self.count.min(MAX_COUNTED) as f64;
         let blend = |prior: f64, observed: f64| (strength * prior + counted * observed) / (strength + counted);
         let variance = self.squares.max(0.0) / (counted - 1.0);
         let sigma = blend(prior.sigma * prior.sigma, variance).sqrt().max(LEAST_SIGMA);
@@ -176,20 +177,20 @@ impl Evidence {
     }
 }
 
-/// What a transfer that nothing else is known of takes.
+/// The median for a transfer without an estimate and without evidence.
 const UNKNOWN_MEDIAN: Duration = Duration::from_secs(5 * 60);
-/// Commonly 5 to 10 seconds until a transaction is indexed (`service.md` 3, `not_found`).
+/// Indexing commonly takes 5 to 10 seconds (`service.md` 3, `not_found`).
 const INDEXING_MEDIAN: Duration = Duration::from_secs(7);
 const INDEXING_SIGMA: f64 = 0.5;
 
-/// From submission to settling: the route's estimated duration, and what was observed on that route.
+/// Returns the forecast from submission to settling, by the estimated route duration and the evidence of the route.
 pub fn settling(estimate: Option<Duration>, observed: &Evidence) -> Lognormal {
     let strength = if estimate.is_some() { ESTIMATE_STRENGTH } else { COMMON_STRENGTH };
     observed.forecast(Lognormal::new(estimate.unwrap_or(UNKNOWN_MEDIAN), PRIOR_SIGMA), strength)
 }
 
-/// From submission until the service knows of a transaction, and what was observed on that source chain.
-pub fn indexing(observed: &Evidence) -> Lognormal {
+/// Returns the forecast from submission to indexing, by the evidence of the source chain.
+pub(crate) fn indexing(observed: &Evidence) -> Lognormal {
     observed.forecast(Lognormal::new(INDEXING_MEDIAN, INDEXING_SIGMA), COMMON_STRENGTH)
 }
 
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn half_have_happened_at_the_median_and_nine_in_ten_at_p90() {
+    fn quantiles_match_the_cumulative_hazard() {
         let forecast = Lognormal::new(seconds(300.0), 0.6);
         let happened = |quantile| {
             let age = forecast.quantile(quantile).as_secs_f64();
@@ -217,14 +218,14 @@ mod tests {
     }
 
     #[test]
-    fn the_tail_s_series_meets_erfc() {
+    fn the_series_agrees_with_erfc_where_it_starts() {
         let (before, behind) = (log_survival(7.999_999), log_survival(8.000_001));
         assert!((before - behind).abs() < 1e-4 && behind < before, "{before} {behind}");
         assert!(log_survival(60.0).is_finite());
     }
 
     #[test]
-    fn few_durations_change_nothing_and_many_win_over_a_wrong_estimate() {
+    fn few_durations_change_nothing_and_many_outweigh_a_wrong_estimate() {
         let mut observed = Evidence::default();
         for _ in 0..LEAST_EVIDENCE - 1 {
             observed.add(seconds(600.0));
@@ -241,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn old_durations_fade() {
+    fn old_durations_lose_weight() {
         let mut observed = Evidence::default();
         for _ in 0..5_000 {
             observed.add(seconds(600.0));
@@ -255,7 +256,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn hazards_are_finite_and_never_fall_back(
+        fn cumulative_hazards_are_finite_and_never_decrease(
             median in 0.0_f64..1e6, sigma in 0.0_f64..3.0, ages in prop::collection::vec(0.0_f64..1e9, 2..20),
         ) {
             let forecast = Forecast::Lognormal(Lognormal::new(seconds(median), sigma));
@@ -271,7 +272,7 @@ mod tests {
         }
 
         #[test]
-        fn evidence_is_the_mean_and_spread_of_what_it_saw(took in prop::collection::vec(1.0_f64..1e5, 2..400)) {
+        fn evidence_is_the_mean_and_spread_of_its_durations(took in prop::collection::vec(1.0_f64..1e5, 2..400)) {
             let mut observed = Evidence::default();
             took.iter().for_each(|took| observed.add(seconds(*took)));
             let logarithms: Vec<f64> = took.iter().map(|took| took.ln()).collect();

@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub struct ChainId(String);
 
 impl ChainId {
-    /// An ID from clean text.
+    /// Creates an ID from clean text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// The ID as text.
+    /// Returns the ID as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -29,46 +29,46 @@ impl fmt::Display for ChainId {
     }
 }
 
-/// A transaction hash as it was given. Two hashes are the same when their [`key`](Self::key)s are.
+/// A transaction hash as given. Two hashes are the same if their [`key`](Self::key)s are equal.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TxHash(String);
 
 impl TxHash {
-    /// A hash from clean text.
+    /// Creates a hash from clean text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// What names a transaction where its hash alone doesn't: `42161:0x9f3c…`, its source chain and its hash.
+    /// Returns a name that is unique across chains: the source chain and the hash, `42161:0x9f3c…`.
     pub fn on_chain(&self, from: &ChainId) -> String {
         format!("{from}:{self}")
     }
 
-    /// The chain and the hash of such a name; `None` of a hash alone, or of a link.
+    /// Reads such a name into chain and hash; `None` for a hash alone or a link.
     pub fn parse_on_chain(text: &str) -> Option<(ChainId, Self)> {
         let (chain, hash) =
             text.split_once(':').filter(|(chain, hash)| !chain.is_empty() && !hash.starts_with("//"))?;
         Some((ChainId::new(chain), Self::new(hash))).filter(|_| !hash.is_empty())
     }
 
-    /// The beginning and the end of a hash that was shortened, as lists show it ([`short`](Self::short)): `0x9f3c…e21b`.
+    /// Reads a hash as lists shorten it ([`short`](Self::short)) into its beginning and its end: `0x9f3c…e21b`.
     pub fn parse_short(text: &str) -> Option<(String, String)> {
         let mut ellipses = ["…", "...", ".."].into_iter();
         let (head, tail) = ellipses.find_map(|ellipsis| text.split_once(ellipsis))?;
         let is_end = |end: &str| end.len() >= 4 && end.bytes().all(|byte| byte.is_ascii_alphanumeric());
-        // As they are compared by.
+        // In the form by which hashes are compared.
         let is_hex = head.starts_with("0x") || head.starts_with("0X");
         let written = |end: &str| if is_hex { end.to_ascii_lowercase() } else { end.to_owned() };
         (is_end(head) && is_end(tail)).then(|| (written(head), written(tail)))
     }
 
-    /// The hash as it was given.
+    /// Returns the hash as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What the hash is compared and stored by: EVM hashes in lower case with `0x`, others as they are.
+    /// Returns the form by which hashes are compared and stored: EVM hashes in lower case with `0x`, others unchanged.
     pub fn key(&self) -> String {
         let digits = self.0.strip_prefix("0x").or_else(|| self.0.strip_prefix("0X"));
         let digits = digits.or(Some(self.0.as_str()).filter(|all| all.len() == 64));
@@ -81,7 +81,8 @@ impl TxHash {
         key
     }
 
-    /// Head and tail with `ellipsis` between them, for a narrow column: `0x9f3c…e21b`. Short hashes stay whole.
+    /// Returns the beginning and the end with `ellipsis` between them, for a narrow column: `0x9f3c…e21b`. Short hashes
+    /// are unchanged.
     pub fn short(&self, ellipsis: &str) -> String {
         const HEAD: usize = 6;
         const TAIL: usize = 4;
@@ -101,9 +102,20 @@ impl fmt::Display for TxHash {
     }
 }
 
-/// The store's number of a transaction; never reused.
+/// The store's row number of a transaction; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RowId(pub i64);
+
+/// The key of a tracked transaction in every store. Within a profile, source chain and hash are unique.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct TransactionKey {
+    /// The profile that polls the transaction.
+    pub profile: String,
+    /// The source chain.
+    pub from_chain: ChainId,
+    /// The hash on the source chain.
+    pub hash: TxHash,
+}
 
 #[cfg(test)]
 mod tests {
@@ -130,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lists_show_is_read_back() {
+    fn hashes_as_lists_show_them_are_read_back() {
         let ends = |head: &str, tail: &str| Some((head.to_owned(), tail.to_owned()));
         for ellipsis in ["…", "...", ".."] {
             let hash = TxHash::new("0X9F3C41aabbe21B");

@@ -1,29 +1,29 @@
-//! Which links may be opened: http and https only, without user info, in plain ASCII (`cases.md` 54).
+//! Decides which links may be opened: http and https only, without user info, in plain ASCII (`cases.md` 54).
 //!
-//! Whatever opens a link asks here first. It must never correct one: what isn't allowed is shown and copied, not opened.
+//! A link must pass this check before it is opened. A link must never be corrected: a refused link is shown and copied.
 
 /// Why a link is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum LinkError {
-    /// Another scheme, or none; also what a program would take for an option.
-    #[error("it is no http or https link")]
+pub(crate) enum LinkError {
+    /// Another scheme or none; this includes text that a program would take for an option.
+    #[error("it is not an http or https link")]
     NotWeb,
-    /// `https://user:word@host`: what stands before the `@` is meant to deceive, or secret.
-    #[error("it carries user info before its host")]
+    /// `https://user:word@host`: text before the `@` is deceptive or secret.
+    #[error("it has a user name or password before the host")]
     UserInfo,
-    /// Nothing between the slashes.
-    #[error("it names no host")]
+    /// No host between the slashes.
+    #[error("it has no host")]
     NoHost,
-    /// Blanks, control characters, quotes, backslashes, letters beyond ASCII.
-    #[error("it holds a character that no link has")]
+    /// A blank, control character, quote, backslash or character beyond ASCII.
+    #[error("it contains a character that is not allowed in a link")]
     Character,
 }
 
-/// A link that may be opened, as it is.
+/// Returns the link unchanged if it may be opened.
 ///
 /// # Errors
-/// If it may not.
-pub fn check(link: &str) -> Result<&str, LinkError> {
+/// If the link must not be opened.
+pub(crate) fn check(link: &str) -> Result<&str, LinkError> {
     if !link.chars().all(is_legal) {
         return Err(LinkError::Character);
     }
@@ -39,7 +39,7 @@ pub fn check(link: &str) -> Result<&str, LinkError> {
     if host.is_empty() { Err(LinkError::NoHost) } else { Ok(link) }
 }
 
-/// The characters of RFC 3986, and no other. A backslash isn't one of them: browsers take it for a slash.
+/// Whether RFC 3986 allows a character. A backslash is not allowed: browsers take it for a slash.
 fn is_legal(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "-._~:/?#[]@!$&'()*+,;=%".contains(letter)
 }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_of_explorers_may_be_opened() {
+    fn explorer_links_may_be_opened() {
         for link in [
             "https://arbiscan.example/tx/0x9f3c?tab=logs#event-4",
             "http://127.0.0.1:8080/tx/1",
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_act_is_not_opened() {
+    fn dangerous_links_are_refused() {
         let table = [
             ("javascript:alert(1)", LinkError::NotWeb),
             ("javascript://x.example/%0aalert(1)", LinkError::NotWeb),
@@ -96,7 +96,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_opened_is_plain(link in "(https?://)?[ -~\u{202e}@\\\\]{0,20}") {
+        fn accepted_links_are_plain_ascii(link in "(https?://)?[ -~\u{202e}@\\\\]{0,20}") {
             if let Ok(link) = check(&link) {
                 prop_assert!(link.starts_with("http") && link.bytes().all(|byte| byte.is_ascii_graphic()));
             }

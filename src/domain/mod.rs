@@ -1,40 +1,37 @@
-//! Plain data and its rules: what a transaction is, what an answer means, what to say of it.
+//! Plain data and its rules: what a transaction is, what an answer means, and what to tell the user.
 //!
-//! Everything here is a pure function of its arguments. It knows no store, no network, no screen and no clock, and it
-//! imports no other room but `clock` for the type of a moment.
+//! All functions here are pure. This module must never know the store, the network, the screen or a clock. The only
+//! top-level module that it imports is `clock`, for the type of a moment.
 
-pub mod advice;
-pub mod alert;
-pub mod answer;
-pub mod ask;
-pub mod batch;
-pub mod chain_config;
-pub mod chains;
-pub mod change;
-pub mod deadline;
-pub mod difference;
-pub mod duration_stats;
-pub mod filter;
+pub(crate) mod advice;
+pub(crate) mod alert;
+pub(crate) mod answer;
+pub(crate) mod ask;
+pub(crate) mod batch;
+pub(crate) mod chain_config;
+pub(crate) mod chains;
+pub(crate) mod change;
+pub(crate) mod deadline;
+pub(crate) mod difference;
+pub(crate) mod duration_stats;
+pub(crate) mod filter;
 #[cfg(test)]
-pub mod fixtures;
-pub mod forecast;
-pub mod histogram;
-pub mod ids;
-pub mod json_tree;
-pub mod link;
-pub mod need;
-pub mod notification;
-pub mod observation;
-pub mod operation;
-pub mod poller;
-pub mod quote;
-pub mod record;
-pub mod route;
-pub mod row_text;
-pub mod secret;
-pub mod span;
-pub mod status;
-pub mod text;
-pub mod toml_text;
-pub mod transaction;
-pub mod width;
+pub(crate) mod fixtures;
+pub(crate) mod forecast;
+pub(crate) mod histogram;
+pub(crate) mod ids;
+pub(crate) mod link;
+pub(crate) mod need;
+pub(crate) mod notification;
+pub(crate) mod observation;
+pub(crate) mod operation;
+pub(crate) mod poller;
+pub(crate) mod quote;
+pub(crate) mod record;
+pub(crate) mod route;
+pub(crate) mod secret;
+pub(crate) mod span;
+pub(crate) mod status;
+pub(crate) mod text;
+pub(crate) mod toml_text;
+pub(crate) mod transaction;

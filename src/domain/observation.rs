@@ -1,7 +1,7 @@
-//! What one request told us at one moment.
+//! The result of one request at one moment.
 //!
-//! It says what happened on the wire and must never say what follows from it: that is the poller's business and the
-//! transaction's.
+//! An observation says what happened on the wire. It must never say what follows: the poller and the transaction decide
+//! that.
 
 use std::{fmt, time::Duration};
 
@@ -9,35 +9,35 @@ use serde::{Deserialize, Serialize};
 
 use super::{chain_config::ChainConfig, record::StatusRecord, text};
 
-/// The answer to one request for the status of one transaction, or its absence.
+/// The answer to one request for the status of one transaction, or the reason why none came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Observation {
-    /// What it told us.
+    /// The outcome of the request.
     pub outcome: Outcome,
     /// The HTTP status, if there was an answer.
     pub http_status: Option<u16>,
-    /// From sending to the last byte, or to giving up.
+    /// The time from sending until the last byte, or until giving up.
     pub latency: Duration,
-    /// The body as it came, without the integrator ID; `None` if none came. Shown only through the sanitiser.
+    /// The body as received, without the integrator ID; `None` if none came. Shown only through the sanitiser.
     pub body: Option<String>,
-    /// The chains that it describes.
+    /// The chains that the body describes.
     pub chains: Vec<ChainConfig>,
 }
 
-/// What a request told us.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// A status record (HTTP 200).
     Record(Box<StatusRecord>),
-    /// HTTP 404: not indexed yet, with the service's message if it gave one (`service.md` 7.4).
+    /// HTTP 404: not indexed yet, with the service's message if there is one (`service.md` 7.4).
     NotFound(Option<String>),
-    /// No news of the transaction.
+    /// No status of the transaction came.
     Failed(Failure),
 }
 
 impl Outcome {
-    /// The failure, if it is one.
+    /// Returns the failure, if the request failed.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed(failure) => Some(failure),
@@ -46,21 +46,21 @@ impl Outcome {
     }
 }
 
-/// Why a request brought no news of the transaction (`service.md` 7).
+/// Why a request returned no status of the transaction (`service.md` 7).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
 pub enum Failure {
-    /// HTTP 400: this transaction's parameters are refused.
+    /// HTTP 400: the service refuses this transaction's parameters.
     #[error("the service rejected the request: {0}")]
     Rejected(String),
     /// HTTP 401: the integrator ID is missing or invalid.
     #[error("the service refused the integrator ID: {0}")]
     Unauthorized(String),
-    /// HTTP 429: over the limit of the ID, with the rest that the service asked for.
-    #[error("the service throttled the integrator ID{}{}", said(.message), rest(.retry_after))]
+    /// HTTP 429: over the limit of the ID, with the pause that the service asked for.
+    #[error("the service throttled the integrator ID{}{}", message_suffix(.message), pause_suffix(.retry_after))]
     Throttled {
-        /// What it said.
+        /// The service's message.
         message: Option<String>,
-        /// `Retry-After`, already bounded.
+        /// `Retry-After`, already clamped.
         retry_after: Option<Duration>,
     },
     /// Any other HTTP status.
@@ -68,10 +68,10 @@ pub enum Failure {
     Server {
         /// The HTTP status.
         status: u16,
-        /// What the body said.
+        /// The message in the body.
         message: String,
     },
-    /// HTTP 200 with a body that is no status record.
+    /// HTTP 200 with a body that is not a status record.
     #[error("the answer can't be read: {0}")]
     Unreadable(String),
     /// A record of another transaction.
@@ -80,12 +80,12 @@ pub enum Failure {
     /// The connection failed before an answer came.
     #[error("{0}")]
     Transport(String),
-    /// No whole answer came in time; when the service saw the request is unknown.
+    /// No complete answer came in time. The moment at which the service saw the request is unknown.
     #[error("no whole answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
 }
 
-/// What to do about an HTTP status that the service doesn't document.
+/// Returns advice on an HTTP status that the service doesn't document.
 fn hint(status: u16) -> &'static str {
     match status {
         300..=499 => "; check the base URL",
@@ -93,11 +93,11 @@ fn hint(status: u16) -> &'static str {
     }
 }
 
-fn said(message: &Option<String>) -> impl fmt::Display {
+fn message_suffix(message: &Option<String>) -> impl fmt::Display {
     message.as_ref().map_or_else(String::new, |message| format!(": {message}"))
 }
 
-fn rest(retry_after: &Option<Duration>) -> impl fmt::Display {
+fn pause_suffix(retry_after: &Option<Duration>) -> impl fmt::Display {
     match retry_after {
         Some(span) => format!("; it asks for a rest of {} s", span.as_secs()),
         None => String::new(),
@@ -105,7 +105,7 @@ fn rest(retry_after: &Option<Duration>) -> impl fmt::Display {
 }
 
 impl Failure {
-    /// Whether the service as a whole seems out of reach, rather than this one request unwelcome.
+    /// Whether the failure suggests that the whole service is out of reach, not just that this request was refused.
     pub fn is_outage(&self) -> bool {
         match self {
             Self::Server { status, .. } => *status >= 500,
@@ -114,7 +114,7 @@ impl Failure {
         }
     }
 
-    /// The failure as one clean line.
+    /// Returns the failure as one clean line.
     pub fn line(&self) -> String {
         text::clean(&self.to_string())
     }

@@ -1,15 +1,15 @@
 //! Operations: everything that is written to the store's lasting tables, as plain data.
 //!
-//! An operation says what happened, in terms that every store understands: it names transactions, alerts and quotes by what
-//! they are. It must never hold a row number, a process ID or a monotonic moment, which mean something to one machine alone; the
-//! one exception is the report of a poller, which says in which process it polls.
+//! An operation says what happened, in terms that every store understands: transactions, alerts and quotes are named by
+//! keys. It must never hold a row number, a process ID or a monotonic moment, which mean something to one machine
+//! alone. The only exception is a poller's report, which names the polling process.
 
 use chrono::{DateTime, SubsecRound, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
     alert::{Rule, Snooze},
-    ids::{ChainId, TxHash},
+    ids::TransactionKey,
     notification::NotificationCursor,
     observation::Observation,
     poller::PollerReport,
@@ -17,32 +17,21 @@ use super::{
     transaction::NewTransaction,
 };
 
-/// The format of [`Envelope`] that this version writes.
-pub const FORMAT: u16 = 1;
+/// The version of the [`Envelope`] format that this program writes.
+pub(crate) const FORMAT: u16 = 1;
 
-/// Names a tracked transaction in every store: no two of a profile have the same source chain and hash.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct TransactionKey {
-    /// The profile that polls it.
-    pub profile: String,
-    /// The source chain.
-    pub from_chain: ChainId,
-    /// The hash on the source chain.
-    pub hash: TxHash,
-}
-
-/// Names an alert in every store.
+/// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertKey {
-    /// What the alert is about.
+    /// The subject of the alert.
     pub about: AlertSubject,
-    /// The condition.
+    /// The rule.
     pub rule: Rule,
     /// When the alert was raised.
     pub raised_at: DateTime<Utc>,
 }
 
-/// What an alert is about, in terms that every store understands.
+/// The subject of an alert, in terms that every store understands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AlertSubject {
@@ -52,12 +41,12 @@ pub enum AlertSubject {
     Profile(String),
 }
 
-/// Names a request for a route in every store.
+/// The key of a request for a route in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QuoteKey {
     /// The profile whose budget the request is spent from.
     pub profile: String,
-    /// What is asked for.
+    /// The parameters of the request.
     pub request: QuoteRequest,
     /// When the route was asked for.
     pub asked_at: DateTime<Utc>,
@@ -67,25 +56,26 @@ pub struct QuoteKey {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
 pub enum Operation {
-    /// Tracks the transactions of a batch, all or none. A transaction that is tracked already is updated where it differs.
+    /// Tracks the transactions of a batch, all or none. A transaction that is already tracked is updated where it
+    /// differs.
     Track {
-        /// The profile that polls them.
+        /// The profile that polls the transactions.
         profile: String,
         /// The batch.
         transactions: Vec<NewTransaction>,
     },
-    /// Keeps an answer of the service about one transaction, with what follows from it: record, alerts, durations.
+    /// Stores an answer of the service about one transaction, and updates record, alerts and durations.
     Observe {
-        /// The transaction that was asked about.
+        /// The transaction.
         transaction: TransactionKey,
-        /// What the request told us.
+        /// The result of the request.
         observation: Box<Observation>,
     },
-    /// Changes what a person can change, so that undo reverses it.
+    /// Applies a change that a person can undo.
     Edit {
-        /// The profile whose undo history the edit enters.
+        /// The profile whose undo history records the edit.
         profile: String,
-        /// The change.
+        /// The edit.
         edit: Edit,
     },
     /// Reverses the last edit of a profile that isn't reversed yet.
@@ -93,17 +83,17 @@ pub enum Operation {
         /// The profile.
         profile: String,
     },
-    /// Applies again the edit that was reversed last, unless another edit came since.
+    /// Applies the edit that was reversed last once more, unless another edit came since.
     Redo {
         /// The profile.
         profile: String,
     },
-    /// Removes transactions for good, with everything that is known of them.
+    /// Removes transactions permanently, with all of their data.
     Delete {
         /// The transactions.
         transactions: Vec<TransactionKey>,
     },
-    /// Drops the bodies of answers about settled transactions; the history says so.
+    /// Drops the bodies of answers about settled transactions; the history records it.
     DropBodies {
         /// The transactions.
         transactions: Vec<TransactionKey>,
@@ -113,56 +103,56 @@ pub enum Operation {
         /// The transactions.
         transactions: Vec<TransactionKey>,
     },
-    /// Pauses the polling of a profile, or resumes it. What people ask for is sent all the same.
+    /// Pauses the polling of a profile, or resumes it. Requests that people ask for are still sent.
     Pause {
         /// The profile.
         profile: String,
-        /// Until when; `None` resumes.
+        /// The end of the pause; `None` resumes.
         until: Option<DateTime<Utc>>,
     },
-    /// Asks the poller for a route, unless the same was answered a moment ago or the wallet has to wait.
+    /// Asks the poller for a route, unless the same request was answered a moment ago or the wallet has to wait.
     AskQuote {
         /// The profile whose budget the request is spent from.
         profile: String,
-        /// What is asked for.
+        /// The parameters of the request.
         request: QuoteRequest,
-        /// How long somebody waits for the answer.
+        /// The moment until which somebody waits for the answer.
         wanted_until: DateTime<Utc>,
     },
-    /// Says that whoever wanted a route until `wanted_until` no longer waits.
+    /// Withdraws a request for a route: the person who wanted the answer until `wanted_until` no longer waits.
     WithdrawQuote {
         /// The request.
         quote: QuoteKey,
-        /// Until when it was wanted.
+        /// The moment until which the answer was wanted.
         wanted_until: DateTime<Utc>,
     },
-    /// Claims the sending of a route's request, so that it is sent once.
+    /// Claims the right to send a request for a route, so that it is sent once.
     ClaimQuote {
         /// The request.
         quote: QuoteKey,
     },
-    /// Keeps the answer to a request for a route.
+    /// Stores the answer to a request for a route.
     AnswerQuote {
         /// The request.
         quote: QuoteKey,
         /// The answer.
         observation: QuoteObservation,
     },
-    /// Keeps what concerns a profile as a whole, with the alerts that follow from it.
+    /// Stores an event that concerns a profile as a whole, and updates its alerts.
     RecordProfileEvent {
         /// The profile.
         profile: String,
-        /// What happened.
+        /// The event.
         event: ProfileEvent,
     },
-    /// Keeps what a profile's poller says of itself. With it snoozes end whose moment has come.
+    /// Stores the report of a profile's poller, and ends snoozes whose moment has come.
     ReportPolling {
         /// The profile.
         profile: String,
-        /// The report; its moment is the operation's.
+        /// The report. Its time is the operation's time.
         report: Box<PollerReport>,
     },
-    /// Keeps how far a notification channel has read the change feed.
+    /// Stores the position of a notification channel in the change feed.
     MoveNotificationCursor {
         /// The profile.
         profile: String,
@@ -172,7 +162,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether the write must be on the disk before it is acknowledged: true of what a person gave and nobody can repeat.
+    /// Whether the write must be on disk before it is acknowledged: `true` for data that can't be obtained again.
     pub fn is_durable(&self) -> bool {
         match self {
             Self::Track { .. }
@@ -195,12 +185,12 @@ impl Operation {
     }
 }
 
-/// A change that a person makes and can undo. `T` names transactions and `A` names alerts: keys in an operation; row numbers
-/// in one process's screens ([`LocalEdit`]), until the store's reader resolves them.
+/// A change that a person makes and can undo. `T` identifies transactions and `A` alerts: keys in an operation, row
+/// numbers on the screens of one process ([`LocalEdit`]). The store's reader turns row numbers into keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "edit", rename_all = "snake_case")]
 pub enum Edit<T = TransactionKey, A = AlertKey> {
-    /// Stops polling; what is known is kept.
+    /// Stops the polling; all data is kept.
     Untrack {
         /// The transactions.
         transactions: Vec<T>,
@@ -232,38 +222,46 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
     Acknowledge {
         /// The alerts.
         alerts: Vec<A>,
-        /// The person's words.
+        /// The person's note.
         note: Option<String>,
     },
     /// Snoozes alerts.
     Snooze {
         /// The alerts.
         alerts: Vec<A>,
-        /// Until when.
+        /// The end of the snooze.
         until: Snooze,
     },
-    /// Ends acknowledgement or snooze, so that the alerts fire again.
+    /// Ends acknowledgements and snoozes, so that the alerts fire again.
     Unacknowledge {
         /// The alerts.
         alerts: Vec<A>,
     },
 }
 
-/// An edit whose transactions and alerts are named by one store's row numbers.
+/// An edit whose transactions and alerts are identified by one store's row numbers.
 pub type LocalEdit = Edit<super::ids::RowId, i64>;
 
 impl<T, A> Edit<T, A> {
-    /// The same edit with transactions and alerts named in another way; what has no other name is left out.
+    /// Returns the same edit with transactions and alerts identified in another way. Each name resolves to any number of names;
+    /// a name that resolves to none is left out.
     ///
     /// # Errors
     /// The first error of either function.
-    pub fn resolve<U, B, E>(
+    pub fn resolve<U, B, E, Us: IntoIterator<Item = U>, Bs: IntoIterator<Item = B>>(
         self,
-        transaction: impl FnMut(T) -> Result<Option<U>, E>,
-        alert: impl FnMut(A) -> Result<Option<B>, E>,
+        transaction: impl FnMut(T) -> Result<Us, E>,
+        alert: impl FnMut(A) -> Result<Bs, E>,
     ) -> Result<Edit<U, B>, E> {
-        fn all<N, M, E>(names: Vec<N>, mut resolve: impl FnMut(N) -> Result<Option<M>, E>) -> Result<Vec<M>, E> {
-            names.into_iter().filter_map(|name| resolve(name).transpose()).collect()
+        fn all<N, M, E, Ms>(names: Vec<N>, mut resolve: impl FnMut(N) -> Result<Ms, E>) -> Result<Vec<M>, E>
+        where
+            Ms: IntoIterator<Item = M>,
+        {
+            let mut all = Vec::new();
+            for name in names {
+                all.extend(resolve(name)?);
+            }
+            Ok(all)
         }
         Ok(match self {
             Self::Untrack { transactions } => Edit::Untrack { transactions: all(transactions, transaction)? },
@@ -282,7 +280,7 @@ impl<T, A> Edit<T, A> {
         })
     }
 
-    /// The edit in a few words, for the undo history.
+    /// Returns the edit in a few words, for the undo history.
     pub fn summary(&self) -> String {
         let of = |transactions: &[T]| match transactions.len() {
             1 => String::new(),
@@ -290,7 +288,7 @@ impl<T, A> Edit<T, A> {
         };
         match self {
             Self::Untrack { transactions } => format!("stop polling{}", of(transactions)),
-            // The note's words must go with the transaction when that is deleted.
+            // The note's text is left out, since it must disappear when the transaction is deleted.
             Self::AddNote { transactions, .. } => format!("a note{}", of(transactions)),
             Self::SetTicket { transactions, ticket: Some(ticket) } => format!("ticket {ticket}{}", of(transactions)),
             Self::SetTicket { transactions, ticket: None } => format!("no ticket{}", of(transactions)),
@@ -312,56 +310,56 @@ fn count_alerts(count: usize) -> String {
     format!("{count} {}", if count == 1 { "alert" } else { "alerts" })
 }
 
-/// Something that concerns a profile as a whole.
+/// An event that concerns a profile as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", content = "reason", rename_all = "snake_case")]
 pub enum ProfileEvent {
-    /// The service answered 429, after a time without; with its words.
+    /// The service answered 429, after a time without 429; with its message.
     Throttled(String),
-    /// The service refuses the integrator ID, after a time without; with its words.
+    /// The service refuses the integrator ID that it accepted before; with its message.
     Unauthorized(String),
-    /// The service is out of reach; with the reason.
+    /// The service can't be reached; with the reason.
     Unreachable(String),
     /// The service answers again.
     Recovered,
-    /// The budget has been too small for a while; with the sentence that says how much is needed.
+    /// The budget has been too small for a while; with a sentence on how much is needed.
     BudgetShort(String),
     /// The budget is large enough again.
     BudgetSufficient,
 }
 
-/// When an operation happened, and who did it.
+/// The time and the author of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamp {
+pub(crate) struct Stamp {
     /// The wall time, in whole milliseconds.
     pub at: DateTime<Utc>,
-    /// Who did it; `None` where nobody said their name.
+    /// The author's name; `None` if it is unknown.
     pub author: Option<String>,
 }
 
 impl Stamp {
-    /// A stamp for `at`. Less than a millisecond is cut off, so that a replica that reads the operation from a log applies the
-    /// same moment.
-    pub fn new(at: DateTime<Utc>, author: Option<String>) -> Self {
+    /// Returns a stamp for `at`, cut to whole milliseconds, so that a replica that reads the operation from a log
+    /// applies the same moment.
+    pub(crate) fn new(at: DateTime<Utc>, author: Option<String>) -> Self {
         Self { at: at.trunc_subsecs(3), author }
     }
 }
 
-/// An operation with its metadata, as a log keeps it.
+/// An operation with its metadata, as stored in a log.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     /// The format's version ([`FORMAT`]).
     pub format: u16,
-    /// When and who.
+    /// The time and the author.
     #[serde(flatten)]
     pub stamp: Stamp,
-    /// What happened.
+    /// The operation.
     pub operation: Operation,
 }
 
 impl Envelope {
-    /// An operation in today's format.
-    pub fn new(operation: Operation, stamp: Stamp) -> Self {
+    /// Returns an operation in the current format.
+    pub(crate) fn new(operation: Operation, stamp: Stamp) -> Self {
         Self { format: FORMAT, stamp, operation }
     }
 }

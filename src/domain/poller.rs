@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{need::Need, span, text};
 
-/// What a poller can do at present.
+/// The present state of a poller.
 ///
-/// The names are a contract: they stand in stores and in every `--json` output.
+/// The names are a contract: they occur in stores and in every `--json` output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PollerHealth {
@@ -19,13 +19,13 @@ pub enum PollerHealth {
     Live,
     /// Polls nothing until a moment that a person set.
     Paused,
-    /// Rests after a 429.
+    /// Sends nothing for a while after a 429.
     Throttled,
     /// Probes a service that can't be reached.
     Unreachable,
     /// Probes a service that refuses the integrator ID.
     Unauthorized,
-    /// Ended.
+    /// The poller ended.
     Stopped,
     /// Waits for another process that holds the poller's lock and reports nothing.
     Waiting,
@@ -36,7 +36,7 @@ pub enum PollerHealth {
 }
 
 impl PollerHealth {
-    /// The name in stores, in JSON and on screen.
+    /// Returns the name in stores, in JSON and on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -50,7 +50,7 @@ impl PollerHealth {
         }
     }
 
-    /// Whether requests fail, or may: neither at work, nor paused, nor waiting for another process.
+    /// Whether requests fail or may fail: the poller doesn't work, isn't paused, and doesn't wait for another process.
     pub fn is_trouble(self) -> bool {
         match self {
             Self::Live | Self::Paused | Self::Waiting => false,
@@ -65,14 +65,14 @@ impl fmt::Display for PollerHealth {
     }
 }
 
-/// The state of a profile's polling. A poller writes it at most once a second.
+/// The state of a profile's polling. A poller writes a report at most once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PollerReport {
-    /// When it was written.
+    /// When the report was written.
     #[serde(skip)]
     pub at: DateTime<Utc>,
-    /// The end of its validity: without a newer report by then, the poller is gone.
+    /// The end of the report's validity: without a newer report by then, the poller is gone.
     pub valid_until: DateTime<Utc>,
     /// The process that polls.
     pub process: u32,
@@ -82,29 +82,29 @@ pub struct PollerReport {
     pub fingerprint: String,
     /// The limit of the ID, in requests per second.
     pub rps: f64,
-    /// The share of the limit that is used: less than 1 after a 429, until it has grown back.
+    /// The share of the limit that is used: less than 1 after a 429, until the rate has grown back.
     pub share: f64,
-    /// What is needed, against what the budget allows. `None` of a poller that polls only on request.
+    /// The need against the budget; `None` for a poller that polls only on request.
     pub need: Option<Need>,
     /// Requests per second over the last ten seconds.
     pub used: f64,
     /// Requests since the poller started.
     pub requests: u64,
-    /// How many of these were answered with 429.
+    /// The number of requests answered with 429.
     pub throttled: u64,
-    /// How many of these failed for another reason.
+    /// The number of requests that failed for another reason.
     pub failed: u64,
     /// The time since the poller started, by a clock that doesn't jump.
     pub running: Duration,
-    /// Transactions that are being polled.
+    /// The number of transactions that are being polled.
     pub unsettled: u64,
-    /// What the poller can do at present.
+    /// The present state of the poller.
     pub health: PollerHealth,
     /// The end of a pause that a person set.
     pub paused_until: Option<DateTime<Utc>>,
     /// The end of the time in which the poller sends nothing.
     pub resting_until: Option<DateTime<Utc>>,
-    /// The last failure of a request, with the words that say what to do.
+    /// The last failure of a request, with advice on what to do.
     pub last_error: Option<String>,
 }
 
@@ -114,25 +114,25 @@ impl PollerReport {
         self.health != PollerHealth::Stopped && now <= self.valid_until
     }
 
-    /// Why a request got no answer in time, for a person, as far as the report says. Clean text.
+    /// Returns why a request got no answer in time, for a person, as far as the report explains it. Clean text.
     pub fn why_silent(report: Option<&Self>, now: DateTime<Utc>) -> String {
         match report {
             Some(report) if report.health == PollerHealth::Waiting => {
-                "another hoptop polls this store but says nothing, it may be suspended: wake it or end it, and try again"
+                "another hoptop process polls this store but doesn't respond; it may be suspended: resume or end it, then try again"
                     .into()
             }
             Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {
                 let rest = span::long(span::between(now, *until));
                 let why = last_error.as_ref().map_or_else(String::new, |error| format!(": {}", text::clean(error)));
                 match health {
-                    PollerHealth::Throttled => format!("the service wants no requests of this ID for {rest}{why}"),
+                    PollerHealth::Throttled => format!("the service accepts no requests with this ID for {rest}{why}"),
                     PollerHealth::Live
                     | PollerHealth::Paused
                     | PollerHealth::Unreachable
                     | PollerHealth::Unauthorized
                     | PollerHealth::Stopped
                     | PollerHealth::Waiting
-                    | PollerHealth::Unknown => format!("hoptop rests for {rest} after failures{why}"),
+                    | PollerHealth::Unknown => format!("hoptop sends no requests for {rest} after repeated failures{why}"),
                 }
             }
             Some(Self { last_error: Some(error), .. }) => text::clean(error),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_health_of_another_version_and_an_empty_one_are_unknown() {
+    fn an_empty_health_and_a_health_of_another_version_are_unknown() {
         for json in [r#"{"health":""}"#, r#"{"health":"draining"}"#, "{}"] {
             let report: PollerReport = serde_json::from_str(json).unwrap();
             assert_eq!(report, PollerReport::default(), "{json}");

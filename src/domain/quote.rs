@@ -1,8 +1,8 @@
-//! A route's quote: what is asked for, what came, and what to do about a refusal (`service.md` 4.2, 7.3, 8).
+//! The quote of a route: the request, the answer, and what to do about a refusal (`service.md` 4.2, 7.3, 8).
 //!
-//! Plain data and THE table of resolutions. It must never let a request through that can only be refused.
+//! Plain data and THE table of resolutions. A request that the service can only refuse must never pass.
 
-pub mod draft;
+pub(crate) mod draft;
 
 use std::{cmp::Ordering, time::Duration};
 
@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 
 use super::{ids::ChainId, observation::Failure};
 
-/// A quote this old is given again instead of spending a request (`service.md` 8, rule 5).
-pub const FRESH: Duration = Duration::from_secs(30);
-/// The longest that a wallet is held back, whatever `retryAfter` says; what lies beyond is taken for a mistake.
-pub const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
+/// A quote up to this age is returned again instead of spending a request (`service.md` 8, rule 5).
+pub(crate) const FRESH: Duration = Duration::from_secs(30);
+/// The longest time that a wallet is held back. A larger `retryAfter` is taken for a mistake.
+pub(crate) const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
 /// The largest 256-bit number.
-const LARGEST: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
+const MAX_UINT256: &str = "115792089237316195423570985008687907853269984665640564039457584007913129639935";
 
-/// The body of `POST /v2/route`; it serializes to just that (`service.md` 4.2).
+/// The body of `POST /v2/route`, exactly as it is serialized (`service.md` 4.2).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct QuoteRequest {
-    /// The user's address on the source chain, which a refund is paid to.
+    /// The user's address on the source chain, to which a refund is paid.
     pub from_address: String,
-    /// Source chain.
+    /// The source chain.
     pub from_chain: ChainId,
-    /// Source token's address.
+    /// The source token's address.
     pub from_token: String,
-    /// How much.
+    /// The amount of the source token.
     pub from_amount: Amount,
-    /// Destination chain.
+    /// The destination chain.
     pub to_chain: ChainId,
-    /// Destination token's address.
+    /// The destination token's address.
     pub to_token: String,
     /// The recipient's address on the destination chain.
     pub to_address: String,
-    /// Pricing only, without call data, and not subject to the limit of each wallet.
+    /// Whether only a price is wanted: no call data, and no limit per wallet.
     pub quote_only: bool,
 }
 
 impl QuoteRequest {
-    /// What a wallet's limit is kept by: EVM addresses compare without case.
+    /// Returns the key of a wallet's limit: the address, in lower case for EVM addresses, which compare without case.
     pub fn wallet(&self) -> String {
         let is_evm = self.from_address.starts_with("0x") || self.from_address.starts_with("0X");
         if is_evm { self.from_address.to_ascii_lowercase() } else { self.from_address.clone() }
@@ -52,22 +52,22 @@ impl QuoteRequest {
 #[serde(try_from = "String")]
 pub struct Amount(String);
 
-/// Why a text is no amount.
+/// Why a text is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// Nothing.
+    /// Empty text.
     #[error("it is empty; write an integer in the token's smallest unit")]
     Empty,
-    /// Something else than digits.
+    /// A character that isn't a digit.
     #[error(
-        "`{0}` is not an integer; it counts the token's smallest unit, so that 1.5 of a token with 6 decimals is 1500000"
+        "`{0}` is not an integer; it counts the token's smallest unit, so 1.5 of a token with 6 decimals is 1500000"
     )]
     NotAnInteger(String),
-    /// Nothing to send.
-    #[error("it is 0; nothing would be sent")]
+    /// Zero.
+    #[error("it is 0, so nothing would be sent; give a larger amount")]
     Zero,
-    /// More than a 256-bit number holds.
-    #[error("it is more than a 256-bit number holds, and so than any token has; check it")]
+    /// More than a 256-bit number can hold.
+    #[error("it is larger than a 256-bit number, more than any token has; check it")]
     TooLarge,
 }
 
@@ -80,7 +80,7 @@ impl TryFrom<String> for Amount {
 }
 
 impl Amount {
-    /// Reads digits, and nothing else. Zeros in front go.
+    /// Reads an amount: digits only. Leading zeros are removed.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
         let text = text.trim();
         if text.is_empty() {
@@ -90,60 +90,60 @@ impl Amount {
             return Err(AmountError::NotAnInteger(super::text::clean(text)));
         }
         let digits = text.trim_start_matches('0');
-        match digits.len().cmp(&LARGEST.len()) {
+        match digits.len().cmp(&MAX_UINT256.len()) {
             _ if digits.is_empty() => Err(AmountError::Zero),
-            Ordering::Equal if digits > LARGEST => Err(AmountError::TooLarge),
+            Ordering::Equal if digits > MAX_UINT256 => Err(AmountError::TooLarge),
             Ordering::Greater => Err(AmountError::TooLarge),
             Ordering::Less | Ordering::Equal => Ok(Self(digits.to_owned())),
         }
     }
 
-    /// The digits.
+    /// Returns the digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// What the service said of a route. What else it said is kept as it came, in the body.
+/// The fields of a route that hoptop uses. The stored body keeps all fields as received.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quote {
     /// `route.quoteId`, which the status endpoint requires.
     pub quote_id: Option<String>,
     /// `estimatedRouteDuration`.
     pub estimate: Option<Duration>,
-    /// What was odd about it, a sentence each.
+    /// A sentence for each oddity in the answer.
     pub warnings: Vec<String>,
 }
 
-/// How a request for a route ended.
+/// The outcome of a request for a route.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum QuoteAnswer {
-    /// With a route.
+    /// The service returned a route.
     Route(Quote),
-    /// The wallet asked too often; recognized by its shape `{error, retryAfter}`, whatever the HTTP status.
+    /// The wallet sent too many requests; recognized by the shape `{error, retryAfter}`, whatever the HTTP status.
     WalletLimited {
         /// `error`.
         message: String,
-        /// `retryAfter`, bounded.
+        /// `retryAfter`, clamped.
         retry_after: Duration,
     },
-    /// With anything else.
+    /// Any other outcome.
     Failed(Failure),
 }
 
 /// The answer to one request for a route.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct QuoteObservation {
-    /// What it told us.
+    /// The outcome.
     pub answer: QuoteAnswer,
     /// The HTTP status, if there was an answer.
     pub http_status: Option<u16>,
-    /// The body as it came, without the integrator ID.
+    /// The body as received, without the integrator ID.
     pub body: Option<String>,
 }
 
 impl QuoteAnswer {
-    /// The failure that concerns more than this request, or this request alone; `None` if the service served us.
+    /// Returns the failure; `None` for a route or a wallet limit.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
             Self::Failed(failure) => Some(failure),
@@ -151,12 +151,12 @@ impl QuoteAnswer {
         }
     }
 
-    /// Why there is no route, in the service's words; `None` if there is one.
+    /// Returns why there is no route, in the service's words; `None` if there is a route.
     pub fn refusal(&self) -> Option<String> {
         match self {
             Self::Route(_) => None,
             Self::WalletLimited { message, .. } => Some(message.clone()),
-            // What to do is said by the resolution.
+            // Without the hint of the failure's own text: the resolution says what to do.
             Self::Failed(Failure::Server { status, message }) => {
                 Some(format!("the service answered HTTP {status}: {message}"))
             }
@@ -164,7 +164,7 @@ impl QuoteAnswer {
         }
     }
 
-    /// What to do about it; `None` for a route.
+    /// Returns what to do about the answer; `None` for a route.
     pub fn resolution(&self) -> Option<&'static str> {
         match self {
             Self::Route(_) => None,
@@ -174,33 +174,34 @@ impl QuoteAnswer {
     }
 }
 
-const TOKEN: &str = "use a token on the service's whitelist; check fromToken and toToken";
-const CHAIN: &str = "use a chain that the service supports; check fromChain and toChain";
+const CHECK_TOKENS: &str = "use a token on the service's whitelist; check fromToken and toToken";
+const CHECK_CHAINS: &str = "use a chain that the service supports; check fromChain and toChain";
 
-/// Words of a message, in lower case, all of which must occur; what to do then. The first that fits counts: what is said
-/// of an unsupported token names its chain as well (`service.md` 7.3).
+/// Words that must all occur in a message in lower case, and what to do then. The first match counts: a message about
+/// an unsupported token may name its chain as well (`service.md` 7.3).
 const RESOLUTIONS: &[(&[&str], &str)] = &[
-    (&["unsupported chain"], CHAIN),
-    (&["unsupported token"], TOKEN),
+    (&["unsupported chain"], CHECK_CHAINS),
+    (&["unsupported token"], CHECK_TOKENS),
     (&["no route"], "check chains and tokens; there may also be too little liquidity for this amount"),
     (&["amount too low"], "increase fromAmount"),
     (&["amount too high"], "decrease fromAmount"),
-    (&["unsupported", "token"], TOKEN),
-    (&["not supported", "token"], TOKEN),
-    (&["whitelist"], TOKEN),
-    (&["unsupported", "chain"], CHAIN),
-    (&["not supported", "chain"], CHAIN),
+    (&["unsupported", "token"], CHECK_TOKENS),
+    (&["not supported", "token"], CHECK_TOKENS),
+    (&["whitelist"], CHECK_TOKENS),
+    (&["unsupported", "chain"], CHECK_CHAINS),
+    (&["not supported", "chain"], CHECK_CHAINS),
 ];
 
-/// What to do about a failure: by its message where the document has one, else by its kind (`service.md` 7.1 to 7.3).
+/// Returns what to do about a failure: by its message where the service documents it, else by its kind (`service.md`
+/// 7.1 to 7.3).
 fn resolution(failure: &Failure) -> &'static str {
-    let said = match failure {
-        Failure::Rejected(said) | Failure::Server { message: said, .. } => said.to_lowercase(),
+    let text = match failure {
+        Failure::Rejected(text) | Failure::Server { message: text, .. } => text.to_lowercase(),
         _ => String::new(),
     };
-    let fits = |(words, _): &&(&[&str], &str)| words.iter().all(|word| said.contains(word));
-    if let Some((_, way_out)) = RESOLUTIONS.iter().find(fits) {
-        return way_out;
+    let fits = |(words, _): &&(&[&str], &str)| words.iter().all(|word| text.contains(word));
+    if let Some((_, advice)) = RESOLUTIONS.iter().find(fits) {
+        return advice;
     }
     match failure {
         Failure::Rejected(_) => "check the parameters",
@@ -242,8 +243,8 @@ mod tests {
                 (read, _) => panic!("{text}: {read:?}"),
             }
         }
-        assert_eq!(Amount::parse(LARGEST).unwrap().as_str(), LARGEST);
-        for large in [LARGEST.replace("935", "936"), "9".repeat(78), "1".repeat(79)] {
+        assert_eq!(Amount::parse(MAX_UINT256).unwrap().as_str(), MAX_UINT256);
+        for large in [MAX_UINT256.replace("935", "936"), "9".repeat(78), "1".repeat(79)] {
             assert_eq!(Amount::parse(&large), Err(AmountError::TooLarge), "{large}");
         }
         assert!(Amount::parse("1\u{200b}5").is_err() && serde_json::from_str::<Amount>("\"1e9\"").is_err());
@@ -251,7 +252,7 @@ mod tests {
 
     #[test]
     fn each_refusal_has_its_resolution() {
-        let rejected = |said: &str| QuoteAnswer::Failed(Failure::Rejected(said.into()));
+        let rejected = |text: &str| QuoteAnswer::Failed(Failure::Rejected(text.into()));
         let table = [
             (rejected("No route found"), "check chains and tokens"),
             (rejected("Amount too low"), "increase"),

@@ -1,6 +1,6 @@
 //! The status record, as far as it could be read (`service.md` 2.2 to 2.5).
 //!
-//! Every field may be absent; all text is clean. It must never hold a guess: what didn't come is `None` or empty.
+//! Every field may be absent; all text is clean. It must never hold a guess: an absent value is `None` or empty.
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,19 @@ use super::{
     status::RouterStatus,
 };
 
-/// What a `GET /v2/status` answered with HTTP 200 said (`service.md` 2.2). The body itself is kept beside it.
+/// The content of a `GET /v2/status` answer with HTTP 200 (`service.md` 2.2). The body is stored separately.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StatusRecord {
-    /// `id`: mostly the hash, but not always; never what a transaction is found by.
+    /// `id`: usually the hash, but not always. Transactions must never be looked up by this field.
     #[serde(default)]
     pub id: Option<String>,
     /// `routerTransactionStatus`.
     pub status: RouterStatus,
-    /// `status`: as the bridge explorer words it; values not documented.
+    /// `status`: the bridge explorer's wording; values not documented.
     pub bridge_status: Option<String>,
     /// `gasStatus`: empty when not applicable; values not documented.
     pub gas_status: Option<String>,
-    /// `isGMPTransaction`: general message passing, or a plain bridge transfer.
+    /// `isGMPTransaction`: `true` for general message passing, `false` for a plain bridge transfer.
     pub is_gmp: Option<bool>,
     /// `bridgeTransactionUrl`.
     pub bridge_url: Option<String>,
@@ -35,25 +35,25 @@ pub struct StatusRecord {
     pub to: ChainSide,
     /// `routeStatus`, in the order of the response.
     pub steps: Vec<Step>,
-    /// `timeSpent`: numbers by key, and whatever else came as text. Neither unit nor keys but `total` are documented; the
+    /// `timeSpent`: numbers by key, and other values as text. Only the key `total` is documented, and no unit is. The
     /// parts must not be added up.
     pub time_spent: BTreeMap<String, Value>,
     /// `error`, as one line of text. Its fields are not documented.
     pub error: Option<String>,
     /// `requestId`.
     pub request_id: Option<String>,
-    /// The last four characters of `integratorId`, `…7f3a`: all that may be kept of it.
+    /// The last four characters of `integratorId`, `…7f3a`. No more of the ID may be kept.
     #[serde(default)]
     pub integrator: Option<String>,
-    /// Keys that aren't documented, by their place, with their values as compact JSON.
+    /// Undocumented keys, by their path, with their values as compact JSON.
     #[serde(default)]
     pub other: BTreeMap<String, String>,
-    /// What could not be read, a sentence each.
+    /// A sentence for each part that could not be read.
     pub warnings: Vec<String>,
 }
 
 impl StatusRecord {
-    /// A record that says nothing but its status.
+    /// Returns a record that contains only a status.
     pub fn bare(status: RouterStatus) -> Self {
         Self {
             id: None,
@@ -74,13 +74,13 @@ impl StatusRecord {
         }
     }
 
-    /// Whether `later` tells something that this record didn't. Of the running times, and of what nobody knows the meaning of,
-    /// the numbers don't count: they may be a clock, and then each answer would be news.
+    /// Whether `later` contains news compared with this record. Numbers in `time_spent` and `other` don't count: they
+    /// may be a running clock, and then each answer would be news.
     pub fn is_news(&self, later: &Self) -> bool {
-        self.steady() != later.steady()
+        self.without_running_numbers() != later.without_running_numbers()
     }
 
-    fn steady(&self) -> Self {
+    fn without_running_numbers(&self) -> Self {
         let time_spent = self.time_spent.iter();
         let other = self.other.iter();
         Self {
@@ -92,7 +92,7 @@ impl StatusRecord {
         }
     }
 
-    /// `timeSpent` in words, `bridge 23, total 45`; `None` if nothing came.
+    /// Returns `timeSpent` in words, `bridge 23, total 45`; `None` if there are no values.
     pub fn time_spent_words(&self) -> Option<String> {
         let parts: Vec<_> = self.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
         Some(parts.join(", ")).filter(|words| !words.is_empty())
@@ -108,7 +108,7 @@ fn without_numbers(text: &str) -> String {
 pub struct ChainSide {
     /// `chainData.chainId`, or `chainData.id`.
     pub chain_id: Option<ChainId>,
-    /// `chainData.chainName`, or `networkName` where that one says more.
+    /// `chainData.chainName`, or `networkName` where that field says more.
     pub chain_name: Option<String>,
     /// `transactionId`: the hash on this chain.
     pub transaction_id: Option<TxHash>,
@@ -124,7 +124,7 @@ pub struct ChainSide {
 }
 
 impl ChainSide {
-    /// The chain's name, if the side is this chain.
+    /// Returns the chain's name if this side is on `chain`.
     pub fn name_of(&self, chain: &ChainId) -> Option<&str> {
         self.chain_name.as_deref().filter(|_| self.chain_id.as_ref() == Some(chain))
     }
@@ -133,7 +133,7 @@ impl ChainSide {
 /// One element of `routeStatus` (`service.md` 2.4).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {
-    /// `chainId`: where the step ran.
+    /// `chainId`: the chain of the step.
     pub chain_id: Option<ChainId>,
     /// `txHash`.
     pub transaction_id: Option<TxHash>,
@@ -143,16 +143,16 @@ pub struct Step {
     pub action: Option<String>,
 }
 
-/// What both a whole record and its summary tell.
+/// The facts that a full record and its summary both provide.
 pub trait RecordView {
     /// Whether the route carries a message (`isGMPTransaction`).
     fn is_gmp(&self) -> Option<bool>;
 
-    /// What the record calls the source chain, if its source is this chain.
+    /// Returns the record's name for the source chain, if `chain` is the record's source.
     fn source_name(&self, chain: &ChainId) -> Option<&str>;
 
-    /// What the record calls the destination chain, if its destination is this chain. A record may carry an intermediate hop as
-    /// its destination.
+    /// Returns the record's name for the destination chain, if `chain` is the record's destination. A record may give
+    /// an intermediate hop as its destination.
     fn destination_name(&self, chain: &ChainId) -> Option<&str>;
 }
 
@@ -170,7 +170,7 @@ impl RecordView for StatusRecord {
     }
 }
 
-/// What lists show of a record: it is loaded without unpacking the record.
+/// The part of a record that lists show. The store loads it without decoding the record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordSummary {
     /// Whether the route carries a message.
@@ -182,7 +182,7 @@ pub struct RecordSummary {
 }
 
 impl RecordSummary {
-    /// The summary of a record about a transaction between these chains.
+    /// Returns the summary of a record about a transaction between these chains.
     pub fn new(record: &StatusRecord, from: &ChainId, to: &ChainId) -> Self {
         Self {
             is_gmp: record.is_gmp,
@@ -206,13 +206,14 @@ impl RecordView for RecordSummary {
     }
 }
 
-/// A chain's name for people: what the service called it in this record, the shipped table's, what the service called it
-/// elsewhere, its ID. The table comes before the latter, so that one odd answer doesn't rename a chain everywhere.
-pub fn chain_name(in_record: Option<&str>, state: Option<&str>, id: &ChainId) -> String {
+/// Returns a chain's name for people: the service's name in this record, else the shipped table's name, else the
+/// service's name in other answers, else the ID. The table comes before other answers, so that one odd answer doesn't
+/// rename a chain everywhere.
+pub(crate) fn chain_name(in_record: Option<&str>, name_elsewhere: Option<&str>, id: &ChainId) -> String {
     in_record
         .map(str::to_owned)
         .or_else(|| chains::find(id).map(|chain| chain.name.clone()))
-        .or_else(|| state.map(str::to_owned))
+        .or_else(|| name_elsewhere.map(str::to_owned))
         .unwrap_or_else(|| id.to_string())
 }
 
@@ -223,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_numbers_are_no_news_and_everything_else_is() {
+    fn running_numbers_are_not_news_but_other_changes_are() {
         let record = |total: Value, other: &str| {
             let mut record = StatusRecord::bare(RouterStatus::Ongoing);
             record.time_spent.insert("total".into(), total);

@@ -1,7 +1,7 @@
-//! What kind of route a transfer takes, and where it really ends (`service.md` 1, 3; `cases.md` 7).
+//! The kind of a transfer's route, and its real destination (`service.md` 1, 3; `cases.md` 7).
 //!
-//! The service has no field for either: both follow from what it said. Where nothing was said there is no answer; it must
-//! never guess one.
+//! The service has no field for either: both follow from its answers. Where no answer says so, the kind must stay
+//! `None`; it must never be guessed.
 
 use super::{
     ids::{ChainId, TxHash},
@@ -12,18 +12,18 @@ use super::{
 
 /// The kind of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RouteKind {
-    /// Source and destination are one chain.
+pub(crate) enum RouteKind {
+    /// Source and destination are the same chain.
     SameChain,
-    /// Tracked through a bridge explorer.
+    /// Bridged; a bridge explorer tracks the transfer.
     Bridged,
-    /// Filled by a solver; when it fails the funds return on the source chain.
+    /// Filled by a solver. If the route fails, the funds return on the source chain.
     Intents,
 }
 
 impl RouteKind {
-    /// As in the JSON.
-    pub fn name(self) -> &'static str {
+    /// Returns the name in JSON.
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::SameChain => "same_chain",
             Self::Bridged => "bridged",
@@ -31,8 +31,8 @@ impl RouteKind {
         }
     }
 
-    /// For people.
-    pub fn words(self) -> &'static str {
+    /// Returns the words for people.
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Self::SameChain => "one chain",
             Self::Bridged => "bridged",
@@ -41,13 +41,13 @@ impl RouteKind {
     }
 }
 
-/// The kind of a transaction's route, as far as the service has let it be known.
-pub fn kind(tx: &Transaction) -> Option<RouteKind> {
+/// Returns the kind of a transaction's route, as far as the answers reveal it.
+pub(crate) fn kind(tx: &Transaction) -> Option<RouteKind> {
     let carries_a_message = tx.state.record.as_ref().is_some_and(|record| record.is_gmp == Some(true));
     if tx.params.from_chain == tx.params.to_chain {
         return Some(RouteKind::SameChain);
     }
-    // Of the link nothing follows: deployments put links to intents there too.
+    // The bridge link proves nothing: some deployments put links to intents there too.
     match tx.state.status {
         _ if carries_a_message => Some(RouteKind::Bridged),
         Some(RouterStatus::Refund) => Some(RouteKind::Intents),
@@ -56,38 +56,38 @@ pub fn kind(tx: &Transaction) -> Option<RouteKind> {
     }
 }
 
-/// A sentence if the answer doesn't fit what kind of route this is, or where we were told that it starts.
-pub fn contradiction(tx: &Transaction) -> Option<String> {
-    let said = tx.state.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
-    if let Some(said) = said.filter(|said| **said != tx.params.from_chain) {
-        let params = &tx.params.from_chain;
-        return Some(format!("we were told that it starts on {params}, and the service says {said}"));
+/// Returns a sentence if the answer contradicts the kind of the route, or the given source chain.
+pub(crate) fn contradiction(tx: &Transaction) -> Option<String> {
+    let reported = tx.state.record.as_ref().and_then(|record| record.from.chain_id.as_ref());
+    if let Some(reported) = reported.filter(|reported| **reported != tx.params.from_chain) {
+        let given = &tx.params.from_chain;
+        return Some(format!("source chain given as {given}, but the service reports {reported}"));
     }
     match (tx.state.status.as_ref()?, kind(tx)?) {
         (RouterStatus::NeedsGas, RouteKind::SameChain) => {
-            Some("needs_gas applies to bridged routes only, yet source and destination are one chain".into())
+            Some("needs_gas applies to bridged routes only, but source and destination are one chain".into())
         }
         (RouterStatus::Refund, RouteKind::Bridged) => {
-            Some("refund applies to intents routes only, yet the service speaks of a bridged message".into())
+            Some("refund applies to intents routes only, but the service reports a bridged message".into())
         }
         _ => None,
     }
 }
 
-/// One end of a transfer, as far as it is known.
+/// One end of a transfer, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct End<'a> {
+pub(crate) struct End<'a> {
     /// The chain.
     pub chain: &'a ChainId,
     /// The hash on that chain.
     pub transaction_id: Option<&'a TxHash>,
-    /// The block.
+    /// The block number.
     pub block_number: Option<u64>,
-    /// `callEventStatus`; empty if that is what came.
+    /// `callEventStatus`; empty if the service sent empty text.
     pub call_event_status: Option<&'a str>,
     /// `callEventLog`.
     pub call_event_log: &'a [String],
-    /// The block explorer's page; none if it came empty.
+    /// The block explorer's page; `None` if the service sent empty text.
     pub url: Option<&'a str>,
 }
 
@@ -111,18 +111,18 @@ impl<'a> End<'a> {
 
 /// The ends of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Ends<'a> {
-    /// Where it starts.
+pub(crate) struct Ends<'a> {
+    /// The source.
     pub source: End<'a>,
-    /// Where it ends.
+    /// The destination.
     pub destination: End<'a>,
     /// An intermediate hop that the record gives as its `toChain`.
     pub hop: Option<End<'a>>,
 }
 
-/// The ends of a transfer. The source's hash is the given one until the service says otherwise. If `toChain` is another
-/// chain than we were told it is a hop, and the last entry of `routeStatus` is the real end.
-pub fn ends(tx: &Transaction) -> Ends<'_> {
+/// Returns the ends of a transfer. The source's hash is the given hash until the service says otherwise. If `toChain`
+/// isn't the given destination, it is a hop, and the last entry of `routeStatus` is the real destination.
+pub(crate) fn ends(tx: &Transaction) -> Ends<'_> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let record = tx.state.record.as_ref();
     let source = record.map_or_else(|| End::unknown(from), |record| End::new(&record.from, from));
@@ -138,8 +138,8 @@ pub fn ends(tx: &Transaction) -> Ends<'_> {
     Ends { source, destination: End { transaction_id, ..End::unknown(to) }, hop: Some(hop) }
 }
 
-/// The name of a chain that occurs in a transaction: one of its two ends, a hop, or the chain of a step.
-pub fn name_of(tx: &Transaction, id: &ChainId) -> String {
+/// Returns the name of a chain that occurs in a transaction: source, destination, a hop, or the chain of a step.
+pub(crate) fn name_of(tx: &Transaction, id: &ChainId) -> String {
     if *id == tx.params.from_chain {
         return tx.from_name();
     }
@@ -158,7 +158,7 @@ mod tests {
         record::{StatusRecord, Step},
     };
 
-    fn heard(change: impl FnOnce(&mut StatusRecord), status: RouterStatus) -> Transaction {
+    fn polled(change: impl FnOnce(&mut StatusRecord), status: RouterStatus) -> Transaction {
         let mut tx = fixtures::transaction(1);
         let mut record = StatusRecord::bare(status);
         change(&mut record);
@@ -167,28 +167,28 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_is_known_only_by_what_the_service_said() {
+    fn the_kind_is_known_only_from_answers() {
         use RouterStatus::*;
         let message = |record: &mut StatusRecord| record.is_gmp = Some(true);
         assert_eq!(kind(&fixtures::transaction(1)), None);
-        assert_eq!(kind(&heard(|_| {}, Ongoing)), None);
-        assert_eq!(kind(&heard(message, Success)), Some(RouteKind::Bridged));
-        assert_eq!(kind(&heard(|record| record.bridge_url = Some("https://x.example".into()), Ongoing)), None);
-        assert_eq!(kind(&heard(|record| record.is_gmp = Some(false), Success)), None);
-        assert_eq!(kind(&heard(|_| {}, NeedsGas)), Some(RouteKind::Bridged));
-        assert_eq!(kind(&heard(|_| {}, Refund)), Some(RouteKind::Intents));
-        assert!(contradiction(&heard(message, Refund)).is_some_and(|said| said.contains("intents")));
-        let mut same = heard(|_| {}, NeedsGas);
+        assert_eq!(kind(&polled(|_| {}, Ongoing)), None);
+        assert_eq!(kind(&polled(message, Success)), Some(RouteKind::Bridged));
+        assert_eq!(kind(&polled(|record| record.bridge_url = Some("https://x.example".into()), Ongoing)), None);
+        assert_eq!(kind(&polled(|record| record.is_gmp = Some(false), Success)), None);
+        assert_eq!(kind(&polled(|_| {}, NeedsGas)), Some(RouteKind::Bridged));
+        assert_eq!(kind(&polled(|_| {}, Refund)), Some(RouteKind::Intents));
+        assert!(contradiction(&polled(message, Refund)).is_some_and(|reported| reported.contains("intents")));
+        let mut same = polled(|_| {}, NeedsGas);
         same.params.to_chain = same.params.from_chain.clone();
         assert_eq!(kind(&same), Some(RouteKind::SameChain));
-        assert!(contradiction(&same).is_some_and(|said| said.contains("one chain")));
-        assert_eq!(contradiction(&heard(|_| {}, Refund)), None);
-        let elsewhere = heard(|record| record.from.chain_id = Some(ChainId::new("1")), Ongoing);
-        assert_eq!(contradiction(&elsewhere).unwrap(), "we were told that it starts on 42161, and the service says 1");
+        assert!(contradiction(&same).is_some_and(|reported| reported.contains("one chain")));
+        assert_eq!(contradiction(&polled(|_| {}, Refund)), None);
+        let elsewhere = polled(|record| record.from.chain_id = Some(ChainId::new("1")), Ongoing);
+        assert_eq!(contradiction(&elsewhere).unwrap(), "source chain given as 42161, but the service reports 1");
     }
 
     #[test]
-    fn behind_a_hop_the_last_step_is_the_end() {
+    fn after_a_hop_the_last_step_is_the_destination() {
         let hop = ChainSide {
             chain_id: Some(ChainId::new("axelar-1")),
             chain_name: Some("Axelar".into()),
@@ -200,19 +200,19 @@ mod tests {
             ..Step::default()
         };
         let with_steps =
-            |steps: Vec<Step>| heard(|record| (record.to, record.steps) = (hop.clone(), steps), RouterStatus::Ongoing);
-        let there = with_steps(vec![step("axelar-1", "0xaa"), step("8453", "0xbb")]);
-        let found = ends(&there);
+            |steps: Vec<Step>| polled(|record| (record.to, record.steps) = (hop.clone(), steps), RouterStatus::Ongoing);
+        let arrived = with_steps(vec![step("axelar-1", "0xaa"), step("8453", "0xbb")]);
+        let found = ends(&arrived);
         assert_eq!(found.destination.transaction_id, Some(&TxHash::new("0xbb")));
         assert_eq!(found.hop.unwrap().chain.as_str(), "axelar-1");
-        assert_eq!(name_of(&there, &ChainId::new("axelar-1")), "Axelar");
+        assert_eq!(name_of(&arrived, &ChainId::new("axelar-1")), "Axelar");
         assert_eq!(
-            (name_of(&there, &ChainId::new("8453")), name_of(&there, &ChainId::new("999000"))),
+            (name_of(&arrived, &ChainId::new("8453")), name_of(&arrived, &ChainId::new("999000"))),
             ("Base".into(), "999000".into())
         );
         let under_way = with_steps(vec![step("axelar-1", "0xaa")]);
         assert_eq!(ends(&under_way).destination, End::unknown(&ChainId::new("8453")));
-        let plain = heard(|record| record.to.block_number = Some(7), RouterStatus::Ongoing);
+        let plain = polled(|record| record.to.block_number = Some(7), RouterStatus::Ongoing);
         assert_eq!((ends(&plain).destination.block_number, ends(&plain).hop), (Some(7), None));
         assert_eq!(ends(&fixtures::transaction(1)).source.transaction_id, Some(&fixtures::params(1).transaction_id));
     }

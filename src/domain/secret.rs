@@ -13,11 +13,11 @@ pub struct IntegratorId(String);
 /// Why a text can't be an integrator ID. The text itself is never part of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretError {
-    /// Nothing, or blanks only.
+    /// Empty text, or blanks only.
     #[error("it is empty")]
     Empty,
-    /// A character that no header can carry, or a blank inside.
-    #[error("it holds a blank, a line end or another character that a header can't carry")]
+    /// A character that no header can carry, or a blank.
+    #[error("it contains a space, a line break or another character that an HTTP header can't contain")]
     Character,
     /// More than 256 characters.
     #[error("it is longer than 256 characters")]
@@ -25,7 +25,7 @@ pub enum SecretError {
 }
 
 impl IntegratorId {
-    /// An ID from text that holds nothing else, but for a line end after it.
+    /// Reads an ID from text. The text may end with one line end, and must hold nothing else.
     pub fn new(text: &str) -> Result<Self, SecretError> {
         let text = text.strip_suffix('\n').unwrap_or(text);
         let text = text.strip_suffix('\r').unwrap_or(text);
@@ -41,24 +41,25 @@ impl IntegratorId {
         Ok(Self(text.to_owned()))
     }
 
-    /// The ID itself, for the request's header and nothing else.
+    /// Returns the ID itself. Only the request's header may use it.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What may be shown: the last four characters, `…7f3a`; of an ID under 12 characters nothing.
+    /// Returns the part that may be shown: the last four characters, `…7f3a`; none for an ID of fewer than 12
+    /// characters.
     pub fn last4(&self) -> String {
         let tail = self.0.len().checked_sub(4).filter(|start| *start >= 8).and_then(|start| self.0.get(start..));
         format!("…{}", tail.unwrap_or(""))
     }
 
-    /// A name for files that belong to this ID at this base URL, from which the ID can't be had back.
+    /// Returns a name for files that belong to this ID at this base URL. The ID can't be recovered from the name.
     pub fn fingerprint(&self, base_url: &str) -> String {
         let digest = Sha256::new().chain_update(base_url).chain_update([0]).chain_update(&self.0).finalize();
         digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// `text` with every occurrence of the ID replaced by what may be shown.
+    /// Returns `text` with every occurrence of the ID replaced by the part that may be shown.
     pub fn redact(&self, text: String) -> String {
         if text.contains(&self.0) { text.replace(&self.0, &self.last4()) } else { text }
     }
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn fingerprints_tell_ids_and_services_apart_and_keep_the_secret() {
+    fn fingerprints_differ_by_id_and_by_service() {
         let id = IntegratorId::new(CANARY).unwrap();
         let other = IntegratorId::new("another-integrator-7f3a").unwrap();
         assert_ne!(id.fingerprint("https://a.example"), other.fingerprint("https://a.example"));
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_header_cannot_carry_is_refused_and_not_echoed() {
+    fn an_id_that_a_header_cannot_carry_is_refused_and_not_echoed() {
         assert_eq!(IntegratorId::new(" \n"), Err(SecretError::Empty));
         for wrong in ["se\ncret", "se\0cret", "se cret", "sécret"] {
             let error = IntegratorId::new(wrong).unwrap_err();

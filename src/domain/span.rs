@@ -1,6 +1,6 @@
-//! Spans and moments as people and scripts write them: `38m`, `8m 02s`, `30m`, RFC 3339.
+//! Durations and moments as people and scripts write them: `38m`, `8m 02s`, `30m`, RFC 3339.
 //!
-//! It must never show a negative span: where a clock jumped, the span is zero.
+//! It must never show a negative duration: where a clock jumped, the duration is zero.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
-/// The time from `earlier` to `later`; zero if `earlier` lies after it.
-pub fn between(earlier: DateTime<Utc>, later: DateTime<Utc>) -> Duration {
+/// Returns the time from `earlier` to `later`; zero if `earlier` is later.
+pub(crate) fn between(earlier: DateTime<Utc>, later: DateTime<Utc>) -> Duration {
     (later - earlier).to_std().unwrap_or_default()
 }
 
-/// One unit, for a narrow column: `12s`, `38m`, `7h`, `3d`.
-pub fn short(span: Duration) -> String {
+/// Returns a duration in one unit, rounded down, for a narrow column: `12s`, `38m`, `7h`, `3d`.
+pub(crate) fn short(span: Duration) -> String {
     match span.as_secs() {
         seconds if seconds < MINUTE => format!("{seconds}s"),
         seconds if seconds < HOUR => format!("{}m", seconds / MINUTE),
@@ -25,8 +25,8 @@ pub fn short(span: Duration) -> String {
     }
 }
 
-/// One unit, the nearest: how long something took, where an age counts what has passed.
-pub fn nearest(span: Duration) -> String {
+/// Returns a duration in one unit, rounded to the nearest: for a measured duration. Ages are rounded down ([`short`]).
+pub(crate) fn nearest(span: Duration) -> String {
     let unit = match span.as_secs() {
         seconds if seconds < MINUTE => 0,
         seconds if seconds < HOUR => MINUTE,
@@ -36,8 +36,8 @@ pub fn nearest(span: Duration) -> String {
     short(span.saturating_add(Duration::from_secs(unit / 2)))
 }
 
-/// Two units, for a sentence: `12s`, `8m 02s`, `1h 05m`, `3d 04h`.
-pub fn long(span: Duration) -> String {
+/// Returns a duration in two units, for a sentence: `12s`, `8m 02s`, `1h 05m`, `3d 04h`.
+pub(crate) fn long(span: Duration) -> String {
     match span.as_secs() {
         seconds if seconds < MINUTE => format!("{seconds}s"),
         seconds if seconds < HOUR && seconds.is_multiple_of(MINUTE) => format!("{}m", seconds / MINUTE),
@@ -47,8 +47,8 @@ pub fn long(span: Duration) -> String {
     }
 }
 
-/// Reads `DUR` of the command line: `90s`, `30m`, `2h`, `90d`. The error says what was expected.
-pub fn parse(text: &str) -> Result<Duration, String> {
+/// Reads `DUR` of the command line: `90s`, `30m`, `2h`, `90d`. The error says what is expected.
+pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it as 90s, 30m or 2h");
     let text = text.trim();
     let unit = match text.chars().last() {
@@ -62,18 +62,18 @@ pub fn parse(text: &str) -> Result<Duration, String> {
     /// Longer than anybody waits, and short enough for every clock.
     const LONGEST: Duration = Duration::from_secs(3_650 * DAY);
     let span = Duration::try_from_secs_f64(number * unit as f64).map_err(|_| wrong())?;
-    if span <= LONGEST { Ok(span) } else { Err(format!("`{text}` is too long; ten years are the most")) }
+    if span <= LONGEST { Ok(span) } else { Err(format!("`{text}` is too long; the maximum is ten years")) }
 }
 
-/// Reads `TIME` of the command line and the files: RFC 3339 or Unix seconds. The error says what was expected.
-pub fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
-    /// Unix seconds of the year 5138: what lies beyond was meant as milliseconds.
-    const LAST: i64 = 100_000_000_000;
+/// Reads `TIME` of the command line and the files: RFC 3339 or Unix seconds. The error says what is expected.
+pub(crate) fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
+    /// Unix seconds of the year 5138; a larger number is probably in milliseconds.
+    const LATEST: i64 = 100_000_000_000;
     let text = text.trim();
     let wrong = || format!("`{text}` is not a time; write it as 2026-11-20T13:48:00Z or in Unix seconds");
     match text.parse::<i64>() {
-        Ok(seconds) if (0..LAST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
-        Ok(seconds) if seconds >= LAST => {
+        Ok(seconds) if (0..LATEST).contains(&seconds) => DateTime::from_timestamp(seconds, 0).ok_or_else(wrong),
+        Ok(seconds) if seconds >= LATEST => {
             Err(format!("`{text}` is too large for Unix seconds; if it is milliseconds, divide it by 1000"))
         }
         Ok(_) => Err(wrong()),
@@ -81,21 +81,21 @@ pub fn parse_time(text: &str) -> Result<DateTime<Utc>, String> {
     }
 }
 
-/// RFC 3339 in UTC with milliseconds, as in the JSON and the store.
-pub fn rfc3339(moment: DateTime<Utc>) -> String {
+/// Returns a moment as RFC 3339 in UTC with milliseconds, as in the JSON and the store.
+pub(crate) fn rfc3339(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// A moment as people read it, `14:18 UTC+01:00`, with its date if that isn't today.
-pub fn clock_time(moment: DateTime<Utc>, now: DateTime<Utc>, zone: FixedOffset) -> String {
-    let (there, today) = (moment.with_timezone(&zone), now.with_timezone(&zone));
-    let date = if there.date_naive() == today.date_naive() { "" } else { "%Y-%m-%d " };
+/// Returns a moment for people, `14:18 UTC+01:00`, with its date if it isn't today.
+pub(crate) fn clock_time(moment: DateTime<Utc>, now: DateTime<Utc>, zone: FixedOffset) -> String {
+    let (local, today) = (moment.with_timezone(&zone), now.with_timezone(&zone));
+    let date = if local.date_naive() == today.date_naive() { "" } else { "%Y-%m-%d " };
     let suffix = if zone.local_minus_utc() == 0 { " UTC" } else { " UTC%:z" };
-    there.format(&format!("{date}%H:%M{suffix}")).to_string()
+    local.format(&format!("{date}%H:%M{suffix}")).to_string()
 }
 
-/// A moment for a text that is read elsewhere and later: `2023-11-14 23:13:20 UTC+01:00`.
-pub fn stamp(moment: DateTime<Utc>, zone: FixedOffset) -> String {
+/// Returns a moment for a text that is read elsewhere and later: `2023-11-14 23:13:20 UTC+01:00`.
+pub(crate) fn stamp(moment: DateTime<Utc>, zone: FixedOffset) -> String {
     let suffix = if zone.local_minus_utc() == 0 { "UTC" } else { "UTC%:z" };
     moment.with_timezone(&zone).format(&format!("%Y-%m-%d %H:%M:%S {suffix}")).to_string()
 }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_length_is_rounded_where_an_age_is_cut() {
+    fn nearest_rounds_and_short_rounds_down() {
         let both = |seconds| [short, nearest].map(|word| word(Duration::from_secs(seconds)));
         assert_eq!(
             [59, 89, 115, 3_599, 5_400, 172_799].map(both),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_read_well() {
+    fn durations_are_shown_in_one_or_two_units() {
         let cases = [
             (0, "0s", "0s"),
             (59, "59s", "59s"),
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn times_name_their_zone_and_another_day() {
+    fn times_show_their_zone_and_the_date_of_another_day() {
         let now = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
         let zone = FixedOffset::east_opt(3_600).unwrap();
         assert_eq!(clock_time(now, now, zone), "23:13 UTC+01:00");

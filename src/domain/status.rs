@@ -1,12 +1,12 @@
-//! The router status: six values that the service documents, and whatever else it may send (`service.md` 3).
+//! The router status: six values that the service documents, and any other value that it sends (`service.md` 3).
 //!
-//! It must never turn a value that isn't documented into one that is, but for the one alias of `cases.md` (3).
+//! An undocumented value must never become a documented value, except the alias of `cases.md` (3).
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Defines the statuses: each documented one with its name.
+/// Defines the statuses: each documented status with its name.
 macro_rules! statuses {
     ($($(#[$doc:meta])* $status:ident $name:literal,)*) => {
         /// `routerTransactionStatus`, the simplified status of a transaction (`service.md` 3).
@@ -14,7 +14,7 @@ macro_rules! statuses {
         #[serde(from = "String", into = "String")]
         pub enum RouterStatus {
             $($(#[$doc])* $status,)*
-            /// Anything else, as it came (cleaned). Empty if the field was missing or empty.
+            /// Any other value, as received (cleaned). Empty if the field was missing or empty.
             Unknown(String),
         }
 
@@ -22,7 +22,7 @@ macro_rules! statuses {
             /// The documented values.
             pub const DOCUMENTED: [Self; [$($name),*].len()] = [$(Self::$status),*];
 
-            /// The documented name, or `unknown`.
+            /// Returns the documented name, or `unknown`.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$status => $name,)*
@@ -38,18 +38,19 @@ statuses! {
     Success "success",
     /// Bridged routes: the gas price rose on the destination chain and execution is paused.
     NeedsGas "needs_gas",
-    /// Nothing is wrong and nothing is to be done.
+    /// In progress; nothing is wrong and no action is needed.
     Ongoing "ongoing",
-    /// The source side ran, the destination side reverted; the user holds the bridged token there.
+    /// The source side ran and the destination side reverted; the user holds the bridged token on the destination
+    /// chain.
     PartialSuccess "partial_success",
     /// No on-chain record can be found yet.
     NotFound "not_found",
-    /// Failed intents route: funds return on the source chain, in about 10 minutes.
+    /// A failed intents route: the funds return on the source chain, in about 10 minutes.
     Refund "refund",
 }
 
 impl RouterStatus {
-    /// The text that came.
+    /// Returns the text as received.
     pub fn raw(&self) -> &str {
         match self {
             Self::Unknown(text) => text,
@@ -57,7 +58,7 @@ impl RouterStatus {
         }
     }
 
-    /// Whether this status alone ends a transaction. A refund ends it only after it has been watched for a while.
+    /// Whether this status alone settles a transaction. A refund settles only after it was watched for a while.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Success | Self::PartialSuccess => true,
@@ -65,7 +66,7 @@ impl RouterStatus {
         }
     }
 
-    /// Whether time is the only thing that it waits for, so that the deadline applies.
+    /// Whether a transaction in this status waits for time alone, so that its deadline applies.
     pub fn is_waiting(&self) -> bool {
         match self {
             Self::Ongoing | Self::NotFound => true,

@@ -1,21 +1,21 @@
-//! The one sanitiser: all text from outside passes it at the door (`DESIGN.md`, Text from outside is hostile).
+//! The sanitiser: all text from outside passes through it on input (`DESIGN.md`, Text from outside is hostile).
 //!
-//! What it returns is safe to put into a terminal cell, a file or a ticket. It must never fail and never guess.
+//! Its output is safe in a terminal cell, a file or a ticket. It must never fail and never guess.
 
 use std::path::Path;
 
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory};
 
-/// The most characters that a field keeps.
+/// The maximum number of characters in a field.
 pub const FIELD_LIMIT: usize = 512;
-/// The most combining marks that a character keeps.
+/// The maximum number of combining marks on a character.
 const MARK_LIMIT: usize = 4;
 
-/// One line of clean text: no control, format, separator, private-use, unassigned or bidi characters, at most four
-/// combining marks a character and [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks become one space, and
-/// blanks at the ends go. What was cut off at the limit is marked with a closing `…`.
+/// Returns one line of clean text: no control, format, separator, private-use, unassigned or bidi characters, at most
+/// four combining marks per character, and at most [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks become
+/// one space; blanks at both ends are removed. A text cut at the limit ends with `…`.
 pub fn clean(raw: &str) -> String {
-    // Nearly all that comes, and most of what an import of a hundred thousand rows would wait for.
+    // The fast path for nearly all input; an import of 100,000 rows would spend most of its time below.
     if raw.len() < FIELD_LIMIT && raw.bytes().all(|byte| byte.is_ascii_graphic()) {
         return raw.to_owned();
     }
@@ -48,23 +48,23 @@ pub fn clean(raw: &str) -> String {
     kept
 }
 
-/// A path as it may stand on a screen: [`clean`].
-pub fn clean_path(path: &Path) -> String {
+/// Returns a path as clean text for the screen ([`clean`]).
+pub(crate) fn clean_path(path: &Path) -> String {
     clean(&path.display().to_string())
 }
 
-/// Whether nothing is left of `raw` by [`clean`]; it looks no further than the first visible character.
-pub fn is_blank(raw: &str) -> bool {
+/// Whether [`clean`] would leave nothing of `raw`. Stops at the first visible character.
+pub(crate) fn is_blank(raw: &str) -> bool {
     raw.chars().all(|character| class(character) != Class::Keep)
 }
 
-/// Whether [`clean`] takes a character away without a trace.
-pub fn is_dropped(character: char) -> bool {
+/// Whether [`clean`] removes a character without a replacement.
+pub(crate) fn is_dropped(character: char) -> bool {
     class(character) == Class::Drop
 }
 
-/// [`clean`], with nothing left as `None`.
-pub fn clean_or_none(raw: &str) -> Option<String> {
+/// Like [`clean`], but `None` if nothing is left.
+pub(crate) fn clean_or_none(raw: &str) -> Option<String> {
     Some(clean(raw)).filter(|text| !text.is_empty())
 }
 
@@ -83,9 +83,9 @@ fn class(character: char) -> Class {
     }
     match character {
         '\t' | '\n' | '\r' | ' ' => return Class::Blank,
-        // No more than a look-up saved, but a mebibyte of them may come.
+        // The lookup below gives the same result more slowly, and a mebibyte of control characters may come.
         control if control.is_ascii() => return Class::Drop,
-        // Letters by category, invisible on screen.
+        // Letters by category, but invisible on screen.
         '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => return Class::Drop,
         _ => {}
     }
@@ -106,13 +106,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escape_sequences_lose_their_teeth() {
+    fn escape_sequences_lose_their_control_characters() {
         assert_eq!(clean("\u{1b}]52;c;aGk=\u{7}ok"), "]52;c;aGk=ok");
         assert_eq!(clean("a\u{9b}31mb"), "a31mb");
     }
 
     #[test]
-    fn bidi_zero_width_and_private_use_go() {
+    fn bidi_zero_width_and_private_use_characters_are_removed() {
         assert_eq!(clean("pay\u{202e}lap\u{200b}\u{2066}\u{e000}x"), "paylapx");
     }
 
@@ -122,13 +122,13 @@ mod tests {
     }
 
     #[test]
-    fn at_most_four_marks_a_character() {
+    fn a_character_keeps_at_most_four_marks() {
         let zalgo = format!("z{}a", "\u{301}".repeat(40));
         assert_eq!(clean(&zalgo), format!("z{}a", "\u{301}".repeat(4)));
     }
 
     #[test]
-    fn long_text_is_cut_and_says_so() {
+    fn long_text_is_cut_and_ends_with_an_ellipsis() {
         let cut = clean(&"x".repeat(1_000_000));
         assert_eq!(cut.chars().count(), FIELD_LIMIT);
         assert!(cut.ends_with('…'));
@@ -137,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn clean_text_is_bounded_inert_and_stays_as_it_is(raw in any::<String>()) {
+        fn clean_text_is_bounded_inert_and_stable(raw in any::<String>()) {
             let once = clean(&raw);
             prop_assert!(once.chars().count() <= FIELD_LIMIT);
             prop_assert!(once.chars().all(|character| !character.is_control()));

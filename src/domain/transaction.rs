@@ -1,7 +1,7 @@
 //! A tracked transaction: its parameters, its state, and how an observation changes the state.
 //!
-//! [`Transaction::apply`] is the only way in for what the service says. It must never lose the last real state for an
-//! answer that says less.
+//! Observations must change the state only through [`Transaction::apply`]. An answer that says less must never replace
+//! the last known status.
 
 use std::time::Duration;
 
@@ -12,107 +12,107 @@ use super::{
     change::What,
     deadline::Deadline,
     forecast::{self, Evidence, Quantile},
-    ids::{ChainId, RowId, TxHash},
+    ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Failure, Observation, Outcome},
-    operation::TransactionKey,
     record::{RecordSummary, RecordView, StatusRecord, chain_name},
     span,
     status::RouterStatus,
 };
 
-/// How long a refund is watched after it was first seen, until it counts as settled.
-pub const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
+/// How long a refund is watched after it was first seen. Then the transaction counts as settled.
+pub(crate) const REFUND_WATCH: Duration = Duration::from_secs(30 * 60);
 
 /// The parameters of a transaction, given when it was added. The service requires the first four (`service.md` 4.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransactionParams {
-    /// Hash of the transaction submitted on the source chain.
+    /// The hash of the transaction on the source chain.
     pub transaction_id: TxHash,
-    /// Source chain.
+    /// The source chain.
     pub from_chain: ChainId,
-    /// Destination chain.
+    /// The destination chain.
     pub to_chain: ChainId,
     /// `route.quoteId`.
     pub quote_id: String,
-    /// Legacy request ID.
+    /// The legacy request ID.
     pub request_id: Option<String>,
     /// `estimatedRouteDuration`.
     pub estimate: Option<Duration>,
-    /// When it was submitted.
+    /// When the transaction was submitted.
     #[serde(with = "chrono::serde::ts_milliseconds_option")]
     pub submitted_at: Option<DateTime<Utc>>,
-    /// Who is paid a refund (`service.md` 3).
+    /// The address that receives a refund (`service.md` 3).
     pub from_address: Option<String>,
-    /// The ticket it belongs to.
+    /// The ticket of the transaction.
     pub ticket: Option<String>,
 }
 
-/// A transaction to be tracked, as an import or a person gave it.
+/// A transaction to track, as an import or a person gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewTransaction {
     /// The parameters.
     pub params: TransactionParams,
-    /// Its labels.
+    /// The labels.
     pub labels: Vec<String>,
-    /// Notes, the oldest first.
+    /// The notes, oldest first.
     pub notes: Vec<String>,
-    /// When somebody first heard of it: counts if it is new to us, and before that moment.
+    /// When the transaction was first seen elsewhere. Used only for a new transaction, and only if it is in the past.
     #[serde(with = "chrono::serde::ts_milliseconds_option")]
     pub first_seen_at: Option<DateTime<Utc>>,
-    /// Whether a person stopped it elsewhere: if it is new to us it isn't polled here either.
+    /// Whether a person stopped the polling elsewhere. Then a new transaction isn't polled here either.
     pub untracked: bool,
 }
 
 impl From<TransactionParams> for NewTransaction {
-    /// One of which no more is told.
+    /// Returns a new transaction with these parameters and nothing else.
     fn from(params: TransactionParams) -> Self {
         Self { params, labels: Vec::new(), notes: Vec::new(), first_seen_at: None, untracked: false }
     }
 }
 
-/// Whether it is polled.
+/// Whether a transaction is polled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Tracking {
-    /// Polled until it is settled.
+    /// Polled until the transaction is settled.
     #[default]
     Active,
-    /// The service refused its parameters, for this reason; not polled until it is edited or a person asks.
+    /// Not polled until the transaction is edited or a person asks: the service refused its parameters, for this
+    /// reason.
     Parked(String),
-    /// A person stopped it.
+    /// Not polled: a person stopped the polling.
     Untracked,
 }
 
-/// What the service said of a transaction, with as much of the last record as `R` holds.
+/// The state of a transaction according to the service. `R` is the part of the last record that is loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransactionState<R = StatusRecord> {
     /// The router status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     /// When this status was first seen.
     pub status_since: Option<DateTime<Utc>>,
-    /// The last record; it stays when a later answer says less.
+    /// The last record. A later answer that says less doesn't replace it.
     pub record: Option<R>,
-    /// What the service said with its last "not found".
+    /// The service's message with its last "not found".
     pub message: Option<String>,
-    /// The last answer that was a record or a "not found".
+    /// When the last answer came that was a record or a "not found".
     pub last_checked_at: Option<DateTime<Utc>>,
-    /// The last answer that brought news.
+    /// When the last answer came that contained news.
     pub last_changed_at: Option<DateTime<Utc>>,
-    /// When it settled.
+    /// When the transaction settled.
     pub settled_at: Option<DateTime<Utc>>,
-    /// Requests spent on it.
+    /// The number of requests sent for the transaction.
     pub polls: u64,
-    /// Failures in a row.
+    /// The number of failures in a row.
     pub failures: u32,
     /// When the first of these failures came.
     pub failing_since: Option<DateTime<Utc>>,
-    /// The last failure, until an answer comes.
+    /// The last failure; removed by the next answer.
     pub last_error: Option<String>,
-    /// An answer that contradicts what was settled, or the transaction itself.
+    /// The contradiction between an answer and the settled status, or the transaction itself.
     pub conflict: Option<String>,
 }
 
 impl<R> Default for TransactionState<R> {
-    /// What is known before the first answer.
+    /// Returns the state before the first answer.
     fn default() -> Self {
         Self {
             status: None,
@@ -131,47 +131,47 @@ impl<R> Default for TransactionState<R> {
     }
 }
 
-/// The names of the two chains of a transfer, as far as the service has told them.
+/// The service's names for the two chains of a transfer, as far as known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChainNames {
-    /// Of the source chain.
+    /// The source chain's name.
     pub from: Option<String>,
-    /// Of the destination chain.
+    /// The destination chain's name.
     pub to: Option<String>,
 }
 
-/// A tracked transaction, with as much of its last record as `R` holds.
+/// A tracked transaction. `R` is the part of its last record that is loaded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transaction<R = StatusRecord> {
-    /// The store's number.
+    /// The store's row number.
     pub id: RowId,
-    /// The profile that it is polled with.
+    /// The profile that polls the transaction.
     pub profile: String,
     /// The parameters.
     pub params: TransactionParams,
-    /// Labels, sorted.
+    /// The labels, sorted.
     pub labels: Vec<String>,
-    /// Notes, the oldest first.
+    /// The notes, oldest first.
     pub notes: Vec<String>,
-    /// When we first heard of it.
+    /// When hoptop first saw the transaction.
     pub first_seen_at: DateTime<Utc>,
-    /// What the service calls the chains that we were told, in answers about whichever transaction.
+    /// The service's names for the two chains, from answers about any transaction.
     pub chain_names: ChainNames,
-    /// A person asked to poll it now, and no answer has come since.
+    /// When a person asked to poll the transaction, while no answer has come since.
     pub poll_requested_at: Option<DateTime<Utc>>,
-    /// How long transactions of its source chain took until they were indexed.
+    /// The observed durations until transactions of the source chain were indexed.
     pub indexing: Evidence,
-    /// Whether it is polled.
+    /// Whether the transaction is polled.
     pub tracking: Tracking,
-    /// What the service said.
+    /// The state according to the service.
     pub state: TransactionState<R>,
 }
 
-/// A transaction as lists show it: of its record only the summary is loaded.
-pub type TransactionHeader = Transaction<RecordSummary>;
+/// A transaction as lists show it, with only a summary of its record.
+pub(crate) type TransactionHeader = Transaction<RecordSummary>;
 
 impl<R> Transaction<R> {
-    /// What names the transaction in every store.
+    /// Returns the key that identifies the transaction in every store.
     pub fn key(&self) -> TransactionKey {
         TransactionKey {
             profile: self.profile.clone(),
@@ -180,75 +180,76 @@ impl<R> Transaction<R> {
         }
     }
 
-    /// Whether a person stopped polling it before it settled.
+    /// Whether a person stopped the polling before the transaction settled.
     pub fn is_stopped(&self) -> bool {
         self.tracking == Tracking::Untracked && !self.is_settled()
     }
 
-    /// Whether the service refused a request for it, and is asked again once its parameters are corrected.
+    /// Whether the service refused a request for the transaction. Polling resumes once the parameters are corrected.
     pub fn is_parked(&self) -> bool {
         matches!(self.tracking, Tracking::Parked(_))
     }
 
-    /// Whether no further polling is owed.
+    /// Whether the transaction is settled: no further polling is needed.
     pub fn is_settled(&self) -> bool {
         self.state.settled_at.is_some()
     }
 
-    /// Whether it is to be polled.
+    /// Whether the transaction should be polled.
     pub fn wants_polling(&self) -> bool {
         !self.is_settled() && self.tracking == Tracking::Active
     }
 
-    /// When contacting support becomes right.
+    /// Returns the deadline, from which contacting support is right.
     pub fn deadline(&self) -> Deadline {
         Deadline::new(self.params.submitted_at, self.first_seen_at, self.params.estimate)
     }
 
-    /// Whether it waits for time alone, so that its deadline counts: ongoing, not found, or not answered yet.
+    /// Whether the transaction waits for time alone, so that its deadline applies: ongoing, not found, or not answered
+    /// yet.
     pub fn is_waiting(&self) -> bool {
         !self.is_settled() && self.state.status.as_ref().is_none_or(RouterStatus::is_waiting)
     }
 
-    /// Whether somebody waits for its deadline: it waits for time alone, and is neither stopped by a person nor refused by the
-    /// service, which is to be corrected first.
+    /// Whether the deadline is of interest: the transaction waits for time alone, and is neither stopped by a person
+    /// nor parked.
     pub fn is_awaited(&self) -> bool {
         self.is_waiting() && self.tracking == Tracking::Active
     }
 
-    /// Whether it is overdue: ongoing or not found, and so said by an answer that came after the deadline.
+    /// Whether the transaction is overdue: an answer that came after the deadline said ongoing or not found.
     pub fn is_overdue(&self) -> bool {
         let waiting = self.state.status.as_ref().is_some_and(RouterStatus::is_waiting) && !self.is_settled();
         waiting && self.state.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
     }
 
-    /// After which time without a record something is probably wrong: three times what nearly all of its source chain take
-    /// until they are indexed, at least three minutes (`DESIGN.md`, Alerts).
+    /// Returns the age at which a transaction without a record is probably in trouble: three times the 95th percentile
+    /// of the source chain's indexing times, at least three minutes (`DESIGN.md`, Alerts).
     pub fn not_found_limit(&self) -> Duration {
-        const LEAST: Duration = Duration::from_secs(3 * 60);
-        forecast::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(LEAST)
+        const SHORTEST: Duration = Duration::from_secs(3 * 60);
+        forecast::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
     }
 
-    /// The time since submission, until now or until it settled.
+    /// Returns the time from submission until the transaction settled, or until `now`.
     pub fn age(&self, now: DateTime<Utc>) -> Duration {
         span::between(self.deadline().submitted, self.state.settled_at.unwrap_or(now))
     }
 
-    /// The time since it entered its present status.
+    /// Returns the time since the transaction entered its present status.
     pub fn status_age(&self, now: DateTime<Utc>) -> Duration {
         self.state.status_since.map_or(Duration::ZERO, |since| span::between(since, now))
     }
 }
 
 impl<R: RecordView> Transaction<R> {
-    /// The source chain's name for people.
+    /// Returns the source chain's name for people.
     pub fn from_name(&self) -> String {
         let chain = &self.params.from_chain;
         let in_record = self.state.record.as_ref().and_then(|record| record.source_name(chain));
         chain_name(in_record, self.chain_names.from.as_deref(), chain)
     }
 
-    /// The destination chain's name for people.
+    /// Returns the destination chain's name for people.
     pub fn to_name(&self) -> String {
         let chain = &self.params.to_chain;
         let in_record = self.state.record.as_ref().and_then(|record| record.destination_name(chain));
@@ -257,7 +258,7 @@ impl<R: RecordView> Transaction<R> {
 }
 
 impl TransactionHeader {
-    /// The transaction with its record.
+    /// Returns the transaction with this record.
     pub fn with_record(self, record: Option<StatusRecord>) -> Transaction {
         let TransactionState {
             status,
@@ -303,13 +304,13 @@ impl TransactionHeader {
 }
 
 impl Transaction {
-    /// Returns the request ID: the given one, else the service's.
+    /// Returns the request ID: the given ID, or else the service's ID.
     pub fn request_id(&self) -> Option<&str> {
         let state = || self.state.record.as_ref().and_then(|record| record.request_id.as_deref());
         self.params.request_id.as_deref().or_else(state)
     }
 
-    /// Takes in what one request told us at `at`, and returns what changed. Whether alerts follow is not decided here.
+    /// Applies an observation made at `at` and returns the changes. Alerts are not decided here.
     pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<What> {
         self.state.polls += 1;
         self.poll_requested_at = None;
@@ -317,8 +318,8 @@ impl Transaction {
             Outcome::Record(record) => self.apply_record(record, at),
             Outcome::NotFound(message) => {
                 self.state.message = message.clone();
-                match self.lost_sight() {
-                    true => self.without_news(at),
+                match self.keep_status_on_not_found() {
+                    true => self.apply_empty_answer(at),
                     false => self.apply_status(&RouterStatus::NotFound, at),
                 }
             }
@@ -326,9 +327,10 @@ impl Transaction {
         }
     }
 
-    /// What was seen on chain once doesn't go away: a "not found" after that says more of the service, or of the base URL,
-    /// than of the transaction. It is a conflict, and the last real status stays.
-    fn lost_sight(&mut self) -> bool {
+    /// Keeps the last known status when the service says "not found" later, and records a conflict; returns whether it
+    /// did. A transaction that was seen on chain doesn't disappear: such an answer points to the service or a wrong
+    /// base URL.
+    fn keep_status_on_not_found(&mut self) -> bool {
         let seen = self.state.status.as_ref().filter(|status| **status != RouterStatus::NotFound);
         if let (Some(status), false) = (seen, self.is_settled()) {
             self.state.conflict = Some(format!("it was {status}, and now the service can't find it"));
@@ -340,8 +342,8 @@ impl Transaction {
 
     fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<What> {
         self.state.message = None;
-        if record.status == RouterStatus::NotFound && self.lost_sight() {
-            return self.without_news(at);
+        if record.status == RouterStatus::NotFound && self.keep_status_on_not_found() {
+            return self.apply_empty_answer(at);
         }
         let mut changes = self.apply_status(&record.status, at);
         if self.state.conflict.is_some() {
@@ -357,7 +359,7 @@ impl Transaction {
         changes
     }
 
-    /// A clean answer: what was wrong with earlier ones is over.
+    /// Applies the status of a successful answer, which ends earlier failures.
     fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<What> {
         let state = &mut self.state;
         state.last_checked_at = Some(at);
@@ -382,12 +384,12 @@ impl Transaction {
         changes
     }
 
-    /// An answer came that says less than what is known. A refund counts as watched all the same.
-    fn without_news(&mut self, at: DateTime<Utc>) -> Vec<What> {
+    /// Applies an answer that says less than what is known. The time still counts as watching a refund.
+    fn apply_empty_answer(&mut self, at: DateTime<Utc>) -> Vec<What> {
         std::iter::once(What::Polled).chain(self.settle(at)).collect()
     }
 
-    /// Settles it if nothing more is owed: its status is final, or a refund that was watched for long enough.
+    /// Settles the transaction if its status is final, or if its refund was watched for long enough.
     fn settle(&mut self, at: DateTime<Utc>) -> Option<What> {
         let state = &mut self.state;
         let refund_watched = state.status == Some(RouterStatus::Refund)
@@ -404,7 +406,7 @@ impl Transaction {
         let error = failure.line();
         self.state.last_error = Some(error.clone());
         match failure {
-            // The whole ID is meant, not this transaction: the poller's health says so once.
+            // These failures concern the integrator ID, not this transaction; the poller's health reports them once.
             Failure::Unauthorized(_) | Failure::Throttled { .. } => return vec![What::Polled],
             Failure::Rejected(_) => {
                 if !self.is_settled() && self.tracking != Tracking::Untracked {
@@ -442,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_goes_its_way_and_settles() {
+    fn a_transaction_passes_through_its_statuses_and_settles() {
         let mut tx = transaction();
         assert_eq!(
             tx.apply(&answer(Outcome::NotFound(None)), at(5)),
@@ -451,8 +453,8 @@ mod tests {
         tx.apply(&says(RouterStatus::Ongoing), at(10));
         assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(15)), [What::Polled]);
         let last = tx.apply(&says(RouterStatus::Success), at(60));
-        let turn = What::StatusChanged { previous: Some("ongoing".into()), current: "success".into() };
-        assert_eq!(last, [What::Polled, turn, What::Settled]);
+        let status_change = What::StatusChanged { previous: Some("ongoing".into()), current: "success".into() };
+        assert_eq!(last, [What::Polled, status_change, What::Settled]);
         assert_eq!((tx.is_settled(), tx.state.polls, tx.age(at(500))), (true, 4, Duration::from_secs(60)));
     }
 
@@ -482,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn a_settled_status_is_not_lost_when_the_service_goes_back() {
+    fn a_settled_status_is_kept_when_a_later_answer_contradicts_it() {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Success), at(1));
         assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(2)), [What::Polled]);
@@ -493,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_once_is_not_lost_to_a_not_found() {
+    fn a_known_status_is_kept_when_a_later_answer_is_not_found() {
         for lost in [answer(Outcome::NotFound(Some("Resource not found".into()))), says(RouterStatus::NotFound)] {
             let mut tx = transaction();
             tx.apply(&says(RouterStatus::NeedsGas), at(1));
@@ -519,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn what_concerns_the_id_is_not_held_against_the_transaction() {
+    fn failures_of_the_integrator_id_do_not_count_for_the_transaction() {
         let mut tx = transaction();
         tx.apply(&fails(Failure::Throttled { message: None, retry_after: None }), at(1));
         tx.apply(&fails(Failure::Unauthorized("no".into())), at(2));
@@ -527,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rejected_transaction_parks_until_it_is_answered() {
+    fn a_rejected_transaction_is_parked_until_an_answer_comes() {
         let mut tx = transaction();
         tx.apply(&fails(Failure::Rejected("quoteId is missing".into())), at(1));
         assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
@@ -537,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn overdue_needs_an_answer_from_after_the_deadline() {
+    fn overdue_needs_an_answer_after_the_deadline() {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Ongoing), at(899));
         assert!(!tx.is_overdue());

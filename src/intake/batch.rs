@@ -1,6 +1,6 @@
-//! Gathers what a reader finds: errors by line, warnings by kind, duplicates resolved.
+//! Collects the events of a reader: errors by line, warnings by kind, and resolved duplicates.
 //!
-//! It must never call a file fine while a line of it is bad, and never grow without bound on one that is all wrong.
+//! It must never accept a file with a bad line. Its memory must stay bounded for a file in which every line is bad.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -11,16 +11,16 @@ use crate::domain::{
 
 use super::{Batch, Event, Found, LineError, Place, ReadError, Stop, fields};
 
-/// So many bad lines are named; who has more has one mistake in all of them.
+/// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 1_000;
-/// So many warnings of a kind are given in full.
+/// The most warnings of one kind that are listed.
 const WARNING_LIMIT: usize = 10;
-/// So many unknown columns are told apart. Each line of JSON may bring its own.
+/// The most unknown column names that are remembered. Each line of JSON may bring new names.
 pub(super) const COLUMN_LIMIT: usize = 1_000;
-/// So many profiles are told apart.
+/// The most profiles that are counted by name.
 pub(super) const PROFILE_LIMIT: usize = 100;
 
-/// Warnings of one kind: the first few, and how many there were.
+/// The first warnings of one kind, and the number of all of them.
 #[derive(Default)]
 struct Warnings {
     kept: Vec<String>,
@@ -44,154 +44,157 @@ impl Warnings {
     }
 }
 
-/// Takes events: hands rows that are fine on, and gathers the rest.
+/// Consumes a reader's events: passes good rows to `keep`, and collects errors and warnings.
 pub(super) struct Collector<'a, E> {
     any_chain: bool,
     keep: &'a mut dyn FnMut(Place, NewTransaction) -> Result<(), E>,
-    failed: Option<E>,
+    keep_error: Option<E>,
     is_empty: bool,
-    columns: HashSet<String>,
-    unknown: Warnings,
-    clamped: Warnings,
+    unknown_columns: HashSet<String>,
+    unknown_column_warnings: Warnings,
+    clamp_warnings: Warnings,
     profiles: BTreeMap<String, usize>,
     errors: Vec<LineError>,
     error_count: usize,
 }
 
 impl<'a, E> Collector<'a, E> {
-    /// One that has taken nothing yet.
+    /// Returns a collector without events.
     pub(super) fn new(any_chain: bool, keep: &'a mut dyn FnMut(Place, NewTransaction) -> Result<(), E>) -> Self {
         Self {
             any_chain,
             keep,
-            failed: None,
+            keep_error: None,
             is_empty: true,
-            columns: HashSet::new(),
-            unknown: Warnings::default(),
-            clamped: Warnings::default(),
+            unknown_columns: HashSet::new(),
+            unknown_column_warnings: Warnings::default(),
+            clamp_warnings: Warnings::default(),
             profiles: BTreeMap::new(),
             errors: Vec::new(),
             error_count: 0,
         }
     }
 
-    /// Takes what a reader found.
-    pub(super) fn take(&mut self, event: Event) -> Result<(), Stop> {
+    /// Handles one event of a reader. Returns [`Stop`] if `keep` fails.
+    pub(super) fn handle_event(&mut self, event: Event) -> Result<(), Stop> {
         match event {
-            Event::Row(place, row) => match fields::transaction(row, self.any_chain) {
-                Ok(reading) => {
-                    if let Some(clamped) = reading.clamped {
-                        self.clamped.push(|| format!("{place}: {clamped}"));
+            Event::Row(place, row) => match fields::parse_transaction(row, self.any_chain) {
+                Ok(parsed) => {
+                    if let Some(clamped) = parsed.clamp_warning {
+                        self.clamp_warnings.push(|| format!("{place}: {clamped}"));
                     }
-                    reading.profile.into_iter().for_each(|profile| self.count(profile));
-                    return self.hand_on(place, reading.transaction);
+                    parsed.profile.into_iter().for_each(|profile| self.count_profile(profile));
+                    return self.keep_transaction(place, parsed.transaction);
                 }
-                Err(refusal) => self.fail(place, || refusal.message()),
+                Err(row_errors) => self.add_error(place, || row_errors.message()),
             },
-            Event::Bad(place, message) => self.fail(place, || message),
-            Event::UnknownColumn(name) => self.unknown_column(name),
+            Event::Bad(place, message) => self.add_error(place, || message),
+            Event::UnknownColumn(name) => self.add_unknown_column(name),
         }
         Ok(())
     }
 
-    /// Of those beyond the limit it is known only that they are others.
-    fn count(&mut self, profile: String) {
-        let is_told_apart = self.profiles.len() < PROFILE_LIMIT || self.profiles.contains_key(&profile);
-        *self.profiles.entry(if is_told_apart { profile } else { String::new() }).or_default() += 1;
+    /// Counts a row that names `profile`. Names past the limit are counted together under the empty name.
+    fn count_profile(&mut self, profile: String) {
+        let is_counted_by_name = self.profiles.len() < PROFILE_LIMIT || self.profiles.contains_key(&profile);
+        *self.profiles.entry(if is_counted_by_name { profile } else { String::new() }).or_default() += 1;
     }
 
-    fn hand_on(&mut self, place: Place, new: NewTransaction) -> Result<(), Stop> {
+    fn keep_transaction(&mut self, place: Place, new: NewTransaction) -> Result<(), Stop> {
         self.is_empty = false;
-        // Once a line is bad, the others are read only to say whether they are too.
+        // After the first bad line the file is rejected, so later rows are only checked for errors.
         if self.error_count > 0 {
             return Ok(());
         }
         (self.keep)(place, new).map_err(|error| {
-            self.failed = Some(error);
+            self.keep_error = Some(error);
             Stop
         })
     }
 
-    fn fail(&mut self, place: Place, message: impl FnOnce() -> String) {
+    fn add_error(&mut self, place: Place, message: impl FnOnce() -> String) {
         self.error_count += 1;
         if self.errors.len() < ERROR_LIMIT {
             self.errors.push(LineError { place, message: message() });
         }
     }
 
-    fn unknown_column(&mut self, name: String) {
-        if fields::is_exported(&name) || self.columns.contains(&name) {
+    fn add_unknown_column(&mut self, name: String) {
+        if fields::is_export_only(&name) || self.unknown_columns.contains(&name) {
             return;
         }
-        self.unknown.push(|| unknown_column(&name));
-        if self.columns.len() < COLUMN_LIMIT {
-            self.columns.insert(name);
+        self.unknown_column_warnings.push(|| unknown_column_warning(&name));
+        if self.unknown_columns.len() < COLUMN_LIMIT {
+            self.unknown_columns.insert(name);
         }
     }
 
-    /// What was ignored or changed, or why the file isn't taken.
+    /// Returns the warnings and profiles of the file, or the errors for which the file is rejected.
     pub(super) fn finish(mut self) -> Result<Found, ReadError<E>> {
-        if let Some(error) = self.failed {
+        if let Some(error) = self.keep_error {
             return Err(ReadError::Keep(error));
         }
         if self.error_count > self.errors.len() {
-            let message = format!("and {} more are bad", self.error_count - self.errors.len());
+            let message = format!("and {} more bad lines", self.error_count - self.errors.len());
             self.errors.push(LineError { place: Place::File, message });
         }
         if !self.errors.is_empty() {
             return Err(ReadError::Bad(self.errors));
         }
-        let mut warnings = self.unknown.finish("columns that are unknown");
-        warnings.extend(self.clamped.finish("estimates that are too long"));
+        let mut warnings = self.unknown_column_warnings.finish("unknown columns");
+        warnings.extend(self.clamp_warnings.finish("implausible estimates"));
         if self.is_empty {
-            warnings.push("the file holds no transactions".into());
+            warnings.push("the file has no transactions".into());
         }
         Ok(Found { warnings, profiles: self.profiles })
     }
 }
 
-/// The warning of a column that means nothing to us.
-pub(super) fn unknown_column(name: &str) -> String {
-    format!("the column `{name}` is unknown and is ignored")
+/// Returns the warning about a column that isn't a field.
+pub(super) fn unknown_column_warning(name: &str) -> String {
+    format!("unknown column `{name}` ignored")
 }
 
-/// The warnings of rows that hold the same transaction.
+/// The warnings about rows that hold the same transaction.
 #[derive(Default)]
-pub struct Duplicates {
+pub(crate) struct Duplicates {
     identical: Warnings,
     replaced: Warnings,
 }
 
 impl Duplicates {
-    /// Takes two rows that follow each other: both hold `hash`, and maybe everything else too.
-    pub fn push(&mut self, (earlier, later): (&str, &str), hash: &TxHash, same: bool) {
+    /// Adds a warning for two successive rows of the transaction `hash`; `same` says whether all their values are
+    /// equal.
+    pub(crate) fn push(&mut self, (earlier, later): (&str, &str), hash: &TxHash, same: bool) {
         match same {
-            true => self.identical.push(|| format!("{earlier} and {later} are the same; one of them is kept")),
-            false => self.replaced.push(|| format!("{earlier} and {later} both hold {hash}; {later} counts")),
+            true => self.identical.push(|| format!("{earlier} and {later} are identical; one of them is used")),
+            false => self
+                .replaced
+                .push(|| format!("{earlier} and {later} have the same transaction {hash}; {later} is used")),
         }
     }
 
-    /// A sentence each, up to a bound.
-    pub fn finish(self) -> Vec<String> {
-        let mut warnings = self.identical.finish("pairs that are the same");
-        warnings.extend(self.replaced.finish("pairs that hold the same transaction; the later one counts"));
+    /// Returns one sentence for each pair, up to a limit, and then the number of further pairs.
+    pub(crate) fn finish(self) -> Vec<String> {
+        let mut warnings = self.identical.finish("identical pairs");
+        warnings.extend(self.replaced.finish("pairs with the same transaction; the later one is used"));
         warnings
     }
 }
 
-/// The rows of a file that is small enough for memory.
+/// The rows of a file that fits into memory.
 #[derive(Default)]
-pub(super) struct Rows {
-    /// A duplicate empties the place of the earlier one, so that order and line numbers hold.
+pub(super) struct InMemoryRows {
+    /// The rows in the order of the file. A later duplicate empties the slot of the earlier row.
     slots: Vec<Option<(Place, NewTransaction)>>,
-    seen: HashMap<(ChainId, String), usize>,
+    slot_by_key: HashMap<(ChainId, String), usize>,
     duplicates: Duplicates,
 }
 
-impl Rows {
+impl InMemoryRows {
     pub(super) fn push(&mut self, place: Place, new: NewTransaction) {
         let key = (new.params.from_chain.clone(), new.params.transaction_id.key());
-        let earlier = self.seen.insert(key, self.slots.len());
+        let earlier = self.slot_by_key.insert(key, self.slots.len());
         let earlier = earlier.and_then(|index| self.slots.get_mut(index)).and_then(Option::take);
         if let Some((before, old)) = earlier {
             let places = (before.to_string(), place.to_string());

@@ -1,72 +1,72 @@
-//! Reads a body of the service: a status record, or the answer to a request for a route (`service.md` 2.1, 2.2).
+//! Reads a response body of the service: a status record, or the answer to a route request (`service.md` 2.1, 2.2).
 //!
-//! A route has no transaction yet and a record no quote: what they lack is asked for. It must never take a number for an ID
-//! that may have lost digits.
+//! A route has no transaction yet and a record has no quote, so the dashboard asks for the missing fields. This module
+//! must never use a number as an ID if the number may have lost digits.
 
 use serde_json::{Map, Value};
 
 use super::fields::{Field, Row};
 
-/// Which body it is.
+/// The kind of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// A status record.
     Status,
-    /// The answer to a request for a route.
+    /// The answer to a route request.
     Route,
 }
 
-/// What a body says of a transaction, if the text is one.
+/// Returns the kind of the body and the transaction's values in it, or `None` if the text is no such body.
 pub(super) fn read(text: &str) -> Option<(Body, Row<'static>)> {
     let Value::Object(body) = serde_json::from_str(text).ok()? else { return None };
     if let Some(Value::Object(route)) = body.get("route") {
-        return Some((Body::Route, of_route(route, &body)));
+        return Some((Body::Route, read_route(route, &body)));
     }
-    let is_record = body.contains_key("routerTransactionStatus") || object(&body, "fromChain").is_some();
-    is_record.then(|| (Body::Status, of_record(&body)))
+    let is_record = body.contains_key("routerTransactionStatus") || get_object(&body, "fromChain").is_some();
+    is_record.then(|| (Body::Status, read_record(&body)))
 }
 
-fn of_route(route: &Map<String, Value>, body: &Map<String, Value>) -> Row<'static> {
-    let places: Vec<_> = object(route, "estimate").into_iter().chain([route, body]).collect();
-    let params = object(route, "params");
+fn read_route(route: &Map<String, Value>, body: &Map<String, Value>) -> Row<'static> {
+    let sources: Vec<_> = get_object(route, "estimate").into_iter().chain([route, body]).collect();
+    let params = get_object(route, "params");
     let mut row = Row::default();
     let mut set = |field: Field, value: Option<String>| row.set(field, value.unwrap_or_default());
-    set(Field::QuoteId, text(route, "quoteId").or_else(|| text(body, "quoteId")));
-    set(Field::EstimatedRouteDuration, places.iter().find_map(|place| text(place, "estimatedRouteDuration")));
-    set(Field::RequestId, places.iter().find_map(|place| text(place, "requestId")));
-    set(Field::FromChainId, params.and_then(|params| text(params, "fromChain")));
-    set(Field::ToChainId, params.and_then(|params| text(params, "toChain")));
-    set(Field::FromAddress, params.and_then(|params| text(params, "fromAddress")));
+    set(Field::QuoteId, get_text(route, "quoteId").or_else(|| get_text(body, "quoteId")));
+    set(Field::EstimatedRouteDuration, sources.iter().find_map(|source| get_text(source, "estimatedRouteDuration")));
+    set(Field::RequestId, sources.iter().find_map(|source| get_text(source, "requestId")));
+    set(Field::FromChainId, params.and_then(|params| get_text(params, "fromChain")));
+    set(Field::ToChainId, params.and_then(|params| get_text(params, "toChain")));
+    set(Field::FromAddress, params.and_then(|params| get_text(params, "fromAddress")));
     row
 }
 
-fn of_record(body: &Map<String, Value>) -> Row<'static> {
-    let side = |name| object(body, name);
+fn read_record(body: &Map<String, Value>) -> Row<'static> {
+    let get_side = |name| get_object(body, name);
     let chain = |name| {
-        let data = side(name).and_then(|side| object(side, "chainData"))?;
-        text(data, "chainId").or_else(|| text(data, "id"))
+        let data = get_side(name).and_then(|side| get_object(side, "chainData"))?;
+        get_text(data, "chainId").or_else(|| get_text(data, "id"))
     };
-    // `id` isn't always the hash (`<hash>_30_100`).
-    let id = || text(body, "id").filter(|id| !id.contains('_'));
-    let hash = side("fromChain").and_then(|side| text(side, "transactionId")).or_else(id);
-    // `toChain` may be a hop on the way: the last step names the real end.
+    // `id` may have a suffix after the hash (`<hash>_30_100`).
+    let id = || get_text(body, "id").filter(|id| !id.contains('_'));
+    let hash = get_side("fromChain").and_then(|side| get_text(side, "transactionId")).or_else(id);
+    // `toChain` may be an intermediate chain; the last step of the route has the destination.
     let last_step = body.get("routeStatus").and_then(Value::as_array).and_then(|steps| steps.last());
-    let end = last_step.and_then(Value::as_object).and_then(|step| text(step, "chainId"));
+    let destination = last_step.and_then(Value::as_object).and_then(|step| get_text(step, "chainId"));
     let mut row = Row::default();
     let mut set = |field: Field, value: Option<String>| row.set(field, value.unwrap_or_default());
     set(Field::TransactionId, hash);
     set(Field::FromChainId, chain("fromChain"));
-    set(Field::ToChainId, end.or_else(|| chain("toChain")));
-    set(Field::QuoteId, text(body, "quoteId"));
-    set(Field::RequestId, text(body, "requestId"));
+    set(Field::ToChainId, destination.or_else(|| chain("toChain")));
+    set(Field::QuoteId, get_text(body, "quoteId"));
+    set(Field::RequestId, get_text(body, "requestId"));
     row
 }
 
-fn object<'a>(body: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String, Value>> {
+fn get_object<'a>(body: &'a Map<String, Value>, name: &str) -> Option<&'a Map<String, Value>> {
     body.get(name).and_then(Value::as_object)
 }
 
-fn text(body: &Map<String, Value>, name: &str) -> Option<String> {
+fn get_text(body: &Map<String, Value>, name: &str) -> Option<String> {
     match body.get(name)? {
         Value::String(text) => Some(text.clone()),
         Value::Number(number) if !number.is_f64() || name == "estimatedRouteDuration" => Some(number.to_string()),
@@ -79,16 +79,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_lacks_its_quote_and_a_route_its_transaction() {
+    fn status_record_has_no_quote_and_route_has_no_transaction() {
         let record = r#"{"id":"0xab","routerTransactionStatus":"ongoing","requestId":"r","integratorId":"secret",
             "fromChain":{"chainData":{"chainId":"42161"}},"toChain":{"chainData":{"id":8453}}}"#;
         let (body, row) = read(record).unwrap();
         let fields = [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::RequestId, Field::QuoteId];
         let values = fields.map(|field| row.get(field));
         assert_eq!((body, values), (Body::Status, [Some("0xab"), Some("42161"), Some("8453"), Some("r"), None]));
-        let hopping = r#"{"id":"0xab_30_100","fromChain":{"transactionId":"0xab"},"toChain":{"chainData":{"chainId":"1"}},
+        let with_hop = r#"{"id":"0xab_30_100","fromChain":{"transactionId":"0xab"},"toChain":{"chainData":{"chainId":"1"}},
             "routeStatus":[{"chainId":"42161"},{"chainId":8453}]}"#;
-        let (_, row) = read(hopping).unwrap();
+        let (_, row) = read(with_hop).unwrap();
         assert_eq!([row.get(Field::TransactionId), row.get(Field::ToChainId)], [Some("0xab"), Some("8453")]);
         let (_, row) = read(r#"{"id":"0xab_30_100","routerTransactionStatus":"ongoing"}"#).unwrap();
         assert_eq!(row.get(Field::TransactionId), None);

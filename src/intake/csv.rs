@@ -1,6 +1,6 @@
-//! Reads CSV with a header row: any order, any case, commas, semicolons or tabs, CRLF or LF.
+//! Reads CSV with a header row: columns in any order, names in any case, commas, semicolons or tabs, CRLF or LF.
 //!
-//! It must never guess what a column without a name means, and never number lines otherwise than an editor does.
+//! It must never guess the meaning of a column without a name. Its line numbers must match those of an editor.
 
 use csv::{ByteRecord, ReaderBuilder};
 
@@ -10,47 +10,47 @@ use super::{
     Event, Place, Sink, Stop,
     fields::{Field, Row},
     formula,
-    source::{self, BUFFER, Lines, Source},
+    source::{self, BUFFER_SIZE, LineCounting, Source},
 };
 
-/// What a header looks like, for messages.
+/// An example of a header row, for error messages.
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId";
 
-/// Which field each column holds, if it is one of ours.
+/// The field of each column; `None` for an unknown column.
 pub(super) type Columns = Vec<Option<Field>>;
 
-/// Reads a file whose byte order mark is gone.
+/// Reads a file whose byte order mark was removed.
 pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
-    source.count(Lines::Editor);
-    let delimiter = delimiter(&source.head());
+    source.set_line_counting(LineCounting::Editor);
+    let delimiter = detect_delimiter(&source.head());
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
         .flexible(true)
         .delimiter(delimiter)
-        .buffer_capacity(BUFFER)
+        .buffer_capacity(BUFFER_SIZE)
         .from_reader(source);
     let mut record = ByteRecord::new();
     let mut columns: Option<Columns> = None;
     loop {
-        source.next_record();
+        source.start_record();
         let start = reader.position().byte();
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Err(_) if source.is_too_long() => {
-                return sink(Event::Bad(Place::Line(source.line_of(start)), source::TOO_LONG.into()));
+                return sink(Event::Bad(Place::Line(source.line_at(start)), source::TOO_LONG.into()));
             }
-            // The end; or the source knows why it can't be read, and `flexible` leaves no other error.
+            // The end of the file, or an input error that the source keeps; `flexible` leaves no other error.
             Ok(false) | Err(_) => return Ok(()),
         }
-        let place = Place::Line(source.line_of(start));
-        match source.with_rest(reader.position().byte(), |record| marks(record, delimiter)) {
-            // It has swallowed the rest of the file.
-            Marks::Open if source.has_ended() && source.with_rest(u64::MAX, goes_on) => {
-                return sink(Event::Bad(place, TORN.into()));
+        let place = Place::Line(source.line_at(start));
+        match source.with_uncounted(reader.position().byte(), |record| check_quotes(record, delimiter)) {
+            // The value with the unclosed quotation mark extends to the end of the file.
+            Quoting::Unclosed if source.has_ended() && source.with_uncounted(u64::MAX, is_multiline) => {
+                return sink(Event::Bad(place, UNCLOSED_QUOTE.into()));
             }
-            Marks::Broken if columns.is_none() => return sink(Event::Bad(place, BROKEN.into())),
-            Marks::Broken => {
-                sink(Event::Bad(place, BROKEN.into()))?;
+            Quoting::Misplaced if columns.is_none() => return sink(Event::Bad(place, MISPLACED_QUOTE.into())),
+            Quoting::Misplaced => {
+                sink(Event::Bad(place, MISPLACED_QUOTE.into()))?;
                 continue;
             }
             _ => {}
@@ -58,10 +58,10 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         if is_blank(&record) {
             continue;
         }
-        match (texts(&record), &columns) {
+        match (decode_values(&record), &columns) {
             (Err(reason), _) => sink(Event::Bad(place, reason))?,
-            (Ok(values), Some(columns)) => row(place, columns, &values, sink)?,
-            (Ok(values), None) => match header(place, &values, sink)? {
+            (Ok(values), Some(columns)) => read_row(place, columns, &values, sink)?,
+            (Ok(values), None) => match read_header(place, &values, sink)? {
                 Some(header) => columns = Some(header),
                 None => return Ok(()),
             },
@@ -69,7 +69,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
     }
 }
 
-/// Reads a line that holds a row and nothing else, or the header if there is none yet.
+/// Reads a line that holds exactly one row. The line is the header if `columns` is `None`.
 pub(super) fn read_line(
     place: Place,
     line: &[u8],
@@ -78,105 +78,106 @@ pub(super) fn read_line(
 ) -> Result<(), Stop> {
     let mut record = ByteRecord::new();
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(line);
-    // A slice in memory has no I/O errors and `flexible` leaves no other.
+    // Reading a slice has no I/O errors, and `flexible` leaves no other error.
     if !reader.read_byte_record(&mut record).unwrap_or_default() || is_blank(&record) {
         return Ok(());
     }
-    match marks(line, delimiter) {
-        Marks::Fine => {}
-        // What is added to the text is added to that field, not to the row.
-        Marks::Open => return sink(Event::Bad(place, TORN.into())),
-        Marks::Broken => return sink(Event::Bad(place, BROKEN.into())),
+    match check_quotes(line, delimiter) {
+        Quoting::Valid => {}
+        // The rest of the line became part of one value, so the row's later values are unknown.
+        Quoting::Unclosed => return sink(Event::Bad(place, UNCLOSED_QUOTE.into())),
+        Quoting::Misplaced => return sink(Event::Bad(place, MISPLACED_QUOTE.into())),
     }
-    match (texts(&record), &columns) {
+    match (decode_values(&record), &columns) {
         (Err(reason), _) => sink(Event::Bad(place, reason)),
-        (Ok(values), Some(columns)) => row(place, columns, &values, sink),
+        (Ok(values), Some(columns)) => read_row(place, columns, &values, sink),
         (Ok(values), None) => {
-            *columns = header(place, &values, sink)?;
+            *columns = read_header(place, &values, sink)?;
             Ok(())
         }
     }
 }
 
-/// What is said of a mark that isn't closed.
-const TORN: &str = "a quotation mark opens here that is never closed; write \" in text as \"\"";
+/// The error message for a quotation mark that isn't closed.
+const UNCLOSED_QUOTE: &str = "a quotation mark is never closed; write \" in text as \"\"";
 
-/// What is said of a mark that closes a value which goes on: it may have closed one that was opened rows above.
-const BROKEN: &str =
-    "a quotation mark closes here in the middle of a value; is one missing or too many? write \" in text as \"\"";
+/// The error message for a closing quotation mark before more text. The mark may close a value opened rows above.
+const MISPLACED_QUOTE: &str =
+    "a quotation mark closes in the middle of a value; is one missing or extra? write \" in text as \"\"";
 
-/// Whether the quotation marks of a record are in order.
+/// The state of a record's quotation marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Marks {
-    Fine,
-    /// One opens that is never closed.
-    Open,
-    /// One is closed, and neither a delimiter nor the end of the line follows.
-    Broken,
+enum Quoting {
+    Valid,
+    /// A quotation mark opens a value and is never closed.
+    Unclosed,
+    /// Text follows a closing quotation mark, instead of a delimiter or the end of the line.
+    Misplaced,
 }
 
-/// Looks at the marks of the first record in these bytes as the reader does, which lets all of it pass.
-fn marks(record: &[u8], delimiter: u8) -> Marks {
-    enum At {
+/// Checks the quotation marks of the first record in these bytes. The CSV parser accepts misplaced marks silently.
+fn check_quotes(record: &[u8], delimiter: u8) -> Quoting {
+    enum State {
         Start,
         Plain,
         Quoted,
         Closed,
-        Behind,
+        AfterClosed,
     }
     if !record.contains(&b'"') {
-        return Marks::Fine;
+        return Quoting::Valid;
     }
-    let mut at = At::Start;
+    let mut state = State::Start;
     for byte in record {
-        at = match (at, *byte) {
-            (At::Quoted, b'"') => At::Closed,
-            (At::Quoted, _) | (At::Start | At::Closed, b'"') => At::Quoted,
-            (_, byte) if byte == delimiter => At::Start,
-            (_, b'\n' | b'\r') => return Marks::Fine,
-            (At::Closed | At::Behind, b' ' | b'\t') => At::Behind,
-            (At::Closed | At::Behind, _) => return Marks::Broken,
-            (At::Start | At::Plain, _) => At::Plain,
+        state = match (state, *byte) {
+            (State::Quoted, b'"') => State::Closed,
+            (State::Quoted, _) | (State::Start | State::Closed, b'"') => State::Quoted,
+            (_, byte) if byte == delimiter => State::Start,
+            (_, b'\n' | b'\r') => return Quoting::Valid,
+            (State::Closed | State::AfterClosed, b' ' | b'\t') => State::AfterClosed,
+            (State::Closed | State::AfterClosed, _) => return Quoting::Misplaced,
+            (State::Start | State::Plain, _) => State::Plain,
         };
     }
-    if matches!(at, At::Quoted) { Marks::Open } else { Marks::Fine }
+    if matches!(state, State::Quoted) { Quoting::Unclosed } else { Quoting::Valid }
 }
 
 fn is_blank(record: &ByteRecord) -> bool {
     record.iter().all(|value| value.trim_ascii().is_empty())
 }
 
-/// Whether a record goes over several lines.
-fn goes_on(record: &[u8]) -> bool {
+/// Whether a record spans several lines.
+fn is_multiline(record: &[u8]) -> bool {
     record.trim_ascii_end().iter().any(|byte| matches!(byte, b'\n' | b'\r'))
 }
 
-/// The fields of a text without a header that is one row, if its quotation marks are in order.
-pub(super) fn values(line: &str, delimiter: u8) -> Vec<String> {
+/// Returns the values of a single row without a header, or no values if they can't be read as text.
+pub(super) fn split_values(line: &str, delimiter: u8) -> Vec<String> {
     let mut reader =
         ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(line.as_bytes());
     let record = reader.records().next().and_then(Result::ok).unwrap_or_default();
     record.iter().map(|value| value.trim().to_owned()).collect()
 }
 
-/// Whether the first line that isn't blank names at least two columns.
+/// Whether the first line that isn't blank names at least two known columns.
 pub(super) fn has_header(bytes: &[u8]) -> bool {
-    named(source::first_line(bytes).0, delimiter(bytes)) >= 2
+    count_known_names(source::first_line(bytes).0, detect_delimiter(bytes)) >= 2
 }
 
-fn named(line: &[u8], delimiter: u8) -> usize {
-    let field = |column: &[u8]| std::str::from_utf8(column).ok().and_then(|name| Field::named(name.trim_matches('"')));
+fn count_known_names(line: &[u8], delimiter: u8) -> usize {
+    let field =
+        |column: &[u8]| std::str::from_utf8(column).ok().and_then(|name| Field::from_name(name.trim_matches('"')));
     line.split(|byte| *byte == delimiter).filter(|column| field(column.trim_ascii()).is_some()).count()
 }
 
-/// The delimiter that makes the most known names of the header; spreadsheets of some countries write semicolons.
-pub(super) fn delimiter(bytes: &[u8]) -> u8 {
+/// Returns the delimiter that gives the most known names in the header. Some countries' spreadsheets write semicolons.
+pub(super) fn detect_delimiter(bytes: &[u8]) -> u8 {
     let (line, _) = source::first_line(bytes);
-    // `max_by_key` takes the last of equals, so the usual one stands last.
-    [b'\t', b';', b','].into_iter().max_by_key(|delimiter| named(line, *delimiter)).unwrap_or(b',')
+    // `max_by_key` returns the last of equal elements, so the comma is last.
+    [b'\t', b';', b','].into_iter().max_by_key(|delimiter| count_known_names(line, *delimiter)).unwrap_or(b',')
 }
 
-fn texts(record: &ByteRecord) -> Result<Vec<&str>, String> {
+fn decode_values(record: &ByteRecord) -> Result<Vec<&str>, String> {
     let text = |(index, value): (usize, _)| {
         let column = index + 1;
         let text =
@@ -189,19 +190,20 @@ fn texts(record: &ByteRecord) -> Result<Vec<&str>, String> {
     record.iter().enumerate().map(text).collect()
 }
 
-fn header(place: Place, names: &[&str], sink: &mut Sink) -> Result<Option<Columns>, Stop> {
-    let columns: Columns = names.iter().map(|name| Field::named(&clean(name))).collect();
+fn read_header(place: Place, names: &[&str], sink: &mut Sink) -> Result<Option<Columns>, Stop> {
+    let columns: Columns = names.iter().map(|name| Field::from_name(&clean(name))).collect();
     let known: Vec<Field> = columns.iter().copied().flatten().collect();
     let missing = Field::REQUIRED.iter().filter(|field| !known.contains(field)).map(|field| field.name());
     let missing = missing.collect::<Vec<_>>().join(", ");
-    let twice = known.iter().enumerate().find(|(index, field)| known.iter().take(*index).any(|other| other == *field));
-    let wrong = match twice {
-        _ if known.is_empty() => Some(format!("this is no header row; the first row must name the columns: {HEADER}")),
-        Some((_, field)) => Some(format!("the header names {} twice; remove one of the columns", field.name())),
-        None if !missing.is_empty() => Some(format!("the header lacks {missing}; it needs at least {HEADER}")),
+    let repeated =
+        known.iter().enumerate().find(|(index, field)| known.iter().take(*index).any(|other| other == *field));
+    let problem = match repeated {
+        _ if known.is_empty() => Some(format!("the first row is not a header; it must name the columns: {HEADER}")),
+        Some((_, field)) => Some(format!("the header has {} twice; remove one of the columns", field.name())),
+        None if !missing.is_empty() => Some(format!("the header has no {missing}; it needs at least {HEADER}")),
         None => None,
     };
-    if let Some(message) = wrong {
+    if let Some(message) = problem {
         sink(Event::Bad(place, message))?;
         return Ok(None);
     }
@@ -211,20 +213,20 @@ fn header(place: Place, names: &[&str], sink: &mut Sink) -> Result<Option<Column
     Ok(Some(columns))
 }
 
-fn row(place: Place, columns: &[Option<Field>], values: &[&str], sink: &mut Sink) -> Result<(), Stop> {
+fn read_row(place: Place, columns: &[Option<Field>], values: &[&str], sink: &mut Sink) -> Result<(), Stop> {
     if values.iter().skip(columns.len()).any(|value| !value.trim().is_empty()) {
         let (found, named) = (values.len(), columns.len());
-        let message = format!("{found} values for {named} columns; put text that contains the delimiter into quotes");
+        let message = format!("{found} values for {named} columns; put text that contains the delimiter in quotes");
         return sink(Event::Bad(place, message));
     }
     let mut row = Row::default();
     for (field, value) in columns.iter().zip(values).filter_map(|(column, value)| Some(((*column)?, value.trim()))) {
-        // A quotation mark too many swallows the rows below; only notes may well have several lines.
+        // A superfluous quotation mark makes the following rows part of one value. Only notes may span several lines.
         if !matches!(field, Field::Note | Field::Notes) && value.contains(['\n', '\r']) {
-            let message = format!("{} goes over several lines; is a quotation mark missing or too many?", field.name());
+            let message = format!("{} spans several lines; is a quotation mark missing or extra?", field.name());
             return sink(Event::Bad(place, message));
         }
-        // The header names no field twice, so every slot is free.
+        // The header names each field at most once, so no value is set twice.
         row.set(field, formula::unescape(value));
     }
     sink(Event::Row(place, &row))

@@ -1,25 +1,25 @@
-//! Cells that a spreadsheet would take for a formula (`cases.md` 60): how CSV writes them, and reads them back.
+//! Escapes CSV cells that a spreadsheet would run as a formula (`cases.md` 60), and removes the escape again.
 //!
-//! What was written must be read back as it was, whatever it begins with.
+//! `unescape` must restore every text that `escape` was given.
 
 use std::borrow::Cow;
 
-/// What a formula begins with, in spreadsheets of any country (OWASP, CSV Injection).
-const BEGINNINGS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+/// The first characters of a formula, in spreadsheets of any country (OWASP, CSV Injection).
+const FORMULA_STARTS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
 
-/// Whether the text is a formula, or one with apostrophes before it.
-fn acts(text: &str) -> bool {
-    text.trim_start_matches('\'').starts_with(BEGINNINGS)
+/// Whether the text is a formula, possibly after apostrophes.
+fn is_formula(text: &str) -> bool {
+    text.trim_start_matches('\'').starts_with(FORMULA_STARTS)
 }
 
-/// The text as a cell that is text to a spreadsheet too: with an apostrophe before what would act.
-pub fn escape(text: &str) -> Cow<'_, str> {
-    if acts(text) { format!("'{text}").into() } else { text.into() }
+/// Returns the text as a cell that spreadsheets show as text: a formula gets an apostrophe in front.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    if is_formula(text) { format!("'{text}").into() } else { text.into() }
 }
 
-/// The text of such a cell: without the apostrophe that [`escape`] put before it.
+/// Returns the text of a cell, without the apostrophe that [`escape`] added.
 pub(super) fn unescape(cell: &str) -> &str {
-    cell.strip_prefix('\'').filter(|text| acts(text)).unwrap_or(cell)
+    cell.strip_prefix('\'').filter(|text| is_formula(text)).unwrap_or(cell)
 }
 
 #[cfg(test)]
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_act_is_escaped_and_nothing_else() {
+    fn only_formulas_are_escaped() {
         let table = [
             ("=1+1", "'=1+1"),
             ("+1", "'+1"),
@@ -51,9 +51,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_comes_back(text in "['=+@a-]{0,6}") {
+        fn escaped_text_is_restored(text in "['=+@a-]{0,6}") {
             let cell = escape(&text).into_owned();
-            prop_assert!(!cell.starts_with(BEGINNINGS));
+            prop_assert!(!cell.starts_with(FORMULA_STARTS));
             prop_assert_eq!(unescape(&cell), text);
         }
     }

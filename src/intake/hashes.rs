@@ -1,6 +1,6 @@
-//! What looks like a transaction hash, in a URL, in a ticket, on its own.
+//! Recognises transaction hashes: in a URL, in ticket text, or alone.
 //!
-//! It must never take an address for a hash: in running text only the three known shapes count.
+//! It must never accept an address as a hash: in running text only the three known shapes match.
 
 use std::collections::HashSet;
 
@@ -10,48 +10,49 @@ fn is_hex(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The digits after `0x`, if the text starts so and goes on in hexadecimal digits.
-pub(super) fn digits(text: &str) -> Option<&str> {
+/// Returns the digits after `0x`, if the text is `0x` and only hexadecimal digits after it.
+pub(super) fn hex_digits(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).filter(|digits| is_hex(digits))
 }
 
-/// What is odd about a hash, though the service may know better: on chains that have numbers a whole one has 64 digits.
-pub fn oddity(hash: &TxHash, from: &ChainId) -> Option<String> {
+/// Returns a sentence if a hash has an unusual length: on chains with numeric IDs a whole hash has 64 digits. The
+/// service may still accept it.
+pub(crate) fn oddity(hash: &TxHash, from: &ChainId) -> Option<String> {
     let is_numbered = from.as_str().bytes().all(|byte| byte.is_ascii_digit());
-    let found = digits(hash.as_str()).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
-    Some(format!("its hash has {found} digits, a whole one has 64"))
+    let found = hex_digits(hash.as_str()).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
+    Some(format!("the hash has {found} hexadecimal digits; a complete hash has 64"))
 }
 
 /// Whether a word has the shape of a whole hash: `0x` and 64 hexadecimal digits, the 64 digits alone, or 80 to 90
 /// characters of base 58.
 pub(super) fn is_hash(word: &str) -> bool {
     let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
-    digits(word).is_some_and(|digits| digits.len() == 64)
+    hex_digits(word).is_some_and(|digits| digits.len() == 64)
         || (word.len() == 64 && is_hex(word))
         || ((80..=90).contains(&word.len()) && word.bytes().all(base58))
 }
 
-/// Whether a word may be a hash where its neighbours say that it is one: also a short one, or of an unknown shape.
+/// Whether a word may be a hash if its neighbours suggest one. Short hashes and unknown shapes match too.
 pub(super) fn may_be_hash(word: &str) -> bool {
-    digits(word).is_some_and(|digits| digits.len() >= 8)
+    hex_digits(word).is_some_and(|digits| digits.len() >= 8)
         || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// What may be a part of a hash where it stands alone: enough of it to be told from others, and no word of a language.
-pub(super) fn part(word: &str) -> Option<TxHash> {
-    const SHORTEST: usize = 6;
+/// Returns a word that stands alone, if it may be a part of a hash: long enough to be specific, and no natural word.
+pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
+    const MIN_LENGTH: usize = 6;
     let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
-        Some(digits) => digits.len() >= SHORTEST && is_hex(digits),
+        Some(digits) => digits.len() >= MIN_LENGTH && is_hex(digits),
         None => {
             let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
-            word.len() >= SHORTEST && has_digit && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            word.len() >= MIN_LENGTH && has_digit && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
         }
     };
     (is_part || TxHash::parse_short(word).is_some()).then(|| TxHash::new(word))
 }
 
-/// The first hash in a text that is written as lists show it, `0x9f3c…e21b`.
-pub(super) fn short_in(text: &str) -> Option<TxHash> {
+/// Returns the first hash in a text that is shortened as in lists: `0x9f3c…e21b`.
+pub(super) fn find_shortened_hash(text: &str) -> Option<TxHash> {
     let words = text.split(|letter: char| {
         letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')' | ',' | ':' | ';')
     });
@@ -59,21 +60,21 @@ pub(super) fn short_in(text: &str) -> Option<TxHash> {
     words.find(|word| TxHash::parse_short(word).is_some()).map(TxHash::new)
 }
 
-/// The hashes in a text, none twice. Whatever isn't a letter or a digit ends a word, so path segments, query values and
-/// words of a sentence come out alike.
-pub(super) fn hashes_in(text: &str) -> Vec<TxHash> {
+/// Returns the whole hashes in a text, without duplicates. Every character but ASCII letters and digits ends a word, so
+/// path segments, query values and words of a sentence are all searched.
+pub(super) fn find_hashes(text: &str) -> Vec<TxHash> {
     let mut seen = HashSet::new();
     let words = text.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| is_hash(word));
     words.map(TxHash::new).filter(|hash| seen.insert(hash.key())).collect()
 }
 
-/// The chain that a hash's shape speaks for: 80 to 90 characters of base 58 are a signature of Solana.
-pub(super) fn chain_of(hash: &TxHash) -> Option<ChainId> {
+/// Returns the chain that a hash's shape suggests: 80 to 90 characters of base 58 are a Solana signature.
+pub(super) fn guess_chain(hash: &TxHash) -> Option<ChainId> {
     let is_long = hash.as_str().len() >= 80 && is_hash(hash.as_str());
     is_long.then(|| ChainId::new("solana-mainnet-beta"))
 }
 
-/// Whether a text is a URL, as far as we care.
+/// Whether a text contains `://`, which is enough to treat it as a URL.
 pub(super) fn is_url(text: &str) -> bool {
     text.contains("://")
 }
@@ -83,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_whole_hashes_count_in_running_text() {
+    fn only_whole_hashes_are_found_in_running_text() {
         let digits = "ab".repeat(32);
         let base58 = "5".repeat(88);
         let address = "ab".repeat(20);
@@ -98,7 +99,7 @@ mod tests {
             ("0x9f3c…e21b".to_owned(), 0),
         ];
         for (text, count) in table {
-            assert_eq!(hashes_in(&text).len(), count, "{text}");
+            assert_eq!(find_hashes(&text).len(), count, "{text}");
         }
     }
 }

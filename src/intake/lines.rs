@@ -1,6 +1,6 @@
-//! Reads lines one by one as they come: a header row and rows of CSV, or JSON objects.
+//! Reads single lines as they arrive: a CSV header row and CSV rows, or JSON objects.
 //!
-//! A line is a row and nothing else, so that a bad one never takes the next one with it.
+//! Each line is exactly one row, so a bad line must never affect the next one.
 
 use std::collections::HashSet;
 
@@ -13,54 +13,61 @@ use super::{
     source::{RECORD_LIMIT, TOO_LONG},
 };
 
-/// What a line came to.
+/// A result of reading one line; a line may have several.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Taken {
+pub(crate) enum Taken {
     /// A transaction.
     Transaction(Box<NewTransaction>),
-    /// Something was ignored or changed.
+    /// A sentence about something that was ignored or changed.
     Warning(String),
-    /// The row that follows is the first one to name this profile.
+    /// The position and profile name of the first row that names this profile. The row's transaction follows.
     Profile(Place, String),
-    /// The line can't be taken.
+    /// The line is bad; later lines may be good.
     Bad(LineError),
-    /// No line after this one can be taken either: there is no header that could be understood, or it is a JSON array.
+    /// The line is bad and no later line can be read: the CSV header is invalid, or the input is a JSON array.
     Hopeless(LineError),
 }
 
 impl Taken {
-    /// Whether it is one.
-    pub fn is_transaction(&self) -> bool {
+    /// Whether this is a transaction.
+    pub(crate) fn is_transaction(&self) -> bool {
         matches!(self, Self::Transaction(_))
     }
 }
 
-/// A reader of lines. It is given every line of one file, in order.
-pub struct LineReader {
+/// A line-by-line reader of one file. It must receive every line of the file in order.
+pub(crate) struct LineReader {
     options: Options,
-    /// How many lines it was given.
-    number: usize,
+    /// The number of lines received so far.
+    line_number: usize,
     delimiter: u8,
     columns: Option<Columns>,
-    unknown: HashSet<String>,
+    unknown_columns: HashSet<String>,
     profiles: HashSet<String>,
 }
 
 impl LineReader {
-    /// The most bytes that a line may have.
-    pub const LINE_LIMIT: usize = RECORD_LIMIT;
-    /// Why an array isn't read so.
-    pub const ARRAY: &str = "a JSON array has an end, so nothing can follow it; write an object a line (NDJSON)";
+    /// The most bytes of one line.
+    pub(crate) const LINE_LIMIT: usize = RECORD_LIMIT;
+    /// The error message for a JSON array.
+    pub(crate) const ARRAY: &str = "a JSON array can't be followed; write one object per line (NDJSON)";
 
-    /// A reader of a file from its first line on.
-    pub fn new(options: Options) -> Self {
-        Self { options, number: 0, delimiter: b',', columns: None, unknown: HashSet::new(), profiles: HashSet::new() }
+    /// Returns a reader that expects the first line of a file.
+    pub(crate) fn new(options: Options) -> Self {
+        Self {
+            options,
+            line_number: 0,
+            delimiter: b',',
+            columns: None,
+            unknown_columns: HashSet::new(),
+            profiles: HashSet::new(),
+        }
     }
 
-    /// Takes the next line, whole, with or without its line end.
-    pub fn take(&mut self, line: &[u8]) -> Vec<Taken> {
-        self.number += 1;
-        let line = if self.number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
+    /// Reads the next complete line, with or without its line end.
+    pub(crate) fn take(&mut self, line: &[u8]) -> Vec<Taken> {
+        self.line_number += 1;
+        let line = if self.line_number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
         let line = line.trim_ascii_end();
         let Some(first) = line.trim_ascii_start().first() else { return Vec::new() };
         if self.options.format == Format::Auto {
@@ -72,65 +79,67 @@ impl LineReader {
         }
         match self.options.format {
             Format::Json => vec![Taken::Hopeless(LineError { place: Place::File, message: Self::ARRAY.into() })],
-            Format::Csv if self.columns.is_none() => self.header(line),
-            _ => self.row(line),
+            Format::Csv if self.columns.is_none() => self.read_header(line),
+            _ => self.read_row(line),
         }
     }
 
-    /// The number of the line that was taken last, counted from 1.
-    pub fn line(&self) -> usize {
-        self.number
+    /// Returns the number of the last line, counted from 1.
+    pub(crate) fn line(&self) -> usize {
+        self.line_number
     }
 
-    /// Says that of the next line only the beginning came.
-    pub fn cut(&mut self) -> Taken {
-        self.number += 1;
-        let message = "it had no end yet when it was cut off, and was not taken".into();
-        Taken::Bad(LineError { place: Place::Line(self.number), message })
+    /// Counts a line of which only the beginning arrived, and returns the error about it.
+    pub(crate) fn cut(&mut self) -> Taken {
+        self.line_number += 1;
+        let message = "the file was truncated before this line was complete; the line was ignored".into();
+        Taken::Bad(LineError { place: Place::Line(self.line_number), message })
     }
 
-    /// Says that the next line is longer than [`LINE_LIMIT`](Self::LINE_LIMIT).
-    pub fn skip(&mut self) -> Taken {
-        self.number += 1;
-        Taken::Bad(LineError { place: Place::Line(self.number), message: TOO_LONG.into() })
+    /// Counts a line that is longer than [`LINE_LIMIT`](Self::LINE_LIMIT), and returns the error about it.
+    pub(crate) fn skip(&mut self) -> Taken {
+        self.line_number += 1;
+        Taken::Bad(LineError { place: Place::Line(self.line_number), message: TOO_LONG.into() })
     }
 
-    fn header(&mut self, line: &[u8]) -> Vec<Taken> {
-        self.delimiter = csv::delimiter(line);
-        let taken = self.row(line);
-        let hopeless = |taken| match taken {
+    fn read_header(&mut self, line: &[u8]) -> Vec<Taken> {
+        self.delimiter = csv::detect_delimiter(line);
+        let taken = self.read_row(line);
+        let to_hopeless = |taken| match taken {
             Taken::Bad(error) if self.columns.is_none() => Taken::Hopeless(error),
             other => other,
         };
-        taken.into_iter().map(hopeless).collect()
+        taken.into_iter().map(to_hopeless).collect()
     }
 
-    fn row(&mut self, line: &[u8]) -> Vec<Taken> {
-        let place = Place::Line(self.number);
-        let (any_chain, unknown, profiles) = (self.options.any_chain, &mut self.unknown, &mut self.profiles);
+    fn read_row(&mut self, line: &[u8]) -> Vec<Taken> {
+        let place = Place::Line(self.line_number);
+        let (any_chain, unknown_columns, profiles) =
+            (self.options.any_chain, &mut self.unknown_columns, &mut self.profiles);
         let mut found = Vec::new();
         let sink = &mut |event: Event| {
             match event {
-                Event::Row(place, row) => match fields::transaction(row, any_chain) {
-                    Ok(reading) => {
-                        found.extend(reading.clamped.map(|clamped| Taken::Warning(format!("{place}: {clamped}"))));
-                        let profile = reading.profile.filter(|_| profiles.len() < batch::PROFILE_LIMIT);
+                Event::Row(place, row) => match fields::parse_transaction(row, any_chain) {
+                    Ok(parsed) => {
+                        found.extend(parsed.clamp_warning.map(|clamped| Taken::Warning(format!("{place}: {clamped}"))));
+                        let profile = parsed.profile.filter(|_| profiles.len() < batch::PROFILE_LIMIT);
                         let profile = profile.filter(|profile| profiles.insert(profile.clone()));
                         found.extend(profile.map(|profile| Taken::Profile(place, profile)));
-                        found.push(Taken::Transaction(Box::new(reading.transaction)));
+                        found.push(Taken::Transaction(Box::new(parsed.transaction)));
                     }
-                    Err(refusal) => found.push(Taken::Bad(LineError { place, message: refusal.message() })),
+                    Err(row_errors) => found.push(Taken::Bad(LineError { place, message: row_errors.message() })),
                 },
                 Event::Bad(place, message) => found.push(Taken::Bad(LineError { place, message })),
-                Event::UnknownColumn(name) if fields::is_exported(&name) || unknown.len() >= batch::COLUMN_LIMIT => {}
+                Event::UnknownColumn(name)
+                    if fields::is_export_only(&name) || unknown_columns.len() >= batch::COLUMN_LIMIT => {}
                 Event::UnknownColumn(name) => {
-                    let warning = batch::unknown_column(&name);
-                    found.extend(unknown.insert(name).then_some(Taken::Warning(warning)));
+                    let warning = batch::unknown_column_warning(&name);
+                    found.extend(unknown_columns.insert(name).then_some(Taken::Warning(warning)));
                 }
             }
             Ok(())
         };
-        // The sink wants everything, so nothing stops the reading.
+        // The sink never returns `Stop`, so the result holds no error.
         let _read = match self.options.format {
             Format::Csv => csv::read_line(place, line, (&mut self.columns, self.delimiter), sink),
             _ => json::read_line(place, line, sink),

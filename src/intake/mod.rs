@@ -1,7 +1,7 @@
-//! Files and pasted text in, transactions to be tracked out (`commands.md`, Import; `mockups.md`, screen 9).
+//! Parses files and pasted text into transactions to track (`commands.md`, Import; `mockups.md`, screen 9).
 //!
-//! Bytes in, values out, as they come and in bounded memory: no file is opened and no clock read here. It must never call
-//! a batch fine that is so in part, and never let text through that [`clean`](crate::domain::text::clean) hasn't seen.
+//! The module reads streams in bounded memory. It opens no file and reads no clock. It must never accept a batch with a
+//! bad row, and never return text that [`clean`](crate::domain::text::clean) hasn't processed.
 
 mod batch;
 mod body;
@@ -29,64 +29,66 @@ use std::{
 
 use crate::domain::transaction::NewTransaction;
 
-pub use batch::Duplicates;
+pub(crate) use batch::Duplicates;
 use fields::Row;
-pub use fields::{Field, FieldError};
-pub use formula::escape;
-pub use hashes::oddity;
-pub use lines::{LineReader, Taken};
-pub use paste::{Content, Origin, Pasted, paste};
-pub use redact::without_id;
-pub use spool::{Duplicate, ImportSpool};
-pub use ticket::ticket;
+pub(crate) use fields::{Field, FieldError};
+pub(crate) use formula::escape;
+pub(crate) use hashes::oddity;
+pub(crate) use lines::{LineReader, Taken};
+pub(crate) use paste::Origin;
+pub use paste::{Content, Pasted, paste};
+pub(crate) use redact::without_id;
+pub(crate) use spool::{Duplicate, ImportSpool};
+pub(crate) use ticket::ticket;
 
-/// How a file is written.
+/// The format of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
-    /// By the first character that isn't blank: `[` is JSON, `{` is NDJSON, anything else is CSV.
+    /// Detected from the first character that isn't whitespace: `[` is JSON, `{` is NDJSON, anything else is CSV.
     #[default]
     Auto,
-    /// A header row and a row for each transaction; commas, semicolons or tabs between the values.
+    /// A header row and one row for each transaction, with commas, semicolons or tabs between the values.
     Csv,
-    /// An array of objects.
+    /// A JSON array of objects.
     Json,
-    /// An object a line. Objects that go over several lines are fine too.
+    /// One JSON object on each line. An object may also span several lines.
     Ndjson,
 }
 
-/// How to read.
+/// How a file or a paste is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How the file is written.
+    /// The format of the file. A paste ignores it.
     pub format: Format,
-    /// Whether chain IDs pass that neither are known nor look like one (`--any-chain`).
+    /// Whether any text that can be a chain ID is accepted, known or not (`--any-chain`).
     pub any_chain: bool,
 }
 
-/// What a file held, in its order.
+/// The contents of a file, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Batch {
-    /// The transactions, none of them twice.
+    /// The transactions, without duplicates.
     pub transactions: Vec<NewTransaction>,
-    /// What was ignored or changed, a sentence each.
+    /// One sentence for each thing that was ignored or changed.
     pub warnings: Vec<String>,
 }
 
-/// What a file held besides its transactions.
+/// The warnings and profile names found in a file, besides its transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// What was ignored or changed, a sentence each.
+pub(crate) struct Found {
+    /// One sentence for each thing that was ignored or changed.
     pub warnings: Vec<String>,
-    /// The profiles that rows name, and how many name each. Where they are tracked isn't decided by that.
+    /// The number of rows that name each profile. Names past a limit are counted together under the empty name. These
+    /// names don't decide in which profile the rows are tracked.
     pub profiles: BTreeMap<String, usize>,
 }
 
-/// Where in a file something stands.
+/// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The file as a whole.
     File,
-    /// A line, counted from 1 as an editor does.
+    /// A line, counted from 1 as in an editor.
     Line(usize),
     /// An element of a JSON array, counted from 1.
     Item(usize),
@@ -102,61 +104,65 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a line can't be taken. Its text is the whole message: the place, the reason and the way out.
+/// An error in one line. The error's text is a complete message: the place, the reason and how to fix the line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", prefix(*place))]
+#[error("{}{message}", place_prefix(*place))]
 pub struct LineError {
-    /// Where it stands.
+    /// The position of the error.
     pub place: Place,
-    /// The reason and the way out.
+    /// The reason, and how to fix it.
     pub message: String,
 }
 
-fn prefix(place: Place) -> String {
+fn place_prefix(place: Place) -> String {
     match place {
         Place::File => String::new(),
         place => format!("{place}: "),
     }
 }
 
-/// What a reader finds, in the order of the file.
+/// An item that a format's reader sends to a [`Sink`], in the order of the file.
 enum Event<'a> {
     /// A row of named values.
     Row(Place, &'a Row<'a>),
-    /// Something that can't be read as a row, and why.
+    /// Text that can't be read as a row, and the reason.
     Bad(Place, String),
-    /// A column that means nothing to us; its name is clean.
+    /// The name of a column that isn't a [`Field`], cleaned.
     UnknownColumn(String),
 }
 
-/// Who takes events. Reading ends when it doesn't want any more.
+/// The consumer of events. Reading ends when the consumer returns [`Stop`].
 type Sink<'a> = dyn FnMut(Event) -> Result<(), Stop> + 'a;
 
-/// Whoever takes events has failed, and knows why.
+/// The consumer of events failed and has stored its own error.
 #[derive(Debug)]
 struct Stop;
 
-/// Why a file wasn't taken.
+/// Why a file was rejected.
 #[derive(Debug)]
-pub enum ReadError<E> {
-    /// Something in it is bad: every such line, up to a thousand of them.
+pub(crate) enum ReadError<E> {
+    /// Some lines are bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
     Bad(Vec<LineError>),
-    /// It can't be read.
+    /// The input can't be read.
     Input(io::Error),
-    /// Its transactions can't be kept.
+    /// The `keep` function failed for a transaction.
     Keep(E),
 }
 
-/// Reads a file as it comes, in memory that doesn't grow with it, and hands out each transaction with its place; the same
-/// one may come again. With an error nothing of it counts.
-pub fn stream<E>(
+/// Reads a file as a stream in bounded memory and passes each transaction with its place to `keep`. The same
+/// transaction may be passed more than once.
+///
+/// # Errors
+/// If the input can't be read, `keep` fails or a line is bad. The caller must then discard all transactions passed so
+/// far.
+pub(crate) fn stream<E>(
     input: &mut dyn Read,
     options: &Options,
     keep: &mut dyn FnMut(Place, NewTransaction) -> Result<(), E>,
 ) -> Result<Found, ReadError<E>> {
     let refuse = |message: &str| Err(ReadError::Bad(vec![LineError { place: Place::File, message: message.into() }]));
     let source = source::Source::new(input).map_err(ReadError::Input)?;
-    source.skip(b"\xef\xbb\xbf");
+    source.strip_prefix(b"\xef\xbb\xbf");
     let head = source.head();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
         return refuse("the file is UTF-16; save it as UTF-8");
@@ -165,22 +171,25 @@ pub fn stream<E>(
         return refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines");
     };
     let mut collector = batch::Collector::new(options.any_chain, keep);
-    let sink = &mut |event: Event| collector.take(event);
+    let sink = &mut |event: Event| collector.handle_event(event);
     let read = match (options.format, first) {
         (Format::Csv, _) => csv::read(&source, sink),
         (Format::Json, b'{') | (Format::Ndjson, _) | (Format::Auto, b'{') => json::read_lines(&source, sink),
         (Format::Json, _) | (Format::Auto, b'[') => json::read_array(&source, sink),
         (Format::Auto, _) => csv::read(&source, sink),
     };
-    match (source.fault(), read) {
+    match (source.into_input_error(), read) {
         (Some(fault), _) => Err(ReadError::Input(fault)),
         (None, _) => collector.finish(),
     }
 }
 
-/// Reads a whole file that is in memory. All or nothing: an error comes with every bad line, up to a thousand of them.
+/// Reads a whole file from memory.
+///
+/// # Errors
+/// If any line is bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
 pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
-    let mut rows = batch::Rows::default();
+    let mut rows = batch::InMemoryRows::default();
     let keep = &mut |place, new| {
         rows.push(place, new);
         Ok::<_, Infallible>(())
@@ -193,15 +202,21 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
     }
 }
 
-/// Reads one transaction from single values, as a row of a file with these columns. With it comes a warning if a value was
-/// changed; of a field that is given twice the first value counts.
-pub fn one(values: &[(Field, &str)], any_chain: bool) -> Result<(NewTransaction, Option<String>), Vec<FieldError>> {
+/// Builds one transaction from single values, by the rules for a row of a file. Also returns a warning if a value was
+/// changed. If a field is given twice, its first value is used.
+///
+/// # Errors
+/// If required fields are missing or values are invalid: one or more errors, each with its field.
+pub(crate) fn one(
+    values: &[(Field, &str)],
+    any_chain: bool,
+) -> Result<(NewTransaction, Option<String>), Vec<FieldError>> {
     let mut row = Row::default();
     for (field, value) in values {
         row.set(*field, *value);
     }
-    match fields::transaction(&row, any_chain) {
-        Ok(reading) => Ok((reading.transaction, reading.clamped)),
-        Err(refusal) => Err(refusal.errors()),
+    match fields::parse_transaction(&row, any_chain) {
+        Ok(parsed) => Ok((parsed.transaction, parsed.clamp_warning)),
+        Err(row_errors) => Err(row_errors.into_field_errors()),
     }
 }

@@ -1,6 +1,7 @@
-//! Reads what a person pastes into the dashboard: hashes, explorer links, rows, JSON, commands, ticket text.
+//! Reads text pasted into the dashboard: hashes, explorer links, rows, JSON, commands, ticket text.
 //!
-//! It must never take more than a bounded piece of the clipboard, and never track something that only looks complete.
+//! It must never read more than a limited part of the clipboard, and never report an incomplete transaction as
+//! complete.
 
 use std::collections::HashMap;
 
@@ -18,43 +19,43 @@ use super::{
     source::Source,
 };
 
-/// So much of a paste is looked at. It is parsed on every key press, and what is longer is a file for `hoptop import`.
-pub const SIZE_LIMIT: usize = 64 * 1024;
-/// So many lines of a paste are looked at; each becomes a row of the dialog.
-pub const LINE_LIMIT: usize = 500;
+/// The most bytes of a paste that are read. A paste is parsed on every key press; longer text is for `hoptop import`.
+pub(super) const SIZE_LIMIT: usize = 64 * 1024;
+/// The most lines of a paste that are read. Each line becomes a row of the dialog.
+pub(super) const LINE_LIMIT: usize = 500;
 
-/// What was found in a line of a paste.
+/// A result for one line of a paste.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pasted {
-    /// The line, counted from 1; in a JSON array the element.
+    /// The line, counted from 1; in a JSON array the number of the element.
     pub line: usize,
-    /// What it was read as.
+    /// How the line was read.
     pub origin: Origin,
-    /// What is in it.
+    /// The transaction in the line, or why there is none.
     pub content: Content,
 }
 
-/// What a piece of a paste was read as.
+/// The kind of text that a line of a paste was read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A row of CSV, with a header or without.
     Row,
-    /// An object of JSON.
+    /// A JSON object.
     Object,
-    /// A body of the status endpoint.
+    /// A response body of the status endpoint.
     Record,
-    /// The answer to a request for a route.
+    /// The answer to a route request.
     Route,
     /// A request to the status endpoint, such as a curl command.
     Request,
     /// A link.
     Link,
-    /// Words.
+    /// Other text.
     Text,
 }
 
 impl Origin {
-    /// In words.
+    /// Returns the description that the dashboard shows.
     pub fn words(self) -> &'static str {
         match self {
             Self::Row => "a row of CSV",
@@ -68,46 +69,46 @@ impl Origin {
     }
 }
 
-/// What is in a piece of a paste.
+/// The transaction in a line of a paste, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Content {
-    /// All that the service requires.
+    /// A transaction with all fields that the service requires.
     Complete(NewTransaction),
-    /// A transaction that lacks something.
+    /// A transaction that lacks required fields.
     Partial {
-        /// The hash, if that isn't what it lacks.
+        /// The hash, unless the hash is missing.
         hash: Option<TxHash>,
-        /// The required fields without a value that can be used.
+        /// The required fields without a usable value.
         missing: Vec<Field>,
-        /// What was given with it; clean. Of a missing field what was written there, of the others what is fine.
+        /// The other values of the line, cleaned. A missing field may have its unusable value here.
         given: Vec<(Field, String)>,
-        /// The source chain that the link or the hash's shape speaks for.
+        /// The source chain suggested by the link or by the shape of the hash.
         guess: Option<ChainId>,
     },
-    /// What another line says already.
+    /// A transaction that another line has already.
     Again {
         /// The hash.
         hash: TxHash,
-        /// That line.
+        /// The number of the other line.
         line: usize,
     },
-    /// Nothing that can be tracked.
+    /// No transaction that can be tracked.
     Nothing {
-        /// Why, and the way out.
+        /// The reason, and what to paste instead.
         reason: String,
-        /// What may be a part of a hash that is known.
+        /// Text that may be a part of a known hash.
         part: Option<TxHash>,
     },
 }
 
-/// Finds the transactions in a pasted text, in its order.
+/// Returns the transactions in a pasted text, in the order of the text.
 pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
-    let (text, cut_at) = bounded(text);
-    let mut found = document(text, options).unwrap_or_else(|| lines(text, options));
-    name_doubles(&mut found);
+    let (text, cut_at) = truncate_to_limits(text);
+    let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
+    mark_repeated(&mut found);
     if let Some(line) = cut_at {
         let reason = format!(
-            "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest as a file: hoptop import",
+            "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
             SIZE_LIMIT / 1024
         );
         found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part: None } });
@@ -115,9 +116,9 @@ pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
     found
 }
 
-/// The part of the text that is read, and the line on which it was cut. A line is taken whole or not at all: half a hash
-/// is another hash.
-fn bounded(text: &str) -> (&str, Option<usize>) {
+/// Returns the part of the text that is read, and the first line after it if the text was truncated. The limit never
+/// falls inside a line: half a hash is another hash.
+fn truncate_to_limits(text: &str) -> (&str, Option<usize>) {
     let text = text.trim_start_matches('\u{feff}').trim_end();
     let (mut end, mut count) = (0, 0);
     for line in text.split_inclusive('\n') {
@@ -129,14 +130,14 @@ fn bounded(text: &str) -> (&str, Option<usize>) {
     (text, None)
 }
 
-/// Reads the text as a whole, if it is JSON or has a header row.
-fn document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
+/// Reads the text as one document if it is JSON or has a header row.
+fn read_document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
     let first = text.trim_start().chars().next()?;
     if first == '{'
         && let Some((body, row)) = body::read(text)
     {
         let origin = if body == body::Body::Route { Origin::Route } else { Origin::Record };
-        return Some(vec![Pasted { line: 1, origin, content: content(&row, options) }]);
+        return Some(vec![Pasted { line: 1, origin, content: content_of_row(&row, options) }]);
     }
     let mut found = Vec::new();
     let mut any_row = false;
@@ -145,20 +146,20 @@ fn document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
         let (place, content) = match event {
             Event::Row(place, row) => {
                 any_row = true;
-                (place, content(row, options))
+                (place, content_of_row(row, options))
             }
             Event::Bad(place, reason) => (place, Content::Nothing { reason, part: None }),
             Event::UnknownColumn(_) => return Ok(()),
         };
-        found.push(Pasted { line: number(place), origin, content });
+        found.push(Pasted { line: line_number(place), origin, content });
         Ok(())
     };
     let mut bytes = text.as_bytes();
     let source = Source::new(&mut bytes).ok()?;
     let has_header = csv::has_header(text.as_bytes());
     let read = match first {
-        // Ticket text may start with a bracket too: `[SUP-4412] please look at 0x…`.
-        '[' if json::is_whole(text) => json::read_array(&source, sink),
+        // Ticket text may also start with a bracket: `[SUP-4412] please look at 0x…`.
+        '[' if json::is_single_value(text) => json::read_array(&source, sink),
         '{' => json::read_lines(&source, sink),
         _ if has_header => csv::read(&source, sink),
         _ => return None,
@@ -166,52 +167,53 @@ fn document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
     (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
 }
 
-fn number(place: Place) -> usize {
+fn line_number(place: Place) -> usize {
     match place {
         Place::File => 1,
         Place::Line(number) | Place::Item(number) => number,
     }
 }
 
-fn lines(text: &str, options: &Options) -> Vec<Pasted> {
+fn read_lines(text: &str, options: &Options) -> Vec<Pasted> {
     let mut found = Vec::new();
-    for (line, text) in logical_lines(text) {
-        let row = row(text.trim(), options).map(|row| (Origin::Row, row));
+    for (line, text) in join_continued_lines(text) {
+        let row = parse_row(text.trim(), options).map(|row| (Origin::Row, row));
         match row.or_else(|| Some((Origin::Request, request::read(&text)?))) {
-            Some((origin, row)) => found.push(Pasted { line, origin, content: content(&row, options) }),
-            None => found.extend(words(line, &text)),
+            Some((origin, row)) => found.push(Pasted { line, origin, content: content_of_row(&row, options) }),
+            None => found.extend(find_in_text(line, &text)),
         }
     }
     found
 }
 
-/// The lines that aren't blank, with those that a backslash continues in one.
-fn logical_lines(text: &str) -> Vec<(usize, String)> {
+/// Returns the lines that aren't blank, with their numbers. A line that ends with a backslash is joined with the next
+/// one.
+fn join_continued_lines(text: &str) -> Vec<(usize, String)> {
     let mut lines: Vec<(usize, String)> = Vec::new();
-    let mut goes_on = false;
+    let mut is_continued = false;
     for (index, line) in text.lines().enumerate() {
         let whole = line.trim_end().strip_suffix('\\');
-        match lines.last_mut().filter(|_| goes_on) {
+        match lines.last_mut().filter(|_| is_continued) {
             Some((_, last)) => *last = format!("{last} {}", whole.unwrap_or(line)),
             None => lines.push((index + 1, whole.unwrap_or(line).to_owned())),
         }
-        goes_on = whole.is_some();
+        is_continued = whole.is_some();
     }
     lines.retain(|(_, line)| !line.trim().is_empty());
     lines
 }
 
-/// The hashes in a line of text, each with what the link around it says.
-fn words(line: usize, text: &str) -> Vec<Pasted> {
+/// Returns the hashes in a line of text, each with the chain that the word around it suggests.
+fn find_in_text(line: usize, text: &str) -> Vec<Pasted> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
     for word in text.split(|letter: char| letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')')) {
         let origin = if hashes::is_url(word) { Origin::Link } else { Origin::Text };
-        for hash in hashes::hashes_in(word) {
+        for hash in hashes::find_hashes(word) {
             if !seen.contains(&hash.key()) {
                 seen.push(hash.key());
-                let guess = chains::by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::chain_of(&hash));
-                // As a transaction is named where its hash alone isn't enough.
+                let guess = chains::by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::guess_chain(&hash));
+                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous.
                 let on_chain = TxHash::parse_on_chain(word).filter(|(_, named)| *named == hash);
                 let given: Vec<_> =
                     on_chain.map(|(from, _)| (Field::FromChainId, from.to_string())).into_iter().collect();
@@ -224,37 +226,38 @@ fn words(line: usize, text: &str) -> Vec<Pasted> {
         }
     }
     if found.is_empty() {
-        let (reason, part) = (no_hash(text), hashes::part(text.trim()).or_else(|| hashes::short_in(text)));
+        let (reason, part) =
+            (no_hash_reason(text), hashes::parse_hash_part(text.trim()).or_else(|| hashes::find_shortened_hash(text)));
         found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part } });
     }
     found
 }
 
-fn no_hash(line: &str) -> String {
+fn no_hash_reason(line: &str) -> String {
     let line = clean(line);
-    let shown: String = line.chars().take(20).collect();
-    let shown = if shown.len() < line.len() { format!("{shown}…") } else { shown };
-    let reason = match hashes::digits(&line) {
-        Some(digits) => format!("has {} hexadecimal digits, a whole hash has 64", digits.len()),
+    let excerpt: String = line.chars().take(20).collect();
+    let excerpt = if excerpt.len() < line.len() { format!("{excerpt}…") } else { excerpt };
+    let reason = match hashes::hex_digits(&line) {
+        Some(digits) => format!("has {} hexadecimal digits; a complete hash has 64", digits.len()),
         None if line.contains("0x") || line.contains("0X") => {
-            "holds no whole hash, which is 0x and 64 hexadecimal digits".into()
+            "has no complete hash (0x and 64 hexadecimal digits)".into()
         }
-        None => "holds no transaction hash".into(),
+        None => "has no transaction hash".into(),
     };
-    format!("`{shown}` {reason}; paste the hash, a link to it, or transactionId,fromChainId,toChainId,quoteId")
+    format!("`{excerpt}` {reason}; paste the hash, a link to it, or transactionId,fromChainId,toChainId,quoteId")
 }
 
-/// The line as a row without a header, if it is one: a hash first, and a chain where a chain belongs.
-fn row(line: &str, options: &Options) -> Option<Row<'static>> {
+/// Returns the line as a row without a header, if a hash is first and a chain ID is where a chain belongs.
+fn parse_row(line: &str, options: &Options) -> Option<Row<'static>> {
     let blanks: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::values(line, delimiter));
+    let by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::split_values(line, delimiter));
     let values = by_delimiter
         .chain((blanks.len() == Field::REQUIRED.len()).then_some(blanks))
         .find(|values| is_row(values, options.any_chain))?;
     let mut row = Row::default();
-    // Fields past the ticket have no place in a row without a header; what stands there is not read.
+    // A row without a header ends with the ticket; later values are ignored.
     for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::FromAddress).zip(values) {
-        // Every field comes once, so every slot is free.
+        // Each field occurs once, so no value is set twice.
         row.set(*field, value);
     }
     Some(row)
@@ -263,10 +266,10 @@ fn row(line: &str, options: &Options) -> Option<Row<'static>> {
 fn is_row(values: &[String], any_chain: bool) -> bool {
     let [hash, rest @ ..] = values else { return false };
     let complete = values.len() >= Field::REQUIRED.len();
-    let whole = hashes::is_hash(hash) || (hashes::is_url(hash) && hashes::hashes_in(hash).len() == 1);
+    let whole = hashes::is_hash(hash) || (hashes::is_url(hash) && hashes::find_hashes(hash).len() == 1);
     let chain =
         |text: &String| matches!(chains::parse(text, any_chain && complete), Ok(_) | Err(ChainError::Name { .. }));
-    // A short hash needs neighbours that fit; a whole one is a row as soon as a chain stands beside it.
+    // A short hash needs four values and two chain IDs; for a whole hash one chain ID is enough.
     if whole {
         rest.iter().take(2).any(chain)
     } else {
@@ -274,29 +277,31 @@ fn is_row(values: &[String], any_chain: bool) -> bool {
     }
 }
 
-/// What a row says. What lacks only what a person can add, or mend in place, isn't lost.
-fn content(row: &Row, options: &Options) -> Content {
-    let refusal = match fields::transaction(row, options.any_chain) {
+/// Converts a row to content. The content is `Partial` if a person can complete the row: if only required fields are
+/// missing or chain IDs are invalid.
+fn content_of_row(row: &Row, options: &Options) -> Content {
+    let row_errors = match fields::parse_transaction(row, options.any_chain) {
         Ok(reading) => return Content::Complete(reading.transaction),
-        Err(refusal) => refusal,
+        Err(row_errors) => row_errors,
     };
-    let mut missing: Vec<Field> = refusal.missing.iter().filter_map(|name| Field::named(name)).collect();
-    let repaired = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
-    let says_something = refusal.hash.is_some() || row.get(Field::QuoteId).is_some();
-    if !says_something || refusal.wrong.iter().any(|wrong| !repaired(&wrong.field)) {
-        return Content::Nothing { reason: refusal.message(), part: None };
+    let mut missing: Vec<Field> = row_errors.missing.iter().filter_map(|name| Field::from_name(name)).collect();
+    let is_repairable = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
+    let has_hash_or_quote = row_errors.hash.is_some() || row.get(Field::QuoteId).is_some();
+    if !has_hash_or_quote || row_errors.invalid.iter().any(|error| !is_repairable(&error.field)) {
+        return Content::Nothing { reason: row_errors.message(), part: None };
     }
-    missing.extend(refusal.wrong.iter().map(|wrong| wrong.field));
+    missing.extend(row_errors.invalid.iter().map(|error| error.field));
     missing.sort_by_key(|field| *field as usize);
     let fields = Field::ALL.iter().filter(|field| **field != Field::TransactionId);
     let given = fields.filter_map(|field| Some((*field, clean(row.get(*field)?)))).collect();
     let link = row.get(Field::TransactionId).and_then(chains::by_link).map(|chain| chain.id.clone());
-    let guess = link.or_else(|| refusal.hash.as_ref().and_then(hashes::chain_of));
-    Content::Partial { hash: refusal.hash.clone(), missing, given, guess }
+    let guess = link.or_else(|| row_errors.hash.as_ref().and_then(hashes::guess_chain));
+    Content::Partial { hash: row_errors.hash.clone(), missing, given, guess }
 }
 
-/// Names what another line says as well, or says better. A ticket quotes itself, and a batch may be pasted twice.
-fn name_doubles(found: &mut [Pasted]) {
+/// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches
+/// get pasted twice.
+fn mark_repeated(found: &mut [Pasted]) {
     let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {

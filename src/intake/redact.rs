@@ -1,62 +1,65 @@
-//! Takes integrator IDs out of what a person pastes: a curl command and a body of the service carry one.
+//! Removes integrator IDs from pasted text: curl commands and response bodies of the service contain one.
 //!
-//! What is pasted stands on a screen that others may see. It must never change anything but the ID's value.
+//! The dashboard shows pasted text on a screen that others may see. This module must never change anything but the ID's
+//! value.
 
 use std::borrow::Cow;
 
-/// What stands before an ID, in lower case.
-const NAMES: [&str; 2] = ["x-integrator-id", "integratorid"];
-/// What stands in its place.
-const HIDDEN: &str = "(hidden)";
+/// The names that precede an ID, in lower case.
+const ID_NAMES: [&str; 2] = ["x-integrator-id", "integratorid"];
+/// The text that replaces an ID.
+const REPLACEMENT: &str = "(hidden)";
 
-/// The text without the values of integrator IDs.
-pub fn without_id(text: &str) -> Cow<'_, str> {
+/// Returns the text with the value of every integrator ID replaced.
+pub(crate) fn without_id(text: &str) -> Cow<'_, str> {
     let lower = text.to_ascii_lowercase();
-    let mut kept = String::new();
-    let mut done = 0;
-    for (start, end) in values(&lower) {
-        if start >= done {
-            kept.push_str(text.get(done..start).unwrap_or_default());
-            kept.push_str(HIDDEN);
-            done = end;
+    let mut redacted = String::new();
+    let mut copied_to = 0;
+    for (start, end) in find_values(&lower) {
+        if start >= copied_to {
+            redacted.push_str(text.get(copied_to..start).unwrap_or_default());
+            redacted.push_str(REPLACEMENT);
+            copied_to = end;
         }
     }
-    if done == 0 {
+    if copied_to == 0 {
         return Cow::Borrowed(text);
     }
-    kept.push_str(text.get(done..).unwrap_or_default());
-    Cow::Owned(kept)
+    redacted.push_str(text.get(copied_to..).unwrap_or_default());
+    Cow::Owned(redacted)
 }
 
-/// Where the values begin and end, in order.
-fn values(lower: &str) -> Vec<(usize, usize)> {
-    let names = NAMES.iter().flat_map(|name| lower.match_indices(name).map(|(at, name)| at + name.len()));
-    let mut values: Vec<_> = names.filter_map(|after| value(lower, after)).collect();
+/// Returns the start and end of each ID value in bytes, in ascending order.
+fn find_values(lower: &str) -> Vec<(usize, usize)> {
+    let names = ID_NAMES.iter().flat_map(|name| lower.match_indices(name).map(|(at, name)| at + name.len()));
+    let mut values: Vec<_> = names.filter_map(|after| find_value(lower, after)).collect();
     values.sort_unstable();
     values
 }
 
-/// The value behind a name, if there is one: behind `:` or `=`, up to what ends a word of a shell, of JSON or of a query.
-fn value(lower: &str, after: usize) -> Option<(usize, usize)> {
+/// Returns the start and end of the value after a name, if there is one. The value follows `:` or `=` and extends to
+/// the end of a word in a shell, in JSON or in a query.
+fn find_value(lower: &str, after: usize) -> Option<(usize, usize)> {
     let rest = lower.get(after..)?;
-    let is_between =
+    let is_separator =
         |letter: char| matches!(letter, '"' | '\'' | ':' | '=' | '\\' | '%' | ',') || letter.is_whitespace();
-    let value = rest.trim_start_matches(is_between);
-    // As in a list of headers, and within a query that is written within another.
+    let value = rest.trim_start_matches(is_separator);
+    // A header in a JSON list (`"name"`, `"value"`), or a query encoded inside another query (`%3D`, `%3A`).
     let value = ["value", "3d", "3a"]
         .iter()
         .find_map(|name| {
-            let behind =
-                value.strip_prefix(name).filter(|behind| *name != "value" || behind.starts_with(['"', '\'', ':']))?;
-            (*name == "value" || rest.starts_with('%')).then(|| behind.trim_start_matches(is_between))
+            let after_name = value
+                .strip_prefix(name)
+                .filter(|after_name| *name != "value" || after_name.starts_with(['"', '\'', ':']))?;
+            (*name == "value" || rest.starts_with('%')).then(|| after_name.trim_start_matches(is_separator))
         })
         .unwrap_or(value);
     let start = after + rest.len() - value.len();
-    let between = lower.get(after..start)?;
-    let ends =
+    let separators = lower.get(after..start)?;
+    let ends_value =
         |letter: char| letter.is_whitespace() || matches!(letter, '"' | '\'' | '&' | ',' | ';' | '\\' | '}' | '%');
-    let length = value.find(ends).unwrap_or(value.len());
-    (length > 0 && between.contains([':', '=', '%'])).then_some((start, start + length))
+    let length = value.find(ends_value).unwrap_or(value.len());
+    (length > 0 && separators.contains([':', '=', '%'])).then_some((start, start + length))
 }
 
 #[cfg(test)]
@@ -64,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_hidden_wherever_it_is_named() {
+    fn integrator_id_is_hidden_in_every_notation() {
         let table = [
             ("curl -H 'x-integrator-id: abc-1' https://x", "curl -H 'x-integrator-id: (hidden)' https://x"),
             ("curl -H X-Integrator-Id:abc https://x", "curl -H X-Integrator-Id:(hidden) https://x"),

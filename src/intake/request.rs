@@ -1,43 +1,43 @@
-//! Reads a request to the status endpoint: its URL, or the curl command that sends it.
+//! Reads a request to the status endpoint: a URL, or a curl command.
 //!
-//! It must never run anything, and knows no more of a shell than where its words end.
+//! It must never run anything. Of shell syntax it knows only what ends a word.
 
 use super::fields::{Field, Row};
 
-/// What a request can name (`service.md` 4.1).
+/// The parameters of a request (`service.md` 4.1).
 const PARAMETERS: [Field; 5] =
     [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId, Field::RequestId];
 
-/// The parameters in a line, if it names a transaction by one.
+/// Returns the parameters in a line, if a transaction ID is one of them.
 pub(super) fn read(line: &str) -> Option<Row<'static>> {
     let mut row = Row::default();
     for field in PARAMETERS {
-        if let Some(value) = parameter(line, field.name()) {
-            row.set(field, decoded(value));
+        if let Some(value) = find_parameter(line, field.name()) {
+            row.set(field, percent_decode(value));
         }
     }
     row.get(Field::TransactionId)?;
     Some(row)
 }
 
-/// The value of the first parameter with this name.
-fn parameter<'a>(line: &'a str, name: &str) -> Option<&'a str> {
-    let begins = |at: &usize| !line.get(..*at).is_some_and(|before| before.ends_with(char::is_alphanumeric));
-    let values = line.match_indices(name).map(|(at, _)| at).filter(begins);
+/// Returns the raw value of the first parameter with this name.
+fn find_parameter<'a>(line: &'a str, name: &str) -> Option<&'a str> {
+    let starts_name = |at: &usize| !line.get(..*at).is_some_and(|before| before.ends_with(char::is_alphanumeric));
+    let values = line.match_indices(name).map(|(at, _)| at).filter(starts_name);
     let value = values.filter_map(|at| line.get(at + name.len()..)?.strip_prefix('=')).next()?;
-    let ends = |letter: char| letter.is_whitespace() || matches!(letter, '&' | '"' | '\'' | '\\' | '#' | '`');
-    value.split(ends).next()
+    let ends_value = |letter: char| letter.is_whitespace() || matches!(letter, '&' | '"' | '\'' | '\\' | '#' | '`');
+    value.split(ends_value).next()
 }
 
-/// Without the `%41` of a URL.
-fn decoded(value: &str) -> String {
+/// Returns the value with percent-encoding (`%41`) decoded. Invalid encodings stay as they are.
+fn percent_decode(value: &str) -> String {
     let mut bytes = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();
-    while let [first, behind @ ..] = rest {
-        let digits = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+    while let [first, tail @ ..] = rest {
+        let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
         let byte = digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
         bytes.push(byte.unwrap_or(*first));
-        rest = if byte.is_some() { behind.get(2..).unwrap_or_default() } else { behind };
+        rest = if byte.is_some() { tail.get(2..).unwrap_or_default() } else { tail };
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parameters_are_found_in_a_url_and_in_a_command() {
+    fn parameters_are_found_in_a_url_and_in_a_curl_command() {
         let table = [
             "https://api.example/v2/status?transactionId=0xab&fromChainId=1&toChainId=osmosis%2D1&quoteId=q%20x#top",
             "curl -G 'https://api.example/v2/status' -d transactionId=0xab -d 'fromChainId=1' --data-urlencode \
@@ -60,6 +60,6 @@ mod tests {
         }
         assert!(read("https://scan.example/?otherTransactionId=1&id=0xab").is_none());
         assert!(read("transactionId=&fromChainId=1").is_none());
-        assert_eq!(decoded("%4%zz%41%"), "%4%zzA%");
+        assert_eq!(percent_decode("%4%zz%41%"), "%4%zzA%");
     }
 }

@@ -1,124 +1,125 @@
-//! The bytes of a file as they come, with a bound for what one record may take, and the lines counted.
+//! A stream of a file's bytes that limits the size of one record and counts lines.
 //!
-//! It must never hold more than a record and what was read ahead of it.
+//! It must never hold more than one record and the bytes that were read ahead.
 
 use std::{
     cell::RefCell,
     io::{self, Read},
 };
 
-/// The most that a record may take. What is longer was swallowed by a quotation mark that isn't closed.
+/// The most bytes of one record. A longer record usually means that a quotation mark isn't closed.
 pub(super) const RECORD_LIMIT: usize = 4 << 20;
-/// What is said of a record that is longer.
-pub(super) const TOO_LONG: &str = "more than 4 MiB without an end; is a quotation mark or a bracket missing?";
-/// So much is read at a time.
-pub(super) const BUFFER: usize = 64 * 1024;
-/// So much of what was passed is kept before it goes.
-const SLACK: usize = 64 * 1024;
+/// The error message for a record that exceeds [`RECORD_LIMIT`].
+pub(super) const TOO_LONG: &str = "the record is longer than 4 MiB; is a quotation mark or a bracket missing?";
+/// The number of bytes that are read at a time.
+pub(super) const BUFFER_SIZE: usize = 64 * 1024;
+/// The number of counted bytes that may stay in the window before they are removed.
+const DRAIN_THRESHOLD: usize = 64 * 1024;
 
-/// What ends a line, and what may stand before a record.
+/// How lines are counted, and which bytes may precede a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Lines {
-    /// As an editor counts: a line feed, or a carriage return alone. Before a record stand line ends.
+pub(super) enum LineCounting {
+    /// A line ends with a line feed or a lone carriage return, as in an editor. Line ends may precede a record.
     Editor,
-    /// As JSON has it: line feeds. Before a record stand blanks.
+    /// A line ends with a line feed, as in JSON errors. Whitespace may precede a record.
     Json,
-    /// Not counted; nothing is kept for that.
-    Uncounted,
+    /// Lines aren't counted, and no bytes are kept for counting.
+    Off,
 }
 
-/// Bytes to be read, by several who share them.
+/// A byte stream that a parser and its caller share: the parser reads, the caller starts records and asks for lines.
 pub(super) struct Source<'a>(RefCell<State<'a>>);
 
 struct State<'a> {
     input: &'a mut dyn Read,
-    /// What was read to find out what it is, and how much of that was handed out.
+    /// The beginning of the file, read to detect its format.
     head: Vec<u8>,
-    given: usize,
-    lines: Lines,
-    /// So many bytes may still be handed out before the record has to end.
+    /// The number of bytes that readers have received, from `head` first.
+    delivered: usize,
+    lines: LineCounting,
+    /// The number of bytes that readers may still receive before the record has to end.
     allowance: usize,
-    /// What was handed out and hasn't been passed by the count yet.
+    /// The received bytes that aren't counted yet, and some counted bytes before them.
     window: Vec<u8>,
-    /// Where the count stands: in the window, in the file, and on which line.
-    at: usize,
-    offset: u64,
+    /// The counting position: as an index into the window, as an offset in the file, and as a line number from 1.
+    cursor: usize,
+    file_offset: u64,
     line: usize,
     ended: bool,
     too_long: bool,
-    fault: Option<io::Error>,
+    input_error: Option<io::Error>,
 }
 
 impl<'a> Source<'a> {
-    /// Reads the beginning: up to the end of the first line that isn't blank.
+    /// Returns a source that has read `input` up to the end of the first line that isn't blank.
     pub(super) fn new(input: &'a mut dyn Read) -> io::Result<Self> {
         let mut head = Vec::new();
         while head.len() < RECORD_LIMIT && !first_line(&head).1 && read_more(input, &mut head)? > 0 {}
         Ok(Self(RefCell::new(State {
             input,
             head,
-            given: 0,
-            lines: Lines::Uncounted,
+            delivered: 0,
+            lines: LineCounting::Off,
             allowance: RECORD_LIMIT,
             window: Vec::new(),
-            at: 0,
-            offset: 0,
+            cursor: 0,
+            file_offset: 0,
             line: 1,
             ended: false,
             too_long: false,
-            fault: None,
+            input_error: None,
         })))
     }
 
-    /// The beginning as far as it was read.
+    /// Returns a copy of the beginning of the file, as far as [`new`](Self::new) has read it.
     pub(super) fn head(&self) -> Vec<u8> {
         self.0.borrow().head.clone()
     }
 
-    /// Takes these bytes off the beginning.
-    pub(super) fn skip(&self, prefix: &[u8]) {
+    /// Removes `prefix` from the beginning of the file, if the file starts with it.
+    pub(super) fn strip_prefix(&self, prefix: &[u8]) {
         let mut state = self.0.borrow_mut();
         if let Some(rest) = state.head.strip_prefix(prefix).map(<[u8]>::to_vec) {
             state.head = rest;
         }
     }
 
-    /// From now on lines are counted so. To be said before anything is read.
-    pub(super) fn count(&self, lines: Lines) {
+    /// Sets how lines are counted. Must be called before the first read.
+    pub(super) fn set_line_counting(&self, lines: LineCounting) {
         self.0.borrow_mut().lines = lines;
     }
 
-    /// A record begins: it may be as long as any other.
-    pub(super) fn next_record(&self) {
-        self.0.borrow_mut().allowance = RECORD_LIMIT + BUFFER;
+    /// Starts a new record, which may have up to [`RECORD_LIMIT`] bytes.
+    pub(super) fn start_record(&self) {
+        self.0.borrow_mut().allowance = RECORD_LIMIT + BUFFER_SIZE;
     }
 
-    /// The line on which the record stands before which, at `byte`, the reader stands. Bytes must come in order.
-    pub(super) fn line_of(&self, byte: u64) -> usize {
-        self.0.borrow_mut().line_of(byte)
+    /// Returns the line, from 1, of the first record at or after file offset `byte`. Calls must pass ascending offsets.
+    pub(super) fn line_at(&self, byte: u64) -> usize {
+        self.0.borrow_mut().line_at(byte)
     }
 
-    /// What was handed out from where the count stands up to `end`, or all of it if that isn't as much.
-    pub(super) fn with_rest<T>(&self, end: u64, look: impl FnOnce(&[u8]) -> T) -> T {
+    /// Calls `inspect` with the received bytes that aren't counted yet, at most up to file offset `end`.
+    pub(super) fn with_uncounted<T>(&self, end: u64, inspect: impl FnOnce(&[u8]) -> T) -> T {
         let state = self.0.borrow();
-        let rest = state.window.get(state.at..).unwrap_or_default();
-        let length = usize::try_from(end.saturating_sub(state.offset)).unwrap_or(usize::MAX);
-        look(rest.get(..length).unwrap_or(rest))
+        let rest = state.window.get(state.cursor..).unwrap_or_default();
+        let length = usize::try_from(end.saturating_sub(state.file_offset)).unwrap_or(usize::MAX);
+        inspect(rest.get(..length).unwrap_or(rest))
     }
 
-    /// Whether the end was handed out.
+    /// Whether a reader has reached the end of the file.
     pub(super) fn has_ended(&self) -> bool {
         self.0.borrow().ended
     }
 
-    /// Whether a record was so long that reading it was given up.
+    /// Whether reading stopped because a record exceeded [`RECORD_LIMIT`].
     pub(super) fn is_too_long(&self) -> bool {
         self.0.borrow().too_long
     }
 
-    /// Why the input can't be read, if that is so.
-    pub(super) fn fault(self) -> Option<io::Error> {
-        self.0.into_inner().fault
+    /// Returns the error of the input, if reading failed.
+    pub(super) fn into_input_error(self) -> Option<io::Error> {
+        self.0.into_inner().input_error
     }
 }
 
@@ -136,15 +137,15 @@ impl State<'_> {
         }
         let most = buffer.len().min(self.allowance);
         let buffer = buffer.get_mut(..most).unwrap_or_default();
-        let mut head = self.head.get(self.given..).unwrap_or_default();
+        let mut head = self.head.get(self.delivered..).unwrap_or_default();
         let count = match head.is_empty() {
             false => head.read(buffer)?,
             true => self.read_input(buffer)?,
         };
-        self.given += count;
+        self.delivered += count;
         self.allowance -= count;
         self.ended = count == 0;
-        if self.lines != Lines::Uncounted {
+        if self.lines != LineCounting::Off {
             self.window.extend_from_slice(buffer.get(..count).unwrap_or_default());
         }
         Ok(count)
@@ -156,7 +157,7 @@ impl State<'_> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
                     let kind = error.kind();
-                    self.fault = Some(error);
+                    self.input_error = Some(error);
                     return Err(kind.into());
                 }
                 done => return done,
@@ -164,43 +165,43 @@ impl State<'_> {
         }
     }
 
-    fn line_of(&mut self, byte: u64) -> usize {
-        self.count_plain(byte);
-        while let Some(current) = self.window.get(self.at) {
+    fn line_at(&mut self, byte: u64) -> usize {
+        self.count_line_feeds(byte);
+        while let Some(current) = self.window.get(self.cursor) {
             let (ends_line, blank) = match (self.lines, current) {
                 (_, b'\n') => (true, true),
-                // An old line end: a carriage return alone.
-                (Lines::Editor, b'\r') => (self.window.get(self.at + 1) != Some(&b'\n'), true),
-                (Lines::Json, blank) => (false, blank.is_ascii_whitespace()),
+                // A lone carriage return, the line end of old Mac files.
+                (LineCounting::Editor, b'\r') => (self.window.get(self.cursor + 1) != Some(&b'\n'), true),
+                (LineCounting::Json, blank) => (false, blank.is_ascii_whitespace()),
                 _ => (false, false),
             };
-            if self.offset >= byte && !blank {
+            if self.file_offset >= byte && !blank {
                 break;
             }
             self.line += usize::from(ends_line);
-            self.at += 1;
-            self.offset += 1;
+            self.cursor += 1;
+            self.file_offset += 1;
         }
-        if self.at > SLACK {
-            self.window.drain(..self.at);
-            self.at = 0;
+        if self.cursor > DRAIN_THRESHOLD {
+            self.window.drain(..self.cursor);
+            self.cursor = 0;
         }
         self.line
     }
 
-    /// Counts up to `byte` at once where nothing but line feeds ends a line: nearly always, and many times as fast.
-    fn count_plain(&mut self, byte: u64) {
-        let length = usize::try_from(byte.saturating_sub(self.offset)).unwrap_or(usize::MAX);
-        let Some(plain) = self.window.get(self.at..self.at.saturating_add(length)) else { return };
-        if self.lines == Lines::Editor && !plain.contains(&b'\r') {
+    /// Counts up to `byte` in one pass if these bytes have no carriage return: the usual case, and many times as fast.
+    fn count_line_feeds(&mut self, byte: u64) {
+        let length = usize::try_from(byte.saturating_sub(self.file_offset)).unwrap_or(usize::MAX);
+        let Some(plain) = self.window.get(self.cursor..self.cursor.saturating_add(length)) else { return };
+        if self.lines == LineCounting::Editor && !plain.contains(&b'\r') {
             self.line += plain.iter().filter(|byte| **byte == b'\n').count();
-            self.offset = byte.max(self.offset);
-            self.at += length;
+            self.file_offset = byte.max(self.file_offset);
+            self.cursor += length;
         }
     }
 }
 
-/// The first line that isn't blank, and whether that is all of it.
+/// Returns the first line that isn't blank, and whether its line end was found.
 pub(super) fn first_line(bytes: &[u8]) -> (&[u8], bool) {
     let start = bytes.trim_ascii_start();
     let end = start.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
@@ -209,7 +210,7 @@ pub(super) fn first_line(bytes: &[u8]) -> (&[u8], bool) {
 
 fn read_more(input: &mut dyn Read, bytes: &mut Vec<u8>) -> io::Result<usize> {
     let length = bytes.len();
-    bytes.resize(length + BUFFER, 0);
+    bytes.resize(length + BUFFER_SIZE, 0);
     let count = loop {
         match input.read(bytes.get_mut(length..).unwrap_or_default()) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -226,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    /// The line on which what begins at `byte` or behind the line ends there stands, counted one byte after the other.
-    fn counted(bytes: &[u8], byte: usize) -> usize {
+    /// Returns the line of the first byte at or after `byte` that isn't a line end, counted byte by byte.
+    fn expected_line(bytes: &[u8], byte: usize) -> usize {
         let is_end = |at: usize| matches!(bytes.get(at), Some(b'\n' | b'\r'));
         let begin = (byte..).find(|at| !is_end(*at)).unwrap();
         let ends = |at: &usize| match bytes[*at] {
@@ -239,19 +240,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn lines_are_counted_the_same_whether_many_bytes_are_passed_at_once_or_not(
+        fn counting_in_one_pass_and_byte_by_byte_gives_the_same_lines(
             text in "[ab\n]{0,40}(\r\n|\r)?[ab\r\n]{0,40}",
-            mut marks in proptest::collection::vec(0_usize..90, 0..8),
+            mut offsets in proptest::collection::vec(0_usize..90, 0..8),
         ) {
             let bytes = text.as_bytes();
             let mut input = bytes;
             let source = Source::new(&mut input).unwrap();
-            source.count(Lines::Editor);
-            source.next_record();
+            source.set_line_counting(LineCounting::Editor);
+            source.start_record();
             (&source).read_to_end(&mut Vec::new()).unwrap();
-            marks.sort_unstable();
-            for mark in marks.into_iter().map(|mark| mark.min(bytes.len())) {
-                prop_assert_eq!(source.line_of(mark as u64), counted(bytes, mark), "{:?} at {}", text, mark);
+            offsets.sort_unstable();
+            for offset in offsets.into_iter().map(|offset| offset.min(bytes.len())) {
+                prop_assert_eq!(source.line_at(offset as u64), expected_line(bytes, offset), "{:?} at {}", text, offset);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Tables of files and pastes, and what must come of them.
+//! Tests of the import and paste readers: tables of inputs and their expected results.
 
 use std::time::Duration;
 
@@ -23,13 +23,13 @@ fn errors(text: impl AsRef<[u8]>) -> Vec<String> {
     read(text.as_ref(), &Options::default()).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
-/// What was found in a text, and on which line.
+/// Returns the line number and content of each result for a pasted text.
 fn pasted(text: &str) -> Vec<(usize, Content)> {
     paste(text, &Options::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
 }
 
 #[test]
-fn every_spelling_of_a_file_gives_the_same_transaction() {
+fn each_supported_file_layout_gives_the_same_transaction() {
     let table = [
         "transactionId,fromChainId,toChainId,quoteId\n0xabcdef,42161,8453,q\n",
         "\u{feff}quote_id;TO_CHAIN_ID;from_chain_id;Transaction ID\r\nq;8453;42161;0xabcdef\r\n\r\n;;\r\n",
@@ -48,7 +48,7 @@ fn every_spelling_of_a_file_gives_the_same_transaction() {
 }
 
 #[test]
-fn optional_values_are_read() {
+fn optional_fields_are_parsed_from_csv_and_json() {
     let csv = format!(
         "{HEADER},requestId,estimatedRouteDuration,submittedAt,fromAddress,ticket,labels,note\n\
          https://scan.example/tx/{}?a=b,42161,8453,q,r,900,1700000000,0xfrom,SUP-1,vip; batch-17 ;vip,\"two\nlines\"\n",
@@ -72,26 +72,23 @@ fn optional_values_are_read() {
 }
 
 #[test]
-fn bad_files_are_told_the_line_and_the_way_out() {
+fn error_for_a_bad_file_names_the_line_and_the_fix() {
     let row = |row: &str| format!("{HEADER},estimatedRouteDuration,submittedAt\n{row}\n");
     let table = [
         (" \n ".to_owned(), "the file is empty"),
         ("\u{feff}".to_owned(), "the file is empty"),
-        ("0xabcdef,42161,8453,q\n".to_owned(), "line 1: this is no header row"),
-        ("transactionId,quoteId,note\n".to_owned(), "line 1: the header lacks fromChainId, toChainId; it needs"),
-        (format!("{HEADER},quote_id\n"), "line 1: the header names quoteId twice"),
+        ("0xabcdef,42161,8453,q\n".to_owned(), "line 1: the first row is not a header"),
+        ("transactionId,quoteId,note\n".to_owned(), "line 1: the header has no fromChainId, toChainId; it needs"),
+        (format!("{HEADER},quote_id\n"), "line 1: the header has quoteId twice"),
         (
             row("0xabcdef,42161"),
             "line 2: toChainId and quoteId are missing; the service requires transactionId, fromChainId, toChainId and quoteId",
         ),
         (row("0xabcdef,42161,\u{200b},q"), "line 2: toChainId is missing"),
-        (
-            row("0xabcdef,arbitrum,8453,q"),
-            "line 2: fromChainId: `arbitrum` is a name; the service wants the chain's ID, here 42161",
-        ),
-        (row("0xabc,42161,8453,q"), "line 2: transactionId: `0xabc` has 5 characters, a hash has at least 6"),
-        (row("0xab cdef,42161,8453,q"), "has blanks inside"),
-        (row("https://scan.example/address/0xabcdef,42161,8453,q"), "no path segment or query value"),
+        (row("0xabcdef,arbitrum,8453,q"), "line 2: fromChainId: `arbitrum` is a chain name; use the chain's ID: 42161"),
+        (row("0xabc,42161,8453,q"), "line 2: transactionId: `0xabc` has 5 characters, but a hash has at least 6"),
+        (row("0xab cdef,42161,8453,q"), "contains spaces"),
+        (row("https://scan.example/address/0xabcdef,42161,8453,q"), "the URL has no hash"),
         (row(&format!("{},42161,8453,q", "x".repeat(600))), "512 characters or more"),
         (row("0xabcdef,42161,8453,q,-3"), "line 2: estimatedRouteDuration: `-3` is not a number of seconds"),
         (row("0xabcdef,42161,8453,q,NaN"), "is not a number of seconds"),
@@ -99,17 +96,17 @@ fn bad_files_are_told_the_line_and_the_way_out() {
         (row("0xabcdef,42161,8453,q,9,soon"), "line 2: submittedAt: `soon` is not a time"),
         (row("0xabcdef,42161,8453,q,9,,extra"), "line 2: 7 values for 6 columns"),
         (row("0xabcdef,42161,8453,\0"), "line 2: column 4 contains a NUL byte"),
-        (row("\"0xabcdef,42161,8453,q\n0xbcdefa,42161,8453,q"), "line 2: a quotation mark opens here"),
-        (row("\"0xabcdef,42161,8453,q\n0xbcdefa\",42161,8453,q"), "transactionId goes over several lines"),
-        (row("0xabcdef,42161,8453,\"q\"x"), "line 2: a quotation mark closes here in the middle of a value"),
-        ("[{\"transactionId\":\n }]".to_owned(), "line 2: this is not JSON at column 2"),
+        (row("\"0xabcdef,42161,8453,q\n0xbcdefa,42161,8453,q"), "line 2: a quotation mark is never closed"),
+        (row("\"0xabcdef,42161,8453,q\n0xbcdefa\",42161,8453,q"), "transactionId spans several lines"),
+        (row("0xabcdef,42161,8453,\"q\"x"), "line 2: a quotation mark closes in the middle of a value"),
+        ("[{\"transactionId\":\n }]".to_owned(), "line 2: invalid JSON at column 2"),
         ("[1]".to_owned(), "item 1: expected an object"),
-        ("{\"quoteId\":[]}".to_owned(), "line 1: quoteId: expected text or a number"),
+        ("{\"quoteId\":[]}".to_owned(), "line 1: quoteId: expected a string or a number"),
         ("{\"quoteId\":1.5}".to_owned(), "line 1: quoteId: the number has too many digits"),
         ("{\"quoteId\":123456789012345678901234567890}".to_owned(), "too many digits"),
         ("{\"quoteId\":1,\"quote_id\":2}".to_owned(), "line 1: quoteId is given twice"),
-        ("{}\n\n{\"a\":}\n".to_owned(), "line 3: this is not JSON at column"),
-        ("{\n\"transactionId\": 1\n}\n{\n".to_owned(), "line 5: this is not JSON"),
+        ("{}\n\n{\"a\":}\n".to_owned(), "line 3: invalid JSON at column"),
+        ("{\n\"transactionId\": 1\n}\n{\n".to_owned(), "line 5: invalid JSON"),
     ];
     for (text, expected) in table {
         let errors = errors(&text);
@@ -122,21 +119,21 @@ fn bad_files_are_told_the_line_and_the_way_out() {
 }
 
 #[test]
-fn a_note_that_swallows_the_rows_below_is_named_by_its_line() {
+fn unclosed_quote_in_a_note_is_reported_at_the_line_of_that_note() {
     let rows = |first: &str, third: &str| {
         let note = |number, note: &str| format!("0xabcde{number},42161,8453,q,{note}\n");
         format!("{HEADER},note\n{}{}{}{}", note(1, first), note(2, ""), note(3, third), note(4, ""))
     };
-    let swallowed = errors(rows("\"call him", "\"said \"\"no\"\"\""));
-    assert_eq!(swallowed.len(), 1, "{swallowed:?}");
-    assert!(swallowed[0].starts_with("line 2: a quotation mark closes here in the middle"), "{swallowed:?}");
-    assert!(errors(rows("\"call him", "5\" pipe"))[0].starts_with("line 2: a quotation mark closes here"));
-    // Marks inside a value that none opens mean nothing, and blanks behind one are no text.
+    let unclosed = errors(rows("\"call him", "\"said \"\"no\"\"\""));
+    assert_eq!(unclosed.len(), 1, "{unclosed:?}");
+    assert!(unclosed[0].starts_with("line 2: a quotation mark closes in the middle of a value"), "{unclosed:?}");
+    assert!(errors(rows("\"call him", "5\" pipe"))[0].starts_with("line 2: a quotation mark closes in the middle"));
+    // Quotation marks inside an unquoted value are plain text, and blanks after a closing mark are ignored.
     assert_eq!(batch(rows("5\" pipe", "\"said\n\"\"no\"\"\" ")).transactions.len(), 4);
 }
 
 #[test]
-fn lines_are_counted_as_an_editor_does() {
+fn line_numbers_match_those_of_an_editor() {
     for end in ["\n", "\r\n", "\r"] {
         let header = format!("{HEADER},note");
         let lines = [&header, "", "0xabcdef,42161,8453,q,\"a", "b\"", "", "bad,42161,8453,q", "0xabcdef,,8453,q"];
@@ -147,22 +144,22 @@ fn lines_are_counted_as_an_editor_does() {
 }
 
 #[test]
-fn bad_lines_are_bounded_and_counted() {
+fn listed_errors_are_limited_and_the_rest_are_counted() {
     let text = format!("{HEADER}\n{}", "x,,,\n".repeat(1_500));
     let errors = errors(&text);
     assert_eq!(errors.len(), batch::ERROR_LIMIT + 1);
-    assert_eq!(errors.last().unwrap(), "and 500 more are bad");
+    assert_eq!(errors.last().unwrap(), "and 500 more bad lines");
 }
 
 #[test]
-fn an_estimate_that_is_too_long_is_clamped_and_said() {
+fn too_long_estimate_is_clamped_with_a_warning() {
     let found = batch(format!("{HEADER},estimatedRouteDuration\n0xabcdef,42161,8453,q,1e300\n"));
     assert_eq!(found.transactions[0].params.estimate, Some(LONGEST_ESTIMATE));
-    assert_eq!(found.warnings, ["line 2: estimatedRouteDuration of 1e300 s is not believed; 7d 00h is taken instead"]);
+    assert_eq!(found.warnings, ["line 2: estimatedRouteDuration of 1e300 s is implausible; 7d 00h is used instead"]);
 }
 
 #[test]
-fn the_later_duplicate_counts_and_warnings_are_bounded() {
+fn later_duplicate_replaces_the_earlier_and_warnings_are_limited() {
     let text = format!(
         "{HEADER},colour\n0xabcdef,42161,8453,old,red\n0xABCDEF,42161,8453,new\n0xabcdef,10,8453,other\n0xabcdef,10,8453,other\n"
     );
@@ -172,25 +169,25 @@ fn the_later_duplicate_counts_and_warnings_are_bounded() {
     assert_eq!(
         found.warnings,
         [
-            "the column `colour` is unknown and is ignored",
-            "line 4 and line 5 are the same; one of them is kept",
-            "line 2 and line 3 both hold 0xABCDEF; line 3 counts",
+            "unknown column `colour` ignored",
+            "line 4 and line 5 are identical; one of them is used",
+            "line 2 and line 3 have the same transaction 0xABCDEF; line 3 is used",
         ]
     );
     let many = batch(format!("{HEADER}\n{}", "0xabcdef,42161,8453,q\n".repeat(50)));
     assert_eq!((many.transactions.len(), many.warnings.len()), (1, 11));
-    assert_eq!(many.warnings[10], "and 39 more pairs that are the same");
+    assert_eq!(many.warnings[10], "and 39 more identical pairs");
 }
 
 #[test]
-fn a_file_without_rows_is_no_error_but_said() {
+fn file_without_rows_gives_a_warning_and_no_error() {
     for text in [HEADER, "[]"] {
-        assert_eq!(batch(text).warnings, ["the file holds no transactions"]);
+        assert_eq!(batch(text).warnings, ["the file has no transactions"]);
     }
 }
 
 #[test]
-fn any_chain_is_taken_when_asked_for() {
+fn unknown_chain_is_accepted_only_with_any_chain() {
     let text = format!("{HEADER}\n0xabcdef,mooncoin,8453,q\n");
     assert!(errors(&text)[0].contains("--any-chain"));
     assert!(read(text.as_bytes(), &Options { any_chain: true, ..Options::default() }).is_ok());
@@ -202,27 +199,27 @@ fn a_large_file_is_read_in_linear_time() {
     assert_eq!(batch(format!("{HEADER}\n{rows}")).transactions.len(), 20_000);
 }
 
-/// Rows without end.
+/// An input that never ends.
 struct Endless(usize);
 
 impl Read for Endless {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0 += buffer.len();
-        assert!(self.0 < 64 << 20, "it reads on and on");
+        assert!(self.0 < 64 << 20, "the reader doesn't stop");
         buffer.fill(b'x');
         Ok(buffer.len())
     }
 }
 
 #[test]
-fn a_record_that_does_not_end_is_given_up() {
+fn reading_stops_at_a_record_longer_than_the_limit() {
     let row = "0xabcdef,42161,8453,q";
     let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q""#;
     let table = [
-        (format!("{HEADER},note\n{row},a\n\n{row},\""), "line 4: more than 4 MiB without an end"),
-        (format!("[{object}}},{object},\"note\":\""), "item 2: more than 4 MiB"),
-        (format!("{object}}}\n{object},\"note\":\""), "line 2: more than 4 MiB"),
-        (format!("{{\n{}}}\n\n {object},\"note\":\"", &object[1..]), "line 4: more than 4 MiB"),
+        (format!("{HEADER},note\n{row},a\n\n{row},\""), "line 4: the record is longer than 4 MiB"),
+        (format!("[{object}}},{object},\"note\":\""), "item 2: the record is longer than 4 MiB"),
+        (format!("{object}}}\n{object},\"note\":\""), "line 2: the record is longer than 4 MiB"),
+        (format!("{{\n{}}}\n\n {object},\"note\":\"", &object[1..]), "line 4: the record is longer than 4 MiB"),
     ];
     for (start, expected) in table {
         let mut input = Read::chain(start.as_bytes(), Endless(0));
@@ -237,7 +234,7 @@ fn a_record_that_does_not_end_is_given_up() {
     }
 }
 
-/// Hands out bytes in pieces of this size, and then fails.
+/// An input that delivers its bytes in pieces of a given size, and then fails.
 struct Failing<'a>(&'a [u8], usize);
 
 impl Read for Failing<'_> {
@@ -250,7 +247,7 @@ impl Read for Failing<'_> {
 }
 
 #[test]
-fn an_input_that_fails_and_a_keeper_that_fails_end_the_reading() {
+fn reading_stops_when_the_input_or_the_keep_function_fails() {
     let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q"}"#;
     let csv = format!("{HEADER}\n{}", "0xabcdef,42161,8453,q\n".repeat(9));
     for text in [csv, format!("[{}", format!("{object},").repeat(9)), format!("{object}\n").repeat(9)] {
@@ -269,7 +266,7 @@ fn an_input_that_fails_and_a_keeper_that_fails_end_the_reading() {
 }
 
 #[test]
-fn what_an_export_says_besides_is_told_or_passed_over() {
+fn exported_columns_are_read_or_ignored_without_a_warning() {
     let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q","submittedAt":"2023-11-14T22:13:20Z",
         "submittedAtIsFirstSeen":true,"firstSeenAt":"2023-11-15T00:00:00Z","untracked":true,"notes":["a\nb","c"],"note":"d",
         "status":"success","from":{"chainId":"1"},"timeSpent":null,"do":"nothing"}"#;
@@ -283,11 +280,11 @@ fn what_an_export_says_besides_is_told_or_passed_over() {
         (csv.transactions[0].untracked, &csv.transactions[0].notes[..]),
         (false, &["=a".to_owned(), "b".into()][..])
     );
-    assert!(errors(format!("{HEADER},untracked\n0xabcdef,1,10,q,perhaps\n"))[0].contains("neither true nor false"));
-    assert!(errors(r#"{"notes":{}}"#)[0].contains("notes: expected an array of texts"));
+    assert!(errors(format!("{HEADER},untracked\n0xabcdef,1,10,q,perhaps\n"))[0].contains("is not true or false"));
+    assert!(errors(r#"{"notes":{}}"#)[0].contains("notes: expected an array of strings"));
 }
 
-/// Quadratic, each of these would take minutes.
+/// Each value would take minutes in quadratic time.
 #[test]
 fn a_value_of_many_parts_is_read_in_linear_time() {
     let labels: String = (0..100_000).map(|number| format!("{number};")).collect();
@@ -322,7 +319,7 @@ fn pasted_rows_need_no_header() {
 }
 
 #[test]
-fn pasted_hashes_say_what_they_lack() {
+fn pasted_hash_lists_its_missing_fields() {
     let hash = hash();
     let all = vec!["fromChainId", "toChainId", "quoteId"];
     let table = [
@@ -345,11 +342,11 @@ fn pasted_hashes_say_what_they_lack() {
 }
 
 #[test]
-fn useless_pastes_say_why() {
+fn paste_without_a_transaction_gives_a_reason() {
     let table = [
-        ("not-a-hash-line", 1, "`not-a-hash-line` holds no transaction hash; paste the hash"),
-        ("\n0x9f3c…e21b", 2, "holds no whole hash, which is 0x and 64"),
-        ("{\"a\":", 1, "holds no transaction hash"),
+        ("not-a-hash-line", 1, "`not-a-hash-line` has no transaction hash; paste the hash"),
+        ("\n0x9f3c…e21b", 2, "has no complete hash (0x and 64"),
+        ("{\"a\":", 1, "has no transaction hash"),
     ];
     for (text, at, expected) in table {
         let found = pasted(text);
@@ -360,7 +357,7 @@ fn useless_pastes_say_why() {
 }
 
 #[test]
-fn a_hash_as_lists_show_it_may_be_one_that_is_known_wherever_it_stands() {
+fn shortened_hash_is_found_anywhere_in_a_line() {
     for text in ["0x9f3c…e21b", "> about (0x9f3c…e21b), please", "SUP-1: 0x9f3c...e21b."] {
         let found = pasted(text);
         let [(1, Content::Nothing { part: Some(part), .. })] = &found[..] else { panic!("{text}: {found:?}") };
@@ -370,7 +367,7 @@ fn a_hash_as_lists_show_it_may_be_one_that_is_known_wherever_it_stands() {
 }
 
 #[test]
-fn a_huge_paste_is_bounded_and_says_so() {
+fn long_paste_is_truncated_with_a_reason_and_repeats_are_marked() {
     let found = pasted(&"x".repeat(10 << 20));
     assert!(matches!(&found[..], [(1, Content::Nothing { reason, .. })] if reason.contains("hoptop import")));
     assert_eq!(pasted(&"no\n".repeat(10_000)).len(), paste::LINE_LIMIT + 1);
@@ -390,9 +387,9 @@ fn is_clean(new: &NewTransaction) -> bool {
     texts.into_iter().chain(optional.into_iter().flatten().map(String::as_str)).chain(words).all(|t| clean(t) == t)
 }
 
-/// Text made of pieces that mean something to the readers.
-fn pieces() -> impl Strategy<Value = String> {
-    let piece = prop_oneof![
+/// A strategy for text of fragments that the readers treat specially.
+fn fragments() -> impl Strategy<Value = String> {
+    let fragment = prop_oneof![
         Just("transactionId,fromChainId,toChainId,quoteId,labels,note\n".to_owned()),
         Just("{\"transactionId\":\"0xabcdef\",\"fromChainId\":1,\"toChainId\":10,\"quoteId\":\"q\\u001b\"}".to_owned()),
         Just(hash()),
@@ -400,23 +397,23 @@ fn pieces() -> impl Strategy<Value = String> {
         "42161|8453|0x[0-9a-f]{8}|https://x/|\u{1b}\\[31m|…",
         any::<String>(),
     ];
-    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+    prop::collection::vec(fragment, 0..12).prop_map(|fragments| fragments.concat())
 }
 
 proptest! {
     #[test]
-    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn arbitrary_bytes_never_panic_and_read_sizes_do_not_matter(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
             let options = Options { format, any_chain: true };
             let whole = read(&bytes, &options);
             if let Err(errors) = &whole {
                 prop_assert!(!errors.is_empty());
             }
-            // However the bytes come, it is the same file.
+            // The result must not depend on how many bytes each read returns.
             let mut input = Read::chain(Failing(&bytes, 3), &b""[..]);
             let input = &mut Read::take(&mut input, bytes.len() as u64);
-            let pieces = stream(input, &options, &mut |_, _| Ok::<_, ()>(()));
-            prop_assert_eq!(whole.map_err(Some).err(), pieces.err().map(|error| match error {
+            let fragments = stream(input, &options, &mut |_, _| Ok::<_, ()>(()));
+            prop_assert_eq!(whole.map_err(Some).err(), fragments.err().map(|error| match error {
                 ReadError::Bad(errors) => Some(errors),
                 _ => None,
             }));
@@ -424,7 +421,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_taken_is_clean(text in pieces(), row in ".{0,20}", any_chain in any::<bool>()) {
+    fn all_returned_text_is_clean(text in fragments(), row in ".{0,20}", any_chain in any::<bool>()) {
         let options = Options { any_chain, ..Options::default() };
         let whole = format!("{HEADER},labels,note\n0xabcdef{row},1,10,q{row},{row},{row}");
         for text in [text, whole] {
@@ -449,7 +446,7 @@ proptest! {
 }
 
 #[test]
-fn each_kind_of_paste_is_understood_for_what_it_is() {
+fn each_kind_of_paste_is_recognised() {
     let (hash, base58) = (hash(), "5".repeat(88));
     let cosmos = "AB".repeat(32);
     let url = format!("https://api.example/v2/status?transactionId={hash}&fromChainId=42161&toChainId=8453&quoteId=q");
@@ -484,7 +481,7 @@ fn each_kind_of_paste_is_understood_for_what_it_is() {
 }
 
 #[test]
-fn of_lines_about_the_same_the_one_that_says_most_counts() {
+fn most_complete_line_about_a_transaction_wins() {
     let hash = hash();
     let text = format!("stuck: {hash}\n{hash},1,10,q\n{hash},1,10,other\n{hash},56,10,q");
     let found = pasted(&text);

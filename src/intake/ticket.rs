@@ -1,15 +1,15 @@
-//! The ticket that a pasted text is about, as trackers number them: `SUP-4412`.
+//! Finds the ticket number in a pasted text, in the form of issue trackers: `SUP-4412`.
 //!
-//! A guess for a field that a person sees; it must never say one where the text has two.
+//! The number is a suggestion for a field that a person sees. The module must never suggest one if the text has two.
 
-/// What is numbered in the same way and is no ticket.
-const OTHERS: [&str; 13] =
+/// Prefixes of identifiers that look like ticket numbers but aren't.
+const NON_TICKET_PREFIXES: [&str; 13] =
     ["AES", "BIP", "CAIP", "CVE", "EIP", "ERC", "GMT", "HTTP", "ISO", "RFC", "SHA", "UTC", "UTF"];
 
-/// The only ticket's number in a text.
-pub fn ticket(text: &str) -> Option<String> {
+/// Returns the ticket number in a text, if the text has exactly one.
+pub(crate) fn ticket(text: &str) -> Option<String> {
     let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
-    // What a link asks for is none of the ticket's words.
+    // The query of a link is ignored: its values may look like ticket numbers.
     let words = text.split_whitespace().map(|word| match word.split_once('?') {
         Some((link, _)) if link.contains("://") => link,
         _ => word,
@@ -25,7 +25,7 @@ fn is_ticket(word: &str) -> bool {
     let is_number = (2..=7).contains(&number.len())
         && number.bytes().all(|digit| digit.is_ascii_digit())
         && !number.starts_with('0');
-    is_project && is_number && !OTHERS.contains(&project)
+    is_project && is_number && !NON_TICKET_PREFIXES.contains(&project)
 }
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ mod tests {
     use super::ticket;
 
     #[test]
-    fn the_only_number_is_the_ticket() {
+    fn only_an_unambiguous_ticket_number_is_found() {
         for text in [
             "SUP-4412",
             "Re: [SUP-4412] where is my money? (SUP-4412)",

@@ -1,6 +1,6 @@
-//! What is read of the store when somebody asks for the metrics: how many stand how, and how polling goes.
+//! The gauges, read from the store for each request: transactions by status, alerts, and the state of polling.
 //!
-//! It must never name a transaction, a ticket or an integrator ID: what asks for metrics keeps them for long.
+//! A label must never name a transaction, a ticket or an integrator ID: metrics are stored elsewhere for a long time.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -8,7 +8,6 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::Profile;
 use crate::{
     clock::Now,
     domain::{
@@ -19,40 +18,52 @@ use crate::{
     store::{Reader, StoreError},
 };
 
-/// A number that isn't whole.
-type Real = Gauge<f64, std::sync::atomic::AtomicU64>;
+/// The label of metrics that are separate for each profile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct ProfileLabels {
+    profile: String,
+}
+
+impl ProfileLabels {
+    pub(super) fn new(profile: &str) -> Self {
+        Self { profile: profile.to_owned() }
+    }
+}
+
+/// A gauge of a number that may have a fraction.
+type FloatGauge = Gauge<f64, std::sync::atomic::AtomicU64>;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Status {
+struct StatusLabels {
     profile: String,
     status: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Standing {
+struct AlertLabels {
     profile: String,
     rule: &'static str,
     severity: &'static str,
     state: &'static str,
 }
 
-/// The values of one profile.
+/// The gauges of all profiles.
 #[derive(Default)]
 struct Gauges {
-    tracked: Family<Status, Gauge>,
-    standing: Family<Standing, Gauge>,
-    oldest: Family<Profile, Real>,
-    up: Family<Profile, Real>,
-    limit: Family<Profile, Real>,
-    used: Family<Profile, Real>,
-    needed: Family<Profile, Real>,
-    allowed: Family<Profile, Real>,
-    share: Family<Profile, Real>,
-    paused: Family<Profile, Real>,
-    polled: Family<Profile, Gauge>,
+    tracked: Family<StatusLabels, Gauge>,
+    alerts: Family<AlertLabels, Gauge>,
+    oldest: Family<ProfileLabels, FloatGauge>,
+    up: Family<ProfileLabels, FloatGauge>,
+    limit: Family<ProfileLabels, FloatGauge>,
+    used: Family<ProfileLabels, FloatGauge>,
+    needed: Family<ProfileLabels, FloatGauge>,
+    allowed: Family<ProfileLabels, FloatGauge>,
+    share: Family<ProfileLabels, FloatGauge>,
+    paused: Family<ProfileLabels, FloatGauge>,
+    polled: Family<ProfileLabels, Gauge>,
 }
 
-/// Reads them of these profiles. Costs n in what is tracked.
+/// Reads the gauges of these profiles. The cost grows linearly with the number of tracked transactions.
 pub(super) fn read(reader: &Reader, profiles: &[String], now: Now) -> Result<Registry, StoreError> {
     let gauges = Gauges::default();
     profiles.iter().try_for_each(|profile| gauges.read(reader, profile, now))?;
@@ -61,23 +72,23 @@ pub(super) fn read(reader: &Reader, profiles: &[String], now: Now) -> Result<Reg
 
 impl Gauges {
     fn read(&self, reader: &Reader, profile: &str, now: Now) -> Result<(), StoreError> {
-        let of = Profile::new(profile);
-        self.transactions(reader, profile)?;
-        self.alerts(reader, profile, now)?;
+        let labels = ProfileLabels::new(profile);
+        self.read_transactions(reader, profile)?;
+        self.read_alerts(reader, profile, now)?;
         if let Some(oldest) = reader.oldest_answer(profile)? {
-            self.oldest.get_or_create(&of).set(span::between(oldest, now.wall).as_secs_f64());
+            self.oldest.get_or_create(&labels).set(span::between(oldest, now.wall).as_secs_f64());
         }
         let report = reader.poller(profile)?.filter(|report| report.is_live(now.wall));
-        self.up.get_or_create(&of).set(f64::from(u8::from(report.is_some())));
+        self.up.get_or_create(&labels).set(f64::from(u8::from(report.is_some())));
         if let Some(report) = report {
-            self.polling(&report, &of);
+            self.set_polling(&report, &labels);
         }
         Ok(())
     }
 
-    fn transactions(&self, reader: &Reader, profile: &str) -> Result<(), StoreError> {
-        let count = |status| self.tracked.get_or_create_owned(&Status { profile: profile.to_owned(), status });
-        // Those that there are none of are zero, and not absent.
+    fn read_transactions(&self, reader: &Reader, profile: &str) -> Result<(), StoreError> {
+        let count = |status| self.tracked.get_or_create_owned(&StatusLabels { profile: profile.to_owned(), status });
+        // The gauge of a status without transactions is zero, not absent.
         count("unanswered").set(0);
         count("unknown").set(0);
         for status in RouterStatus::DOCUMENTED {
@@ -90,18 +101,18 @@ impl Gauges {
         Ok(())
     }
 
-    fn alerts(&self, reader: &Reader, profile: &str, now: Now) -> Result<(), StoreError> {
+    fn read_alerts(&self, reader: &Reader, profile: &str, now: Now) -> Result<(), StoreError> {
         for (rule, counts) in reader.alerts_by_rule(Some(profile), now.wall)? {
             for (state, count) in ["firing", "set_aside"].into_iter().zip(counts) {
                 let profile = profile.to_owned();
-                let labels = Standing { profile, rule: rule.name(), severity: rule.severity().name(), state };
-                self.standing.get_or_create(&labels).set(whole(count));
+                let labels = AlertLabels { profile, rule: rule.name(), severity: rule.severity().name(), state };
+                self.alerts.get_or_create(&labels).set(whole(count));
             }
         }
         Ok(())
     }
 
-    fn polling(&self, report: &PollerReport, of: &Profile) {
+    fn set_polling(&self, report: &PollerReport, labels: &ProfileLabels) {
         let need = report.need.unwrap_or_default();
         for (gauge, number) in [
             (&self.limit, report.rps),
@@ -111,31 +122,31 @@ impl Gauges {
             (&self.share, report.share),
             (&self.paused, f64::from(u8::from(report.health == PollerHealth::Paused))),
         ] {
-            gauge.get_or_create(of).set(number);
+            gauge.get_or_create(labels).set(number);
         }
-        self.polled.get_or_create(of).set(whole(report.unsettled));
+        self.polled.get_or_create(labels).set(whole(report.unsettled));
     }
 
-    /// Under their names, and with what they mean.
+    /// Registers the gauges with their names and descriptions.
     fn register(self) -> Registry {
         let mut registry = Registry::with_prefix("hoptop");
-        registry.register("transactions", "What is tracked, by status", self.tracked);
-        let said = "Active alerts, by whether somebody acknowledged or snoozed them";
-        registry.register("alerts", said, self.standing);
-        let said = "Of the transactions that are polled, the age of the oldest answer";
-        registry.register_with_unit("oldest_answer_age", said, Unit::Seconds, self.oldest);
-        for (name, said, gauge) in [
-            ("poller_up", "Whether somebody polls this profile, here or in another process", self.up),
-            ("budget_limit", "Requests a second that the ID may send", self.limit),
-            ("budget_used", "Requests a second over the last ten seconds", self.used),
-            ("budget_needed", "Requests a second that would keep all answers as fresh as they should be", self.needed),
-            ("budget_allowed", "Requests a second that the budget allows, with the time that they take", self.allowed),
-            ("budget_share", "The share of the limit that is used: less than 1 after an HTTP 429", self.share),
-            ("poller_paused", "Whether a person wants nothing polled", self.paused),
+        registry.register("transactions", "Tracked transactions, by status", self.tracked);
+        let help = "Active alerts, by rule, severity and whether a person acknowledged or snoozed them";
+        registry.register("alerts", help, self.alerts);
+        let help = "Age of the oldest answer among the polled transactions";
+        registry.register_with_unit("oldest_answer_age", help, Unit::Seconds, self.oldest);
+        for (name, help, gauge) in [
+            ("poller_up", "Whether this or another process polls the profile", self.up),
+            ("budget_limit", "Limit of the integrator ID in requests per second", self.limit),
+            ("budget_used", "Requests per second over the last ten seconds", self.used),
+            ("budget_needed", "Requests per second needed to keep all answers within their target age", self.needed),
+            ("budget_allowed", "Requests per second that the budget allows, including response time", self.allowed),
+            ("budget_share", "Share of the limit that may be used: less than 1 after an HTTP 429", self.share),
+            ("poller_paused", "Whether polling is paused", self.paused),
         ] {
-            registry.register(name, said, gauge);
+            registry.register(name, help, gauge);
         }
-        registry.register("polled_transactions", "Transactions that are polled", self.polled);
+        registry.register("polled_transactions", "Polled transactions", self.polled);
         registry
     }
 }

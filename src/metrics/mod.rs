@@ -1,7 +1,7 @@
-//! `--metrics ADDR`: what is tracked and how polling goes, as OpenMetrics text over HTTP, for whoever collects such.
+//! `--metrics ADDR`: serves figures about tracking and polling as OpenMetrics text over HTTP.
 //!
-//! Counters are those of this process, and begin with it; gauges are read of the store when they are asked for. It must never
-//! tell a transaction apart from others, nor hold up what polls.
+//! Counters count from the start of this process; gauges are read from the store for each request. A metric must never
+//! identify a single transaction, and serving must never delay the poller.
 
 mod gauges;
 mod requests;
@@ -23,10 +23,7 @@ use axum::{
     routing::get,
 };
 use prometheus_client::{
-    encoding::{
-        EncodeLabelSet,
-        text::{encode_eof, encode_registry},
-    },
+    encoding::text::{encode_eof, encode_registry},
     metrics::{
         family::Family,
         histogram::{Histogram, exponential_buckets},
@@ -40,41 +37,40 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
-pub use self::requests::{Counted, Requests};
+use self::gauges::ProfileLabels;
+pub(crate) use self::requests::{Counted, Requests};
 use crate::{
     clock::Clock,
     domain::change::{Change, What},
     store::{FeedReader, SharedReader, Store, StoreError, Wake},
 };
 
-/// What OpenMetrics text is called.
-const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The content type of OpenMetrics text.
+const OPENMETRICS_TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The metrics, served as long as this is held.
-pub struct Metrics {
+/// The metrics server, which runs until this value is dropped.
+pub(crate) struct Metrics {
     address: SocketAddr,
     _tasks: JoinSet<()>,
 }
 
-/// Why there are no metrics.
+/// The reason why the metrics can't be served.
 #[derive(Debug, thiserror::Error)]
-pub enum MetricsError {
-    /// Something else listens there.
-    #[error(
-        "the metrics can't be served at {0}: something else listens there; choose another port, or 0 for a free one"
-    )]
+pub(crate) enum MetricsError {
+    /// Another program listens at the address.
+    #[error("can't serve the metrics at {0}: the port is in use; choose another port, or 0 for a free one")]
     Taken(SocketAddr),
-    /// Only others may.
-    #[error("the metrics can't be served at {0}: you may not listen there; choose a port above 1023")]
+    /// The user may not listen at the address.
+    #[error("can't serve the metrics at {0}: permission denied; choose a port above 1023")]
     Forbidden(SocketAddr),
     /// Any other reason.
-    #[error("the metrics can't be served at {0}: {1}; choose an address of this machine")]
+    #[error("can't serve the metrics at {0}: {1}; choose an address of this machine")]
     Listen(SocketAddr, io::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A task panicked.
-    #[error("a task of the metrics failed: {0}")]
+    #[error("internal error: a task of the metrics server failed: {0}")]
     Task(#[from] JoinError),
 }
 
@@ -88,37 +84,25 @@ impl MetricsError {
     }
 }
 
-/// What tells profiles apart.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Profile {
-    profile: String,
-}
+/// The delays between status changes and the answers that show them, for each profile.
+type Delays = Family<ProfileLabels, Histogram, fn() -> Histogram>;
 
-impl Profile {
-    fn new(profile: &str) -> Self {
-        Self { profile: profile.to_owned() }
-    }
-}
-
-/// How late changes are seen, of each profile.
-type Delays = Family<Profile, Histogram, fn() -> Histogram>;
-
-/// The state that a request for metrics reads.
-struct Served {
+/// The state that requests for metrics read.
+struct MetricsState {
     counted: Registry,
     reader: SharedReader,
     profiles: Vec<String>,
     clock: Clock,
-    /// Whether only this machine is to reach it.
+    /// Whether the server listens on a loopback address, which only this machine can reach.
     is_loopback: bool,
 }
 
 impl Metrics {
-    /// Serves those of these profiles at `address`, if there is one; port 0 takes a free one.
+    /// Serves the metrics of these profiles at `address`, if given; port 0 chooses a free port.
     ///
     /// # Errors
-    /// If nothing can listen there, or the store can't be read.
-    pub async fn serve(
+    /// If the server can't listen at the address, or the store can't be read.
+    pub(crate) async fn serve(
         address: Option<SocketAddr>,
         (store, profiles): (&Store, Vec<String>),
         requests: &Requests,
@@ -127,74 +111,74 @@ impl Metrics {
         let Some(address) = address else { return Ok(None) };
         let listener = TcpListener::bind(address).await.map_err(|error| MetricsError::of(address, error))?;
         let address = listener.local_addr().map_err(|error| MetricsError::of(address, error))?;
-        tracing::info!(%address, "metrics are served");
+        tracing::info!(%address, "metrics server started");
         let mut counted = Registry::with_prefix("hoptop");
         requests.register(&profiles, &mut counted);
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
-        counted.register("build", "hoptop itself", version);
+        counted.register("build", "Version of hoptop", version);
         let delays = Delays::new_with_constructor(|| Histogram::new(exponential_buckets(5.0, 2.0, 11)));
         for profile in &profiles {
-            drop(delays.get_or_create(&Profile::new(profile)));
+            drop(delays.get_or_create(&ProfileLabels::new(profile)));
         }
-        let said = "From the last answer with the old status to the one with the new: it changed in between";
-        counted.register_with_unit("detection_delay", said, Unit::Seconds, delays.clone());
-        let told = Served {
+        let help = "Time between the last answer with the old status and the first with the new one";
+        counted.register_with_unit("detection_delay", help, Unit::Seconds, delays.clone());
+        let state = MetricsState {
             counted,
             reader: SharedReader::new(store.reader()?),
             profiles,
             clock: clock.clone(),
             is_loopback: address.ip().is_loopback(),
         };
-        let profiles: Arc<[String]> = told.profiles.as_slice().into();
-        let router = Router::new().route("/metrics", get(answer)).with_state(Arc::new(told));
+        let profiles: Arc<[String]> = state.profiles.as_slice().into();
+        let router = Router::new().route("/metrics", get(answer_request)).with_state(Arc::new(state));
         let mut tasks = JoinSet::new();
-        let (news, follower) = (store.subscribe(Wake::Changes)?, FeedReader::new(store.reader()?));
-        // What was before isn't counted; what comes from here on is.
-        let follower = spawn_blocking(move || follower.changes().map(|_| follower)).await??;
-        tasks.spawn(watch_delays((news, follower), profiles, delays));
+        let (wakeups, feed) = (store.subscribe(Wake::Changes)?, FeedReader::new(store.reader()?));
+        // Earlier changes aren't counted.
+        let feed = spawn_blocking(move || feed.changes().map(|_| feed)).await??;
+        tasks.spawn(watch_delays((wakeups, feed), profiles, delays));
         tasks.spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!("the metrics are served no more: {error}");
+                tracing::error!("the metrics server stopped: {error}");
             }
         });
         Ok(Some(Self { address, _tasks: tasks }))
     }
 
-    /// Where they are.
-    pub fn url(&self) -> String {
+    /// Returns the URL of the metrics.
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/metrics", self.address)
     }
 }
 
-/// Whether a page of somebody else's may have had its browser ask: its name for this machine is none of ours.
-fn is_foreign(headers: &HeaderMap) -> bool {
+/// Whether `Host` is neither an IP address nor `localhost`. Then a web page may have made a browser send the request.
+fn has_foreign_host(headers: &HeaderMap) -> bool {
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let name = host.map(|host| host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']));
     name.is_some_and(|name| name.parse::<IpAddr>().is_err() && name != "localhost")
 }
 
-async fn answer(State(told): State<Arc<Served>>, headers: HeaderMap) -> Response {
-    if told.is_loopback && is_foreign(&headers) {
+async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderMap) -> Response {
+    if state.is_loopback && has_foreign_host(&headers) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
-    let text = spawn_blocking(move || told.text()).await;
+    let text = spawn_blocking(move || state.text()).await;
     match text {
-        Ok(Ok(text)) => ([(CONTENT_TYPE, TEXT)], text).into_response(),
-        // What ails the store is said where hoptop runs, and isn't everybody's.
+        Ok(Ok(text)) => ([(CONTENT_TYPE, OPENMETRICS_TEXT)], text).into_response(),
+        // The store's error is logged here, and the client doesn't see it.
         Ok(Err(error)) => {
-            tracing::warn!("the metrics were asked for and can't be read: {error}");
-            (StatusCode::SERVICE_UNAVAILABLE, "the store can't be read now\n").into_response()
+            tracing::warn!("a request for the metrics failed: {error}");
+            (StatusCode::SERVICE_UNAVAILABLE, "can't read the store\n").into_response()
         }
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     }
 }
 
-impl Served {
+impl MetricsState {
     fn text(&self) -> Result<String, StoreError> {
         let now = self.clock.now();
         let gauges = self.reader.read(|reader| gauges::read(reader, &self.profiles, now))?;
         let mut text = String::new();
-        // Writing into a text never fails.
+        // Writing to a `String` never fails.
         let written = encode_registry(&mut text, &self.counted)
             .and_then(|()| encode_registry(&mut text, &gauges))
             .and_then(|()| encode_eof(&mut text));
@@ -203,22 +187,25 @@ impl Served {
     }
 }
 
-/// Counts how late changes of these profiles' statuses are seen, whoever polls.
+/// Measures how late status changes of these profiles are seen, whichever process polls.
 async fn watch_delays(
-    (mut news, follower): (watch::Receiver<u64>, FeedReader),
+    (mut wakeups, feed): (watch::Receiver<u64>, FeedReader),
     profiles: Arc<[String]>,
     delays: Delays,
 ) {
     loop {
-        let (follower, profiles) = (follower.clone(), Arc::clone(&profiles));
+        let (feed, profiles) = (feed.clone(), Arc::clone(&profiles));
         let seen = spawn_blocking(move || {
-            follower.changes_with(|news, reader| {
+            feed.changes_with(|page, reader| {
                 let mut gaps = Vec::new();
-                for change in news.changes.iter().filter(|change| profiles.contains(&change.profile)) {
-                    let gap = showed_a_change(change).map(|answer| reader.gap_before(answer)).transpose()?.flatten();
-                    gaps.extend(gap.map(|gap| (Profile::new(&change.profile), gap)));
+                for change in page.changes.iter().filter(|change| profiles.contains(&change.profile)) {
+                    let gap = observation_of_status_change(change)
+                        .map(|answer| reader.gap_before(answer))
+                        .transpose()?
+                        .flatten();
+                    gaps.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap)));
                 }
-                Ok((gaps, news.more))
+                Ok((gaps, page.more))
             })
         });
         match seen.await {
@@ -228,18 +215,18 @@ async fn watch_delays(
                     continue;
                 }
             }
-            // What ails the store is the poller's to say; the same news come again.
-            Ok(Err(error)) => tracing::debug!("how late changes are seen can't be read: {error}"),
-            Err(panicked) => return tracing::error!("how late changes are seen is counted no more: {panicked}"),
+            // The poller reports errors of the store. The next read returns the same changes again.
+            Ok(Err(error)) => tracing::debug!("failed to measure the detection delay: {error}"),
+            Err(panicked) => return tracing::error!("the detection delay is no longer measured: {panicked}"),
         }
-        if news.changed().await.is_err() {
+        if wakeups.changed().await.is_err() {
             return;
         }
     }
 }
 
-/// The answer that showed another status than the one before, if this is that.
-fn showed_a_change(change: &Change) -> Option<i64> {
+/// Returns the observation that showed a new status; `None` if the change is not a status change.
+fn observation_of_status_change(change: &Change) -> Option<i64> {
     match change.what {
         What::StatusChanged { previous: Some(_), .. } => change.observation,
         _ => None,

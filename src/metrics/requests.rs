@@ -1,6 +1,6 @@
-//! What the requests of this process came to: a wire that counts what goes over it.
+//! Counts the requests of this process by outcome: a [`Wire`] that wraps another one.
 //!
-//! It must never change what goes over it, nor keep anything of what was said.
+//! It must never change a request or an answer, nor keep any part of an answer.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -12,7 +12,7 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-use super::Profile;
+use super::gauges::ProfileLabels;
 use crate::{
     domain::{
         observation::{Failure, Observation, Outcome},
@@ -22,16 +22,16 @@ use crate::{
     poller::Wire,
 };
 
-/// Requests by what came of them, and how long those for a status took, of each profile. Clones count together.
+/// The number of requests by outcome, and the duration of status requests, for each profile. Clones share the counts.
 #[derive(Clone, Debug)]
-pub struct Requests {
-    outcomes: Family<Request, Counter>,
-    latency: Family<Profile, Histogram, fn() -> Histogram>,
+pub(crate) struct Requests {
+    outcomes: Family<RequestLabels, Counter>,
+    latency: Family<ProfileLabels, Histogram, fn() -> Histogram>,
 }
 
-/// What tells requests apart.
+/// The labels of the number of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Request {
+struct RequestLabels {
     profile: String,
     endpoint: &'static str,
     outcome: &'static str,
@@ -39,36 +39,36 @@ struct Request {
 
 impl Default for Requests {
     fn default() -> Self {
-        // From 25 ms to 12.8 s: the longest that is waited for is 10.
+        // From 25 ms to 12.8 s, which is longer than any request may take.
         let latency = || Histogram::new(exponential_buckets(0.025, 2.0, 10));
         Self { outcomes: Family::default(), latency: Family::new_with_constructor(latency) }
     }
 }
 
 impl Requests {
-    /// Says under which names they are told, of these profiles from the first moment on.
+    /// Registers the metrics. The durations of these profiles are reported from the start.
     pub(super) fn register(&self, profiles: &[String], registry: &mut Registry) {
         for profile in profiles {
-            drop(self.latency.get_or_create(&Profile::new(profile)));
+            drop(self.latency.get_or_create(&ProfileLabels::new(profile)));
         }
-        let said = "Requests of this process, by what came of them";
-        registry.register("requests", said, self.outcomes.clone());
-        let said = "From sending a request for a status to the last byte of its answer, or to giving up";
-        registry.register_with_unit("request_duration", said, Unit::Seconds, self.latency.clone());
+        let help = "Requests of this process, by outcome";
+        registry.register("requests", help, self.outcomes.clone());
+        let help = "Time from sending a status request to the last byte of its answer, or to its failure";
+        registry.register_with_unit("request_duration", help, Unit::Seconds, self.latency.clone());
     }
 
     fn count(&self, profile: &str, endpoint: &'static str, outcome: &'static str) {
-        self.outcomes.get_or_create(&Request { profile: profile.to_owned(), endpoint, outcome }).inc();
+        self.outcomes.get_or_create(&RequestLabels { profile: profile.to_owned(), endpoint, outcome }).inc();
     }
 }
 
-/// A wire, and what counts what goes over it.
-pub struct Counted<W> {
-    /// The wire.
+/// A wire that counts the requests that are sent over it.
+pub(crate) struct Counted<W> {
+    /// The wire that sends the requests.
     pub wire: W,
-    /// The profile whose requests these are.
+    /// The profile of the requests.
     pub profile: String,
-    /// Where it is counted.
+    /// The counts.
     pub requests: Requests,
 }
 
@@ -78,24 +78,24 @@ impl<W: Wire> Wire for Counted<W> {
         let outcome = match &observation.outcome {
             Outcome::Record(_) => "record",
             Outcome::NotFound(_) => "not_found",
-            Outcome::Failed(failure) => name(failure),
+            Outcome::Failed(failure) => failure_label(failure),
         };
         self.requests.count(&self.profile, "status", outcome);
-        let latency = self.requests.latency.get_or_create_owned(&Profile::new(&self.profile));
+        let latency = self.requests.latency.get_or_create_owned(&ProfileLabels::new(&self.profile));
         latency.observe(observation.latency.as_secs_f64());
         observation
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
         let observation = self.wire.quote(request).await;
-        let outcome = observation.answer.failure().map_or("route", name);
+        let outcome = observation.answer.failure().map_or("route", failure_label);
         self.requests.count(&self.profile, "route", outcome);
         observation
     }
 }
 
-/// A failure as a label: one of a few words, whatever was said.
-fn name(failure: &Failure) -> &'static str {
+/// Returns the label of a failure: one of a few words, whatever the service's message is.
+fn failure_label(failure: &Failure) -> &'static str {
     match failure {
         Failure::Rejected(_) => "rejected",
         Failure::Unauthorized(_) => "unauthorized",

@@ -13,17 +13,17 @@ use crate::{
         operation::Operation,
         poller::{PollerHealth, PollerReport},
         status::RouterStatus,
-        transaction::TransactionParams as Asked,
+        transaction::TransactionParams as Params,
     },
     poller::Wire,
     store::testing,
 };
 
-/// A wire that answers each request with the next of these.
+/// A wire that returns these observations in order.
 struct Scripted(std::sync::Mutex<Vec<Observation>>);
 
 impl Wire for Scripted {
-    async fn status(&self, _: &Asked) -> Observation {
+    async fn status(&self, _: &Params) -> Observation {
         self.0.lock().unwrap().remove(0)
     }
 
@@ -40,7 +40,7 @@ fn observe(store: &Store, row: i64, observation: Observation, seconds: i64) {
     testing::observe(store, RowId(row), observation, at(seconds));
 }
 
-/// What is answered there: the head, and the body.
+/// Requests `url` and returns the head and the body of the answer.
 async fn get(url: &str) -> (String, String) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).await.unwrap();
@@ -51,35 +51,35 @@ async fn get(url: &str) -> (String, String) {
     (head.to_owned(), body.to_owned())
 }
 
-/// These profiles' metrics, at a free port.
-async fn served(store: &Store, profiles: &[&str], requests: &Requests, clock: &Clock) -> Metrics {
+/// Serves the metrics of these profiles at a free port.
+async fn serve_metrics(store: &Store, profiles: &[&str], requests: &Requests, clock: &Clock) -> Metrics {
     let profiles = profiles.iter().map(|profile| (*profile).to_owned()).collect();
     let address = Some("127.0.0.1:0".parse().unwrap());
     Metrics::serve(address, (store, profiles), requests, clock).await.unwrap().unwrap()
 }
 
 #[test]
-fn a_name_for_this_machine_that_is_not_its_own_is_foreign() {
+fn other_names_of_this_machine_are_foreign_hosts() {
     let foreign = |host: &str| {
         let mut headers = HeaderMap::new();
         headers.insert(HOST, host.parse().unwrap());
-        is_foreign(&headers)
+        has_foreign_host(&headers)
     };
     assert!(["127.0.0.1:9464", "localhost:9464", "localhost", "[::1]:9464"].iter().all(|host| !foreign(host)));
     assert!(["evil.example", "evil.example:9464", "localhost.evil.example"].iter().all(|host| foreign(host)));
-    assert!(!is_foreign(&HeaderMap::new()));
+    assert!(!has_foreign_host(&HeaderMap::new()));
 }
 
-/// The line of a metric, by how it begins.
+/// Returns the rest of the only line that starts with `name`.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
     let (found, other) = (lines.next(), lines.next());
-    assert!(other.is_none(), "{name} stands twice:\n{text}");
-    found.unwrap_or_else(|| panic!("{name} isn't there:\n{text}")).trim()
+    assert!(other.is_none(), "{name} appears twice:\n{text}");
+    found.unwrap_or_else(|| panic!("{name} is missing:\n{text}")).trim()
 }
 
 #[tokio::test]
-async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
+async fn metrics_count_transactions_and_requests_and_identify_none() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     testing::track(&store, "default", (1..=4).map(fixtures::new).collect(), at(0));
@@ -110,10 +110,10 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
         wire.status(&fixtures::new(1).params).await;
     }
     let clock = Clock::starting_at(at(50));
-    let metrics = served(&store, &["default", "other"], &requests, &clock).await;
+    let metrics = serve_metrics(&store, &["default", "other"], &requests, &clock).await;
     let url = metrics.url();
     let (head, text) = get(&url).await;
-    assert!(head.starts_with("HTTP/1.0 200") && head.contains(&format!("content-type: {TEXT}")), "{head}");
+    assert!(head.starts_with("HTTP/1.0 200") && head.contains(&format!("content-type: {OPENMETRICS_TEXT}")), "{head}");
     for (name, expected) in [
         ("hoptop_transactions{profile=\"default\",status=\"success\"}", "1"),
         ("hoptop_transactions{profile=\"default\",status=\"needs_gas\"}", "1"),
@@ -137,33 +137,34 @@ async fn what_is_tracked_and_what_was_asked_is_told_and_nobody_is_named() {
     }
     let age: f64 = value(&text, "hoptop_oldest_answer_age_seconds{profile=\"default\"}").parse().unwrap();
     assert!((50.0..60.0).contains(&age), "{age}");
-    the_dashboard_asks_for_what_there_is(&text);
+    assert_metrics_of_the_grafana_dashboard_are_served(&text);
     assert!(text.ends_with("# EOF\n") && text.matches("# EOF").count() == 1, "{text}");
     let hash = fixtures::new(1).params.transaction_id;
     assert!(!text.contains(hash.as_str()) && !text.contains("7f3a") && !text.contains("in_limbo"), "{text}");
     assert!(get(&url.replace("/metrics", "/")).await.0.starts_with("HTTP/1.0 404"));
 }
 
-/// What `assets/grafana.json` draws is told, under these names and with these labels.
-fn the_dashboard_asks_for_what_there_is(text: &str) {
+/// Checks that the metrics in `assets/grafana.json` are served, under these names and with labels.
+fn assert_metrics_of_the_grafana_dashboard_are_served(text: &str) {
     let dashboard = include_str!("../../assets/grafana.json");
     serde_json::from_str::<serde_json::Value>(dashboard).unwrap();
     let metric = regex::Regex::new(r"hoptop_\w+").unwrap();
     let asked: std::collections::BTreeSet<&str> = metric.find_iter(dashboard).map(|found| found.as_str()).collect();
     assert!(asked.len() > 10, "{asked:?}");
     for name in asked {
-        let is_told = text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
-        assert!(is_told, "{name} isn't told:\n{text}");
+        let is_served =
+            text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+        assert!(is_served, "{name} isn't served:\n{text}");
     }
 }
 
 #[tokio::test]
-async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_anything() {
+async fn detection_delay_counts_from_the_last_answer_with_a_status() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     testing::track(&store, "default", vec![fixtures::new(1)], at(0));
     let clock = Clock::starting_at(at(500));
-    let metrics = served(&store, &["default"], &Requests::default(), &clock).await;
+    let metrics = serve_metrics(&store, &["default"], &Requests::default(), &clock).await;
     let text = async || get(&metrics.url()).await.1;
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 70);
@@ -183,7 +184,7 @@ async fn how_late_a_change_was_seen_is_counted_from_the_last_answer_that_told_an
 }
 
 #[tokio::test]
-async fn an_address_that_is_taken_is_named_with_a_way_out() {
+async fn address_in_use_error_names_the_fix() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -192,6 +193,6 @@ async fn an_address_that_is_taken_is_named_with_a_way_out() {
         Metrics::serve(address, (&store, vec!["default".to_owned()]), &Requests::default(), &clock).await
     };
     let refused = serve(Some(taken.local_addr().unwrap())).await.err().unwrap().to_string();
-    assert!(refused.contains("something else listens there; choose another port"), "{refused}");
+    assert!(refused.contains("the port is in use; choose another port"), "{refused}");
     assert!(serve(None).await.unwrap().is_none());
 }

@@ -1,6 +1,6 @@
-//! Calls of a command: a few at a time, each for a while at most.
+//! Runs a command for each event: a few calls at a time, each with a time limit.
 //!
-//! It must never wait for a call to end before the next one begins, as long as there is room.
+//! The next call must never wait for the end of another call while fewer than [`AT_ONCE`] calls run.
 
 use std::{io, sync::Arc, time::Duration};
 
@@ -12,12 +12,12 @@ use tokio::{
 
 use crate::process::program;
 
-/// So many run at a time.
+/// The most calls that run at the same time.
 const AT_ONCE: usize = 4;
-/// How long one may take.
+/// The time limit of a call.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// Calls that are under way, and how the last ones ended.
+/// The running calls, and the result of the calls that have ended.
 pub(super) struct Calls {
     room: Arc<Semaphore>,
     under_way: JoinSet<Result<(), String>>,
@@ -31,9 +31,9 @@ impl Default for Calls {
 }
 
 impl Calls {
-    /// Gives the command a text, as soon as there is room.
+    /// Starts a call with this text on its standard input, as soon as fewer than [`AT_ONCE`] calls run.
     pub(super) async fn begin(&mut self, words: &[String], text: &str) {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let Ok(permit) = Arc::clone(&self.room).acquire_owned().await else { return };
         let (words, text) = (words.to_vec(), format!("{text}\n"));
         self.under_way.spawn(async move {
@@ -44,7 +44,7 @@ impl Calls {
         });
     }
 
-    /// Resolves when one has ended; never while none is under way.
+    /// Resolves when a call has ended; never resolves while no call runs.
     pub(super) async fn one_has_ended(&mut self) {
         match self.under_way.join_next().await {
             Some(ended) => self.note(ended),
@@ -52,7 +52,8 @@ impl Calls {
         }
     }
 
-    /// How those did that have ended since this was asked last: a failure, if there was one. Nothing if none has.
+    /// Returns the result of the calls that have ended since the last query: a failure, if a call failed; `None`
+    /// if no call has ended.
     pub(super) fn ended(&mut self) -> Option<Result<(), String>> {
         while let Some(ended) = self.under_way.try_join_next() {
             self.note(ended);
@@ -60,7 +61,7 @@ impl Calls {
         self.ended.take()
     }
 
-    /// Waits for those that are under way.
+    /// Waits for all running calls.
     pub(super) async fn finish(&mut self) {
         while let Some(ended) = self.under_way.join_next().await {
             self.note(ended);
@@ -75,17 +76,17 @@ impl Calls {
     }
 }
 
-/// Calls it once. Whoever gives the call up ends it.
+/// Runs the command once. Dropping the future kills the command.
 async fn call(words: &[String], text: &str) -> io::Result<()> {
     let mut command = program::listener(words)?;
-    // What ^C ends in this terminal isn't to end what tells of it.
+    // The command gets its own process group, so that ^C in this terminal doesn't end it.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = tokio::process::Command::from(command).kill_on_drop(true).spawn()?;
     let input = child.stdin.take();
     let give = async {
         if let Some(mut input) = input {
-            // One that doesn't read it all is its own business.
+            // A command may ignore its input.
             input.write_all(text.as_bytes()).await.unwrap_or_default();
         }
     };
@@ -93,6 +94,6 @@ async fn call(words: &[String], text: &str) -> io::Result<()> {
         Ok(Ok(status)) if status.success() => Ok(()),
         Ok(Ok(status)) => Err(io::Error::other(status.to_string())),
         Ok(Err(error)) => Err(error),
-        Err(_) => Err(io::Error::other(format!("it didn't end within {} s", LIMIT.as_secs()))),
+        Err(_) => Err(io::Error::other(format!("the program did not finish within {} s", LIMIT.as_secs()))),
     }
 }

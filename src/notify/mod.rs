@@ -1,10 +1,11 @@
-//! Notifies others of alerts: by a command of the user's, and by a webhook.
+//! Sends alerts out of hoptop: to a command of the user's, and to a webhook.
 //!
-//! The store's change feed is the queue, and the store keeps a cursor for each channel: events that happen while no process
-//! notifies are sent later, in order. Of several processes one notifies, the holder of a kernel lock beside the store. The module
-//! must never hold up the poller, nor show an address or a secret.
+//! The store's change feed is the queue, and the store keeps a cursor for each channel. Events that happen while no
+//! process notifies are sent to a webhook later, in order. One process notifies: the holder of a kernel lock beside the
+//! store. The module must never delay the poller, nor show an address or a secret.
 
 mod command;
+pub(crate) mod webhook;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +15,11 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
-use self::command::Calls;
+use self::{
+    command::Calls,
+    webhook::{Undelivered, Webhook},
+};
 use crate::{
-    api::{Undelivered, Webhook},
     clock::Clock,
     domain::{
         alert::Alert,
@@ -32,30 +35,30 @@ use crate::{
 
 /// The interval between two attempts to get the lock.
 const INTERVAL: Duration = Duration::from_secs(2);
-/// After a failure the first wait, which doubles with each, and the longest.
+/// The first and the longest wait after a failure. The wait doubles with each failure.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// Entries of the feed that are read at a time.
+/// The most entries of the feed that are read at a time.
 const PAGE: usize = 500;
-/// After so many entries without an event the cursor is saved, so that no process reads them again.
+/// The number of entries without an event after which the cursor is saved, so that no process reads them again.
 const FAR: i64 = 5_000;
 
 /// Renders an event as text: the change, the transaction with its alerts, and the moment.
-pub type RenderEvent =
+pub(crate) type RenderEvent =
     fn(&Change, Option<(&Transaction, &[Alert])>, DateTime<Utc>) -> Result<String, serde_json::Error>;
 
 /// A channel through which alerts leave hoptop.
 #[derive(Clone, Debug)]
-pub enum Channel {
-    /// A program gets each event on its standard input, of those that come while hoptop runs.
+pub(crate) enum Channel {
+    /// A program that gets each event on its standard input, while hoptop runs.
     Command(Vec<String>),
-    /// Each event is posted, and again until it is taken, also after a restart.
+    /// A webhook that each event is posted to, repeatedly until it is accepted, also after a restart.
     Webhook(Webhook),
 }
 
 impl Channel {
-    /// Its name in the config file, and in the store.
-    pub fn name(&self) -> &'static str {
+    /// Returns the name of the channel in the config file and in the store.
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Command(_) => "on_alert",
             Self::Webhook(_) => "webhook",
@@ -63,33 +66,33 @@ impl Channel {
     }
 }
 
-/// What a notifier needs.
+/// The parts that a notifier needs.
 #[derive(Clone)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// The store with the alerts.
     pub store: Store,
     /// The profile whose alerts are sent.
     pub profile: String,
-    /// Its time.
+    /// The clock.
     pub clock: Clock,
-    /// Writes an event.
+    /// The function that renders an event.
     pub render: RenderEvent,
 }
 
 /// The running channels; they end when the value is dropped.
-pub struct Notifier {
+pub(crate) struct Notifier {
     tasks: JoinSet<()>,
     ending: watch::Sender<bool>,
     clock: Clock,
 }
 
 impl Notifier {
-    /// Starts to send the events from now on through each of these channels; to a webhook also the events that it didn't get
-    /// before. To be awaited before anything is polled.
+    /// Starts to send new events through each of these channels. A webhook also gets the events that it has missed.
+    /// Must be awaited before polling starts.
     ///
     /// # Errors
     /// If the store can't be read.
-    pub async fn start(setup: &Setup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
+    pub(crate) async fn start(setup: &Setup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
         let (ending, ends) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
@@ -110,34 +113,34 @@ impl Notifier {
         Ok(Self { tasks, ending, clock: setup.clock.clone() })
     }
 
-    /// Tells what is yet to be told, once, and ends; after `patience` in any case.
-    pub async fn finish(mut self, patience: Duration) {
+    /// Sends the remaining events, once, and stops; after `patience` in any case.
+    pub(crate) async fn finish(mut self, patience: Duration) {
         self.ending.send_replace(true);
         let until = self.clock.now().mono + patience;
         let all = async { while self.tasks.join_next().await.is_some() {} };
         tokio::select! {
             () = all => {}
-            () = self.clock.sleep_until(until) => tracing::warn!("not all alerts were told before it ended"),
+            () = self.clock.sleep_until(until) => tracing::warn!("hoptop stopped before all alerts were sent"),
         }
     }
 }
 
-/// Why alerts can't be told.
+/// The reason why alerts can't be sent.
 #[derive(Debug, thiserror::Error)]
-pub enum NotifierError {
+pub(crate) enum NotifierError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A task panicked.
-    #[error("a task that tells alerts failed: {0}")]
+    #[error("internal error: a task that sends alerts failed: {0}")]
     Task(#[from] JoinError),
 }
 
-/// One event, to be told.
+/// An event to send.
 #[derive(Clone, Debug, PartialEq)]
 struct Event {
     seq: i64,
-    /// The same however often it is told.
+    /// The ID of the event, the same for each attempt.
     id: String,
     text: String,
 }
@@ -146,21 +149,21 @@ struct ChannelTask {
     setup: Setup,
     reader: SharedReader,
     channel: Arc<Channel>,
-    /// How far the feed was when this began.
+    /// The last change in the feed when the notifier started.
     from: i64,
-    /// The place that was kept last.
+    /// The sequence number that was saved last.
     kept: i64,
     ends: watch::Receiver<bool>,
     calls: Calls,
 }
 
 impl ChannelTask {
-    /// Tells until it is to end; what fails for a while is tried again.
+    /// Sends events until the notifier ends. Temporary failures are retried.
     async fn go_on(mut self) {
         let (name, clock) = (self.channel.name(), self.setup.clock.clone());
         let mut wait = FIRST_WAIT;
         while let Err(error) = self.run().await {
-            tracing::error!("{name}: alerts can't be told: {error}");
+            tracing::error!("{name}: alerts can't be sent: {error}");
             if matches!(&error, NotifierError::Store(error) if error.is_lasting()) {
                 return;
             }
@@ -187,7 +190,7 @@ impl ChannelTask {
                 () = over(&mut self.ends) => break,
             }
         }
-        // What was raised by the last answers is told too.
+        // Alerts that the last answers raised are sent as well.
         loop {
             match self.tell_some(&mut state).await? {
                 None => return Ok(()),
@@ -199,7 +202,8 @@ impl ChannelTask {
         self.keep_trouble(&mut state).await
     }
 
-    /// Tells what stands in the next part of the feed. Whether there is more; nothing if it is to end before that is told.
+    /// Sends the events of the next page of the feed. Returns whether there are more pages, or `None` if the notifier
+    /// ends before all events are sent.
     async fn tell_some(&mut self, state: &mut NotificationCursor) -> Result<Option<bool>, NotifierError> {
         let (events, end, more) = self.read(state.seq).await?;
         for event in events {
@@ -214,7 +218,7 @@ impl ChannelTask {
         Ok(Some(more))
     }
 
-    /// Waits until it is this process that tells; nothing if it ends before.
+    /// Waits for the lock, with which this process notifies; `None` if the notifier ends before.
     async fn take_role(&mut self) -> Result<Option<KernelLock>, NotifierError> {
         let path = KernelLock::beside(self.setup.store.path(), self.channel.name(), &self.setup.profile);
         let clock = self.setup.clock.clone();
@@ -237,8 +241,8 @@ impl ChannelTask {
         }
     }
 
-    /// Where to begin: behind what was told already, here or by whoever told before. A command isn't called for what was before it
-    /// was there to be called, nor a webhook for what was before there was one.
+    /// Returns the cursor to begin with: after the last event that this or another process has sent. A command doesn't
+    /// get events from before its start, and a new webhook doesn't get events from before its first start.
     async fn begin(&mut self) -> Result<NotificationCursor, NotifierError> {
         let (reader, profile, channel, from) =
             (self.reader.clone(), self.setup.profile.clone(), self.channel.name(), self.from);
@@ -254,7 +258,7 @@ impl ChannelTask {
         Ok(state)
     }
 
-    /// The events of a part of the feed behind this place, the place behind them, and whether there is more.
+    /// Returns the events of the page after `seq`, the page's last sequence number, and whether there are more pages.
     async fn read(&self, seq: i64) -> Result<(Vec<Event>, i64, bool), NotifierError> {
         let (setup, reader) = (self.setup.clone(), self.reader.clone());
         let read = move |reader: &Reader| {
@@ -267,12 +271,12 @@ impl ChannelTask {
         Ok(spawn_blocking(move || reader.read(read)).await??)
     }
 
-    /// Tells one event; whether to go on. By a webhook it is told again and again until it is taken.
+    /// Sends an event and returns whether to go on. A post is repeated until the webhook accepts or refuses the event.
     async fn send(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, NotifierError> {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(words) => {
-                // First: one that is killed in the middle isn't called for the same again.
+                // Saved before the call: a process that is killed in the middle must not call again.
                 self.keep_told(event, None, state).await?;
                 self.calls.begin(words, &event.text).await;
                 Ok(true)
@@ -323,7 +327,7 @@ impl ChannelTask {
         state: &mut NotificationCursor,
     ) -> Result<(), NotifierError> {
         let error = match *self.channel {
-            // Whether it went well is known later.
+            // The result of the call is known later.
             Channel::Command(_) => state.error.take(),
             Channel::Webhook(_) => error,
         };
@@ -331,7 +335,7 @@ impl ChannelTask {
         self.keep(state.clone()).await
     }
 
-    /// Keeps what became of the calls of a command that have ended.
+    /// Saves the result of the command's calls that have ended.
     async fn keep_trouble(&mut self, state: &mut NotificationCursor) -> Result<(), NotifierError> {
         let Some(ended) = self.calls.ended() else { return Ok(()) };
         let error = ended.err().map(|reason| text::clean(&reason));
@@ -354,18 +358,18 @@ impl ChannelTask {
     }
 }
 
-/// Resolves once it is to end.
+/// Resolves when the notifier must end.
 async fn over(ends: &mut watch::Receiver<bool>) {
-    // Who held the other end is gone: that is an end too.
+    // A dropped sender also means the end.
     ends.wait_for(|ends| *ends).await.map(drop).unwrap_or_default();
 }
 
-/// Whether others are told of this.
+/// Whether this kind of change is sent.
 fn is_told(what: &What) -> bool {
     matches!(what, What::AlertRaised { .. } | What::AlertCleared { .. } | What::AlertFlapping { .. })
 }
 
-/// The event as it is now; nothing if it can't be written, which it never could.
+/// Renders an event with the current state of its transaction; `None` if rendering fails, which it never should.
 fn event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Option<Event>, StoreError> {
     let listed = change.transaction.map(|row| reader.listed(row)).transpose()?.flatten();
     let about = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
@@ -373,7 +377,7 @@ fn event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Option<Event
     match (setup.render)(change, about, setup.clock.now().wall) {
         Ok(text) => Ok(Some(Event { seq: change.seq, id, text })),
         Err(error) => {
-            tracing::error!("the event {id} can't be written: {error}");
+            tracing::error!("failed to render the event {id}: {error}");
             Ok(None)
         }
     }

@@ -13,7 +13,7 @@ use crate::{
     store::testing,
 };
 
-/// An event as these tests know it.
+/// Renders an event for these tests.
 fn plain(change: &Change, about: Option<(&Transaction, &[Alert])>, _: DateTime<Utc>) -> serde_json::Result<String> {
     let hash = about.map_or("", |(tx, _)| tx.params.transaction_id.as_str());
     serde_json::to_string(&(change.what.name(), hash))
@@ -39,7 +39,7 @@ impl Bench {
         Self { folder, setup }
     }
 
-    /// An alert is raised for the transaction in this row.
+    /// Raises an alert for the transaction in this row.
     fn raise(&self, row: i64) {
         testing::observe(&self.setup.store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
     }
@@ -49,7 +49,7 @@ impl Bench {
         cursors.into_iter().find(|cursor| cursor.channel == channel)
     }
 
-    /// Waits until that holds of a way.
+    /// Waits until `holds` is true for the cursor of a channel.
     async fn until(&self, channel: &str, holds: impl Fn(&NotificationCursor) -> bool) -> NotificationCursor {
         let mut commits = self.setup.store.subscribe(Wake::AnyCommit).unwrap();
         loop {
@@ -62,7 +62,7 @@ impl Bench {
     }
 }
 
-/// A service that answers each request with the next of these statuses, and the last for good; what was posted comes out.
+/// Starts a service that answers with these statuses in turn, and then with the last; the receiver gets each post.
 fn service(statuses: &'static [u16]) -> (Webhook, mpsc::Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?token=canary", listener.local_addr().unwrap());
@@ -99,7 +99,7 @@ fn raised(row: i64) -> String {
     format!("[\"alert_raised\",\"{}\"]", fixtures::new(row).params.transaction_id)
 }
 
-/// A command that writes down what it gets.
+/// Returns a command that appends its input to a file.
 #[cfg(unix)]
 fn appends_to(file: &std::path::Path) -> Vec<String> {
     ["sh", "-c", &format!("cat >> {}", file.display())].map(str::to_owned).to_vec()
@@ -131,13 +131,13 @@ async fn a_webhook_is_told_again_until_it_takes_it_and_what_it_refuses_is_left()
     let failing = bench.until("webhook", |state| state.error.is_some()).await;
     assert_eq!(
         (failing.seq, failing.error.as_deref()),
-        (begun.seq, Some("127.0.0.1 answered HTTP 503; it is sent again"))
+        (begun.seq, Some("127.0.0.1 answered HTTP 503; hoptop will send the event again"))
     );
     let told = bench.until("webhook", |state| state.error.is_none()).await;
     assert!(told.seq > begun.seq);
     bench.raise(2);
     let refused = bench.until("webhook", |state| state.error.is_some()).await;
-    assert_eq!(refused.error.as_deref(), Some("127.0.0.1 refused it with HTTP 400; it isn't sent again"));
+    assert_eq!(refused.error.as_deref(), Some("127.0.0.1 refused the event with HTTP 400; hoptop won't send it again"));
     bench.raise(3);
     bench.until("webhook", |state| state.error.is_none()).await;
     notify.finish(Duration::from_secs(30)).await;
@@ -182,7 +182,7 @@ async fn a_command_gets_each_event_and_its_failure_is_kept_until_it_goes_well() 
     bench.raise(3);
     bench.until("on_alert", |state| state.error.is_none()).await;
     notify.finish(Duration::from_secs(30)).await;
-    // What comes while nobody is there isn't called for afterwards.
+    // Events that happen while no process runs are not sent to a command later.
     bench.raise(4);
     Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap().finish(Duration::from_secs(30)).await;
     let heard = std::fs::read_to_string(heard).unwrap();

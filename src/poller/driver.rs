@@ -1,9 +1,9 @@
 //! The tokio driver: carries out the core's actions, and writes the answers.
 //!
-//! The driver decides nothing. It keeps the poll targets in memory and follows the store's feed, so that a request costs no
-//! read. Every request is a task of one set, so that a panic ends the poller with an error instead of a lost slot. A stopped
-//! driver sends no more requests and waits for those in flight. One more request may go out in the moments before the driver
-//! reads that another process stopped the polling of a transaction.
+//! The driver decides nothing. It keeps the poll targets in memory and follows the store's feed, so that a request
+//! costs no read. Every request is a task of one set, so that a panic ends the poller with an error instead of a lost
+//! slot. A stopped driver sends no more requests and waits for those in flight. After another process stopped the
+//! polling of a transaction, one more request may go out before the driver reads that change.
 
 use std::{collections::HashMap, pin::pin, sync::Arc, time::Duration};
 
@@ -17,10 +17,10 @@ use tokio::{
 };
 
 use super::{
-    core::{Action, Core, Counts, Ended, Question},
+    core::{Action, Core, Counts, EndedRequest, ServiceRequest},
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
-    report::{self, Reporter, SILENT},
+    report::{self, REPORT_VALIDITY, Reporter},
     setup::{PollerError, Scope, Setup},
     shortage::Shortage,
     takeover,
@@ -32,10 +32,10 @@ use crate::{
     domain::{
         alert::{Alert, Rule, Subject},
         change::What,
-        ids::RowId,
+        ids::{RowId, TransactionKey},
         need::Need,
         observation::Failure,
-        operation::{Operation, ProfileEvent, QuoteKey, TransactionKey},
+        operation::{Operation, ProfileEvent, QuoteKey},
         poller::{PollerHealth, PollerReport},
         record::RecordView,
         transaction::Transaction,
@@ -45,16 +45,16 @@ use crate::{
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
-const DRAIN: Duration = Duration::from_secs(2);
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The result of a request's task.
-struct Done {
-    question: Question,
+struct RequestResult {
+    request: ServiceRequest,
     ticket: Ticket,
     at: Now,
     failure: Option<Failure>,
     /// The result of storing the answer; `None` for a route.
-    kept: Result<Option<Box<Observed>>, StoreError>,
+    stored: Result<Option<Box<Observed>>, StoreError>,
 }
 
 /// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this store,
@@ -66,7 +66,7 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
     match poll(setup, stop.clone()).await {
         Err(PollerError::Store(error)) if error.is_lasting() && !matches!(error, StoreError::Closed) => {
             store.report_fault(&error);
-            tracing::error!(profile, "nothing is polled any more: {error}");
+            tracing::error!(profile, "polling stopped: {error}");
             stop.await;
             Ok(())
         }
@@ -83,34 +83,34 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
     let mut driver = Driver::start(setup, role).await?;
     loop {
         let now = driver.setup.clock.now();
-        driver.weigh_need(now).await?;
+        driver.update_shortage(now).await?;
         driver.report(now, false);
         let wake = match driver.core.next(now) {
-            Action::Send(Question::Status(id), ticket) => {
+            Action::Send(ServiceRequest::Status(id), ticket) => {
                 driver.send_status(id, ticket, now);
                 continue;
             }
-            Action::Send(Question::Route(id), ticket) => {
+            Action::Send(ServiceRequest::Route(id), ticket) => {
                 driver.send_route(id, ticket).await?;
                 continue;
             }
-            Action::WaitUntil(moment) => moment.min(driver.reporter.next(now.mono)),
-            Action::WaitForNews => {
-                // Who polls nothing of its own accord can't know that nothing is left to ask.
+            Action::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
+            Action::WaitForEvent => {
+                // A poller that sends only requests of people doesn't know whether anything is left to ask.
                 if driver.setup.scope == Scope::Everything
-                    && let Some(event) = driver.core.stand_down(now.mono)
+                    && let Some(event) = driver.core.recover_if_idle(now.mono)
                 {
                     driver.record_event(event, now).await?;
                 }
-                driver.reporter.next(now.mono)
+                driver.reporter.next_report(now.mono)
             }
         };
         let wake = driver.core.budget.sync(now.mono).map_or(wake, |sync| wake.min(sync));
         let clock = driver.setup.clock.clone();
         tokio::select! {
             () = &mut stop => break,
-            Some(done) = driver.requests.join_next() => driver.ended(done?).await?,
-            _ = driver.wakeups.changed() => driver.follow().await?,
+            Some(done) = driver.requests.join_next() => driver.finish_request(done?).await?,
+            _ = driver.wakeups.changed() => driver.apply_pending_changes().await?,
             () = clock.sleep_until(wake) => {}
         }
     }
@@ -120,18 +120,18 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
 struct Driver<W> {
     setup: Setup<W>,
     core: Core,
-    requests: JoinSet<Done>,
+    requests: JoinSet<RequestResult>,
     wakeups: watch::Receiver<u64>,
-    /// The role of polling this profile of this store; `None` if no other process uses the store.
+    /// The lock of the process that polls this profile of this store; `None` if no other process uses the store.
     _role: Option<KernelLock>,
     feed: FeedReader,
-    /// What a request for each polled transaction needs.
+    /// The data for a request about each polled transaction.
     targets: HashMap<RowId, PollTarget>,
-    /// The transactions of the requests that are in flight, each with whether the feed changed it meanwhile.
+    /// The transactions with a request in flight, each with whether the feed changed the transaction since the send.
     in_flight: HashMap<RowId, bool>,
-    /// Routes that are to be asked for.
+    /// The routes to ask for, by their number in the store.
     routes: HashMap<i64, QuoteKey>,
-    /// What plans depend on.
+    /// The inputs of every poll plan.
     context: PlanContext,
     shortage: Shortage,
     jitter: Pcg64Mcg,
@@ -141,13 +141,13 @@ struct Driver<W> {
 
 impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
-        // From here on changes wake us: what is written between this and the first read is read twice, never missed. What our
-        // own answers say comes with their receipts.
+        // Subscribe before the first read: a change between the two is read twice, never missed. The results of this
+        // poller's own answers come with the receipts of their operations.
         let wakeups = setup.store.subscribe(Wake::NotAnswers)?;
         let feed = FeedReader::new(setup.store.reader()?);
         let now = setup.clock.now();
         let budget = match &setup.shared {
-            None => Budget::own(setup.rps, now.mono),
+            None => Budget::unshared(setup.rps, now.mono),
             Some(folder) => Budget::shared(folder, &setup.fingerprint, setup.rps, now)?,
         };
         let mut driver = Self {
@@ -171,7 +171,7 @@ impl<W: Wire> Driver<W> {
             last_error: None,
             setup,
         };
-        driver.follow().await?;
+        driver.apply_pending_changes().await?;
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
         let own = |alert: &&Alert| alert.subject == Subject::Profile && alert.profile == driver.setup.profile;
         let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();
@@ -182,7 +182,7 @@ impl<W: Wire> Driver<W> {
         Ok(driver)
     }
 
-    /// Applies a plan.
+    /// Applies a poll plan to the scheduler and the poll targets.
     fn schedule(&mut self, plan: PollPlan, now: Now) {
         match plan.polled {
             None => self.forget(plan.id),
@@ -192,7 +192,7 @@ impl<W: Wire> Driver<W> {
             }
         }
         if plan.is_requested_only {
-            // It is polled once, but not within five seconds of an earlier process's request.
+            // The transaction is polled once, but not within five seconds of an earlier process's request.
             self.core.scheduler.forget(plan.id);
         }
     }
@@ -202,7 +202,7 @@ impl<W: Wire> Driver<W> {
         self.targets.remove(&id);
     }
 
-    /// Reads the store on the blocking pool.
+    /// Reads the store on tokio's blocking pool.
     async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
@@ -211,26 +211,26 @@ impl<W: Wire> Driver<W> {
         Ok(spawn_blocking(move || feed.read(work)).await??)
     }
 
-    /// Applies every change of the store: new transactions, settled ones, what a person asked for.
-    async fn follow(&mut self) -> Result<(), PollerError> {
-        while self.apply_changes().await? {}
+    /// Applies every change of the store: new transactions, settled transactions, and requests of people.
+    async fn apply_pending_changes(&mut self) -> Result<(), PollerError> {
+        while self.apply_change_batch().await? {}
         Ok(())
     }
 
-    /// Applies one portion of changes. Returns `true` if more are waiting.
-    async fn apply_changes(&mut self) -> Result<bool, PollerError> {
+    /// Applies one batch of changes. Returns `true` if more are waiting.
+    async fn apply_change_batch(&mut self) -> Result<bool, PollerError> {
         let (feed, context, now) = (self.feed.clone(), self.context.clone(), self.setup.clock.now());
         let read = spawn_blocking(move || StoreChanges::read(&feed, context, now)).await??;
         let now = self.setup.clock.now();
         self.context.duration_stats = read.duration_stats;
-        self.core.scheduler.look_at(read.requests.open);
+        self.core.scheduler.set_open(read.requests.open);
         self.core.pause(read.requests.paused_until);
         let changes = read.changes;
         for plan in read.plans {
             let (id, is_requested) = (plan.id, plan.is_requested);
             self.in_flight.entry(id).and_modify(|has_changed| *has_changed = true);
             self.schedule(plan, now);
-            // What was requested while nobody polled. Later on each request is an entry of its own.
+            // The request was made before this poller started. Later requests are entries of the feed.
             if changes.resync && is_requested {
                 self.core.scheduler.request(id, now);
             }
@@ -249,9 +249,9 @@ impl<W: Wire> Driver<W> {
     }
 
     fn send_status(&mut self, id: RowId, ticket: Ticket, now: Now) {
-        let question = Question::Status(id);
+        let request = ServiceRequest::Status(id);
         let Some(PollTarget { params, status }) = self.targets.get(&id).cloned() else {
-            self.core.gone(question, ticket, now);
+            self.core.cancel_request(request, ticket, now);
             return;
         };
         self.in_flight.insert(id, false);
@@ -261,66 +261,69 @@ impl<W: Wire> Driver<W> {
             let observation = wire.status(&params).await;
             let at = clock.now();
             let failure = observation.outcome.failure().cloned();
-            journal::answer(&profile, &params, status.as_ref(), &observation);
+            journal::log_answer(&profile, &params, status.as_ref(), &observation);
             let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
             let transaction = TransactionKey { profile, from_chain, hash };
             let operation = Operation::Observe { transaction, observation: Box::new(observation) };
-            let kept = write(&store, &clock, operation, at).await.and_then(|outcome| outcome.observed().map(Some));
-            Done { question, ticket, at, failure, kept }
+            let stored =
+                apply_operation(&store, &clock, operation, at).await.and_then(|outcome| outcome.observed().map(Some));
+            RequestResult { request, ticket, at, failure, stored }
         });
     }
 
     async fn send_route(&mut self, id: i64, ticket: Ticket) -> Result<(), PollerError> {
-        let (question, now) = (Question::Route(id), self.setup.clock.now());
+        let (request, now) = (ServiceRequest::Route(id), self.setup.clock.now());
         let Some(quote) = self.routes.remove(&id) else {
-            self.core.gone(question, ticket, now);
+            self.core.cancel_request(request, ticket, now);
             return Ok(());
         };
-        // Another process may have claimed it, or nobody waits for it any more.
+        // Another process may have claimed the route, or nobody waits for the route any more.
         let operation = Operation::ClaimQuote { quote: quote.clone() };
-        let written = write(&self.setup.store, &self.setup.clock, operation, now).await;
+        let written = apply_operation(&self.setup.store, &self.setup.clock, operation, now).await;
         let claimed = written.and_then(|outcome| outcome.claimed());
-        let Some(request) = claimed.or_else(|error| self.not_kept(error).map(|()| None))? else {
-            self.core.gone(question, ticket, now);
+        let Some(quote_request) = claimed.or_else(|error| self.handle_write_error(error).map(|()| None))? else {
+            self.core.cancel_request(request, ticket, now);
             return Ok(());
         };
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         let profile = self.setup.profile.clone();
         self.requests.spawn(async move {
-            let observation = wire.quote(&request).await;
+            let observation = wire.quote(&quote_request).await;
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
-                journal::failure(failure, observation.body.as_deref(), (&profile, "a route"));
+                journal::log_failure(failure, observation.body.as_deref(), (&profile, "a route"));
             }
             let operation = Operation::AnswerQuote { quote, observation };
-            let kept = write(&store, &clock, operation, at).await.map(|_| None);
-            Done { question, ticket, at, failure, kept }
+            let stored = apply_operation(&store, &clock, operation, at).await.map(|_| None);
+            RequestResult { request, ticket, at, failure, stored }
         });
         Ok(())
     }
 
-    async fn ended(&mut self, done: Done) -> Result<(), PollerError> {
-        let Done { question, ticket, at, failure, kept } = done;
-        let has_changed = match question {
-            Question::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
-            Question::Route(_) => false,
+    async fn finish_request(&mut self, done: RequestResult) -> Result<(), PollerError> {
+        let RequestResult { request, ticket, at, failure, stored } = done;
+        let has_changed = match request {
+            ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
+            ServiceRequest::Route(_) => false,
         };
-        // A failure that concerns a route alone is for whoever asked for the route.
-        if let (Some(failure), Question::Status(_)) = (&failure, question) {
+        // A failure that concerns a route alone is shown to the person who asked for the route.
+        if let (Some(failure), ServiceRequest::Status(_)) = (&failure, request) {
             self.last_error = Some(failure.line());
         }
-        // A status will be asked for again, and may be kept then. A route is lost, and whoever waits learns it.
-        let observed = kept.or_else(|error| self.not_kept(error).map(|()| None))?;
+        // A status is asked for again, and may be stored then. A route is lost, and the person who waits gets no
+        // answer.
+        let observed = stored.or_else(|error| self.handle_write_error(error).map(|()| None))?;
         let jitter = self.jitter.random();
-        let event = self
-            .core
-            .ended(Ended { question, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() }, jitter);
+        let event = self.core.finish_request(
+            EndedRequest { request, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() },
+            jitter,
+        );
         if let Some(Failure::Throttled { .. }) = failure {
             let ledger = self.core.budget.ledger();
-            journal::slowed(&self.setup.profile, (&ledger.pace, ledger.limit()), at.mono);
+            journal::log_throttling(&self.setup.profile, (&ledger.pace, ledger.limit()), at.mono);
         }
-        if let (Question::Status(id), Some(observed)) = (question, observed) {
+        if let (ServiceRequest::Status(id), Some(observed)) = (request, observed) {
             self.replan(id, *observed, has_changed).await?;
         }
         match event {
@@ -330,23 +333,23 @@ impl<W: Wire> Driver<W> {
     }
 
     /// Updates the plan and the duration statistics after an answer of this poller. If the feed changed the transaction
-    /// meanwhile, the store's state counts.
+    /// since the send, the plan follows the store's present state.
     async fn replan(&mut self, id: RowId, observed: Observed, has_changed: bool) -> Result<(), PollerError> {
         if !observed.samples.is_empty() {
             let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
             observed.samples.iter().for_each(|sample| duration_stats.add(sample));
         }
         if has_changed {
-            // Before the answer was applied, or after: what the store holds now counts.
+            // The change may be older or newer than the answer, so only the store's present state is right.
             let header = self.read(move |reader| reader.header(id)).await?;
-            self.replan_as(id, header.as_ref());
+            self.replan_from(id, header.as_ref());
         } else {
-            self.replan_as(id, observed.transaction.as_ref());
+            self.replan_from(id, observed.transaction.as_ref());
         }
         Ok(())
     }
 
-    fn replan_as<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
+    fn replan_from<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
         let now = self.setup.clock.now();
         match transaction.and_then(|transaction| self.context.plan(transaction, now)) {
             Some(plan) => self.schedule(plan, now),
@@ -355,22 +358,22 @@ impl<W: Wire> Driver<W> {
     }
 
     /// Handles a failed write. Only a lasting fault ends the poller.
-    fn not_kept(&mut self, error: StoreError) -> Result<(), StoreError> {
+    fn handle_write_error(&mut self, error: StoreError) -> Result<(), StoreError> {
         if error.is_lasting() {
             return Err(error);
         }
-        tracing::error!(profile = self.setup.profile, "an answer was not kept: {error}");
+        tracing::error!(profile = self.setup.profile, "failed to store an answer: {error}");
         self.last_error = Some(error.to_string());
         Ok(())
     }
 
     /// Records an event of the whole profile.
     async fn record_event(&mut self, event: ProfileEvent, at: Now) -> Result<(), PollerError> {
-        journal::event(&self.setup.profile, &event);
+        journal::log_event(&self.setup.profile, &event);
         let has_recovered = event == ProfileEvent::Recovered;
         let operation = Operation::RecordProfileEvent { profile: self.setup.profile.clone(), event };
-        if let Err(error) = write(&self.setup.store, &self.setup.clock, operation, at).await {
-            tracing::error!(profile = self.setup.profile, "an event of the profile was not kept: {error}");
+        if let Err(error) = apply_operation(&self.setup.store, &self.setup.clock, operation, at).await {
+            tracing::error!(profile = self.setup.profile, "failed to store an event of the profile: {error}");
         }
         if has_recovered { self.confirm_overdue(at).await } else { Ok(()) }
     }
@@ -381,8 +384,8 @@ impl<W: Wire> Driver<W> {
             return Ok(());
         }
         let context = self.context.clone();
-        for (id, poll_context) in self.read(move |reader| context.unconfirmed(reader, now)).await? {
-            // One that was added just now comes with the feed.
+        for (id, poll_context) in self.read(move |reader| context.load_unconfirmed(reader, now)).await? {
+            // A transaction that was just added comes with the feed.
             if self.targets.contains_key(&id) {
                 self.core.scheduler.watch(id, poll_context, now);
             }
@@ -390,13 +393,14 @@ impl<W: Wire> Driver<W> {
         Ok(())
     }
 
-    /// Raises or clears the alert that the budget is short. A poller that only sends requests of people needs no such alert.
-    async fn weigh_need(&mut self, now: Now) -> Result<(), PollerError> {
+    /// Raises or clears the alert that the budget is short. A poller that sends only requests of people needs no such
+    /// alert.
+    async fn update_shortage(&mut self, now: Now) -> Result<(), PollerError> {
         if self.setup.scope == Scope::RequestsOnly {
             return Ok(());
         }
         let need = self.core.need();
-        match self.shortage.take_in(&need, now.mono) {
+        match self.shortage.update(&need, now.mono) {
             Some(true) => self.record_event(ProfileEvent::BudgetShort(need.sentence()), now).await,
             Some(false) => self.record_event(ProfileEvent::BudgetSufficient, now).await,
             None => Ok(()),
@@ -405,7 +409,7 @@ impl<W: Wire> Driver<W> {
 
     /// Submits a report if one is due, and when the poller is `stopping`.
     fn report(&mut self, now: Now, stopping: bool) {
-        if !stopping && !self.reporter.is_worth_a_report(now.mono) {
+        if !stopping && !self.reporter.try_start_report(now.mono) {
             return;
         }
         let Counts { requests, throttled, failed } = self.core.counts();
@@ -419,7 +423,7 @@ impl<W: Wire> Driver<W> {
         };
         let report = PollerReport {
             at: now.wall,
-            valid_until: now.wall + self.setup.clock.on_the_wall(SILENT),
+            valid_until: now.wall + self.setup.clock.on_the_wall(REPORT_VALIDITY),
             process: std::process::id(),
             id: self.setup.shown_id.clone(),
             fingerprint: self.setup.fingerprint.clone(),
@@ -438,27 +442,28 @@ impl<W: Wire> Driver<W> {
             unsettled: self.core.scheduler.watched() as u64,
             health,
             paused_until,
-            resting_until: resting.and_then(|until| on_the_wall(now, until)),
+            resting_until: resting.and_then(|until| wall_time_of(now, until)),
             last_error: self.core.budget.fault().map(str::to_owned).or_else(|| self.last_error.clone()),
         };
-        if self.reporter.take(&report, now.mono) || stopping {
+        if self.reporter.accept(&report, now.mono) || stopping {
             report::submit(&self.setup.store, &self.setup.clock, &self.setup.profile, report);
         }
     }
 
-    /// Waits for the requests in flight, for two seconds at most. The next run repeats what isn't answered by then.
+    /// Waits for the requests in flight, for two seconds at most. The next run repeats requests without an answer by
+    /// then.
     async fn drain(mut self) -> Result<(), PollerError> {
         let clock = self.setup.clock.clone();
-        let patience = clock.now().mono + DRAIN;
-        // Other processes need not wait for slots that nobody will use.
+        let give_up_at = clock.now().mono + DRAIN_TIMEOUT;
+        // Returns unused slots at once, so that other processes need not wait for them.
         self.core.budget.close(clock.now().mono);
         loop {
             tokio::select! {
                 done = self.requests.join_next() => match done {
-                    Some(done) => self.ended(done?).await?,
+                    Some(done) => self.finish_request(done?).await?,
                     None => break,
                 },
-                () = clock.sleep_until(patience) => break,
+                () = clock.sleep_until(give_up_at) => break,
             }
         }
         let now = clock.now();
@@ -468,18 +473,18 @@ impl<W: Wire> Driver<W> {
     }
 }
 
-/// Applies an operation, while a paused clock stands still.
-async fn write(store: &Store, clock: &Clock, operation: Operation, at: Now) -> Result<Outcome, StoreError> {
+/// Applies an operation. A paused clock does not advance meanwhile.
+async fn apply_operation(store: &Store, clock: &Clock, operation: Operation, at: Now) -> Result<Outcome, StoreError> {
     let _hold = clock.hold();
     store.apply(operation, at.wall).await
 }
 
-/// Rounds to two places: smaller changes aren't worth a report.
+/// Rounds to two decimal places: smaller changes aren't worth a report.
 fn round(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }
 
-/// A moment of the monotonic clock on the wall; `None` beyond the calendar.
-fn on_the_wall(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
+/// Converts a monotonic moment to wall time. Returns `None` beyond the range of the calendar.
+fn wall_time_of(now: Now, moment: Mono) -> Option<DateTime<Utc>> {
     now.wall.checked_add_signed(TimeDelta::from_std(moment.since(now.mono)).ok()?)
 }

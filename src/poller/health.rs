@@ -1,7 +1,7 @@
-//! Whether the service can be asked at all: the breaker, refused IDs, throttling (`DESIGN.md`, Budget).
+//! The health of a profile's polling: the breaker, a refused ID, throttling (`DESIGN.md`, Budget).
 //!
-//! Pure: outcomes and moments in, a gate and events out. It must never hold back longer than a minute without a probe,
-//! but for the rest that the service itself asked for.
+//! The module is pure: results of requests and moments go in, the moment of the next probe and events come out. It must
+//! never allow less than one probe a minute. Only the rest that the service asks for may last longer.
 
 use std::time::Duration;
 
@@ -10,17 +10,17 @@ use crate::{
     domain::{observation::Failure, operation::ProfileEvent, poller::PollerHealth},
 };
 
-/// Outages in a row that open the breaker.
+/// The number of outages in a row that opens the breaker.
 const OUTAGES: u32 = 5;
-/// It stays closed as long as an answer came this recently: then some transactions have trouble, not the service.
-const SOUND: Duration = Duration::from_secs(2);
-/// Between probes of a service that is out of reach: 5, 10, 20, 40, 60, 60 … s.
-const FIRST_PROBE: Duration = Duration::from_secs(5);
-const LONGEST_PROBE: Duration = Duration::from_secs(60);
-/// Between probes with an ID that was refused.
-const REFUSED_PROBE: Duration = Duration::from_secs(60);
-/// Answers in a row without a 429 after which the throttling is over.
-const CLEAN_AFTER_THROTTLE: u32 = 2;
+/// The breaker stays closed while the last answer is younger than this: single transactions fail, not the service.
+const RECENT_ANSWER: Duration = Duration::from_secs(2);
+/// The intervals between probes of an unreachable service: 5, 10, 20, 40, 60, 60 … s.
+const FIRST_PROBE_INTERVAL: Duration = Duration::from_secs(5);
+const LONGEST_PROBE_INTERVAL: Duration = Duration::from_secs(60);
+/// The interval between probes with a refused ID.
+const REFUSED_PROBE_INTERVAL: Duration = Duration::from_secs(60);
+/// The number of answers in a row without a 429 that ends the throttling.
+const ANSWERS_TO_RECOVER: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
@@ -40,25 +40,26 @@ enum State {
 pub(super) struct Health {
     state: State,
     outages: u32,
-    /// When the last answer came.
+    /// When the last answer arrived.
     last_answer: Option<Mono>,
     next_probe: Mono,
-    /// An earlier run left with trouble that no answer has ended yet.
-    trouble_before: bool,
+    /// Whether an earlier run left an outage alert that no answer has ended yet.
+    has_earlier_problem: bool,
 }
 
 impl Health {
     pub(super) fn expect_recovery(&mut self) {
-        self.trouble_before = true;
+        self.has_earlier_problem = true;
     }
 
-    /// The moment of the next probe, if only one request at a time may go, as a probe.
+    /// Returns the moment of the next probe if only probes are allowed, one at a time. Returns `None` if polling is
+    /// allowed.
     pub(super) fn probe_at(&self) -> Option<Mono> {
         matches!(self.state, State::Unreachable { .. } | State::Unauthorized).then_some(self.next_probe)
     }
 
-    /// The health that the poller reports.
-    pub(super) fn kind(&self) -> PollerHealth {
+    /// Returns the health for the poller's report.
+    pub(super) fn poller_health(&self) -> PollerHealth {
         match self.state {
             State::Live => PollerHealth::Live,
             State::Throttled { .. } => PollerHealth::Throttled,
@@ -67,33 +68,33 @@ impl Health {
         }
     }
 
-    /// Takes in how a request ended at `now`.
-    pub(super) fn ended(&mut self, failure: Option<&Failure>, now: Mono) -> Option<ProfileEvent> {
+    /// Applies the result of a request that ended at `now`. Returns the event that follows for the profile.
+    pub(super) fn apply_result(&mut self, failure: Option<&Failure>, now: Mono) -> Option<ProfileEvent> {
         match failure {
-            Some(failure @ Failure::Unauthorized(_)) => self.refused(failure, now),
+            Some(failure @ Failure::Unauthorized(_)) => self.apply_refusal(failure, now),
             Some(failure @ Failure::Throttled { .. }) => {
-                self.next_probe = now + REFUSED_PROBE;
-                self.throttled(failure)
+                self.next_probe = now + REFUSED_PROBE_INTERVAL;
+                self.apply_throttling(failure)
             }
-            Some(failure) if failure.is_outage() => self.outage(failure, now),
+            Some(failure) if failure.is_outage() => self.apply_outage(failure, now),
             _ => {
                 self.last_answer = Some(now);
-                self.answered()
+                self.apply_answer()
             }
         }
     }
 
-    fn refused(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
-        self.next_probe = now + REFUSED_PROBE;
-        let is_news = self.state != State::Unauthorized;
+    fn apply_refusal(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
+        self.next_probe = now + REFUSED_PROBE_INTERVAL;
+        let is_new = self.state != State::Unauthorized;
         self.state = State::Unauthorized;
-        is_news.then(|| ProfileEvent::Unauthorized(failure.line()))
+        is_new.then(|| ProfileEvent::Unauthorized(failure.line()))
     }
 
-    fn throttled(&mut self, failure: &Failure) -> Option<ProfileEvent> {
+    fn apply_throttling(&mut self, failure: &Failure) -> Option<ProfileEvent> {
         self.outages = 0;
         match self.state {
-            // The graver hides the lesser; the rest that the 429 asks for is kept in any case.
+            // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
             State::Unauthorized => None,
             State::Throttled { .. } => {
                 self.state = State::Throttled { clean: 0 };
@@ -106,47 +107,48 @@ impl Health {
         }
     }
 
-    fn outage(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
+    fn apply_outage(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.outages = self.outages.saturating_add(1);
         let probes = match self.state {
             State::Unauthorized => {
-                self.next_probe = now + REFUSED_PROBE;
+                self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 return None;
             }
             State::Unreachable { probes } => probes.saturating_add(1),
-            State::Live | State::Throttled { .. } if self.outages < OUTAGES || self.was_sound(now) => return None,
+            State::Live | State::Throttled { .. } if self.outages < OUTAGES || self.is_alive(now) => return None,
             State::Live | State::Throttled { .. } => 0,
         };
         let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
-        self.next_probe = now + FIRST_PROBE.saturating_mul(factor).min(LONGEST_PROBE);
-        let is_news = !matches!(self.state, State::Unreachable { .. });
+        self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(LONGEST_PROBE_INTERVAL);
+        let is_new = !matches!(self.state, State::Unreachable { .. });
         self.state = State::Unreachable { probes };
-        is_news.then(|| ProfileEvent::Unreachable(failure.line()))
+        is_new.then(|| ProfileEvent::Unreachable(failure.line()))
     }
 
-    fn was_sound(&self, now: Mono) -> bool {
-        self.last_answer.is_some_and(|answer| now.since(answer) < SOUND)
+    /// Returns whether the service answered recently.
+    fn is_alive(&self, now: Mono) -> bool {
+        self.last_answer.is_some_and(|answer| now.since(answer) < RECENT_ANSWER)
     }
 
-    /// Whether anything stands in the way, now or since an earlier run.
-    pub(super) fn is_troubled(&self) -> bool {
-        self.trouble_before || self.state != State::Live
+    /// Returns whether polling has a problem, or an earlier run left one.
+    pub(super) fn has_problem(&self) -> bool {
+        self.has_earlier_problem || self.state != State::Live
     }
 
-    /// Nothing is left to ask.
-    pub(super) fn stand_down(&mut self) -> Option<ProfileEvent> {
-        let troubled = self.is_troubled();
+    /// Resets the health when nothing is left to ask. Returns `Recovered` if there was a problem.
+    pub(super) fn reset(&mut self) -> Option<ProfileEvent> {
+        let had_problem = self.has_problem();
         *self = Self::default();
-        troubled.then_some(ProfileEvent::Recovered)
+        had_problem.then_some(ProfileEvent::Recovered)
     }
 
-    /// The service answered, for better or worse.
-    fn answered(&mut self) -> Option<ProfileEvent> {
+    /// Applies an answer of the service, or a failure of this request alone.
+    fn apply_answer(&mut self) -> Option<ProfileEvent> {
         self.outages = 0;
-        let trouble_before = std::mem::take(&mut self.trouble_before);
+        let has_earlier_problem = std::mem::take(&mut self.has_earlier_problem);
         match self.state {
-            State::Live => trouble_before.then_some(ProfileEvent::Recovered),
-            State::Throttled { clean } if clean + 1 < CLEAN_AFTER_THROTTLE => {
+            State::Live => has_earlier_problem.then_some(ProfileEvent::Recovered),
+            State::Throttled { clean } if clean + 1 < ANSWERS_TO_RECOVER => {
                 self.state = State::Throttled { clean: clean + 1 };
                 None
             }
@@ -178,28 +180,31 @@ mod tests {
     fn five_outages_in_a_row_open_the_breaker_and_one_answer_closes_it() {
         let mut health = Health::default();
         for _ in 0..4 {
-            assert_eq!(health.ended(Some(&outage()), at(0)), None);
+            assert_eq!(health.apply_result(Some(&outage()), at(0)), None);
         }
         assert_eq!(health.probe_at(), None);
-        assert_eq!(health.ended(Some(&outage()), at(0)), Some(ProfileEvent::Unreachable("connection refused".into())));
+        assert_eq!(
+            health.apply_result(Some(&outage()), at(0)),
+            Some(ProfileEvent::Unreachable("connection refused".into()))
+        );
         let mut probes = Vec::new();
         for _ in 0..6 {
             probes.push(health.probe_at().unwrap().0.as_secs());
-            assert_eq!(health.ended(Some(&outage()), at(0)), None);
+            assert_eq!(health.apply_result(Some(&outage()), at(0)), None);
         }
         assert_eq!(probes, [5, 10, 20, 40, 60, 60]);
-        assert_eq!(health.ended(None, at(0)), Some(ProfileEvent::Recovered));
-        assert_eq!((health.probe_at(), health.kind()), (None, PollerHealth::Live));
+        assert_eq!(health.apply_result(None, at(0)), Some(ProfileEvent::Recovered));
+        assert_eq!((health.probe_at(), health.poller_health()), (None, PollerHealth::Live));
     }
 
     #[test]
-    fn outages_beside_answers_do_not_open_the_breaker() {
+    fn outages_soon_after_an_answer_do_not_open_the_breaker() {
         let mut health = Health::default();
-        health.ended(None, at(10));
+        health.apply_result(None, at(10));
         for _ in 0..20 {
-            assert_eq!(health.ended(Some(&outage()), at(11)), None);
+            assert_eq!(health.apply_result(Some(&outage()), at(11)), None);
         }
-        assert!(matches!(health.ended(Some(&outage()), at(12)), Some(ProfileEvent::Unreachable(_))));
+        assert!(matches!(health.apply_result(Some(&outage()), at(12)), Some(ProfileEvent::Unreachable(_))));
     }
 
     #[test]
@@ -207,55 +212,58 @@ mod tests {
         let mut health = Health::default();
         for _ in 0..20 {
             for _ in 0..4 {
-                assert_eq!(health.ended(Some(&outage()), at(0)), None);
+                assert_eq!(health.apply_result(Some(&outage()), at(0)), None);
             }
-            assert_eq!(health.ended(None, at(0)), None);
+            assert_eq!(health.apply_result(None, at(0)), None);
         }
     }
 
     #[test]
-    fn a_refused_id_is_told_once_and_probed_once_a_minute() {
+    fn refused_id_is_reported_once_and_probed_once_a_minute() {
         let mut health = Health::default();
-        assert!(matches!(health.ended(Some(&refused()), at(10)), Some(ProfileEvent::Unauthorized(_))));
+        assert!(matches!(health.apply_result(Some(&refused()), at(10)), Some(ProfileEvent::Unauthorized(_))));
         assert_eq!(health.probe_at(), Some(at(70)));
-        assert_eq!(health.ended(Some(&refused()), at(70)), None);
+        assert_eq!(health.apply_result(Some(&refused()), at(70)), None);
         assert_eq!(health.probe_at(), Some(at(130)));
-        assert_eq!(health.ended(None, at(130)), Some(ProfileEvent::Recovered));
+        assert_eq!(health.apply_result(None, at(130)), Some(ProfileEvent::Recovered));
     }
 
     #[test]
-    fn what_else_a_refused_id_s_probe_brings_changes_nothing_but_the_next_one() {
+    fn other_failures_of_a_refused_id_s_probe_only_set_the_next_probe() {
         let mut health = Health::default();
-        health.ended(Some(&refused()), at(0));
+        health.apply_result(Some(&refused()), at(0));
         for (second, failure) in [(60, outage()), (120, Failure::Throttled { message: None, retry_after: None })] {
-            assert_eq!(health.ended(Some(&failure), at(second)), None);
-            assert_eq!((health.probe_at(), health.kind()), (Some(at(second + 60)), PollerHealth::Unauthorized));
+            assert_eq!(health.apply_result(Some(&failure), at(second)), None);
+            assert_eq!(
+                (health.probe_at(), health.poller_health()),
+                (Some(at(second + 60)), PollerHealth::Unauthorized)
+            );
         }
     }
 
     #[test]
-    fn with_nothing_left_to_ask_trouble_is_over() {
+    fn reset_ends_a_problem_once() {
         let mut health = Health::default();
-        assert_eq!(health.stand_down(), None);
-        health.ended(Some(&refused()), at(0));
-        assert_eq!((health.stand_down(), health.is_troubled()), (Some(ProfileEvent::Recovered), false));
+        assert_eq!(health.reset(), None);
+        health.apply_result(Some(&refused()), at(0));
+        assert_eq!((health.reset(), health.has_problem()), (Some(ProfileEvent::Recovered), false));
     }
 
     #[test]
-    fn throttling_is_over_after_two_answers() {
+    fn throttling_ends_after_two_answers() {
         let mut health = Health::default();
         let throttled = Failure::Throttled { message: None, retry_after: None };
-        assert!(matches!(health.ended(Some(&throttled), at(0)), Some(ProfileEvent::Throttled(_))));
-        assert_eq!(health.ended(Some(&throttled), at(0)), None);
-        assert_eq!(health.ended(None, at(1)), None);
-        assert_eq!(health.ended(None, at(2)), Some(ProfileEvent::Recovered));
+        assert!(matches!(health.apply_result(Some(&throttled), at(0)), Some(ProfileEvent::Throttled(_))));
+        assert_eq!(health.apply_result(Some(&throttled), at(0)), None);
+        assert_eq!(health.apply_result(None, at(1)), None);
+        assert_eq!(health.apply_result(None, at(2)), Some(ProfileEvent::Recovered));
     }
 
     #[test]
-    fn trouble_of_an_earlier_run_is_over_with_the_first_answer() {
+    fn problem_of_an_earlier_run_ends_with_the_first_answer() {
         let mut health = Health::default();
         health.expect_recovery();
-        assert_eq!(health.ended(None, at(1)), Some(ProfileEvent::Recovered));
-        assert_eq!(health.ended(None, at(1)), None);
+        assert_eq!(health.apply_result(None, at(1)), Some(ProfileEvent::Recovered));
+        assert_eq!(health.apply_result(None, at(1)), None);
     }
 }

@@ -1,7 +1,7 @@
-//! What the poller writes into the log, in words: what failed, what came that nobody documents, how it goes on.
+//! The poller's log lines: failures, undocumented statuses, and events of the whole profile with their consequences.
 //!
-//! Each line names the profile: several pollers write into one log. A body is logged as quoted text, in which nothing can act on
-//! a terminal. Nothing here may hold the integrator ID.
+//! Each line names the profile, because several pollers write into one log. A body is logged as quoted text, so that no
+//! part of it can control a terminal. No line may hold the integrator ID.
 
 use crate::{
     budget::Pace,
@@ -15,60 +15,56 @@ use crate::{
     },
 };
 
-/// An answer about a transaction, if it is a failure, or a status that isn't documented and wasn't there before.
-pub(super) fn answer(
+/// Logs an answer about a transaction if it is a failure, or if its status is undocumented and new.
+pub(super) fn log_answer(
     profile: &str,
     params: &TransactionParams,
-    before: Option<&RouterStatus>,
+    status_before: Option<&RouterStatus>,
     observation: &Observation,
 ) {
     let about = params.transaction_id.as_str();
     match &observation.outcome {
-        Outcome::Failed(failed) => failure(failed, observation.body.as_deref(), (profile, about)),
-        Outcome::Record(record) if before != Some(&record.status) => {
+        Outcome::Failed(failed) => log_failure(failed, observation.body.as_deref(), (profile, about)),
+        Outcome::Record(record) if status_before != Some(&record.status) => {
             if let RouterStatus::Unknown(status) = &record.status {
                 let status = text::clean(status);
-                tracing::warn!(
-                    profile,
-                    about,
-                    "routerTransactionStatus `{status}` isn't documented; it is kept as it came"
-                );
+                tracing::warn!(profile, about, "undocumented routerTransactionStatus `{status}`: stored unchanged");
             }
         }
         Outcome::Record(_) | Outcome::NotFound(_) => {}
     }
 }
 
-/// A failure with the whole body (`service.md` 7.5).
-pub(super) fn failure(failure: &Failure, body: Option<&str>, (profile, about): (&str, &str)) {
+/// Logs a failure with the whole body (`service.md` 7.5).
+pub(super) fn log_failure(failure: &Failure, body: Option<&str>, (profile, about): (&str, &str)) {
     match body {
         Some(body) => tracing::warn!(profile, about, ?body, "{}", failure.line()),
         None => tracing::warn!(profile, about, "{}", failure.line()),
     }
 }
 
-/// What a 429 does to the pace.
-pub(super) fn slowed(profile: &str, (pace, limit): (&Pace, f64), now: Mono) {
+/// Logs the reduced rate and the rest after a 429.
+pub(super) fn log_throttling(profile: &str, (pace, limit): (&Pace, f64), now: Mono) {
     let rest = pace.resting_until().since(now).as_secs_f64();
     let rate = limit * pace.share();
-    tracing::warn!(profile, "429: slowed to {rate:.2} of {limit} requests/s; nothing is sent for {rest:.1} s");
+    tracing::warn!(profile, "HTTP 429: slowed to {rate:.2} of {limit} requests/s; no requests for {rest:.1} s");
 }
 
-/// What concerns the whole profile.
-pub(super) fn event(profile: &str, event: &ProfileEvent) {
+/// Logs an event of the whole profile.
+pub(super) fn log_event(profile: &str, event: &ProfileEvent) {
     match event {
-        // Its alert and the log line of the 429 say it.
+        // The alert and the log line of the 429 already say this.
         ProfileEvent::Throttled(_) | ProfileEvent::BudgetShort(_) | ProfileEvent::BudgetSufficient => {}
         ProfileEvent::Unauthorized(_) => {
-            tracing::error!(profile, "the integrator ID is refused: one request a minute until it is taken")
-        }
-        ProfileEvent::Unreachable(reason) => {
             tracing::error!(
                 profile,
-                "unreachable, {reason}: one request at a time, 5 to 60 s apart, until an answer comes"
-            );
+                "the service refused the integrator ID (HTTP 401); hoptop retries once a minute until it is accepted"
+            )
         }
-        ProfileEvent::Recovered => tracing::info!(profile, "what stood in the way is over: polling goes on"),
+        ProfileEvent::Unreachable(reason) => {
+            tracing::error!(profile, "service unreachable ({reason}); hoptop retries every 5 to 60 s until it answers");
+        }
+        ProfileEvent::Recovered => tracing::info!(profile, "the service answers again; polling continues"),
     }
 }
 
@@ -80,9 +76,9 @@ mod tests {
     use crate::domain::{fixtures, record::StatusRecord, transaction::Transaction};
 
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    struct LogBuffer(Arc<Mutex<Vec<u8>>>);
 
-    impl io::Write for Kept {
+    impl io::Write for LogBuffer {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -92,59 +88,59 @@ mod tests {
         }
     }
 
-    /// What is logged meanwhile.
-    fn logged(work: impl FnOnce()) -> String {
-        let kept = Kept::default();
-        let writer = kept.clone();
+    /// Returns the log lines of `work`.
+    fn capture_log(work: impl FnOnce()) -> String {
+        let buffer = LogBuffer::default();
+        let writer = buffer.clone();
         let format = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false);
         tracing::subscriber::with_default(format.without_time().with_target(false).finish(), work);
-        let bytes = kept.0.lock().unwrap().clone();
+        let bytes = buffer.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
 
-    fn answer_about(tx: &Transaction, observation: &Observation) {
-        answer(&tx.profile, &tx.params, tx.state.status.as_ref(), observation);
+    fn log_answer_about(tx: &Transaction, observation: &Observation) {
+        log_answer(&tx.profile, &tx.params, tx.state.status.as_ref(), observation);
     }
 
     #[test]
-    fn a_failure_is_logged_with_its_body_in_which_nothing_acts() {
+    fn failure_is_logged_with_its_body_without_control_characters() {
         let tx = fixtures::transaction(1);
         let mut observation = fixtures::fails(Failure::Server { status: 503, message: "busy".into() });
         observation.body = Some("<html>\u{1b}[2J\n</html>".into());
-        let said = logged(|| answer_about(&tx, &observation));
+        let logged = capture_log(|| log_answer_about(&tx, &observation));
         let about = tx.params.transaction_id.as_str();
         let expected = format!(
             " WARN the service answered HTTP 503: busy profile=\"default\" about=\"{about}\" body=\"<html>\\u{{1b}}[2J\\n</html>\"\n"
         );
-        assert_eq!(said, expected);
+        assert_eq!(logged, expected);
     }
 
     #[test]
-    fn a_status_that_nobody_documents_is_logged_once() {
+    fn undocumented_status_is_logged_once() {
         let mut tx = fixtures::transaction(1);
         let record = StatusRecord::bare(RouterStatus::Unknown("settling".into()));
         let observation = fixtures::answer(Outcome::Record(Box::new(record)));
         assert!(
-            logged(|| answer_about(&tx, &observation))
-                .starts_with(" WARN routerTransactionStatus `settling` isn't documented")
+            capture_log(|| log_answer_about(&tx, &observation))
+                .starts_with(" WARN undocumented routerTransactionStatus `settling`")
         );
         tx.apply(&observation, tx.first_seen_at);
-        assert_eq!(logged(|| answer_about(&tx, &observation)), "");
-        assert_eq!(logged(|| answer_about(&tx, &fixtures::says(RouterStatus::Ongoing))), "");
+        assert_eq!(capture_log(|| log_answer_about(&tx, &observation)), "");
+        assert_eq!(capture_log(|| log_answer_about(&tx, &fixtures::says(RouterStatus::Ongoing))), "");
     }
 
     #[test]
-    fn what_concerns_all_of_it_says_how_it_goes_on() {
-        let said = logged(|| {
-            event("prod", &ProfileEvent::Unreachable("connect timeout".into()));
-            event("prod", &ProfileEvent::Recovered);
-            slowed("prod", (&Pace::default(), 10.0), Mono::default());
+    fn log_lines_of_profile_events_name_their_consequences() {
+        let logged = capture_log(|| {
+            log_event("prod", &ProfileEvent::Unreachable("connect timeout".into()));
+            log_event("prod", &ProfileEvent::Recovered);
+            log_throttling("prod", (&Pace::default(), 10.0), Mono::default());
         });
         assert_eq!(
-            said,
-            "ERROR unreachable, connect timeout: one request at a time, 5 to 60 s apart, until an answer comes profile=\"prod\"\n \
-             INFO what stood in the way is over: polling goes on profile=\"prod\"\n \
-             WARN 429: slowed to 10.00 of 10 requests/s; nothing is sent for 0.0 s profile=\"prod\"\n"
+            logged,
+            "ERROR service unreachable (connect timeout); hoptop retries every 5 to 60 s until it answers profile=\"prod\"\n \
+             INFO the service answers again; polling continues profile=\"prod\"\n \
+             WARN HTTP 429: slowed to 10.00 of 10 requests/s; no requests for 0.0 s profile=\"prod\"\n"
         );
     }
 }

@@ -1,7 +1,7 @@
-//! The poller: carries out what schedule and budget decide, and writes what it hears into the store.
+//! The poller: sends the requests that the schedule and the budget allow, and writes the answers into the store.
 //!
-//! [`Core`] decides and is pure; [`run`] is its tokio driver. It tells nobody but the store, and must never send a
-//! request that the budget didn't allow.
+//! `core::Core` decides and is pure; [`run`] is its tokio driver. The poller reports only to the store. The poller must
+//! never send a request that the budget didn't allow.
 
 mod core;
 mod driver;
@@ -15,7 +15,6 @@ mod takeover;
 mod wire;
 
 pub use self::{
-    core::{Action, Core, Question},
     driver::run,
     setup::{PollerError, Scope, Setup},
     wire::{HttpWire, Wire},

@@ -1,6 +1,6 @@
-//! Poll plans: what a transaction waits for, in the scheduler's terms.
+//! Poll plans: the forecast, weight and deadline of a transaction for the scheduler.
 //!
-//! The one place that turns a status into an urgency; the schedule itself never sees one.
+//! Only this module turns a status into a forecast. The scheduler must never see a status.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -30,42 +30,42 @@ use crate::{
     store::{Changes, FeedReader, PollerRequests, Reader, StoreError},
 };
 
-/// Somebody has to add gas, or the price has to fall: at any time.
-const GAS: Duration = Duration::from_secs(10 * 60);
-/// A refund that was seen needs only to be watched.
-const REFUND: Duration = Duration::from_secs(15 * 60);
+/// The mean time until a gas problem ends: somebody adds gas, or the price falls, at any moment.
+const NEEDS_GAS_MEAN: Duration = Duration::from_secs(10 * 60);
+/// The mean time until a refund ends. A refund that was seen needs only to be watched.
+const REFUND_MEAN: Duration = Duration::from_secs(15 * 60);
 
-/// What one poller's plans depend on.
+/// The inputs of one poller's plans.
 #[derive(Clone)]
 pub(super) struct PlanContext {
-    /// The profile that it polls.
+    /// The profile that the poller polls.
     pub(super) profile: String,
-    /// What it sends of its own accord.
+    /// The requests that the poller sends without being asked.
     pub(super) scope: Scope,
-    /// How much more a delay costs for transactions with these labels.
+    /// The weight of a second of delay, by label.
     pub(super) weights: BTreeMap<String, f64>,
-    /// What is known of durations.
+    /// The observed durations, by route.
     pub(super) duration_stats: Arc<DurationStats>,
 }
 
-/// How one transaction is polled.
+/// The plan for polling one transaction.
 pub(super) struct PollPlan {
-    /// Which transaction.
+    /// The transaction.
     pub(super) id: RowId,
-    /// What the scheduler is told, with what a request needs; `None` if the transaction isn't polled.
+    /// The scheduler's view, and the data for a request; `None` if the transaction isn't polled.
     pub(super) polled: Option<(PollContext, PollTarget)>,
-    /// Whether a person asked to poll it.
+    /// Whether a person asked for a poll.
     pub(super) is_requested: bool,
-    /// Whether it is polled only because a person asked.
+    /// Whether the transaction is polled only because a person asked.
     pub(super) is_requested_only: bool,
 }
 
-/// What a request for the status of one transaction needs.
+/// The data for a status request about one transaction.
 #[derive(Clone, Debug)]
 pub(super) struct PollTarget {
-    /// The parameters.
+    /// The parameters of the request.
     pub(super) params: Arc<TransactionParams>,
-    /// The status before the request.
+    /// The last known status.
     pub(super) status: Option<RouterStatus>,
 }
 
@@ -80,21 +80,21 @@ impl PollPlan {
     }
 }
 
-/// What changed in the store, as far as it concerns a poller.
+/// The changes of the store that concern a poller.
 pub(super) struct StoreChanges {
     /// The entries of the feed.
     pub(super) changes: Changes,
-    /// How whatever changed is polled from now on.
+    /// The new plans of the changed transactions.
     pub(super) plans: Vec<PollPlan>,
-    /// What people want of the poller.
+    /// The requests of people to the poller.
     pub(super) requests: PollerRequests,
-    /// What is known of durations.
+    /// The observed durations, by route.
     pub(super) duration_stats: Arc<DurationStats>,
 }
 
 impl StoreChanges {
-    /// Reads what changed since the last read, in portions; the first time everything that is polled, one after the other. Blocks
-    /// for the disk.
+    /// Reads one batch of the changes since the last read. The first read streams every polled transaction. Blocks for
+    /// the disk.
     pub(super) fn read(feed: &FeedReader, mut context: PlanContext, now: Now) -> Result<Self, StoreError> {
         feed.changes_with(|changes, reader| {
             let mut plans = Vec::new();
@@ -104,7 +104,7 @@ impl StoreChanges {
             } else {
                 let own = changes.changes.iter().filter(|change| change.profile == context.profile);
                 let rows: BTreeSet<RowId> =
-                    own.filter(|change| !is_answer(change)).filter_map(|change| change.transaction).collect();
+                    own.filter(|change| !is_from_answer(change)).filter_map(|change| change.transaction).collect();
                 for row in rows {
                     plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx, now)));
                 }
@@ -116,13 +116,13 @@ impl StoreChanges {
     }
 }
 
-/// Whether a change comes from an answer: the profile's poller took it in with the answer's receipt.
-fn is_answer(change: &Change) -> bool {
+/// Returns whether a change comes from an answer. The poller applies such a change from the operation's receipt.
+fn is_from_answer(change: &Change) -> bool {
     change.observation.is_some() || change.what == What::Polled
 }
 
 impl PlanContext {
-    /// How a transaction is polled; `None` if it is another profile's.
+    /// Returns the plan of a transaction, or `None` if the transaction belongs to another profile.
     pub(super) fn plan<R: RecordView>(&self, tx: &Transaction<R>, now: Now) -> Option<PollPlan> {
         if tx.profile != self.profile {
             return None;
@@ -136,20 +136,20 @@ impl PlanContext {
         Some(PollPlan { id: tx.id, polled, is_requested, is_requested_only: !is_wanted && is_requested })
     }
 
-    /// What is overdue without an alert that says so: to be polled again soon.
-    pub(super) fn unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, PollContext)>, StoreError> {
+    /// Loads the transactions that are overdue without an active overdue alert, to be polled again soon.
+    pub(super) fn load_unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, PollContext)>, StoreError> {
         let overdue =
             Filter::of_terms([Term::is(State::Overdue), Term::is(State::Active), Term::is_not(State::Parked)]);
-        let mut found = Vec::new();
+        let mut unconfirmed = Vec::new();
         reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
             if tx.profile == self.profile && tx.is_overdue() && tx.wants_polling() && !is_raised {
                 let poll_context = poll_context(tx, &self.duration_stats, &self.weights, now);
-                found.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
+                unconfirmed.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
             }
             Ok::<_, StoreError>(())
         })?;
-        Ok(found)
+        Ok(unconfirmed)
     }
 }
 
@@ -174,10 +174,10 @@ fn poll_context<R: RecordView>(
 
 fn forecast<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats, now: Now) -> Forecast {
     match &tx.state.status {
-        Some(RouterStatus::NeedsGas) => Forecast::AnyTime(GAS),
-        Some(RouterStatus::Refund) => Forecast::AnyTime(REFUND),
+        Some(RouterStatus::NeedsGas) => Forecast::AnyTime(NEEDS_GAS_MEAN),
+        Some(RouterStatus::Refund) => Forecast::AnyTime(REFUND_MEAN),
         Some(RouterStatus::NotFound) => Forecast::Lognormal(forecast::indexing(&tx.indexing)),
-        // Of an old one that was never asked about, it is news how it ended rather than that it is there.
+        // An old transaction without any answer is probably indexed: the awaited event is its settling.
         None => {
             let indexing = forecast::indexing(&tx.indexing);
             let is_new = tx.age(now.wall) <= indexing.quantile(Quantile::P95);
@@ -200,7 +200,7 @@ mod tests {
         Now { mono: Mono::default(), wall: tx.first_seen_at + TimeDelta::seconds(seconds) }
     }
 
-    fn params(status: Option<RouterStatus>, seconds: i64) -> PollContext {
+    fn context_for(status: Option<RouterStatus>, seconds: i64) -> PollContext {
         let mut tx = fixtures::transaction(1);
         tx.params.estimate = Some(Duration::from_secs(300));
         tx.labels = vec!["batch".into(), "vip".into()];
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn each_status_waits_for_something_else() {
+    fn forecast_depends_on_the_status() {
         use RouterStatus::{NeedsGas, NotFound, Ongoing, Refund, Unknown};
         let table = [
             (None, 3, 70),
@@ -231,15 +231,15 @@ mod tests {
             (Some(Refund), 100, 900_000),
         ];
         for (status, seconds, expected) in table {
-            assert_eq!(median(&params(status.clone(), seconds)), expected, "{status:?} after {seconds} s");
+            assert_eq!(median(&context_for(status.clone(), seconds)), expected, "{status:?} after {seconds} s");
         }
     }
 
     #[test]
-    fn the_heaviest_label_counts_and_the_young_and_unseen_are_to_be_fresh() {
-        assert_eq!(params(None, 3).expectation.weight, 4.0);
-        let young =
-            [None, Some(RouterStatus::Ongoing)].map(|status| params(status, 3).young_until.map(|at| at.timestamp()));
+    fn heaviest_label_sets_the_weight_and_only_unseen_transactions_are_young() {
+        assert_eq!(context_for(None, 3).expectation.weight, 4.0);
+        let young = [None, Some(RouterStatus::Ongoing)]
+            .map(|status| context_for(status, 3).young_until.map(|at| at.timestamp()));
         assert_eq!(young, [Some(60), None]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a poller is given, and why it may end.
+//! The settings of a poller, and the errors that end a poller.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -10,51 +10,51 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// What a poller needs.
+/// The settings and connections of one poller.
 pub struct Setup<W> {
-    /// Where it reads what to poll, and writes what it hears.
+    /// The store: the source of the transactions to poll, and the destination of the answers.
     pub store: Store,
-    /// What it asks.
+    /// The connection to the service.
     pub wire: Arc<W>,
-    /// Its time.
+    /// The source of time.
     pub clock: Clock,
-    /// The profile whose transactions it polls.
+    /// The profile whose transactions the poller polls.
     pub profile: String,
-    /// The limit of the ID, in requests per second.
+    /// The limit of the integrator ID, in requests per second.
     pub rps: f64,
-    /// What may be shown of the ID.
+    /// The part of the integrator ID that may be shown.
     pub shown_id: String,
-    /// Of base URL and ID.
+    /// The fingerprint of the base URL and the integrator ID.
     pub fingerprint: String,
-    /// The folder in which the ID's ledger lies; `None` if no other process uses the store and the budget.
+    /// The folder of the ID's budget file; `None` if no other process uses the store and the budget.
     pub shared: Option<PathBuf>,
-    /// How much more a delay costs for transactions with these labels.
+    /// The weight of a second of delay, by label. A transaction without a label in this map has the weight 1.
     pub weights: BTreeMap<String, f64>,
-    /// What it sends of its own accord.
+    /// The requests that the poller sends without being asked.
     pub scope: Scope,
-    /// For the jitter.
+    /// The seed of the random jitter.
     pub seed: u64,
 }
 
-/// What a poller sends of its own accord. What people ask for it sends in any case.
+/// The requests that a poller sends without being asked. A poller sends the requests of people in either case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// It polls whatever is unsettled.
+    /// Polls every unsettled transaction.
     Everything,
-    /// Nothing.
+    /// Sends only requests of people.
     RequestsOnly,
 }
 
-/// Why a poller ended before it was stopped.
+/// The error that ends a poller before it is stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum PollerError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A file of the budget can't be used.
+    /// A lock file or the budget's file can't be used.
     #[error(transparent)]
     Lock(#[from] LockError),
     /// A task panicked.
-    #[error("a task of the poller failed: {0}")]
+    #[error("internal error: a task of the poller failed: {0}")]
     Task(#[from] JoinError),
 }

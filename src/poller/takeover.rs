@@ -1,14 +1,14 @@
-//! Taking over from another process: of those on one profile of one store exactly one polls.
+//! The lock by which exactly one process polls a profile of a store, and the takeover after that process ended.
 //!
-//! A kernel lock beside the store says who; it goes with its process. It sends nothing itself, and decides nothing about the
-//! budget, which processes on other stores share.
+//! The lock is a kernel lock on a file beside the store, and ends with its process. This module sends no request, and
+//! must never decide about the budget, which processes on other stores share.
 
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
 use super::{
-    report::{self, SILENT},
+    report::{self, REPORT_VALIDITY},
     setup::{PollerError, Setup},
     wire::Wire,
 };
@@ -17,11 +17,11 @@ use crate::{
     process::lock::KernelLock,
 };
 
-/// Between two tries to take over: with what a request of a dead process may still cost, less than 10 s pass until the next
-/// one is sent.
-const INTERVAL: Duration = Duration::from_millis(500);
+/// The time between two tries to take over. A dead process holds its slot for 9 s (at 1 RPS or more), so that with this
+/// interval the next request is sent within 10 s.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Waits until this process is the one that polls; nothing if the store is nobody else's.
+/// Waits until this process may poll. Returns `None` at once if no other process uses the store.
 pub(super) async fn take_role<W: Wire>(setup: &Setup<W>) -> Result<Option<KernelLock>, PollerError> {
     if setup.shared.is_none() {
         return Ok(None);
@@ -33,16 +33,16 @@ pub(super) async fn take_role<W: Wire>(setup: &Setup<W>) -> Result<Option<Kernel
         if let Some(role) = spawn_blocking(move || KernelLock::try_take(&path)).await?? {
             return Ok(Some(role));
         }
-        // At first the other may be about to say that it polls.
+        // At first the other process may be about to submit its first report.
         tries += 1;
         if tries > 4 {
             report_waiting(setup).await?;
         }
-        setup.clock.sleep_until(setup.clock.now().mono + INTERVAL).await;
+        setup.clock.sleep_until(setup.clock.now().mono + RETRY_INTERVAL).await;
     }
 }
 
-/// Says that another process should poll and doesn't, if it has said nothing for long: it may be stopped.
+/// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
 async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
     let last = spawn_blocking(move || store.reader()?.poller(&profile)).await??;
@@ -55,7 +55,7 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
         fingerprint: setup.fingerprint.clone(),
         rps: setup.rps,
         health: PollerHealth::Waiting,
-        valid_until: at + setup.clock.on_the_wall(SILENT),
+        valid_until: at + setup.clock.on_the_wall(REPORT_VALIDITY),
         ..PollerReport::default()
     };
     report::submit(&setup.store, &setup.clock, &setup.profile, waiting);

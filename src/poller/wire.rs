@@ -1,4 +1,4 @@
-//! What the poller asks: the service over HTTP, or a simulated one in tests.
+//! The poller's connection to the service: over HTTP, or to a simulated service in tests.
 
 use crate::{
     api::Client,
@@ -10,21 +10,21 @@ use crate::{
     },
 };
 
-/// Something that can be asked for the status of a transaction, and for a route. One call is one request; it ends in
-/// bounded time and never fails otherwise than by a failed observation.
+/// A connection to the service. One call is one request. Each call ends in bounded time, and reports a failure only as
+/// a failed observation.
 pub trait Wire: Send + Sync + 'static {
-    /// Asks once for a status.
+    /// Requests the status of a transaction once.
     fn status(&self, params: &TransactionParams) -> impl Future<Output = Observation> + Send;
 
-    /// Asks once for a route.
+    /// Requests a route once.
     fn quote(&self, request: &QuoteRequest) -> impl Future<Output = QuoteObservation> + Send;
 }
 
-/// The service over HTTP.
+/// A connection to the service over HTTP.
 pub struct HttpWire {
-    /// The client.
+    /// The HTTP client.
     pub client: Client,
-    /// For the latency.
+    /// The clock that measures the latency.
     pub clock: Clock,
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Creates a private folder and its missing parents. A folder that exists stays as it is.
-pub fn create_private_folder(folder: &Path) -> io::Result<()> {
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     if folder.exists() {
         return Ok(());
     }
@@ -21,7 +21,7 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
 }
 
 /// Returns options for opening a file. A file that is created with these options is private.
-pub fn private_options() -> OpenOptions {
+pub(crate) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

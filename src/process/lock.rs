@@ -1,6 +1,6 @@
 //! Kernel locks on files: one holder at a time. The kernel releases a lock when its holder drops it or dies.
 //!
-//! This module must never wait for a lock: a caller that can't have the lock learns so at once.
+//! This module must never wait for a lock: a caller that can't have the lock gets that answer at once.
 
 use std::{
     ffi::OsString,
@@ -13,14 +13,14 @@ use super::files;
 
 /// A lock that is held until it is dropped.
 #[derive(Debug)]
-pub struct KernelLock {
+pub(crate) struct KernelLock {
     /// The kernel ties the lock to the open file.
     _file: File,
 }
 
 /// A file that processes share can't be used.
 #[derive(Debug, thiserror::Error)]
-#[error("{} can't be used: {source}; check its permissions or name another folder with --state-dir or --db", path.display())]
+#[error("{} can't be used: {source}; check its permissions, or choose another folder with --state-dir or --db", path.display())]
 pub struct LockError {
     path: PathBuf,
     source: io::Error,
@@ -41,7 +41,7 @@ impl LockError {
 impl KernelLock {
     /// Returns the path of the lock file for a role that the users of `file` share, for example the role of polling a profile
     /// of a store. The lock file lies beside `file` and is named after the role and `owner`.
-    pub fn beside(file: &Path, role: &str, owner: &str) -> PathBuf {
+    pub(crate) fn beside(file: &Path, role: &str, owner: &str) -> PathBuf {
         let mut name = OsString::from(file);
         name.push(format!(".{role}-"));
         for byte in owner.bytes() {
@@ -57,17 +57,17 @@ impl KernelLock {
     ///
     /// # Errors
     /// If the file can't be created or opened, or the file system has no locks.
-    pub fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
+    pub(crate) fn try_take(path: &Path) -> Result<Option<Self>, LockError> {
         let fault = |source| LockError::new(path, source);
         let file = open(path).map_err(fault)?;
         Ok(try_lock(&file).map_err(fault)?.then_some(Self { _file: file }))
     }
 
-    /// Returns whether somebody holds the lock on this file. Nobody holds the lock on a missing file.
+    /// Returns whether a process holds the lock on this file. Nobody holds the lock on a missing file.
     ///
     /// # Errors
     /// If the file can't be opened, or the file system has no locks.
-    pub fn is_held(path: &Path) -> io::Result<bool> {
+    pub(crate) fn is_held(path: &Path) -> io::Result<bool> {
         match File::open(path) {
             // A shared lock, so that two processes that check at the same time don't mistake each other for the holder.
             Ok(file) => match file.try_lock_shared() {
@@ -85,7 +85,7 @@ impl KernelLock {
 ///
 /// # Errors
 /// If the file can't be created or opened.
-pub fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
     files::private_options().read(true).write(true).create(true).truncate(false).open(path)
 }
@@ -94,7 +94,7 @@ pub fn open(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// If the file system has no locks.
-pub fn try_lock(file: &File) -> io::Result<bool> {
+pub(crate) fn try_lock(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),

@@ -1,9 +1,9 @@
-//! The operating system's processes and files, beneath every other room: private files and folders, kernel locks between
-//! processes, and outside programs.
+//! Files and processes of the operating system: private files and folders, kernel locks between processes, and other
+//! programs.
 //!
-//! Every room may import this one. It knows paths, open files and child processes. It must never know what a file contains,
-//! what a lock protects or what a program is started for, and it must never import another room.
+//! Every module may import this one. It knows paths, open files and child processes. It must never know what a file
+//! contains, what a lock protects or what a program is started for, and it must never import another module of hoptop.
 
-pub mod files;
-pub mod lock;
-pub mod program;
+pub(crate) mod files;
+pub(crate) mod lock;
+pub(crate) mod program;

@@ -1,7 +1,7 @@
-//! The schedule: which transaction is asked about next?
+//! The schedule: which transaction is polled next?
 //!
-//! Sans-IO: [`Scheduler::next`] takes the moment and says `Poll` or `WaitUntil`; an extra call does no harm. It knows
-//! forecasts, last answers and deadlines, never what a status means.
+//! Sans-IO: `Scheduler::next` takes the moment and returns `Poll` or `WaitUntil`; an extra call does no harm. The
+//! schedule knows forecasts, last answers and deadlines. The schedule must never know what a status means.
 
 mod index;
 mod queue;
@@ -17,60 +17,61 @@ use crate::{
     domain::{forecast::Forecast, ids::RowId},
 };
 
-/// Nothing is asked about more often (`service.md` 7.4: retry after 5 seconds).
+/// The shortest time between two requests about one transaction (`service.md` 7.4: retry after 5 seconds).
 pub const LEAST_INTERVAL: Duration = Duration::from_secs(5);
-/// Nobody waits longer than so many rounds over everything, so that a wrong forecast can't starve anyone.
-pub const MOST_SWEEPS: f64 = 4.0;
-/// The longest wait after failures in a row: what is out of order is tried once a minute.
+/// The longest wait of a transaction, in sweeps over all transactions, so that a wrong forecast can't starve any.
+pub(crate) const MOST_SWEEPS: f64 = 4.0;
+/// The longest wait after failures in a row.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
-/// What to do now.
+/// The scheduler's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Ask about this one.
+    /// Poll this transaction.
     Poll(RowId),
-    /// Nothing before this moment.
+    /// Poll nothing before this moment.
     WaitUntil(Mono),
-    /// Nothing at all, until something is tracked or asked for.
+    /// Poll nothing until a transaction is watched or requested.
     Idle,
 }
 
 /// The scheduler's view of a transaction that is to be polled.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PollContext {
-    /// When it was last answered, by an earlier run too.
+    /// The moment of the last answer, also of an earlier run.
     pub last_answer: Option<DateTime<Utc>>,
-    /// When it becomes overdue, if that is still to come or to be confirmed.
+    /// The moment at which the transaction becomes overdue; `None` if none applies, or if a later answer confirmed the
+    /// state.
     pub deadline: Option<DateTime<Utc>>,
-    /// What it waits for.
+    /// The awaited event.
     pub expectation: Expectation,
-    /// Until when it is young, so that its answers should be fresher: for the need, not for the order.
+    /// The end of the time in which fresher answers are needed. This moment affects the need, not the order of polls.
     pub young_until: Option<DateTime<Utc>>,
 }
 
-/// What a transaction waits for, and how much it matters.
+/// The event that a transaction waits for, and its weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Expectation {
-    /// When the waiting began: what the forecast counts from.
+    /// The moment from which the forecast counts.
     pub since: DateTime<Utc>,
-    /// How long it takes.
+    /// The distribution of the time from `since` to the event.
     pub forecast: Forecast,
-    /// How much a second of delay costs, above 0; 1 for most.
+    /// The cost of a second of delay, above 0; 1 for most transactions.
     pub weight: f64,
 }
 
-/// How a request ended.
+/// How a request ended, for the schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum PollResult {
     /// With a record or a "not found".
     Answered,
     /// With a failure of this transaction's request.
     Failed,
-    /// With a failure that is none of the transaction's: its turn isn't used up.
-    Elsewhere,
+    /// With a failure that doesn't concern the transaction, or without being sent: no backoff.
+    Unrelated,
 }
 
-/// 10, 20, 40, 60, 60 … s after failures in a row.
+/// Returns the wait after failures in a row: 10, 20, 40, 60, 60 … s.
 fn backoff(failures: u32) -> Duration {
     let factor = 1_u32.checked_shl(failures).unwrap_or(u32::MAX);
     LEAST_INTERVAL.saturating_mul(factor).min(LONGEST_BACKOFF)

@@ -1,21 +1,21 @@
-//! A queue by moments whose entries may go stale: whoever takes one out says whether it still holds.
+//! A priority queue by moment, whose entries may become stale. The caller decides which entries are current.
 //!
-//! Changing an entry means adding another; the old one is dropped when it comes up. It must never grow with the number of
-//! changes: when most of it is stale its owner rebuilds it.
+//! A changed item gets a new entry, and its old entry is dropped at the front of the queue. The queue must never grow
+//! with the number of changes: its owner calls [`Queue::trim`].
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
 use crate::clock::Mono;
 
-/// A place in the scheduler's table, and the turn of its item that the entry was made in.
+/// The position of an item in the scheduler's table, and the generation of the item for which the entry was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Entry {
     pub(super) at: Mono,
-    pub(super) place: u32,
-    pub(super) turn: u32,
+    pub(super) position: u32,
+    pub(super) generation: u32,
 }
 
-/// The earliest first; of those at the same moment the one with the lower place.
+/// The queue, ordered by moment, then by position.
 #[derive(Debug, Default)]
 pub(super) struct Queue(BinaryHeap<Reverse<Entry>>);
 
@@ -28,10 +28,10 @@ impl Queue {
         self.0.extend(entries.into_iter().map(Reverse));
     }
 
-    /// The first entry that holds; those before it that don't are dropped.
-    pub(super) fn first(&mut self, holds: impl Fn(&Entry) -> bool) -> Option<Entry> {
+    /// Returns the first current entry, and drops the stale entries before it.
+    pub(super) fn first(&mut self, is_current: impl Fn(&Entry) -> bool) -> Option<Entry> {
         while let Some(Reverse(entry)) = self.0.peek() {
-            if holds(entry) {
+            if is_current(entry) {
                 return Some(*entry);
             }
             self.0.pop();
@@ -39,15 +39,15 @@ impl Queue {
         None
     }
 
-    /// Takes the first entry out.
+    /// Removes the first entry.
     pub(super) fn pop(&mut self) {
         self.0.pop();
     }
 
-    /// Drops what doesn't hold, if there are more entries than `most`.
-    pub(super) fn trim(&mut self, most: usize, holds: impl Fn(&Entry) -> bool) {
+    /// Drops every stale entry if there are more than `most` entries.
+    pub(super) fn trim(&mut self, most: usize, is_current: impl Fn(&Entry) -> bool) {
         if self.0.len() > most {
-            self.0.retain(|Reverse(entry)| holds(entry));
+            self.0.retain(|Reverse(entry)| is_current(entry));
         }
     }
 }

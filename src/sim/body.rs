@@ -1,7 +1,7 @@
-//! The bodies that the simulated service sends: the status record (`service.md` 2.2 to 2.5) and errors (7.2).
+//! Builds the bodies that the simulated service sends: status records (`service.md` 2.2 to 2.5) and errors (7.2).
 //!
-//! What a transfer looks like follows from its hash alone, so that two answers of the same second are the same. Links
-//! lead to `.example` hosts: nothing here may point at a real explorer.
+//! The random values of a transfer depend on its hash alone, so two answers of the same second are equal. Links lead to
+//! `.example` hosts: they must never point at a real explorer.
 
 use std::time::Duration;
 
@@ -14,21 +14,21 @@ use super::{
 };
 use crate::domain::{chains, ids::ChainId};
 
-/// What a record says that isn't the transfer itself.
+/// The parts of a record that change during a transfer.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
     /// `routerTransactionStatus`.
     pub status: &'a str,
-    /// How many entries `routeStatus` has.
+    /// The number of entries in `routeStatus`.
     pub steps: usize,
     /// The transfer's age.
     pub age: Duration,
-    /// What is changed in the record in the end.
+    /// Changes that are applied to the finished record.
     pub edits: &'a [Edit],
 }
 
-/// What is drawn once for a transfer.
-struct Look {
+/// The values that are drawn once for a transfer.
+struct TransferDetails {
     to_hash: String,
     from_block: u64,
     to_block: u64,
@@ -36,7 +36,7 @@ struct Look {
     error_as_null: bool,
 }
 
-impl Look {
+impl TransferDetails {
     fn of(transfer: &Transfer) -> Self {
         let params = &transfer.new.params;
         let mut chance = Chance::of(&params.transaction_id.key());
@@ -54,50 +54,50 @@ impl Look {
     }
 }
 
-/// One end of a transfer, as far as something is known of it.
+/// One side of a transfer, as far as the side is known.
 struct Side<'a> {
     chain: &'a ChainId,
     hash: Option<&'a str>,
     block: u64,
 }
 
-/// The status record of a transfer, for the integrator ID that asked.
+/// Returns the status record of a transfer, for the integrator ID that sent the request.
 ///
 /// # Errors
-/// If the edits name what such a record doesn't have.
-pub fn record(transfer: &Transfer, said: Said<'_>, integrator_id: &str) -> Result<String, EditError> {
+/// If an edit names a field that the record doesn't have.
+pub fn record(transfer: &Transfer, state: Said<'_>, integrator_id: &str) -> Result<String, EditError> {
     let params = &transfer.new.params;
-    let look = Look::of(transfer);
-    let seen = said.status != "not_found";
-    let arrived = seen && has_arrived(transfer.kind, said);
-    let (status, gas_status) = bridge_words(transfer.kind, said.status);
+    let details = TransferDetails::of(transfer);
+    let is_indexed = state.status != "not_found";
+    let is_arrived = is_indexed && has_arrived(transfer.kind, state);
+    let (status, gas_status) = bridge_statuses(transfer.kind, state.status);
     let hash = params.transaction_id.as_str();
-    let from = Side { chain: &params.from_chain, hash: seen.then_some(hash), block: look.from_block };
-    let to = Side { chain: &params.to_chain, hash: arrived.then_some(&look.to_hash), block: look.to_block };
+    let from = Side { chain: &params.from_chain, hash: is_indexed.then_some(hash), block: details.from_block };
+    let to = Side { chain: &params.to_chain, hash: is_arrived.then_some(&details.to_hash), block: details.to_block };
     let mut record = json!({
         "id": hash,
         "status": status,
         "gasStatus": gas_status,
         "isGMPTransaction": transfer.kind == Kind::Message,
-        "routerTransactionStatus": said.status,
+        "routerTransactionStatus": state.status,
         "bridgeTransactionUrl": bridge_url(transfer),
-        "fromChain": side(from, look.block_as_text, "success"),
-        "toChain": side(to, look.block_as_text, said.status),
-        "timeSpent": time_spent(said),
-        "routeStatus": route_status(transfer, said, &look.to_hash),
+        "fromChain": side_record(from, details.block_as_text, "success"),
+        "toChain": side_record(to, details.block_as_text, state.status),
+        "timeSpent": time_spent(state),
+        "routeStatus": route_status(transfer, state, &details.to_hash),
         "requestId": params.request_id.as_deref().unwrap_or_default(),
         "integratorId": integrator_id,
     });
-    let error = error_of(said.status);
-    if let Some(fields) = record.as_object_mut().filter(|_| error.is_some() || look.error_as_null) {
+    let error = error_field(state.status);
+    if let Some(fields) = record.as_object_mut().filter(|_| error.is_some() || details.error_as_null) {
         fields.insert("error".to_owned(), error.unwrap_or(Value::Null));
     }
-    said.edits.iter().try_for_each(|edit| edit.apply(&mut record))?;
+    state.edits.iter().try_for_each(|edit| edit.apply(&mut record))?;
     Ok(record.to_string())
 }
 
-/// The service's own body for an HTTP status. The shapes differ as they do in `service.md` 7.2.
-pub fn error(status: u16, message: &str) -> String {
+/// Returns the service's own body for an HTTP status. The shapes differ as in `service.md` 7.2.
+pub(crate) fn error(status: u16, message: &str) -> String {
     match status {
         400 => json!({ "message": message, "type": "BAD_REQUEST" }),
         401 => json!({ "message": message, "type": "UNAUTHORIZED" }),
@@ -108,19 +108,19 @@ pub fn error(status: u16, message: &str) -> String {
     .to_string()
 }
 
-/// The body for a schema violation, such as an unsupported chain ID (`service.md` 7.1).
-pub fn schema_violation(message: &str) -> String {
+/// Returns the body for a schema violation, such as an unsupported chain ID (`service.md` 7.1).
+pub(crate) fn schema_violation(message: &str) -> String {
     json!({ "message": message, "type": "SCHEMA_VALIDATION_ERROR" }).to_string()
 }
 
-/// A record with an array nested deeper than a reader's stack may bear.
-pub fn deep() -> String {
+/// Returns a record with an array nested deeper than a decoder's stack may bear.
+pub(crate) fn deep() -> String {
     const LEVELS: usize = 100_000;
     format!("{{\"routeStatus\":{}{}}}", "[".repeat(LEVELS), "]".repeat(LEVELS))
 }
 
-/// What the service says with an HTTP status that a plan gives without a body.
-pub fn usual_message(kind: Kind, status: u16) -> &'static str {
+/// Returns the service's message for an HTTP status that a plan gives without a body.
+pub(crate) fn default_message(kind: Kind, status: u16) -> &'static str {
     match (status, kind) {
         (400, _) => "Invalid or missing request parameters",
         (401, _) => "integrator ID is invalid",
@@ -131,16 +131,16 @@ pub fn usual_message(kind: Kind, status: u16) -> &'static str {
     }
 }
 
-fn has_arrived(kind: Kind, said: Said<'_>) -> bool {
-    match said.status {
+fn has_arrived(kind: Kind, state: Said<'_>) -> bool {
+    match state.status {
         "success" | "partial_success" => true,
         "refund" => false,
-        _ => kind != Kind::SameChain && said.steps >= 3,
+        _ => kind != Kind::SameChain && state.steps >= 3,
     }
 }
 
-/// `status` and `gasStatus` as a bridge explorer words them; the values are not documented.
-fn bridge_words(kind: Kind, status: &str) -> (&'static str, &'static str) {
+/// Returns `status` and `gasStatus` as a bridge explorer words them; the values are not documented.
+fn bridge_statuses(kind: Kind, status: &str) -> (&'static str, &'static str) {
     if !kind.is_bridged() {
         return (if status == "success" { "completed" } else { "pending" }, "");
     }
@@ -153,8 +153,8 @@ fn bridge_words(kind: Kind, status: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// A chain side record (`service.md` 2.3). A transfer's block numbers are all numbers or all text.
-fn side(side: Side<'_>, block_as_text: bool, status: &str) -> Value {
+/// Returns a chain side record (`service.md` 2.3). A transfer's block numbers are all numbers or all text.
+fn side_record(side: Side<'_>, block_as_text: bool, status: &str) -> Value {
     let block = match (side.hash, block_as_text) {
         (Some(_), true) => json!(side.block.to_string()),
         (Some(_), false) => json!(side.block),
@@ -189,7 +189,7 @@ fn transaction_url(chain: &ChainId, hash: &str) -> String {
     format!("https://explorer.example/{}/tx/{hash}", identifier(chain))
 }
 
-fn error_of(status: &str) -> Option<Value> {
+fn error_field(status: &str) -> Option<Value> {
     match status {
         "partial_success" => {
             Some(json!({ "message": "execution reverted: ReceivedLessThanMinimum", "chain": "destination" }))
@@ -199,23 +199,24 @@ fn error_of(status: &str) -> Option<Value> {
     }
 }
 
-/// A total and the phases within it. The phases are running times from the start, so they don't add up to the total.
-fn time_spent(said: Said<'_>) -> Value {
-    let total = said.age.as_secs();
+/// Returns a total and its phases. Each phase counts from the start, so the phases don't add up to the total.
+fn time_spent(state: Said<'_>) -> Value {
+    let total = state.age.as_secs();
     let mut spent = json!({ "total": total });
     let phases = [("source_confirm", 0.3), ("bridge", 0.8), ("destination_execute", 1.0)];
     if let Some(fields) = spent.as_object_mut() {
-        let reached = phases.iter().take(said.steps);
+        let reached = phases.iter().take(state.steps);
         fields.extend(reached.map(|(key, share)| ((*key).to_owned(), json!((total as f64 * share).round() as u64))));
     }
     spent
 }
 
-/// A send and a call where the tokens leave, then a call where they arrive; without a call, a send on both sides.
-fn route_status(transfer: &Transfer, said: Said<'_>, to_hash: &str) -> Vec<Value> {
+/// Returns the steps. With a call: a send and a call on the source chain, then a call on the destination chain. Without
+/// a call: a send on each chain.
+fn route_status(transfer: &Transfer, state: Said<'_>, to_hash: &str) -> Vec<Value> {
     let params = &transfer.new.params;
     let step = |index: usize| {
-        let last = index + 1 == said.steps;
+        let last = index + 1 == state.steps;
         let (from, action) = match (transfer.kind, index) {
             (_, 0) => (true, "send"),
             (Kind::Tokens, 1) => (false, "send"),
@@ -226,7 +227,7 @@ fn route_status(transfer: &Transfer, said: Said<'_>, to_hash: &str) -> Vec<Value
         };
         let (chain, hash) =
             if from { (&params.from_chain, params.transaction_id.as_str()) } else { (&params.to_chain, to_hash) };
-        let status = match said.status {
+        let status = match state.status {
             "success" => "success",
             "partial_success" | "refund" if last => "failed",
             "partial_success" | "refund" => "success",
@@ -235,14 +236,14 @@ fn route_status(transfer: &Transfer, said: Said<'_>, to_hash: &str) -> Vec<Value
         };
         json!({ "chainId": chain, "txHash": hash, "status": status, "action": action })
     };
-    (0..said.steps).map(step).collect()
+    (0..state.steps).map(step).collect()
 }
 
 fn identifier(chain: &ChainId) -> String {
     chains::find(chain).map_or_else(|| chain.to_string(), |known| known.name.to_lowercase().replace(' ', "-"))
 }
 
-/// Chain configuration (`service.md` 2.5).
+/// Returns a chain configuration (`service.md` 2.5).
 fn chain_data(chain: &ChainId) -> Value {
     let name = chains::find(chain).map_or_else(|| format!("Chain {chain}"), |known| known.name.clone());
     let symbol = chains::short_name(chain, None);
@@ -285,9 +286,9 @@ mod tests {
 
     use super::{super::world::World, *};
 
-    fn of(transfer: &Transfer, status: &str, steps: usize) -> Value {
-        let said = Said { status, steps, age: Duration::from_secs(100), edits: &[] };
-        serde_json::from_str(&record(transfer, said, "id").unwrap()).unwrap()
+    fn record_of(transfer: &Transfer, status: &str, steps: usize) -> Value {
+        let state = Said { status, steps, age: Duration::from_secs(100), edits: &[] };
+        serde_json::from_str(&record(transfer, state, "id").unwrap()).unwrap()
     }
 
     fn transfer(kind: Kind) -> Transfer {
@@ -298,10 +299,10 @@ mod tests {
     }
 
     #[test]
-    fn the_route_goes_from_the_source_to_the_destination() {
+    fn route_steps_lead_from_the_source_to_the_destination() {
         let transfer = transfer(Kind::Message);
         let params = &transfer.new.params;
-        let body = of(&transfer, "success", 3);
+        let body = record_of(&transfer, "success", 3);
         let chains: Vec<_> = (0..3).map(|step| body["routeStatus"][step]["chainId"].as_str().unwrap()).collect();
         assert_eq!(chains, [params.from_chain.as_str(), params.from_chain.as_str(), params.to_chain.as_str()]);
         assert_eq!(body["routeStatus"][2]["txHash"], body["toChain"]["transactionId"]);
@@ -310,9 +311,9 @@ mod tests {
     }
 
     #[test]
-    fn the_destination_is_empty_until_something_arrives() {
+    fn destination_is_empty_until_the_transfer_arrives() {
         let transfer = transfer(Kind::Message);
-        let body = of(&transfer, "ongoing", 1);
+        let body = record_of(&transfer, "ongoing", 1);
         assert_eq!((&body["toChain"]["transactionId"], &body["toChain"]["transactionUrl"]), (&json!(""), &json!("")));
         assert!(body["toChain"]["blockNumber"].as_u64().is_none());
         assert_eq!(body["routeStatus"].as_array().unwrap().len(), 1);
@@ -320,22 +321,22 @@ mod tests {
     }
 
     #[test]
-    fn edits_have_the_last_word() {
+    fn edits_are_applied_last() {
         let edits = [Edit::set("/toChain", "null").unwrap(), Edit::unset("/timeSpent").unwrap()];
-        let said = Said { status: "ongoing", steps: 1, age: Duration::ZERO, edits: &edits };
+        let state = Said { status: "ongoing", steps: 1, age: Duration::ZERO, edits: &edits };
         let transfer = transfer(Kind::Message);
-        let body: Value = serde_json::from_str(&record(&transfer, said, "id").unwrap()).unwrap();
+        let body: Value = serde_json::from_str(&record(&transfer, state, "id").unwrap()).unwrap();
         assert!(body["toChain"].is_null() && body.get("timeSpent").is_none() && body["fromChain"].is_object());
-        let said = Said { edits: &[Edit::unset("/toChain/moon").unwrap()], ..said };
-        assert_eq!(record(&transfer, said, "id"), Err(EditError::Missing("/toChain/moon".to_owned())));
+        let state = Said { edits: &[Edit::unset("/toChain/moon").unwrap()], ..state };
+        assert_eq!(record(&transfer, state, "id"), Err(EditError::Missing("/toChain/moon".to_owned())));
     }
 
     #[test]
-    fn a_bridge_link_and_an_error_are_there_when_they_apply() {
-        assert_eq!(of(&transfer(Kind::Intents), "ongoing", 1)["bridgeTransactionUrl"], "");
-        let paused = of(&transfer(Kind::Message), "needs_gas", 2);
+    fn bridge_link_and_error_appear_only_where_they_apply() {
+        assert_eq!(record_of(&transfer(Kind::Intents), "ongoing", 1)["bridgeTransactionUrl"], "");
+        let paused = record_of(&transfer(Kind::Message), "needs_gas", 2);
         assert!(paused["bridgeTransactionUrl"].as_str().unwrap().starts_with("https://"));
         assert!(paused["error"]["message"].is_string());
-        assert!(of(&transfer(Kind::Tokens), "ongoing", 1).get("error").is_none_or(Value::is_null));
+        assert!(record_of(&transfer(Kind::Tokens), "ongoing", 1).get("error").is_none_or(Value::is_null));
     }
 }

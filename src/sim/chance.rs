@@ -1,6 +1,6 @@
-//! Seeded dice for the simulated world: the same seed throws the same.
+//! Seeded random numbers for the simulated world: the same seed gives the same numbers.
 //!
-//! It must never draw from anything but its seed.
+//! The numbers must never depend on anything but the seed.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -12,20 +12,20 @@ const UPPER_HEX: &[u8] = b"0123456789ABCDEF";
 const BASE58: &[u8] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
 const BECH32: &[u8] = b"qpzry9x8gf2tvdw0s3jn54khce6mua7l";
 
-/// What a chain's hashes and addresses look like.
+/// The form of a chain's hashes and addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub(super) enum Family {
     /// `0x` and hex digits; the chain's ID is a number.
     Evm,
     /// Base58.
     Solana,
-    /// Hex digits in capitals; bech32 addresses.
+    /// Upper-case hex digits; bech32 addresses.
     Cosmos,
 }
 
 impl Family {
-    /// The family of a chain, by the look of its ID.
-    pub fn of(chain: &ChainId) -> Self {
+    /// Returns the family of a chain, judged by the form of the chain's ID.
+    pub(super) fn of(chain: &ChainId) -> Self {
         let id = chain.as_str();
         if id.starts_with("solana") {
             Self::Solana
@@ -36,8 +36,8 @@ impl Family {
         }
     }
 
-    /// `chainData.type`.
-    pub fn name(self) -> &'static str {
+    /// Returns the value of `chainData.type`.
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Evm => "evm",
             Self::Solana => "solana",
@@ -45,8 +45,8 @@ impl Family {
         }
     }
 
-    /// `nativeCurrency.decimals`.
-    pub fn decimals(self) -> u8 {
+    /// Returns the value of `nativeCurrency.decimals`.
+    pub(super) fn decimals(self) -> u8 {
         match self {
             Self::Evm => 18,
             Self::Solana => 9,
@@ -55,55 +55,55 @@ impl Family {
     }
 }
 
-/// The dice.
+/// A random number generator.
 #[derive(Clone, Debug)]
-pub struct Chance(Pcg64Mcg);
+pub(super) struct Chance(Pcg64Mcg);
 
 impl Chance {
-    /// Dice of a seed.
-    pub fn seeded(seed: u64) -> Self {
+    /// Creates a generator from a seed.
+    pub(super) fn seeded(seed: u64) -> Self {
         Self(Pcg64Mcg::seed_from_u64(seed))
     }
 
-    /// Dice that belong to a text, whatever the world's seed: what a transfer looks like follows from its hash.
-    pub fn of(text: &str) -> Self {
-        // FNV-1a, since the standard hasher promises nothing between versions.
+    /// Creates a generator from a text, whatever the world's seed: a transfer's values depend on its hash alone.
+    pub(super) fn of(text: &str) -> Self {
+        // FNV-1a, because the standard hasher may change between versions.
         let digest = text
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325_u64, |digest, byte| (digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         Self::seeded(digest)
     }
 
-    /// A number from `low` to below `high`; `low` where there is nothing between them.
-    pub fn within(&mut self, low: f64, high: f64) -> f64 {
+    /// Returns a number from `low` to below `high`; `low` if there is nothing between them.
+    pub(super) fn within(&mut self, low: f64, high: f64) -> f64 {
         low + self.0.random::<f64>() * (high - low).max(0.0)
     }
 
-    /// A whole number from `low` to `high`.
-    pub fn whole(&mut self, low: u64, high: u64) -> u64 {
+    /// Returns a whole number from `low` to `high`, inclusive.
+    pub(super) fn whole(&mut self, low: u64, high: u64) -> u64 {
         self.0.random_range(low..=high.max(low))
     }
 
-    /// True in `percent` of a hundred throws.
-    pub fn percent(&mut self, percent: u64) -> bool {
+    /// Returns true with a probability of `percent` in 100.
+    pub(super) fn percent(&mut self, percent: u64) -> bool {
         self.whole(0, 99) < percent
     }
 
-    /// An index below `length`, the early ones more often than the late ones.
-    pub fn early(&mut self, length: usize) -> usize {
-        let place = self.0.random::<f64>().powf(1.5) * length as f64;
-        (place as usize).min(length.saturating_sub(1))
+    /// Returns an index below `length`. Low indexes are more probable.
+    pub(super) fn low_index(&mut self, length: usize) -> usize {
+        let index = self.0.random::<f64>().powf(1.5) * length as f64;
+        (index as usize).min(length.saturating_sub(1))
     }
 
-    /// A time of settling: lognormal around its median.
-    pub fn lognormal(&mut self, median: f64, spread: f64) -> f64 {
-        // Twelve uniform throws make a normal one that is good enough here.
+    /// Returns a settling time, lognormally distributed around `median`.
+    pub(super) fn lognormal(&mut self, median: f64, spread: f64) -> f64 {
+        // The sum of twelve uniform numbers is close enough to a normal distribution here.
         let normal: f64 = (0..12).map(|_| self.0.random::<f64>()).sum::<f64>() - 6.0;
         median * (spread * normal).exp()
     }
 
-    /// A transaction hash in the shape of the chain's family.
-    pub fn hash(&mut self, family: Family) -> TxHash {
+    /// Returns a transaction hash in the form of the chain's family.
+    pub(super) fn hash(&mut self, family: Family) -> TxHash {
         TxHash::new(match family {
             Family::Evm => format!("0x{}", self.letters(HEX, 64)),
             Family::Solana => self.letters(BASE58, 88),
@@ -111,8 +111,8 @@ impl Chance {
         })
     }
 
-    /// An account's address in the shape of the chain's family.
-    pub fn address(&mut self, chain: &ChainId) -> String {
+    /// Returns an account's address in the form of the chain's family.
+    pub(super) fn address(&mut self, chain: &ChainId) -> String {
         match Family::of(chain) {
             Family::Evm => format!("0x{}", self.letters(HEX, 40)),
             Family::Solana => self.letters(BASE58, 44),
@@ -123,8 +123,8 @@ impl Chance {
         }
     }
 
-    /// 32 hex digits, the look of a quote or a request ID.
-    pub fn token(&mut self) -> String {
+    /// Returns 32 hex digits, the form of a quote ID or a request ID.
+    pub(super) fn token(&mut self) -> String {
         self.letters(HEX, 32)
     }
 
@@ -139,15 +139,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_seed_throws_the_same() {
-        let throw = |mut chance: Chance| (chance.token(), chance.whole(1, 6), chance.lognormal(60.0, 0.4));
-        assert_eq!(throw(Chance::seeded(7)), throw(Chance::seeded(7)));
-        assert_eq!(throw(Chance::of("0xab")), throw(Chance::of("0xab")));
-        assert_ne!(throw(Chance::of("0xab")), throw(Chance::of("0xac")));
+    fn same_seed_gives_the_same_numbers() {
+        let draw = |mut chance: Chance| (chance.token(), chance.whole(1, 6), chance.lognormal(60.0, 0.4));
+        assert_eq!(draw(Chance::seeded(7)), draw(Chance::seeded(7)));
+        assert_eq!(draw(Chance::of("0xab")), draw(Chance::of("0xab")));
+        assert_ne!(draw(Chance::of("0xab")), draw(Chance::of("0xac")));
     }
 
     #[test]
-    fn hashes_and_addresses_look_like_their_chains() {
+    fn hashes_and_addresses_have_the_form_of_their_chain() {
         let mut chance = Chance::seeded(1);
         assert_eq!(chance.hash(Family::Evm).as_str().len(), 66);
         assert_eq!(chance.hash(Family::Solana).as_str().len(), 88);

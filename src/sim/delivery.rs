@@ -1,7 +1,7 @@
-//! How a [`Play`] goes over the wire.
+//! Sends a [`Play`] as an HTTP body.
 //!
-//! It must never hold on to more memory than a small answer does, whatever it sends, and never wait but for the clock it
-//! is given.
+//! It must never hold more memory than a small answer needs, whatever it sends, and must never wait except on the clock
+//! that it is given.
 
 use std::{
     io::{self, Write},
@@ -19,64 +19,64 @@ use futures_util::stream::{self, StreamExt};
 use super::plan::Play;
 use crate::clock::Clock;
 
-/// How long a drip waits before each blank.
-const DRIP: Duration = Duration::from_millis(250);
-/// What the bomb is unpacked.
+/// The wait before each blank of a drip.
+const DRIP_INTERVAL: Duration = Duration::from_millis(250);
+/// The unpacked size of the bomb, in bytes.
 const BOMB_SIZE: usize = 64 * 1024 * 1024;
-/// How much of an endless body is sent at a time.
-const PORTION: usize = 16 * 1024;
-/// What is promised of a body that is cut, far more than what comes.
-const PROMISED: HeaderValue = HeaderValue::from_static("4096");
-const CUT: &[u8] = b"{\"routerTransactionStatus\":\"ongo";
-/// Made when it is first asked for. Writing into memory doesn't fail; a test holds that it is there.
-static BOMB: LazyLock<Bytes> = LazyLock::new(|| bomb().unwrap_or_default().into());
-const BINARY: &[u8] = b"{\"routerTransactionStatus\":\"\xff\xfe\x9f\"}";
+/// The bytes of an endless body that are sent at a time.
+const CHUNK_SIZE: usize = 16 * 1024;
+/// The `content-length` of a body that is cut, far more than is sent.
+const CUT_CONTENT_LENGTH: HeaderValue = HeaderValue::from_static("4096");
+const CUT_BODY: &[u8] = b"{\"routerTransactionStatus\":\"ongo";
+/// Built on first use. Writing to memory doesn't fail; a test checks that the bomb isn't empty.
+static BOMB: LazyLock<Bytes> = LazyLock::new(|| pack_bomb().unwrap_or_default().into());
+const BINARY_BODY: &[u8] = b"{\"routerTransactionStatus\":\"\xff\xfe\x9f\"}";
 
-/// The body of a play, with the headers that go with it. Never returns for [`Play::Silence`].
+/// Returns the body of a play and its headers. Never returns for [`Play::Silence`].
 pub(super) async fn body(play: Play, clock: &Clock) -> (HeaderMap, Body) {
     let mut headers = HeaderMap::new();
     let body = match play {
         Play::Silence => std::future::pending().await,
         Play::Drip => drip(clock.clone()),
-        Play::Endless => Body::from_stream(stream::repeat(Bytes::from_static(&[b'x'; PORTION])).map(io::Result::Ok)),
+        Play::Endless => Body::from_stream(stream::repeat(Bytes::from_static(&[b'x'; CHUNK_SIZE])).map(io::Result::Ok)),
         Play::Bomb => {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             Body::from(BOMB.clone())
         }
         Play::Cut => {
-            headers.insert(header::CONTENT_LENGTH, PROMISED);
+            headers.insert(header::CONTENT_LENGTH, CUT_CONTENT_LENGTH);
             let end = stream::once(async {
-                // What came before is sent while this waits for its turn.
+                // The part before is sent while this stream yields.
                 tokio::task::yield_now().await;
-                Err(ended())
+                Err(connection_ended())
             });
-            Body::from_stream(stream::iter([Ok(Bytes::from_static(CUT))]).chain(end))
+            Body::from_stream(stream::iter([Ok(Bytes::from_static(CUT_BODY))]).chain(end))
         }
-        // The head is written together with the first of the body, and that is an error: nothing is written at all.
-        Play::HangUp => Body::from_stream(stream::iter([Err::<Bytes, _>(ended())])),
+        // The head is written together with the first part of the body. That part is an error, so nothing is written.
+        Play::HangUp => Body::from_stream(stream::iter([Err::<Bytes, _>(connection_ended())])),
         Play::Deep => Body::from(super::body::deep()),
-        Play::Binary => Body::from(BINARY),
+        Play::Binary => Body::from(BINARY_BODY),
     };
     (headers, body)
 }
 
-/// What ends a connection in the middle.
-fn ended() -> io::Error {
+/// Returns the error that ends a connection in the middle of an answer.
+fn connection_ended() -> io::Error {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the scenario ends the connection here")
 }
 
 fn drip(clock: Clock) -> Body {
     Body::from_stream(stream::unfold(clock, |clock| async {
-        clock.sleep_until(clock.now().mono + DRIP).await;
+        clock.sleep_until(clock.now().mono + DRIP_INTERVAL).await;
         Some((io::Result::Ok(Bytes::from_static(b" ")), clock))
     }))
 }
 
-/// Blanks, packed. They are the start of JSON as good as any.
-fn bomb() -> io::Result<Vec<u8>> {
+/// Returns packed blanks, which are a valid start of JSON.
+fn pack_bomb() -> io::Result<Vec<u8>> {
     let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-    for _ in 0..BOMB_SIZE / PORTION {
-        packed.write_all(&[b' '; PORTION])?;
+    for _ in 0..BOMB_SIZE / CHUNK_SIZE {
+        packed.write_all(&[b' '; CHUNK_SIZE])?;
     }
     packed.finish()
 }
@@ -93,9 +93,9 @@ mod tests {
     fn the_bomb_is_small_and_unpacks_to_64_mib() {
         let packed = BOMB.clone();
         assert!(packed.len() < 1024 * 1024, "{}", packed.len());
-        let (mut decoder, mut portion, mut total) = (GzDecoder::new(&packed[..]), vec![0; 1024 * 1024], 0);
+        let (mut decoder, mut chunk, mut total) = (GzDecoder::new(&packed[..]), vec![0; 1024 * 1024], 0);
         loop {
-            match decoder.read(&mut portion).unwrap() {
+            match decoder.read(&mut chunk).unwrap() {
                 0 => break,
                 read => total += read,
             }

@@ -1,34 +1,34 @@
-//! Changes to a status record before it goes out: how a scenario says what no record should say.
+//! Changes to a status record before it is sent, so that a scenario can send records with faults.
 //!
-//! It must never change anything but the field that it names, and never pass over a field that isn't there in silence.
+//! A change must never affect a field that it doesn't name, and must never ignore a missing field silently.
 
 use serde_json::Value;
 
-/// Why a change can't be made: what, and the way out.
+/// The reason why a change can't be made, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// No JSON pointer.
+    /// The text is not a JSON pointer.
     #[error("`{0}` is no JSON pointer to a field; it starts with `/`, for example /toChain/blockNumber")]
     Pointer(String),
-    /// No JSON.
+    /// The value is not JSON.
     #[error("`{pointer}`: `{text}` is no JSON ({reason}); write text in quotes of its own, for example '\"173\"'")]
     Json {
-        /// The field.
+        /// The pointer to the field.
         pointer: String,
-        /// What was to be put there.
+        /// The text that should be the value.
         text: String,
-        /// What the JSON reader says.
+        /// The message of the JSON parser.
         reason: String,
     },
-    /// Nothing there that could hold the field.
+    /// The record has no object or array that could hold the field.
     #[error("`{0}`: the record has nothing there to put it into; check the pointer, or set what holds it as well")]
     Parent(String),
-    /// Nothing to take out.
+    /// The record doesn't have the field that should be removed.
     #[error("`{0}`: the record has no such field to take out; check the pointer")]
     Missing(String),
 }
 
-/// A field that is put into a record, or taken out of it.
+/// A change that sets a field of a record, or removes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edit {
     parent: String,
@@ -37,8 +37,8 @@ pub struct Edit {
 }
 
 impl Edit {
-    /// Puts the JSON of `text` where the pointer leads, whether or not something is there; in an array also behind the
-    /// last entry, which is called `-`.
+    /// Creates a change that sets the field at `pointer` to the JSON in `text`, whether or not the field exists. In an
+    /// array, `-` is the place after the last entry.
     pub fn set(pointer: &str, text: &str) -> Result<Self, EditError> {
         let wrong = |error: serde_json::Error| EditError::Json {
             pointer: pointer.to_owned(),
@@ -49,7 +49,7 @@ impl Edit {
         Self::new(pointer, Some(value))
     }
 
-    /// Takes the field out.
+    /// Creates a change that removes the field.
     pub fn unset(pointer: &str) -> Result<Self, EditError> {
         Self::new(pointer, None)
     }
@@ -59,20 +59,21 @@ impl Edit {
             .rsplit_once('/')
             .filter(|(parent, _)| parent.is_empty() || parent.starts_with('/'))
             .ok_or_else(|| EditError::Pointer(pointer.to_owned()))?;
-        // RFC 6901, 4: in this order, so that `~01` is `~1`.
+        // RFC 6901, 4: in this order, so that `~01` becomes `~1`.
         let name = name.replace("~1", "/").replace("~0", "~");
         Ok(Self { parent: parent.to_owned(), name, value })
     }
 
-    /// What this change makes of a field of the record itself: nothing to do with it, or its new value, if any.
-    pub fn of(&self, field: &str) -> Option<Option<&Value>> {
+    /// Returns the change to a top-level field: `None` if the field isn't changed, `Some(None)` if it is removed,
+    /// otherwise the new value.
+    pub fn change_to(&self, field: &str) -> Option<Option<&Value>> {
         (self.parent.is_empty() && self.name == field).then_some(self.value.as_ref())
     }
 
-    /// Makes the change.
+    /// Applies the change to a record.
     ///
     /// # Errors
-    /// If what the pointer leads through isn't there, or what is to be taken out isn't.
+    /// If a part of the pointer's path is missing, or the field to remove is missing.
     pub fn apply(&self, record: &mut Value) -> Result<(), EditError> {
         let pointer = || format!("{}/{}", self.parent, self.name.replace('~', "~0").replace('/', "~1"));
         let parent = record.pointer_mut(&self.parent);
@@ -87,17 +88,17 @@ impl Edit {
             }
             (Some(Value::Array(entries)), Some(value)) => {
                 let length = entries.len();
-                let place = if self.name == "-" { Some(length) } else { index() };
-                match place.and_then(|place| entries.get_mut(place)) {
+                let position = if self.name == "-" { Some(length) } else { index() };
+                match position.and_then(|position| entries.get_mut(position)) {
                     Some(entry) => *entry = value.clone(),
-                    None if place == Some(length) => entries.push(value.clone()),
+                    None if position == Some(length) => entries.push(value.clone()),
                     None => return Err(EditError::Parent(pointer())),
                 }
                 Ok(())
             }
-            (Some(Value::Array(entries)), None) => match index().filter(|place| *place < entries.len()) {
-                Some(place) => {
-                    entries.remove(place);
+            (Some(Value::Array(entries)), None) => match index().filter(|position| *position < entries.len()) {
+                Some(position) => {
+                    entries.remove(position);
                     Ok(())
                 }
                 None => Err(EditError::Missing(pointer())),
@@ -114,16 +115,16 @@ mod tests {
 
     use super::*;
 
-    fn after(edit: Result<Edit, EditError>) -> Result<Value, String> {
+    fn record_after(edit: Result<Edit, EditError>) -> Result<Value, String> {
         let mut record = json!({ "a": { "b/c": 1 }, "list": [1, 2], "text": "x" });
-        let made = edit.and_then(|edit| edit.apply(&mut record));
-        made.map(|()| record).map_err(|error| error.to_string())
+        let applied = edit.and_then(|edit| edit.apply(&mut record));
+        applied.map(|()| record).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn fields_are_put_in_and_taken_out() {
-        let set = |pointer, text| after(Edit::set(pointer, text)).unwrap();
-        let unset = |pointer| after(Edit::unset(pointer)).unwrap();
+    fn edits_set_and_remove_fields() {
+        let set = |pointer, text| record_after(Edit::set(pointer, text)).unwrap();
+        let unset = |pointer| record_after(Edit::unset(pointer)).unwrap();
         assert_eq!(set("/new", "\"n\"")["new"], "n");
         assert_eq!(set("/a", "null")["a"], Value::Null);
         assert_eq!(set("/a/b~1c", "[2]")["a"], json!({ "b/c": [2] }));
@@ -138,9 +139,9 @@ mod tests {
     }
 
     #[test]
-    fn what_can_not_be_done_is_said() {
-        let set = |pointer, text| after(Edit::set(pointer, text)).unwrap_err();
-        let unset = |pointer| after(Edit::unset(pointer)).unwrap_err();
+    fn impossible_edits_are_errors() {
+        let set = |pointer, text| record_after(Edit::set(pointer, text)).unwrap_err();
+        let unset = |pointer| record_after(Edit::unset(pointer)).unwrap_err();
         assert!(set("a", "1").starts_with("`a` is no JSON pointer"));
         assert!(set("a/b", "1").starts_with("`a/b` is no JSON pointer"));
         assert!(set("/a", "nul").starts_with("`/a`: `nul` is no JSON"));
@@ -152,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn a_field_of_the_record_itself_is_known() {
+    fn change_to_a_top_level_field_is_found() {
         let edit = Edit::set("/toChain", "1").unwrap();
-        assert_eq!((edit.of("toChain"), edit.of("fromChain")), (Some(Some(&json!(1))), None));
-        assert_eq!(Edit::unset("/toChain").unwrap().of("toChain"), Some(None));
-        assert_eq!(Edit::unset("/a/toChain").unwrap().of("toChain"), None);
+        assert_eq!((edit.change_to("toChain"), edit.change_to("fromChain")), (Some(Some(&json!(1))), None));
+        assert_eq!(Edit::unset("/toChain").unwrap().change_to("toChain"), Some(None));
+        assert_eq!(Edit::unset("/a/toChain").unwrap().change_to("toChain"), None);
     }
 }

@@ -1,23 +1,23 @@
 //! A simulated service for `demo`, `simulate` and the tests: a pure model ([`world`], [`service`]) and an HTTP server
-//! over it ([`server`]). What it says is made up from a seed or written down in a file ([`scenario`]).
+//! over it ([`server`]). Its answers are generated from a seed or read from a scenario file ([`scenario`]).
 //!
-//! It knows `service.md` and nothing of our client: it must never import the rooms that it is there to test, and never
-//! be kinder to them than the real service.
+//! It follows `service.md` and knows nothing of our client. It must never import the modules that it tests, nor be more
+//! lenient than the real service.
 
-pub mod body;
+pub(crate) mod body;
 mod chance;
 mod delivery;
-pub mod edit;
-pub mod plan;
-pub mod reply;
+pub(crate) mod edit;
+pub(crate) mod plan;
+pub(crate) mod reply;
 mod route;
-pub mod scenario;
+pub(crate) mod scenario;
 mod script;
 mod seeded;
-pub mod server;
-pub mod service;
+pub(crate) mod server;
+pub(crate) mod service;
 mod window;
-pub mod world;
+pub(crate) mod world;
 
 #[cfg(test)]
 mod tests;

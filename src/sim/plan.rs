@@ -1,6 +1,6 @@
-//! What the simulated service says of one transfer, second by second.
+//! The simulated service's answers for one transfer, second by second.
 //!
-//! A plan is data: it must never depend on who asks or how often.
+//! A plan is data: it must never depend on the client or on the number of requests.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use super::edit::Edit;
 use crate::domain::transaction::NewTransaction;
 
-/// What kind of route a transfer takes.
+/// The kind of a transfer's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Bridged, with a call on the destination chain (`isGMPTransaction`).
@@ -24,93 +24,93 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether a bridge explorer knows it.
+    /// Whether a bridge carries the transfer, so that a bridge explorer shows it.
     pub fn is_bridged(self) -> bool {
         matches!(self, Self::Message | Self::Tokens)
     }
 }
 
-/// Headers, by names in lower case.
-pub type Headers = Vec<(String, String)>;
+/// Headers, with names in lower case.
+pub(crate) type Headers = Vec<(String, String)>;
 
-/// What is said from a moment on.
+/// The answer from a moment on.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     /// HTTP 200 with a status record.
     Record {
         /// `routerTransactionStatus`, any text.
         status: String,
-        /// How many entries `routeStatus` has.
+        /// The number of entries in `routeStatus`.
         steps: usize,
-        /// What is changed in the record before it goes out, in this order.
+        /// Changes to the record before it is sent, in this order.
         edits: Vec<Edit>,
     },
-    /// An HTTP status and what comes with it.
+    /// An HTTP status and its content.
     Http {
         /// The HTTP status.
         status: u16,
-        /// What comes with it.
+        /// The content of the answer.
         content: Content,
     },
 }
 
-/// What comes with an HTTP status.
+/// The content of an answer with an HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// The body that the service has for it.
-    Usual,
-    /// This body as it is.
+    /// The service's own body for the status.
+    Default,
+    /// This body, unchanged.
     Text(String),
-    /// No sound answer.
+    /// A faulty answer.
     Play(Play),
 }
 
-/// Answers as no sound service gives them (`cases.md` 13, 14, 20 to 26).
+/// Faulty answers, as no working service gives them (`cases.md` 13, 14, 20 to 26).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Play {
-    /// The request is taken and never answered.
+    /// The request is read and never answered.
     Silence,
-    /// A head, then a blank of body now and then, without end.
+    /// A head, then a blank of body from time to time, without end.
     Drip,
-    /// A body without end, as fast as it is taken.
+    /// A body without end, as fast as the client reads it.
     Endless,
-    /// A small body of gzip that unpacks to 64 MiB.
+    /// A small gzip body that unpacks to 64 MiB.
     Bomb,
-    /// A head that promises more than comes before the connection ends.
+    /// A head with a `content-length` larger than the body that is sent before the connection ends.
     Cut,
-    /// The connection ends before any answer, as it does to an HTTP/1.1 client where an HTTP/2 one gets a GOAWAY.
+    /// The connection ends before any answer. For an HTTP/1.1 client this is what a GOAWAY is for an HTTP/2 client.
     HangUp,
-    /// JSON nested 100,000 deep.
+    /// JSON nested 100,000 levels deep.
     Deep,
-    /// A body that is no UTF-8.
+    /// A body that is not UTF-8.
     Binary,
 }
 
 impl Play {
-    /// Whether anything is answered, so that there is an HTTP status.
+    /// Whether the service starts to answer, so that there is an HTTP status.
     pub fn has_status(self) -> bool {
         !matches!(self, Self::Silence | Self::HangUp)
     }
 }
 
 impl Answer {
-    /// A record with this status and so many steps.
+    /// Creates a record with this status and this number of steps.
     pub fn record(status: &str, steps: usize) -> Self {
         Self::Record { status: status.to_owned(), steps, edits: Vec::new() }
     }
 
-    /// An HTTP status with the body that the service has for it.
+    /// Creates an answer with an HTTP status and the service's own body for it.
     pub fn http(status: u16) -> Self {
-        Self::Http { status, content: Content::Usual }
+        Self::Http { status, content: Content::Default }
     }
 
-    /// The status that a client understands by this answer, going by the documented name alone; `None` if it says nothing
-    /// of the transfer.
+    /// Returns the status that a client reads from this answer, by the documented name alone; `None` if the answer says
+    /// nothing about the transfer.
     pub fn status(&self) -> Option<&str> {
         match self {
             Self::Record { status, edits, .. } => {
-                match edits.iter().rev().find_map(|edit| edit.of("routerTransactionStatus")) {
+                match edits.iter().rev().find_map(|edit| edit.change_to("routerTransactionStatus")) {
                     Some(changed) => changed?.as_str(),
                     None => Some(status),
                 }
@@ -121,62 +121,63 @@ impl Answer {
         }
     }
 
-    /// Whether nothing moves after this answer, so that its times stand still.
-    pub fn is_end(&self) -> bool {
+    /// Whether the transfer is settled with this answer, so that its times no longer grow.
+    pub fn is_settled(&self) -> bool {
         matches!(self.status(), Some("success" | "partial_success" | "refund"))
     }
 }
 
-/// An answer and when it begins.
+/// An answer and the moment when it begins.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stage {
-    /// When it begins, counted from the transfer's own beginning.
+    /// When the answer begins, counted from the beginning of the transfer.
     pub from: Duration,
-    /// What is said.
+    /// The answer.
     pub answer: Answer,
-    /// Headers of its own.
+    /// Additional headers.
     pub headers: Headers,
 }
 
 impl Stage {
-    /// A stage without headers of its own.
+    /// Creates a stage without additional headers.
     pub fn new(from: Duration, answer: Answer) -> Self {
         Self { from, answer, headers: Headers::new() }
     }
 }
 
-/// What a request for a route gets that names this address, whatever else it holds.
+/// The answer to a route request from this address, whatever else the request holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptedRoute {
-    /// `fromAddress` of the request.
+    /// The request's `fromAddress`.
     pub from_address: String,
     /// The HTTP status.
     pub status: u16,
-    /// What comes with it.
+    /// The content of the answer.
     pub content: Content,
-    /// Headers of its own.
+    /// Additional headers.
     pub headers: Headers,
 }
 
 /// One transfer of the world.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Transfer {
-    /// What a person would import.
+    /// The transaction as a person would import it.
     pub new: NewTransaction,
-    /// The kind of its route.
+    /// The kind of the transfer's route.
     pub kind: Kind,
-    /// When it begins, from the world's second 0; before that it is unknown.
+    /// When the transfer begins, counted from the world's second 0. Before that, the transfer is unknown.
     pub begins: TimeDelta,
-    /// What is said of it, in order of time.
+    /// The answers about the transfer, in order of time.
     pub stages: Vec<Stage>,
 }
 
 impl Transfer {
-    /// The stage that holds `since` after the world's second 0, and the transfer's own age then. `None` before the first.
+    /// Returns the stage at `since` after the world's second 0, and the transfer's age then. Returns `None` before the
+    /// first stage.
     pub fn stage(&self, since: TimeDelta) -> Option<(&Stage, Duration)> {
         let age = since.checked_sub(&self.begins)?.to_std().ok()?;
         let stage = self.stages.iter().rev().find(|stage| stage.from <= age)?;
-        Some((stage, if stage.answer.is_end() { stage.from } else { age }))
+        Some((stage, if stage.answer.is_settled() { stage.from } else { age }))
     }
 }
 
@@ -185,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_status_is_what_the_answer_says_in_the_end() {
+    fn status_of_an_answer_includes_edits_and_plays() {
         let edited = |edit| Answer::Record { status: "ongoing".into(), steps: 1, edits: vec![edit] };
         let played = |play| Answer::Http { status: 404, content: Content::Play(play) };
         let table = [

@@ -1,6 +1,6 @@
-//! What the simulated service sends back, and how.
+//! The replies of the simulated service, and how they are sent.
 //!
-//! Pure: it says what is to happen on the wire and does none of it. It must never print a body: a record holds the
+//! Pure: a reply describes what to send, and nothing is sent here. A body must never be printed: a record holds the
 //! integrator ID.
 
 use std::{fmt, time::Duration};
@@ -10,62 +10,62 @@ use super::{
     plan::{Content, Headers, Play},
 };
 
-/// What goes out.
+/// A reply to a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Reply {
     /// The HTTP status.
     pub status: u16,
-    /// Headers, by names in lower case.
+    /// The headers, with names in lower case.
     pub headers: Headers,
-    /// The body; empty where a play takes its place.
+    /// The body; empty where a play replaces it.
     pub body: String,
-    /// How it is sent.
+    /// How the reply is sent.
     pub delivery: Delivery,
-    /// How long after the request's arrival it is to be sent.
+    /// The time between the arrival of the request and the reply.
     pub delay: Duration,
 }
 
 /// How a reply is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delivery {
-    /// At once, as a whole.
+    /// Immediately and as a whole.
     #[default]
     Whole,
-    /// In a way that no sound service has.
+    /// As a faulty service sends a reply.
     Play(Play),
 }
 
 impl Reply {
-    /// A whole reply with this body.
+    /// Creates a whole reply with this body.
     pub(super) fn new(status: u16, body: String) -> Self {
         let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
         let headers = vec![("content-type".to_owned(), kind.to_owned())];
         Self { status, headers, body, delivery: Delivery::Whole, delay: Duration::ZERO }
     }
 
-    /// The service's own body for an HTTP status, with this message.
+    /// Creates a reply with the service's own body for an HTTP status, with this message.
     pub(super) fn refusal(status: u16, message: &str) -> Self {
         Self::new(status, body::error(status, message))
     }
 
-    /// What a scenario says; `usual` is the service's message for the HTTP status where the scenario has no body.
-    pub(super) fn scripted(status: u16, content: &Content, usual: &str) -> Self {
+    /// Creates a scripted reply; `default_message` is the service's message where the scenario has no body.
+    pub(super) fn scripted(status: u16, content: &Content, default_message: &str) -> Self {
         match content {
-            Content::Usual => Self::refusal(status, usual),
+            Content::Default => Self::refusal(status, default_message),
             Content::Text(body) => Self::new(status, body.clone()),
             Content::Play(Play::Deep) => Self::new(status, body::deep()),
             Content::Play(play) => Self { delivery: Delivery::Play(*play), ..Self::new(status, String::new()) },
         }
     }
 
-    /// The same with these headers, which take the place of those of the same name.
+    /// Returns the reply with these headers, which replace headers of the same name.
     pub(super) fn with_headers(mut self, headers: &[(String, String)]) -> Self {
         self.headers.retain(|(name, _)| headers.iter().all(|(other, _)| other != name));
         self.headers.extend_from_slice(headers);
         self
     }
 
-    /// The value of a header.
+    /// Returns the value of a header; `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
     }
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scripted_header_takes_the_place_of_the_usual_one() {
+    fn scripted_header_replaces_the_default_one() {
         let reply = Reply::scripted(302, &Content::Text("<p>".into()), "");
         assert_eq!(reply.header("content-type"), Some("text/html"));
         let own = [("content-type".to_owned(), "text/plain".to_owned()), ("location".to_owned(), "/".to_owned())];
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_play_is_no_body_but_deep_is_one() {
+    fn deep_is_the_only_play_with_text_in_the_reply() {
         let reply = Reply::scripted(200, &Content::Play(Play::Bomb), "");
         assert_eq!((reply.delivery, reply.body.as_str()), (Delivery::Play(Play::Bomb), ""));
         let reply = Reply::scripted(200, &Content::Play(Play::Deep), "");

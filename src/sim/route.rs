@@ -1,7 +1,7 @@
 //! The simulated `POST /v2/route` (`service.md` 4.2, 7.2, 7.3, 8).
 //!
-//! Pure: a body and the time in, a reply out. It must never hold a wallet back for a request that asks for a price only,
-//! nor for one that got no route.
+//! Pure: the body and the time are parameters, and the result is a reply. A wallet must never have to wait because of a
+//! price-only request, nor because of a request that got no route.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -19,23 +19,23 @@ use crate::{
     domain::{chains, ids::ChainId},
 };
 
-/// The smallest amount that has a route; the real limits are not documented.
-const LEAST: u128 = 1_000;
+/// The smallest amount that has a route. The real limits are not documented.
+const MIN_AMOUNT: u128 = 1_000;
 /// The largest amount that has a route.
-const MOST: u128 = 1_000_000_000_000_000_000_000_000_000_000;
-/// A token whose address has one of these in it is not on the whitelist.
+const MAX_AMOUNT: u128 = 1_000_000_000_000_000_000_000_000_000_000;
+/// A token whose address contains one of these texts is not supported.
 const UNSUPPORTED: [&str; 2] = ["dead", "unsupported"];
-/// More held wallets than this, and those whose time is over are forgotten.
+/// The number of wallets above which wallets that no longer have to wait are forgotten.
 const KEPT_WALLETS: usize = 1_024;
 
-/// Answers requests for routes, and knows which wallets must wait.
-pub(super) struct Quotes {
-    window: Duration,
-    given: HashMap<String, Mono>,
+/// Answers route requests and keeps the limit of each wallet.
+pub(super) struct RouteHandler {
+    wallet_limit: Duration,
+    last_routes: HashMap<String, Mono>,
 }
 
-/// A request that can be understood.
-struct Wish<'a> {
+/// A request for a route, with all required fields.
+struct RouteRequest<'a> {
     from_address: &'a str,
     from_chain: ChainId,
     from_token: &'a str,
@@ -46,81 +46,81 @@ struct Wish<'a> {
     quote_only: bool,
 }
 
-impl Quotes {
-    /// Nobody waits yet; whoever gets transaction data waits for `window` before the next.
-    pub fn new(window: Duration) -> Self {
-        Self { window, given: HashMap::new() }
+impl RouteHandler {
+    /// Creates a handler. A wallet that gets transaction data has to wait for `wallet_limit` before its next route.
+    pub(super) fn new(wallet_limit: Duration) -> Self {
+        Self { wallet_limit, last_routes: HashMap::new() }
     }
 
-    /// The reply to a request with this body at `now`.
-    pub fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<Reply, Reply> {
+    /// Returns the reply to a request with this body at `now`.
+    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<Reply, Reply> {
         let fields: Map<String, Value> =
             serde_json::from_slice(body).map_err(|_| Reply::refusal(400, "the body is not a JSON object"))?;
         let address = fields.get("fromAddress").and_then(Value::as_str);
         if let Some(script) = address.and_then(|address| world.route(address)) {
-            return Ok(scripted(script));
+            return Ok(scripted_reply(script));
         }
-        let wish = Wish::read(&fields)?;
-        let amount = wish.check()?;
-        if !wish.quote_only {
-            self.hold(wish.from_address, now)?;
+        let route_request = RouteRequest::read(&fields)?;
+        let amount = route_request.check()?;
+        if !route_request.quote_only {
+            self.limit_wallet(route_request.from_address, now)?;
         }
-        Ok(Reply::new(200, wish.route(amount).to_string()))
+        Ok(Reply::new(200, route_request.route(amount).to_string()))
     }
 
-    /// Lets a wallet through and holds it back from now on, or says how long it has still to wait.
-    fn hold(&mut self, address: &str, now: Mono) -> Result<(), Reply> {
-        let window = self.window;
+    /// Starts the wait of a wallet, or refuses with the remaining wait if the wallet still has to wait.
+    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), Reply> {
+        let wallet_limit = self.wallet_limit;
         let wallet = address.to_lowercase();
-        let left = self.given.get(&wallet).map(|given| window.saturating_sub(now.since(*given)));
-        if let Some(left) = left.filter(|left| !left.is_zero()) {
-            let seconds = left.as_secs_f64().ceil();
-            let said = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
+        let remaining = self.last_routes.get(&wallet).map(|last| wallet_limit.saturating_sub(now.since(*last)));
+        if let Some(remaining) = remaining.filter(|remaining| !remaining.is_zero()) {
+            let seconds = remaining.as_secs_f64().ceil();
+            let body = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
             // The HTTP status of this body is not documented.
-            return Err(Reply::new(429, said.to_string()));
+            return Err(Reply::new(429, body.to_string()));
         }
-        if self.given.len() >= KEPT_WALLETS {
-            self.given.retain(|_, given| now.since(*given) < window);
+        if self.last_routes.len() >= KEPT_WALLETS {
+            self.last_routes.retain(|_, last| now.since(*last) < wallet_limit);
         }
-        self.given.insert(wallet, now);
+        self.last_routes.insert(wallet, now);
         Ok(())
     }
 }
 
-/// The answer that a scenario has for an address.
-fn scripted(script: &ScriptedRoute) -> Reply {
-    let usual = match script.status {
+/// Returns the scripted answer for an address.
+fn scripted_reply(script: &ScriptedRoute) -> Reply {
+    let default_message = match script.status {
         404 => "No route found",
-        status => body::usual_message(Kind::Intents, status),
+        status => body::default_message(Kind::Intents, status),
     };
-    Reply::scripted(script.status, &script.content, usual).with_headers(&script.headers)
+    Reply::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
 }
 
-fn refused<T>(message: &str) -> Result<T, Reply> {
+fn refuse<T>(message: &str) -> Result<T, Reply> {
     Err(Reply::refusal(400, message))
 }
 
-fn violates<T>(message: &str) -> Result<T, Reply> {
+fn refuse_schema<T>(message: &str) -> Result<T, Reply> {
     Err(Reply::new(400, body::schema_violation(message)))
 }
 
-impl<'a> Wish<'a> {
+impl<'a> RouteRequest<'a> {
     fn read(fields: &'a Map<String, Value>) -> Result<Self, Reply> {
         const REQUIRED: [&str; 7] =
             ["fromAddress", "fromChain", "fromToken", "fromAmount", "toChain", "toToken", "toAddress"];
         let is_missing = |name: &&str| fields.get(*name).is_none_or(|value| value.is_null() || *value == "");
         let missing: Vec<_> = REQUIRED.into_iter().filter(is_missing).collect();
         if !missing.is_empty() {
-            return refused(&format!("missing required parameters: {}", missing.join(", ")));
+            return refuse(&format!("missing required parameters: {}", missing.join(", ")));
         }
         let text = |name: &str| match fields.get(name) {
             Some(Value::String(text)) => Ok(text.as_str()),
-            _ => violates(&format!("{name} must be a string")),
+            _ => refuse_schema(&format!("{name} must be a string")),
         };
         let quote_only = match fields.get("quoteOnly") {
             None => false,
             Some(Value::Bool(flag)) => *flag,
-            Some(_) => return violates("quoteOnly must be a boolean"),
+            Some(_) => return refuse_schema("quoteOnly must be a boolean"),
         };
         Ok(Self {
             from_address: text("fromAddress")?,
@@ -134,31 +134,31 @@ impl<'a> Wish<'a> {
         })
     }
 
-    /// The amount, if there is a route for it.
+    /// Returns the amount, or the refusal if there is no route for the request.
     fn check(&self) -> Result<u128, Reply> {
         for (side, chain, token) in
             [("destination", &self.to_chain, self.to_token), ("source", &self.from_chain, self.from_token)]
         {
             let address = token.to_lowercase();
             if UNSUPPORTED.iter().any(|part| address.contains(part)) {
-                return refused(&format!("Unsupported token: {token} on {side} chain {chain}"));
+                return refuse(&format!("Unsupported token: {token} on {side} chain {chain}"));
             }
         }
         if !self.from_amount.bytes().all(|byte| byte.is_ascii_digit()) {
-            return violates("fromAmount must be an integer in the token's smallest unit, as a string");
+            return refuse_schema("fromAmount must be an integer in the token's smallest unit, as a string");
         }
         if self.from_chain == self.to_chain && self.from_token.eq_ignore_ascii_case(self.to_token) {
-            return refused("No route found");
+            return refuse("No route found");
         }
-        // Digits that don't fit into the number are more than the most.
+        // Digits that don't fit into a `u128` are more than the maximum.
         match self.from_amount.parse::<u128>().unwrap_or(u128::MAX) {
-            ..LEAST => refused("Amount too low"),
-            amount @ LEAST..=MOST => Ok(amount),
-            _ => refused("Amount too high"),
+            ..MIN_AMOUNT => refuse("Amount too low"),
+            amount @ MIN_AMOUNT..=MAX_AMOUNT => Ok(amount),
+            _ => refuse("Amount too high"),
         }
     }
 
-    /// The answer: the same for the same wish.
+    /// Returns the answer, which is the same for the same request.
     fn route(&self, amount: u128) -> Value {
         let params = self.params();
         let mut chance = Chance::of(&params.to_string());
@@ -198,7 +198,7 @@ impl<'a> Wish<'a> {
         })
     }
 
-    /// Call data that nobody can use.
+    /// Returns random call data, which nobody can use.
     fn transaction(&self, chance: &mut Chance) -> Value {
         json!({
             "target": chance.address(&self.from_chain),
@@ -213,7 +213,7 @@ fn chain(name: &str, text: &str) -> Result<ChainId, Reply> {
     let chain = ChainId::new(text);
     match chains::find(&chain) {
         Some(_) => Ok(chain),
-        None => violates(&format!("{name}: unsupported chain ID {text}")),
+        None => refuse_schema(&format!("{name}: unsupported chain ID {text}")),
     }
 }
 
@@ -238,11 +238,11 @@ mod tests {
         World::scripted(Vec::new(), DateTime::UNIX_EPOCH, CountsFrom::Start)
     }
 
-    fn quotes() -> Quotes {
-        Quotes::new(Duration::from_secs(30))
+    fn handler() -> RouteHandler {
+        RouteHandler::new(Duration::from_secs(30))
     }
 
-    fn wish() -> Value {
+    fn route_request() -> Value {
         json!({
             "fromAddress": "0xA11CE", "fromChain": "42161", "fromToken": "0x01", "fromAmount": "1000000",
             "toChain": "8453", "toToken": "0x02", "toAddress": "0xB0B",
@@ -250,19 +250,20 @@ mod tests {
     }
 
     fn with(name: &str, value: Value) -> Value {
-        let mut wish = wish();
-        wish[name] = value;
-        wish
+        let mut route_request = route_request();
+        route_request[name] = value;
+        route_request
     }
 
-    fn ask(quotes: &mut Quotes, wish: &Value, now: Mono) -> (u16, Value) {
-        let reply = quotes.answer(wish.to_string().as_bytes(), &world(), now).unwrap_or_else(|refusal| refusal);
+    fn ask(handler: &mut RouteHandler, route_request: &Value, now: Mono) -> (u16, Value) {
+        let reply =
+            handler.answer(route_request.to_string().as_bytes(), &world(), now).unwrap_or_else(|refusal| refusal);
         (reply.status, serde_json::from_str(&reply.body).unwrap())
     }
 
     #[test]
-    fn a_route_has_a_quote_an_estimate_and_call_data_unless_only_the_price_is_wanted() {
-        let (status, body) = ask(&mut quotes(), &wish(), at(0));
+    fn route_has_call_data_unless_the_request_is_price_only() {
+        let (status, body) = ask(&mut handler(), &route_request(), at(0));
         let route = &body["route"];
         assert_eq!(status, 200);
         let quote_id = route["quoteId"].as_str().unwrap();
@@ -272,47 +273,47 @@ mod tests {
         assert!(route["transactionRequest"]["data"].is_string());
         let amount = |name: &str| route["estimate"][name].as_str().unwrap().parse::<u128>().unwrap();
         assert!(amount("fromAmount") > amount("toAmount") && amount("toAmount") > amount("toAmountMin"));
-        assert_eq!(ask(&mut quotes(), &wish(), at(7)).1, body);
+        assert_eq!(ask(&mut handler(), &route_request(), at(7)).1, body);
 
-        let (status, price) = ask(&mut quotes(), &with("quoteOnly", json!(true)), at(0));
+        let (status, price) = ask(&mut handler(), &with("quoteOnly", json!(true)), at(0));
         assert_eq!((status, price["route"].get("transactionRequest")), (200, None));
         assert_ne!(price["route"]["quoteId"], route["quoteId"]);
     }
 
     #[test]
-    fn a_wallet_waits_for_its_next_route_and_nobody_else_does() {
-        let mut quotes = quotes();
-        assert_eq!(ask(&mut quotes, &wish(), at(100)).0, 200);
+    fn wallet_limit_applies_to_one_wallet_only() {
+        let mut handler = handler();
+        assert_eq!(ask(&mut handler, &route_request(), at(100)).0, 200);
         let again = with("fromAmount", json!("2000000"));
-        let said = json!({ "error": "Too many quote requests for this address", "retryAfter": 30 });
-        assert_eq!(ask(&mut quotes, &again, at(100)), (429, said));
-        // Whoever is refused doesn't wait longer for it, and an address has no case.
-        let (status, body) = ask(&mut quotes, &with("fromAddress", json!("0xa11ce")), at(129));
+        let expected = json!({ "error": "Too many quote requests for this address", "retryAfter": 30 });
+        assert_eq!(ask(&mut handler, &again, at(100)), (429, expected));
+        // A refused request doesn't extend the wait, and addresses compare without case.
+        let (status, body) = ask(&mut handler, &with("fromAddress", json!("0xa11ce")), at(129));
         assert_eq!((status, &body["retryAfter"]), (429, &json!(1)));
-        assert_eq!(ask(&mut quotes, &with("quoteOnly", json!(true)), at(129)).0, 200);
-        assert_eq!(ask(&mut quotes, &with("fromAddress", json!("0xCAB")), at(129)).0, 200);
-        assert_eq!(ask(&mut quotes, &again, at(130)).0, 200);
-        assert_eq!(ask(&mut quotes, &again, at(131)).0, 429);
+        assert_eq!(ask(&mut handler, &with("quoteOnly", json!(true)), at(129)).0, 200);
+        assert_eq!(ask(&mut handler, &with("fromAddress", json!("0xCAB")), at(129)).0, 200);
+        assert_eq!(ask(&mut handler, &again, at(130)).0, 200);
+        assert_eq!(ask(&mut handler, &again, at(131)).0, 429);
     }
 
     #[test]
-    fn what_gets_no_route_holds_no_wallet_and_what_is_held_is_bounded() {
-        let mut quotes = quotes();
-        assert_eq!(ask(&mut quotes, &with("fromAmount", json!("1")), at(0)).0, 400);
-        assert_eq!(ask(&mut quotes, &with("quoteOnly", json!(true)), at(0)).0, 200);
-        assert!(quotes.given.is_empty());
+    fn refused_and_price_only_requests_limit_no_wallet_and_wallets_are_bounded() {
+        let mut handler = handler();
+        assert_eq!(ask(&mut handler, &with("fromAmount", json!("1")), at(0)).0, 400);
+        assert_eq!(ask(&mut handler, &with("quoteOnly", json!(true)), at(0)).0, 200);
+        assert!(handler.last_routes.is_empty());
         for number in 0..5_000 {
-            assert_eq!(ask(&mut quotes, &with("fromAddress", json!(format!("0x{number}"))), at(number * 30)).0, 200);
+            assert_eq!(ask(&mut handler, &with("fromAddress", json!(format!("0x{number}"))), at(number * 30)).0, 200);
         }
-        assert!(quotes.given.len() <= KEPT_WALLETS);
+        assert!(handler.last_routes.len() <= KEPT_WALLETS);
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
-        let mut without = wish();
+    fn refusals_name_the_error() {
+        let mut without = route_request();
         without.as_object_mut().unwrap().retain(|name, _| name != "toToken" && name != "toAddress");
         let same = json!({ "toChain": "42161", "toToken": "0x01" });
-        let mut nowhere = wish();
+        let mut nowhere = route_request();
         nowhere.as_object_mut().unwrap().extend(same.as_object().unwrap().clone());
         let (bad, schema) = ("BAD_REQUEST", "SCHEMA_VALIDATION_ERROR");
         let digits = |count| json!(format!("1{}", "0".repeat(count)));
@@ -332,29 +333,29 @@ mod tests {
             (nowhere, bad, "No route found"),
             (json!([]), bad, "the body is not a JSON object"),
         ];
-        for (wish, kind, message) in table {
-            let (status, body) = ask(&mut quotes(), &wish, at(0));
+        for (route_request, kind, message) in table {
+            let (status, body) = ask(&mut handler(), &route_request, at(0));
             assert_eq!((status, &body["type"]), (400, &json!(kind)), "{body}");
             assert!(body["message"].as_str().unwrap().starts_with(message), "{body}");
         }
         for amount in [json!("1000"), digits(30)] {
-            assert_eq!(ask(&mut quotes(), &with("fromAmount", amount), at(0)).0, 200);
+            assert_eq!(ask(&mut handler(), &with("fromAmount", amount), at(0)).0, 200);
         }
-        assert_eq!(quotes().answer(b"{", &world(), at(0)).unwrap_err().status, 400);
+        assert_eq!(handler().answer(b"{", &world(), at(0)).unwrap_err().status, 400);
     }
 
     #[test]
-    fn an_address_may_be_scripted() {
+    fn scripted_address_gets_the_scripted_answer() {
         let script = |status, content| {
             let headers = vec![("retry-after".to_owned(), "7".to_owned())];
             world().with_routes(vec![ScriptedRoute { from_address: "0xa11ce".into(), status, content, headers }])
         };
-        let ask = |world: &World, body: &str| quotes().answer(body.as_bytes(), world, at(0)).unwrap();
+        let ask = |world: &World, body: &str| handler().answer(body.as_bytes(), world, at(0)).unwrap();
         let odd = script(200, Content::Text("{\"quoteId\":\"top\"}".into()));
         let reply = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
         assert_eq!((reply.body.as_str(), reply.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
-        assert!(ask(&script(404, Content::Usual), &wish().to_string()).body.contains("No route found"));
-        let played = ask(&script(200, Content::Play(Play::Drip)), &wish().to_string());
+        assert!(ask(&script(404, Content::Default), &route_request().to_string()).body.contains("No route found"));
+        let played = ask(&script(200, Content::Play(Play::Drip)), &route_request().to_string());
         assert_eq!(played.delivery, Delivery::Play(Play::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }

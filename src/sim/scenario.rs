@@ -1,33 +1,33 @@
-//! A world as data: a TOML file that says what the service answers, second by second, for each transaction.
+//! A scenario: a TOML file with the service's answers for each transaction, second by second.
 //!
 //! ```toml
 //! [service]
-//! rps = 10.0                        # requests a second for each ID
+//! rps = 10.0                        # requests per second for each ID
 //! latency_ms = 40
-//! counts_from = "first_request"     # or "start": when second 0 is
+//! counts_from = "first_request"     # or "start": the moment of second 0
 //! wallet_limit_s = 30               # how long a wallet waits for its next route with transaction data
 //! [[transaction]]
 //! transactionId = "0x9f3c"
 //! fromChainId = "42161"
 //! toChainId = "8453"
 //! quoteId = "q-1"
-//! ticket = "SUP-1"                  # and requestId, estimatedRouteDuration, bridged
+//! ticket = "SUP-1"                  # optional, like requestId, estimatedRouteDuration and bridged
 //! answers = [
 //!   { from = 0, http = 404 },       # with the service's own body, or with a `body`
 //!   { from = 6, status = "ongoing", steps = 1 },
-//!   # A record that is changed: JSON pointers, and the JSON to put there. First `set`, then `unset`.
+//!   # A changed record: JSON pointers and their new JSON. `set` is applied before `unset`.
 //!   { from = 8, status = "ongoing", set = { "/toChain" = "null", "/id" = '"0x9f_30_100"' }, unset = ["/timeSpent"] },
 //!   { from = 10, http = 302, headers = { location = "http://127.0.0.1:1/" } },
 //!   { from = 12, http = 503, retry_after = "7" },
 //!   { from = 14, play = "silence" },  # or drip, endless, bomb, cut, hang_up, deep, binary
 //! ]
-//! [[route]]                         # what a POST /v2/route with this fromAddress gets
+//! [[route]]                         # the answer to a POST /v2/route with this fromAddress
 //! fromAddress = "0xA11CE"
 //! http = 200
 //! body = '{"route":{"quoteId":"q-1","estimatedRouteDuration":"NaN"}}'
 //! ```
 //!
-//! It must never take a file that it reads only in part: what it doesn't know is an error with its line.
+//! A file must never be accepted in part: an unknown key is an error with its line.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -38,7 +38,7 @@ use toml::Spanned;
 use super::{
     body::{self, Said},
     plan::{Answer, Kind, ScriptedRoute, Stage, Transfer},
-    script::{self, AnswerTable, RouteTable, Wrong},
+    script::{self, AnswerTable, LocatedError, RouteTable},
     service::{Limits, Service},
     world::{CountsFrom, World},
 };
@@ -47,17 +47,17 @@ use crate::domain::{
     transaction::{NewTransaction, TransactionParams},
 };
 
-/// Why a text is no scenario: where, what, and the way out.
+/// The reason why a text is not a valid scenario: the line, the error and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct ScenarioError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there and what to write.
+    /// The error on that line, and what to write instead.
     pub reason: String,
 }
 
-/// A world as data.
+/// The limits, transfers and routes that a scenario file defines.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     limits: Limits,
@@ -102,9 +102,9 @@ struct TransactionTable {
 }
 
 impl Scenario {
-    /// Reads a scenario.
+    /// Parses a scenario.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let error = |at: usize, reason: String| ScenarioError { line: line(text, at), reason };
+        let error = |at: usize, reason: String| ScenarioError { line: line_number(text, at), reason };
         let file: File = toml::from_str(text).map_err(|wrong| {
             error(wrong.span().map_or(0, |span| span.start), wrong.message().replace('\n', " ").trim_end().to_owned())
         })?;
@@ -117,7 +117,7 @@ impl Scenario {
             let transfer =
                 transfer(table).map_err(|(at, reason)| error(at, format!("transaction {hash}: {reason}")))?;
             if let Some(first) = seen.insert(hash.key(), at) {
-                let first = line(text, first);
+                let first = line_number(text, first);
                 return Err(error(at, format!("transaction {hash} is already on line {first}; leave one of them out")));
             }
             transfers.push(transfer);
@@ -126,41 +126,41 @@ impl Scenario {
         Ok(Self { limits, counts_from, transfers, routes })
     }
 
-    /// How much the service bears and how fast it is.
+    /// Returns the service's limits and latency.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The world of this scenario, for a service that starts at `start`.
+    /// Returns the world of this scenario, for a service that starts at `start`.
     pub fn world(&self, start: DateTime<Utc>) -> World {
         World::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone())
     }
 
-    /// A service that plays this scenario from `start` on.
+    /// Returns a service that plays this scenario from `start` on.
     pub fn service(&self, start: DateTime<Utc>) -> Service {
         Service::new(self.world(start), self.limits)
     }
 
-    /// The status that the transaction with this hash ends in: `not_found` for a 404; `None` for an unknown hash, and
-    /// for an end that says nothing of the transaction.
+    /// Returns the final status of the transaction with this hash: `not_found` for a 404. Returns `None` for an unknown
+    /// hash, and if the last answer says nothing about the transaction.
     pub fn final_status(&self, hash: &str) -> Option<&str> {
         let key = TxHash::new(hash).key();
         let transfer = self.transfers.iter().find(|transfer| transfer.new.params.transaction_id.key() == key)?;
         transfer.stages.last()?.answer.status()
     }
 
-    /// When the last answer of all begins, from second 0.
+    /// Returns when the last answer of the scenario begins, counted from second 0.
     pub fn length(&self) -> Duration {
         self.transfers.iter().flat_map(|transfer| &transfer.stages).map(|stage| stage.from).max().unwrap_or_default()
     }
 }
 
-/// The line of a place in the text, from 1.
-fn line(text: &str, at: usize) -> usize {
+/// Returns the line of a byte offset in the text, from 1.
+fn line_number(text: &str, at: usize) -> usize {
     1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
 }
 
-fn limits(table: &ServiceTable) -> Result<Limits, Wrong> {
+fn limits(table: &ServiceTable) -> Result<Limits, LocatedError> {
     let mut limits = Limits::default();
     if let Some(rps) = &table.rps {
         limits.rps = *rps.get_ref();
@@ -176,7 +176,7 @@ fn limits(table: &ServiceTable) -> Result<Limits, Wrong> {
     Ok(limits)
 }
 
-fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
+fn transfer(table: TransactionTable) -> Result<Transfer, LocatedError> {
     let at = table.transaction_id.span().start;
     if table.answers.is_empty() {
         return Err((at, "answers is empty; write at least { from = 0, status = \"ongoing\" }".to_owned()));
@@ -188,7 +188,7 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
         Some(false) => Kind::Intents,
         Some(true) | None => Kind::Message,
     };
-    let places: Vec<usize> = table.answers.iter().map(|answer| answer.span().start).collect();
+    let offsets: Vec<usize> = table.answers.iter().map(|answer| answer.span().start).collect();
     let stages = stages(table.answers)?;
     let params = TransactionParams {
         transaction_id: TxHash::new(table.transaction_id.into_inner()),
@@ -203,14 +203,14 @@ fn transfer(table: TransactionTable) -> Result<Transfer, Wrong> {
     };
     let new = NewTransaction::from(params);
     let transfer = Transfer { new, kind, begins: TimeDelta::zero(), stages };
-    for (stage, at) in transfer.stages.iter().zip(places) {
-        check(&transfer, stage).map_err(|reason| (at, reason))?;
+    for (stage, at) in transfer.stages.iter().zip(offsets) {
+        check_edits(&transfer, stage).map_err(|reason| (at, reason))?;
     }
     Ok(transfer)
 }
 
-/// The stages, in order of time.
-fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<Stage>, Wrong> {
+/// Returns the stages, which must be in order of time.
+fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<Stage>, LocatedError> {
     let mut stages: Vec<Stage> = Vec::with_capacity(answers.len());
     for answer in answers {
         let at = answer.span().start;
@@ -223,16 +223,16 @@ fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<Stage>, Wrong> {
     Ok(stages)
 }
 
-/// Makes the record once, so that an edit that can't be made is known now.
-fn check(transfer: &Transfer, stage: &Stage) -> Result<(), String> {
+/// Builds the record once, so that an edit that can't be applied is an error of the file.
+fn check_edits(transfer: &Transfer, stage: &Stage) -> Result<(), String> {
     let Answer::Record { status, steps, edits } = &stage.answer else {
         return Ok(());
     };
-    let said = Said { status, steps: *steps, age: stage.from, edits };
-    body::record(transfer, said, "").map(drop).map_err(|error| error.to_string())
+    let state = Said { status, steps: *steps, age: stage.from, edits };
+    body::record(transfer, state, "").map(drop).map_err(|error| error.to_string())
 }
 
-fn routes(tables: Vec<RouteTable>) -> Result<Vec<ScriptedRoute>, Wrong> {
+fn routes(tables: Vec<RouteTable>) -> Result<Vec<ScriptedRoute>, LocatedError> {
     let mut routes: Vec<ScriptedRoute> = Vec::with_capacity(tables.len());
     for table in tables {
         let at = table.from_address.span().start;
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_come_by_the_second() {
+    fn answers_follow_the_seconds_of_the_scenario() {
         let scenario = Scenario::parse(&format!(
             "[service]\ncounts_from = \"first_request\"\n{HEAD}answers = [{{ from = 0, http = 404 }}, \
              {{ from = 6, status = \"PAUSED?\", steps = 2 }}, {{ from = 9, http = 503, body = \"<p>\", retry_after = \"soon\" }}, \
@@ -285,8 +285,8 @@ mod tests {
         let scenario = scenario.unwrap();
         let mut service = scenario.service(DateTime::UNIX_EPOCH);
         let request = request(&scenario.transfers[0].new.params);
-        let stranger = Request { integrator_id: None, ..request.clone() };
-        assert_eq!(service.handle(&stranger, at(50)).status, 401);
+        let without_id = Request { integrator_id: None, ..request.clone() };
+        assert_eq!(service.handle(&without_id, at(50)).status, 401);
         assert_eq!(service.handle(&request, at(100)).status, 404);
         assert_eq!(service.handle(&request, at(105)).status, 404);
         let reply = service.handle(&request, at(106));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_its_default() {
+    fn omitted_keys_have_defaults() {
         let scenario = Scenario::parse(&format!("{HEAD}answers = [{{ from = 0, status = \"ongoing\" }}]")).unwrap();
         assert_eq!(scenario.limits(), Limits::default());
         assert_eq!(scenario.world(DateTime::UNIX_EPOCH).origin(), Some(DateTime::UNIX_EPOCH));
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line_the_thing_and_the_way_out() {
+    fn errors_name_the_line_the_cause_and_the_fix() {
         let ongoing = "{ from = 0, status = \"ongoing\" }";
         let cases = [
             ("[service]\nrpm = 3".to_owned(), "line 2: unknown field `rpm`, expected one of `rps`"),
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_an_answer_that_contradict_each_other_are_refused() {
+    fn contradictory_keys_of_an_answer_are_refused() {
         let cases = [
             (r#"status = "a", http = 404"#, "line 6: transaction 0xab: `status` and `http` exclude"),
             (r#"status = "a", play = "cut""#, "line 6: transaction 0xab: `status` and `play` exclude"),
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_goes_out_as_it_was_changed() {
+    fn record_is_sent_with_its_edits_and_headers() {
         let change = r#"set = { "/toChain" = '{"transactionId":""}', "/toChain/blockNumber" = "\"173\"" },
             unset = ["/timeSpent", "/fromChain/chainData"], headers = { x-served-by = "sim" }, retry_after = "3""#;
         let scenario = Scenario::parse(&edited(change)).unwrap();
@@ -390,11 +390,11 @@ mod tests {
     }
 
     #[test]
-    fn routes_are_answered_as_the_file_says() {
+    fn route_requests_get_the_scripted_answers() {
         let text = format!("[service]\nwallet_limit_s = 2.5\n{ROUTE}retry_after = \"4\"");
         let scenario = Scenario::parse(&text).unwrap();
         assert_eq!(scenario.limits().wallet_limit, Duration::from_millis(2_500));
-        let wish = |address: &str| Request {
+        let route_request = |address: &str| Request {
             method: Method::Post,
             path: "/v2/route".to_owned(),
             integrator_id: Some("someone".to_owned()),
@@ -408,28 +408,29 @@ mod tests {
             ),
         };
         let mut service = scenario.service(DateTime::UNIX_EPOCH);
-        let reply = service.handle(&wish("0xa"), at(0));
+        let reply = service.handle(&route_request("0xa"), at(0));
         assert_eq!((reply.status, reply.header("retry-after")), (404, Some("4")));
-        let mut statuses = |seconds: [u64; 3]| seconds.map(|second| service.handle(&wish("0xb"), at(second)).status);
+        let mut statuses =
+            |seconds: [u64; 3]| seconds.map(|second| service.handle(&route_request("0xb"), at(second)).status);
         assert_eq!(statuses([0, 2, 3]), [200, 429, 200]);
-        let stranger = Request { integrator_id: None, ..wish("0xa") };
-        assert_eq!(service.handle(&stranger, at(9)).status, 401);
-        let broken = Request { body: None, ..wish("0xa") };
+        let without_id = Request { integrator_id: None, ..route_request("0xa") };
+        assert_eq!(service.handle(&without_id, at(9)).status, 401);
+        let broken = Request { body: None, ..route_request("0xa") };
         assert_eq!(service.handle(&broken, at(9)).status, 400);
-        // They count like everything else.
-        let last = (0..20).map(|_| service.handle(&wish("0xa"), at(10)).status).last();
+        // Route requests count toward the rate limit like all others.
+        let last = (0..20).map(|_| service.handle(&route_request("0xa"), at(10)).status).last();
         assert_eq!((last, service.report().worst_window), (Some(429), 20));
     }
 
     #[test]
-    fn the_example_above_is_a_scenario() {
+    fn example_in_the_module_documentation_is_valid() {
         let example = include_str!("scenario.rs").lines().map_while(|line| line.strip_prefix("//!"));
         let example = example.skip_while(|line| *line != " ```toml").skip(1).take_while(|line| *line != " ```");
         let scenario = Scenario::parse(&example.collect::<Vec<_>>().join("\n")).unwrap();
         assert_eq!((scenario.transfers.len(), scenario.routes.len()), (1, 1));
     }
 
-    /// The rows of an example batch, by hash.
+    /// Returns the rows of an example batch, by hash.
     fn rows(text: &str) -> BTreeMap<String, Vec<String>> {
         let mut reader = csv::Reader::from_reader(text.as_bytes());
         let header: Vec<_> = reader.headers().unwrap().iter().map(str::to_owned).collect();
@@ -439,7 +440,7 @@ mod tests {
         reader.into_records().map(|record| row(record.unwrap())).map(|row| (row[0].clone(), row)).collect()
     }
 
-    /// The rows that a scenario's transactions should have.
+    /// Returns the rows that match a scenario's transactions, by hash.
     fn expected(scenario: &Scenario) -> BTreeMap<String, Vec<String>> {
         let row = |params: TransactionParams| {
             let estimate = params.estimate.map_or_else(String::new, |estimate| estimate.as_secs().to_string());
@@ -451,8 +452,8 @@ mod tests {
         new.into_iter().map(|new| row(new.params)).map(|row| (row[0].clone(), row)).collect()
     }
 
-    /// The final statuses, counted, as the service says them when the last answer of all has begun.
-    fn endings(scenario: &Scenario) -> BTreeMap<String, usize> {
+    /// Counts the final statuses, as the service answers when the last answer of the scenario has begun.
+    fn final_statuses(scenario: &Scenario) -> BTreeMap<String, usize> {
         let world = scenario.world(DateTime::UNIX_EPOCH);
         let mut service = Service::new(world, Limits { rps: 1e6, ..Limits::default() });
         let transfers = scenario.world(DateTime::UNIX_EPOCH).transfers();
@@ -462,11 +463,11 @@ mod tests {
         for new in &transfers {
             let reply = ask(&new.params, scenario.length().as_secs() + 1);
             let status = status_of(&reply.body).unwrap_or_else(|| reply.status.to_string());
-            let promised = scenario.final_status(new.params.transaction_id.as_str());
+            let expected_status = scenario.final_status(new.params.transaction_id.as_str());
             match reply.status {
-                200 => assert_eq!(promised, Some(status.as_str())),
-                404 => assert_eq!(promised, Some("not_found")),
-                _ => assert_eq!(promised, None),
+                200 => assert_eq!(expected_status, Some(status.as_str())),
+                404 => assert_eq!(expected_status, Some("not_found")),
+                _ => assert_eq!(expected_status, None),
             }
             *counts.entry(status).or_insert(0) += 1;
         }
@@ -474,24 +475,24 @@ mod tests {
     }
 
     #[test]
-    fn the_batch_of_200_agrees_with_its_scenario_and_ends_in_150_seconds() {
+    fn batch_of_200_matches_its_scenario_and_ends_in_150_seconds() {
         let scenario = Scenario::parse(include_str!("../../assets/scenarios/batch-200.toml")).unwrap();
         let rows = rows(include_str!("../../assets/batch-200.csv"));
         assert_eq!((rows.len(), &rows), (200, &expected(&scenario)));
         assert_eq!((scenario.counts_from, scenario.limits().rps), (CountsFrom::FirstRequest, 10.0));
         assert!(scenario.length() <= Duration::from_secs(150));
-        let endings = endings(&scenario);
-        assert_eq!(endings, BTreeMap::from([("partial_success".to_owned(), 20), ("success".to_owned(), 180)]));
+        let final_statuses = final_statuses(&scenario);
+        assert_eq!(final_statuses, BTreeMap::from([("partial_success".to_owned(), 20), ("success".to_owned(), 180)]));
     }
 
     #[test]
-    fn the_batch_of_all_statuses_agrees_with_its_scenario() {
+    fn batch_of_all_statuses_matches_its_scenario() {
         let scenario = Scenario::parse(include_str!("../../assets/scenarios/all-statuses.toml")).unwrap();
         assert_eq!(rows(include_str!("../../assets/all-statuses.csv")), expected(&scenario));
         assert_eq!(scenario.counts_from, CountsFrom::Start);
-        let endings: Vec<_> = endings(&scenario).into_keys().collect();
+        let final_statuses: Vec<_> = final_statuses(&scenario).into_keys().collect();
         let documented = ["needs_gas", "not_found", "ongoing", "partial_success", "refund", "success"];
-        assert_eq!(endings[..3], ["400", "404", "failed_on_destination"]);
-        assert_eq!(endings[3..], documented);
+        assert_eq!(final_statuses[..3], ["400", "404", "failed_on_destination"]);
+        assert_eq!(final_statuses[3..], documented);
     }
 }

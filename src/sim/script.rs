@@ -1,6 +1,6 @@
-//! One answer of a scenario file: the keys that it may have, which of them go together, and what they mean.
+//! Reads one answer of a scenario file: its keys, their valid combinations, and their meaning.
 //!
-//! It must never guess what was meant: keys that contradict each other are an error with the way out.
+//! It must never guess: contradictory keys are an error that names the fix.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -13,8 +13,8 @@ use super::{
     plan::{Answer, Content, Headers, Play, ScriptedRoute, Stage},
 };
 
-/// A place in the text and what is wrong there.
-pub(super) type Wrong = (usize, String);
+/// A byte offset in the text, and the error there.
+pub(super) type LocatedError = (usize, String);
 
 /// An element of `answers`.
 #[derive(Deserialize)]
@@ -35,7 +35,7 @@ pub(super) struct AnswerTable {
     retry_after: Option<String>,
 }
 
-/// A `[[route]]`.
+/// A `[[route]]` table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RouteTable {
@@ -49,8 +49,8 @@ pub(super) struct RouteTable {
     retry_after: Option<String>,
 }
 
-/// The stage that an answer describes; `at` is where the answer stands.
-pub(super) fn stage(table: AnswerTable, at: usize) -> Result<Stage, Wrong> {
+/// Returns the stage that an answer describes; `at` is the byte offset of the answer.
+pub(super) fn stage(table: AnswerTable, at: usize) -> Result<Stage, LocatedError> {
     let wrong = |reason: &str| (at, reason.to_owned());
     let from = Duration::try_from_secs_f64(table.from).map_err(|_| wrong("`from` must be seconds, 0 or more"))?;
     let is_edited = !table.set.is_empty() || !table.unset.is_empty();
@@ -79,16 +79,16 @@ pub(super) fn stage(table: AnswerTable, at: usize) -> Result<Stage, Wrong> {
     Ok(Stage { from, answer, headers })
 }
 
-/// The answer to requests for routes that a `[[route]]` describes.
-pub(super) fn route(table: RouteTable) -> Result<ScriptedRoute, Wrong> {
+/// Returns the answer to route requests that a `[[route]]` describes.
+pub(super) fn route(table: RouteTable) -> Result<ScriptedRoute, LocatedError> {
     let at = table.from_address.span().start;
     let (status, content) = content(table.http, table.body, table.play).map_err(|reason| (at, reason))?;
     let headers = headers(table.headers, table.retry_after).map_err(|reason| (at, reason))?;
     Ok(ScriptedRoute { from_address: table.from_address.into_inner(), status, content, headers })
 }
 
-/// First what is put in, the outer before the inner, then what is taken out.
-fn edits(set: &BTreeMap<String, Spanned<String>>, unset: &[Spanned<String>]) -> Result<Vec<Edit>, Wrong> {
+/// Returns the edits in order: first `set`, outer fields before inner fields, then `unset`.
+fn edits(set: &BTreeMap<String, Spanned<String>>, unset: &[Spanned<String>]) -> Result<Vec<Edit>, LocatedError> {
     let set = set.iter().map(|(pointer, text)| {
         Edit::set(pointer, text.get_ref()).map_err(|error| (text.span().start, format!("`set`: {error}")))
     });
@@ -103,7 +103,7 @@ fn content(http: Option<u16>, body: Option<String>, play: Option<Play>) -> Resul
         (Some(_), Some(_)) => return Err("`body` and `play` exclude each other; leave one of them out".to_owned()),
         (Some(body), None) => Content::Text(body),
         (None, Some(play)) => Content::Play(play),
-        (None, None) => Content::Usual,
+        (None, None) => Content::Default,
     };
     match (http, content) {
         (None, Content::Play(play)) => Ok((200, Content::Play(play))),
@@ -111,14 +111,16 @@ fn content(http: Option<u16>, body: Option<String>, play: Option<Play>) -> Resul
         (Some(_), Content::Play(play)) if !play.has_status() => {
             Err("`http` says how the answer begins, and this play has none; leave `http` out".to_owned())
         }
-        (Some(200), Content::Usual) => Err("http = 200 needs a `body`; for a record write `status` instead".to_owned()),
+        (Some(200), Content::Default) => {
+            Err("http = 200 needs a `body`; for a record write `status` instead".to_owned())
+        }
         (Some(status @ 200..=599), content) => Ok((status, content)),
         (Some(status), _) => Err(format!("http = {status} can't be sent; write one from 200 to 599")),
     }
 }
 
 fn headers(table: BTreeMap<String, String>, retry_after: Option<String>) -> Result<Headers, String> {
-    /// What the server says itself, or what has a key of its own.
+    /// Headers that the server sets itself, or that have their own key.
     const RESERVED: [&str; 3] = ["content-length", "transfer-encoding", "retry-after"];
     let mut headers = Headers::new();
     for (name, text) in table {

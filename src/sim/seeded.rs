@@ -1,7 +1,7 @@
-//! A believable world out of a seed: which transfers there are, how each one goes, and how far it is at the start.
+//! Generates a realistic world from a seed: the transfers, the course of each, and the progress of each at the start.
 //!
-//! Interesting at once: some overdue, some done, many under way that settle over the next ten minutes. It must never
-//! let a status follow another that the service's documentation makes impossible (`service.md` 3).
+//! At the start some transfers are overdue, some are settled, and many settle within ten minutes. The statuses of a
+//! transfer must never follow each other in an order that the service's documentation excludes (`service.md` 3).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::domain::{
     transaction::{NewTransaction, TransactionParams},
 };
 
-/// Chains, the busy ones first, and the seconds that a bridged route from there is estimated at.
+/// Chains, the busiest first, with the estimated seconds of a bridged route from each chain.
 const EVM: [(&str, f64); 20] = [
     ("42161", 420.0),
     ("8453", 380.0),
@@ -44,12 +44,12 @@ const COSMOS: [(&str, f64); 3] = [("osmosis-1", 90.0), ("cosmoshub-4", 150.0), (
 
 /// The earliest submission, in seconds before the start.
 const OLDEST: f64 = 45.0 * 60.0;
-/// The latest settling of what is under way, in seconds after the start.
+/// The latest settling of a transfer that is under way at the start, in seconds after the start.
 const HORIZON: f64 = 600.0;
 
-/// How a transfer goes.
+/// The course of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum Course {
     Success,
     PausedForGas,
     Partial,
@@ -59,7 +59,7 @@ enum Fate {
     StuckForGas,
 }
 
-/// How far it is when the world starts.
+/// The progress of a transfer when the world starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Fresh,
@@ -67,38 +67,38 @@ enum Phase {
     Done,
 }
 
-/// One of each comes first, so that even a small world shows everything.
-const ROLL_CALL: [(Fate, Phase); 10] = [
-    (Fate::Success, Phase::UnderWay),
-    (Fate::StuckOngoing, Phase::UnderWay),
-    (Fate::Partial, Phase::Done),
-    (Fate::Success, Phase::Fresh),
-    (Fate::Refund, Phase::UnderWay),
-    (Fate::PausedForGas, Phase::UnderWay),
-    (Fate::Success, Phase::Done),
-    (Fate::StuckUnseen, Phase::UnderWay),
-    (Fate::StuckForGas, Phase::UnderWay),
-    (Fate::Refund, Phase::Done),
+/// The first transfers of each hundred, so that even a small world has every course.
+const FIRST_COURSES: [(Course, Phase); 10] = [
+    (Course::Success, Phase::UnderWay),
+    (Course::StuckOngoing, Phase::UnderWay),
+    (Course::Partial, Phase::Done),
+    (Course::Success, Phase::Fresh),
+    (Course::Refund, Phase::UnderWay),
+    (Course::PausedForGas, Phase::UnderWay),
+    (Course::Success, Phase::Done),
+    (Course::StuckUnseen, Phase::UnderWay),
+    (Course::StuckForGas, Phase::UnderWay),
+    (Course::Refund, Phase::Done),
 ];
 
-/// How the transfer with this number goes. The shares are fixed, so that no seed gives a dull world.
-fn lot(index: usize) -> (Fate, Phase) {
-    if let Some(lot) = ROLL_CALL.get(index % 100) {
-        return *lot;
+/// Returns the course of the transfer with this index. The shares are fixed, so that every seed gives a varied world.
+fn course_and_phase(index: usize) -> (Course, Phase) {
+    if let Some(course_and_phase) = FIRST_COURSES.get(index % 100) {
+        return *course_and_phase;
     }
     match index % 24 {
-        0 => (Fate::Partial, Phase::UnderWay),
-        5 => (Fate::Partial, Phase::Done),
-        10 => (Fate::Refund, Phase::UnderWay),
-        15 => (Fate::PausedForGas, Phase::UnderWay),
-        20 => (Fate::StuckOngoing, Phase::UnderWay),
-        7 | 19 => (Fate::Success, Phase::Fresh),
-        1 | 6 | 11 | 16 | 21 => (Fate::Success, Phase::Done),
-        _ => (Fate::Success, Phase::UnderWay),
+        0 => (Course::Partial, Phase::UnderWay),
+        5 => (Course::Partial, Phase::Done),
+        10 => (Course::Refund, Phase::UnderWay),
+        15 => (Course::PausedForGas, Phase::UnderWay),
+        20 => (Course::StuckOngoing, Phase::UnderWay),
+        7 | 19 => (Course::Success, Phase::Fresh),
+        1 | 6 | 11 | 16 | 21 => (Course::Success, Phase::Done),
+        _ => (Course::Success, Phase::UnderWay),
     }
 }
 
-/// The transfers of a seeded world, in order of submission.
+/// Returns the transfers of a seeded world, in order of submission.
 pub(super) fn transfers(seed: u64, count: usize, start: DateTime<Utc>) -> Vec<Transfer> {
     let mut chance = Chance::seeded(seed);
     let mut transfers: Vec<_> = (0..count).map(|index| transfer(index, start, &mut chance)).collect();
@@ -107,13 +107,13 @@ pub(super) fn transfers(seed: u64, count: usize, start: DateTime<Utc>) -> Vec<Tr
 }
 
 fn transfer(index: usize, start: DateTime<Utc>, chance: &mut Chance) -> Transfer {
-    let (fate, phase) = lot(index);
-    let kind = kind(fate, chance);
-    let ((from, from_seconds), (to, _)) = ends(kind, chance);
-    let expected = expected(kind, from_seconds, &format!("{from}>{to}"));
+    let (course, phase) = course_and_phase(index);
+    let kind = draw_kind(course, chance);
+    let ((from, from_seconds), (to, _)) = draw_chains(kind, chance);
+    let expected = estimated_seconds(kind, from_seconds, &format!("{from}>{to}"));
     let settles = chance.lognormal(expected * 0.85, 0.35).clamp(30.0, 2_400.0);
-    let before = -age_at_start(fate, phase, settles, chance);
-    // Whole milliseconds, so that a time survives every format that it is written in.
+    let before = -age_at_start(course, phase, settles, chance);
+    // Whole milliseconds survive every format in which a time is written.
     let begins = TimeDelta::milliseconds((before * 1_000.0) as i64);
     let from_chain = ChainId::new(from);
     let params = TransactionParams {
@@ -130,18 +130,18 @@ fn transfer(index: usize, start: DateTime<Utc>, chance: &mut Chance) -> Transfer
     let labels = [("batch-17", 35), ("vip", 8)];
     let labels = labels.into_iter().filter(|(_, share)| chance.percent(*share)).map(|(label, _)| label.to_owned());
     let new = NewTransaction { labels: labels.collect(), ..params.into() };
-    Transfer { new, kind, begins, stages: stages(fate, kind, settles, chance) }
+    Transfer { new, kind, begins, stages: stages(course, kind, settles, chance) }
 }
 
-/// A kind of route on which the fate is possible: gas pauses and destination reverts need a bridged call, refunds an
-/// intents route (`service.md` 3).
-fn kind(fate: Fate, chance: &mut Chance) -> Kind {
-    match fate {
-        Fate::PausedForGas | Fate::Partial | Fate::StuckForGas => Kind::Message,
-        Fate::Refund => Kind::Intents,
-        Fate::StuckOngoing if chance.percent(70) => Kind::Message,
-        Fate::StuckOngoing | Fate::StuckUnseen => Kind::Tokens,
-        Fate::Success => match chance.whole(0, 99) {
+/// Draws a kind of route on which the course is possible: gas pauses and destination reverts need a bridged call,
+/// refunds an intents route (`service.md` 3).
+fn draw_kind(course: Course, chance: &mut Chance) -> Kind {
+    match course {
+        Course::PausedForGas | Course::Partial | Course::StuckForGas => Kind::Message,
+        Course::Refund => Kind::Intents,
+        Course::StuckOngoing if chance.percent(70) => Kind::Message,
+        Course::StuckOngoing | Course::StuckUnseen => Kind::Tokens,
+        Course::Success => match chance.whole(0, 99) {
             0..=49 => Kind::Message,
             50..=69 => Kind::Tokens,
             70..=92 => Kind::Intents,
@@ -150,27 +150,28 @@ fn kind(fate: Fate, chance: &mut Chance) -> Kind {
     }
 }
 
-type Spot = (&'static str, f64);
+type ChainEstimate = (&'static str, f64);
 
-/// The source and the destination. Solvers serve Solana, bridges serve Cosmos.
-fn ends(kind: Kind, chance: &mut Chance) -> (Spot, Spot) {
+/// Draws the source and the destination. Intents routes serve Solana, bridged routes serve Cosmos chains.
+fn draw_chains(kind: Kind, chance: &mut Chance) -> (ChainEstimate, ChainEstimate) {
     let mut served = EVM.to_vec();
     match kind {
         Kind::Intents => served.insert(4, SOLANA),
         Kind::Message | Kind::Tokens => served.extend(COSMOS),
         Kind::SameChain => {}
     }
-    let mut spot = |served: &[Spot]| served.get(chance.early(served.len())).copied().unwrap_or(SOLANA);
-    let from = spot(&served);
+    let mut draw_chain =
+        |served: &[ChainEstimate]| served.get(chance.low_index(served.len())).copied().unwrap_or(SOLANA);
+    let from = draw_chain(&served);
     if kind == Kind::SameChain {
         return (from, from);
     }
-    served.retain(|spot| spot.0 != from.0);
-    (from, spot(&served))
+    served.retain(|chain| chain.0 != from.0);
+    (from, draw_chain(&served))
 }
 
-/// `estimatedRouteDuration` in seconds: it belongs to the route, not to the transfer.
-fn expected(kind: Kind, from_seconds: f64, route: &str) -> f64 {
+/// Returns `estimatedRouteDuration` in seconds, which depends on the route and not on the transfer.
+fn estimated_seconds(kind: Kind, from_seconds: f64, route: &str) -> f64 {
     let mut chance = Chance::of(route);
     match kind {
         Kind::Message | Kind::Tokens => (from_seconds * chance.within(0.9, 1.2)).clamp(60.0, 1_200.0).round(),
@@ -179,27 +180,27 @@ fn expected(kind: Kind, from_seconds: f64, route: &str) -> f64 {
     }
 }
 
-/// The seconds between its submission and the start of the world.
-fn age_at_start(fate: Fate, phase: Phase, settles: f64, chance: &mut Chance) -> f64 {
-    match (fate, phase) {
-        // Past twice every estimate that is used, so that it is overdue at once.
-        (Fate::StuckOngoing, _) => chance.within(41.0 * 60.0, OLDEST),
-        (Fate::StuckUnseen, _) => chance.within(240.0, 900.0),
-        (Fate::StuckForGas, _) => chance.within(600.0, 1_800.0),
+/// Returns the seconds between the transfer's submission and the start of the world.
+fn age_at_start(course: Course, phase: Phase, settles: f64, chance: &mut Chance) -> f64 {
+    match (course, phase) {
+        // More than twice every estimate, so that the transfer is overdue at the start.
+        (Course::StuckOngoing, _) => chance.within(41.0 * 60.0, OLDEST),
+        (Course::StuckUnseen, _) => chance.within(240.0, 900.0),
+        (Course::StuckForGas, _) => chance.within(600.0, 1_800.0),
         (_, Phase::Fresh) => chance.within(0.0, 5.0),
         (_, Phase::Done) => chance.within(settles + 10.0, OLDEST).min(OLDEST),
         (_, Phase::UnderWay) => settles - chance.within(5.0, settles.min(HORIZON)),
     }
 }
 
-fn stages(fate: Fate, kind: Kind, settles: f64, chance: &mut Chance) -> Vec<Stage> {
-    // Commonly 5 to 10 seconds until it is indexed (`service.md` 3): first a 404, at times then a record without news.
+fn stages(course: Course, kind: Kind, settles: f64, chance: &mut Chance) -> Vec<Stage> {
+    // Indexing commonly takes 5 to 10 s (`service.md` 3): first a 404, then sometimes a `not_found` record.
     let unknown = chance.within(4.0, 10.0);
     let indexed = if chance.percent(40) { unknown + chance.within(2.0, 6.0) } else { unknown };
     let halfway = indexed + (settles - indexed) * chance.within(0.35, 0.6);
     let all = if kind == Kind::Message { 3 } else { 2 };
     let mut stages = vec![stage(0.0, Answer::http(404))];
-    if fate == Fate::StuckUnseen {
+    if course == Course::StuckUnseen {
         stages.push(stage(indexed, Answer::record("not_found", 0)));
         return stages;
     }
@@ -207,13 +208,13 @@ fn stages(fate: Fate, kind: Kind, settles: f64, chance: &mut Chance) -> Vec<Stag
         stages.push(stage(unknown, Answer::record("not_found", 0)));
     }
     stages.push(stage(indexed, Answer::record("ongoing", 1)));
-    let (middle, end) = match fate {
-        Fate::PausedForGas => ("needs_gas", Some("success")),
-        Fate::StuckForGas => ("needs_gas", None),
-        Fate::StuckOngoing | Fate::StuckUnseen => ("ongoing", None),
-        Fate::Partial => ("ongoing", Some("partial_success")),
-        Fate::Refund => ("ongoing", Some("refund")),
-        Fate::Success => ("ongoing", Some("success")),
+    let (middle, end) = match course {
+        Course::PausedForGas => ("needs_gas", Some("success")),
+        Course::StuckForGas => ("needs_gas", None),
+        Course::StuckOngoing | Course::StuckUnseen => ("ongoing", None),
+        Course::Partial => ("ongoing", Some("partial_success")),
+        Course::Refund => ("ongoing", Some("refund")),
+        Course::Success => ("ongoing", Some("success")),
     };
     if all > 2 || middle != "ongoing" {
         stages.push(stage(halfway, Answer::record(middle, 2)));

@@ -1,7 +1,7 @@
-//! The simulated service: a request and the time in, a reply out (`service.md` 4, 5, 7, 8).
+//! The simulated service: turns a request and the time into a reply (`service.md` 4, 5, 7, 8).
 //!
-//! Pure: it sends nothing, waits for nothing and reads no clock. It must never print an integrator ID, and never answer
-//! what the real service would refuse.
+//! Pure: it sends nothing, waits for nothing and reads no clock. It must never print an integrator ID, and never accept
+//! a request that the real service would refuse.
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use super::{
     chance::Chance,
     plan::{Answer, Transfer},
     reply::Reply,
-    route::Quotes,
+    route::RouteHandler,
     window::{Rate, Windows},
     world::World,
 };
@@ -21,19 +21,19 @@ use crate::{
     domain::{chains, ids::ChainId, secret::IntegratorId, transaction::TransactionParams},
 };
 
-/// An ID that starts so is one that the service has withdrawn.
+/// The start of integrator IDs that the service has withdrawn.
 const REVOKED: &str = "revoked";
 /// The most bytes of a request's body that are read.
-pub const BODY_LIMIT: usize = 64 * 1024;
+pub(crate) const BODY_LIMIT: usize = 64 * 1024;
 
-/// How much the service bears, and how fast it is.
+/// The limits and the latency of the service.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Requests a second for each integrator ID; under 1 it is one request in a window of `1 / rps` seconds.
+    /// The limit in requests per second for each integrator ID. Below 1, it is one request in `1 / rps` seconds.
     pub rps: f64,
-    /// How long an answer takes; each one takes between half and one and a half times that.
+    /// The mean latency. Each answer takes between half and one and a half times as long.
     pub latency: Duration,
-    /// How long a wallet that was given a route with transaction data gets no other one (`service.md` 8).
+    /// How long a wallet that got a route with transaction data has to wait for the next one (`service.md` 8).
     pub wallet_limit: Duration,
 }
 
@@ -43,7 +43,7 @@ impl Default for Limits {
     }
 }
 
-/// How something was asked for.
+/// The HTTP method of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// `GET`.
@@ -51,11 +51,11 @@ pub enum Method {
     Get,
     /// `POST`.
     Post,
-    /// Any other; nothing is found by it.
+    /// Any other method; no path accepts it.
     Other,
 }
 
-/// What came in.
+/// A request to the simulated service.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Request {
     /// The method.
@@ -66,12 +66,12 @@ pub struct Request {
     pub integrator_id: Option<String>,
     /// The query, decoded, in order.
     pub query: Vec<(String, String)>,
-    /// The body; `None` if it is larger than [`BODY_LIMIT`] or broke off.
+    /// The body; `None` if the body is larger than `BODY_LIMIT` or incomplete.
     pub body: Option<Vec<u8>>,
 }
 
 impl Request {
-    /// The request for a transaction's status, as it has to be (`service.md` 4.1).
+    /// Creates a valid request for a transaction's status (`service.md` 4.1).
     pub fn status(params: &TransactionParams, integrator_id: &str) -> Self {
         let query = [
             ("transactionId", params.transaction_id.as_str()),
@@ -87,7 +87,7 @@ impl Request {
         }
     }
 
-    /// The first value of a parameter that isn't empty.
+    /// Returns the first value of a query parameter that isn't empty.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         self.query.iter().find(|(key, value)| key == name && !value.is_empty()).map(|(_, value)| value.as_str())
     }
@@ -101,18 +101,18 @@ impl fmt::Debug for Request {
     }
 }
 
-/// What the service has counted since it was made.
+/// The counts of the service since its creation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Requests that came in.
+    /// The number of requests.
     pub requests: u64,
-    /// Answers with HTTP 429, for whatever reason.
+    /// The number of answers with HTTP 429, for any reason.
     pub throttled: u64,
-    /// The most requests of one ID in any trailing window: a second, or longer for a rate under 1.
+    /// The most requests of one ID in any trailing window: one second, or longer for a rate below 1.
     pub worst_window: usize,
-    /// Arrivals that made a window hold more than the limit.
+    /// The number of arrivals with more requests in their window than the limit.
     pub windows_over: usize,
-    /// Answers with HTTP 401.
+    /// The number of answers with HTTP 401.
     pub unauthorized: u64,
 }
 
@@ -127,24 +127,24 @@ impl fmt::Display for Report {
     }
 }
 
-/// The service.
+/// The simulated service.
 pub struct Service {
     world: World,
     latency: Duration,
     windows: Windows,
-    quotes: Quotes,
+    routes: RouteHandler,
     chance: Chance,
     origin: Option<DateTime<Utc>>,
     report: Report,
 }
 
 impl Service {
-    /// A service that knows this world.
+    /// Creates a service with this world.
     pub fn new(world: World, limits: Limits) -> Self {
         Self {
             latency: limits.latency,
             windows: Windows::new(Rate::per_second(limits.rps)),
-            quotes: Quotes::new(limits.wallet_limit),
+            routes: RouteHandler::new(limits.wallet_limit),
             chance: Chance::seeded(world.seed()),
             origin: world.origin(),
             report: Report::default(),
@@ -152,7 +152,7 @@ impl Service {
         }
     }
 
-    /// The reply to a request that arrives at `now`. Every request counts in the windows, whatever is answered.
+    /// Returns the reply to a request that arrives at `now`. Every request counts toward the rate limit.
     pub fn handle(&mut self, request: &Request, now: Now) -> Reply {
         let mut reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
         let delay = self.latency.as_secs_f64() * self.chance.within(0.5, 1.5);
@@ -163,12 +163,12 @@ impl Service {
         reply
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn report(&self) -> Report {
         self.report.clone()
     }
 
-    /// The world that it knows.
+    /// Returns the world of the service.
     pub fn world(&self) -> &World {
         &self.world
     }
@@ -177,7 +177,7 @@ impl Service {
         let id = request.integrator_id.as_deref();
         let id = id.ok_or_else(|| Reply::refusal(401, "x-integrator-id header is missing"))?;
         let id = IntegratorId::new(id).map_err(|_| Reply::refusal(401, "integrator ID is invalid"))?;
-        let over = self.count(&id, now);
+        let over = self.count_request(&id, now);
         if id.expose().starts_with(REVOKED) {
             return Err(Reply::refusal(401, "integrator ID is invalid"));
         }
@@ -190,23 +190,23 @@ impl Service {
                 let large =
                     || Reply::refusal(400, &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"));
                 let body = request.body.as_deref().ok_or_else(large)?;
-                self.quotes.answer(body, &self.world, now.mono)
+                self.routes.answer(body, &self.world, now.mono)
             }
             _ => Err(Reply::refusal(404, "Resource not found")),
         }
     }
 
     fn status(&mut self, request: &Request, id: &IntegratorId, now: DateTime<Utc>) -> Result<Reply, Reply> {
-        let hash = required(request)?;
+        let hash = required_hash(request)?;
         let unknown = || Reply::refusal(404, "Transaction not found");
         let transfer = self.world.find(hash).ok_or_else(unknown)?;
-        agrees(request, transfer)?;
+        check_parameters(request, transfer)?;
         let since = now - *self.origin.get_or_insert(now);
-        Ok(said(transfer, since, id))
+        Ok(transfer_reply(transfer, since, id))
     }
 
-    fn count(&mut self, id: &IntegratorId, now: Now) -> bool {
-        let arrivals = self.windows.arrive(id, now.mono);
+    fn count_request(&mut self, id: &IntegratorId, now: Now) -> bool {
+        let arrivals = self.windows.count_arrival(id, now.mono);
         let over = self.windows.is_over(arrivals);
         self.report.worst_window = self.report.worst_window.max(arrivals);
         self.report.windows_over += usize::from(over);
@@ -214,8 +214,8 @@ impl Service {
     }
 }
 
-/// The hash that is asked for, if all four required parameters are there.
-fn required(request: &Request) -> Result<&str, Reply> {
+/// Returns the requested hash, if all four required parameters are present.
+fn required_hash(request: &Request) -> Result<&str, Reply> {
     const REQUIRED: [&str; 4] = ["transactionId", "fromChainId", "toChainId", "quoteId"];
     let missing: Vec<_> = REQUIRED.into_iter().filter(|name| request.parameter(name).is_none()).collect();
     match request.parameter("transactionId") {
@@ -224,8 +224,8 @@ fn required(request: &Request) -> Result<&str, Reply> {
     }
 }
 
-/// Refuses parameters that belong to another transfer than the hash does.
-fn agrees(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
+/// Refuses parameters that don't match the transfer with the requested hash.
+fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
     let params = &transfer.new.params;
     for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
@@ -244,20 +244,20 @@ fn agrees(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
     Ok(())
 }
 
-fn said(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> Reply {
-    let usual = |status| body::usual_message(transfer.kind, status);
+fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> Reply {
+    let default_message = |status| body::default_message(transfer.kind, status);
     let Some((stage, age)) = transfer.stage(since) else {
-        return Reply::refusal(404, usual(404));
+        return Reply::refusal(404, default_message(404));
     };
     let reply = match &stage.answer {
         Answer::Record { status, steps, edits } => {
             match body::record(transfer, Said { status, steps: *steps, age, edits }, id.expose()) {
                 Ok(record) => Reply::new(200, record),
-                // A scenario file with such edits is refused when it is read.
+                // Such edits are refused when the scenario file is read.
                 Err(error) => Reply::refusal(500, &error.to_string()),
             }
         }
-        Answer::Http { status, content } => Reply::scripted(*status, content, usual(*status)),
+        Answer::Http { status, content } => Reply::scripted(*status, content, default_message(*status)),
     };
     reply.with_headers(&stage.headers)
 }
@@ -282,7 +282,7 @@ mod tests {
         Request::status(&service.world().transfers().remove(0).params, "canary-integrator-7f3a")
     }
 
-    /// The status and the `type` or the router status of the answer to `request` as `change` leaves it.
+    /// Returns the HTTP status, the `type` and the `message` of the answer to a request that `change` has modified.
     fn answer(change: impl FnOnce(&mut Request)) -> (u16, String, String) {
         let mut service = service(10.0);
         let mut request = request(&service);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_is_for_the_id_that_asked_and_comes_in_its_time() {
+    fn record_holds_the_requesting_id_and_has_a_delay() {
         let mut service = service(10.0);
         let reply = service.handle(&request(&service), at(0));
         let body: Value = serde_json::from_str(&reply.body).unwrap();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_needed_and_a_withdrawn_one_is_refused() {
+    fn missing_and_withdrawn_ids_are_refused() {
         let (status, kind, message) = answer(|request| request.integrator_id = None);
         assert_eq!((status, kind.as_str()), (401, "UNAUTHORIZED"));
         assert_eq!(message, "x-integrator-id header is missing");
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_needed_and_must_agree() {
+    fn missing_and_mismatched_parameters_are_refused() {
         let (status, kind, message) = answer(|request| {
             request.query.retain(|(name, _)| name == "transactionId" || name == "fromChainId");
         });
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_has_one_method() {
+    fn each_path_accepts_one_method() {
         assert_eq!(answer(|request| "/v2/route".clone_into(&mut request.path)).0, 404);
         assert_eq!(answer(|request| "/v2/moon".clone_into(&mut request.path)).2, "Resource not found");
         assert_eq!(answer(|request| request.method = Method::Post).2, "Resource not found");
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_the_limit_in_a_second_is_throttled() {
+    fn requests_over_the_limit_are_throttled() {
         let mut service = service(10.0);
         let request = request(&service);
         let mut statuses = |times: [u64; 11]| times.map(|millis| service.handle(&request, at(millis)).status);
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_requests_count_too_and_slow_limits_have_long_windows() {
+    fn refused_requests_count_and_rates_below_one_have_longer_windows() {
         let mut service = service(0.5);
         let request = request(&service);
         let wrong = Request { query: Vec::new(), ..request.clone() };
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn no_debug_print_shows_an_id() {
+    fn debug_output_hides_integrator_ids() {
         let mut service = service(10.0);
         let request = Request { body: Some(b"canary".to_vec()), ..request(&service) };
         let reply = service.handle(&request, at(0));

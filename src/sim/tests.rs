@@ -1,4 +1,4 @@
-//! The scenarios of faults that are shipped: that they can be played, and that they hold what they promise.
+//! Tests of the fault scenarios that are shipped: they can be played, and they match their descriptions.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -31,15 +31,15 @@ fn world(text: &str) -> World {
     Scenario::parse(text).unwrap().world(DateTime::UNIX_EPOCH)
 }
 
-/// A service that has counted its second 0 already and is never tired.
+/// Creates a service that has had its first request already and that never throttles.
 fn service(text: &str) -> Service {
     let mut service = Service::new(world(text), Limits { rps: 1e6, ..Limits::default() });
     let first = service.world().transfers().remove(0).params;
-    service.handle(&asked(&first), at(Duration::ZERO));
+    service.handle(&status_request(&first), at(Duration::ZERO));
     service
 }
 
-fn asked(params: &TransactionParams) -> Request {
+fn status_request(params: &TransactionParams) -> Request {
     Request::status(params, "someone")
 }
 
@@ -48,20 +48,20 @@ fn transfers(world: &World) -> Vec<Transfer> {
     world.transfers().iter().map(|new| known(&new.params)).collect()
 }
 
-/// What each answer of each transfer comes to, by ticket.
+/// Returns the reply to each answer of each transfer, with the transfer's ticket.
 fn replies(text: &str) -> Vec<(String, Answer, Reply)> {
     let mut service = service(text);
     let mut replies = Vec::new();
     for transfer in transfers(&world(text)) {
         for stage in &transfer.stages {
-            let reply = service.handle(&asked(&transfer.new.params), at(stage.from));
+            let reply = service.handle(&status_request(&transfer.new.params), at(stage.from));
             replies.push((transfer.new.params.ticket.clone().unwrap(), stage.answer.clone(), reply));
         }
     }
     replies
 }
 
-/// The number of the case that a ticket names: `case-07-stub`.
+/// Returns the number of the case in a ticket such as `case-07-stub`.
 fn case(ticket: &str) -> u32 {
     let mut parts = ticket.splitn(3, '-');
     assert_eq!(parts.next(), Some("case"), "{ticket}");
@@ -71,7 +71,7 @@ fn case(ticket: &str) -> u32 {
 }
 
 #[test]
-fn the_faults_agree_with_their_batch() {
+fn faults_match_their_batch() {
     let mut reader = csv::Reader::from_reader(include_str!("../../assets/faults.csv").as_bytes());
     let header = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,ticket,labels";
     assert_eq!(reader.headers().unwrap(), header.split(',').collect::<Vec<_>>());
@@ -92,13 +92,13 @@ fn the_faults_agree_with_their_batch() {
 }
 
 #[test]
-fn each_case_that_a_status_can_show_has_its_transfers() {
+fn each_case_of_a_status_request_has_transfers() {
     let mut counts = BTreeMap::new();
     let tickets = [FAULTS, REFUSALS].map(world).map(|world| world.transfers()).concat();
     for ticket in tickets.iter().map(|new| new.params.ticket.as_deref().unwrap()) {
         *counts.entry(case(ticket)).or_insert(0) += 1;
     }
-    // (18) is about routes, (24), (25) and (27) end before a request, (30) takes many.
+    // Case 18 is about routes, cases 24, 25 and 27 end before a request, and case 30 takes many requests.
     let shown = (1..=29).filter(|case| ![18, 24, 25, 27].contains(case));
     assert_eq!(counts.keys().copied().collect::<Vec<_>>(), shown.chain([31, 48, 54]).collect::<Vec<_>>());
     assert!(counts[&3] >= 8 && counts[&4] >= 5 && counts[&9] >= 6 && counts[&12] >= 12, "{counts:?}");
@@ -116,7 +116,7 @@ fn every_comment_names_the_case_of_the_ticket_below() {
 }
 
 #[test]
-fn every_fault_is_answered_as_it_is_written() {
+fn every_fault_gets_its_scripted_answer() {
     for (ticket, answer, reply) in replies(FAULTS) {
         match answer {
             Answer::Record { .. } => {
@@ -130,7 +130,7 @@ fn every_fault_is_answered_as_it_is_written() {
                     Content::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
                     Content::Play(Play::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
                     Content::Play(play) => assert_eq!(reply.delivery, Delivery::Play(play), "{ticket}"),
-                    Content::Usual => assert!(reply.body.contains("message"), "{ticket}"),
+                    Content::Default => assert!(reply.body.contains("message"), "{ticket}"),
                 }
             }
         }
@@ -138,7 +138,7 @@ fn every_fault_is_answered_as_it_is_written() {
 }
 
 #[test]
-fn every_play_is_in_the_faults() {
+fn faults_include_every_play() {
     use Play::{Binary, Bomb, Cut, Deep, Drip, Endless, HangUp, Silence};
     let replies = replies(FAULTS);
     for play in [Silence, Drip, Endless, Bomb, Cut, HangUp, Deep, Binary] {
@@ -148,9 +148,9 @@ fn every_play_is_in_the_faults() {
     }
 }
 
-/// A few, so that a change of the notation doesn't leave the records as they were.
+/// Checks a few records, so that a change of the notation can't leave the records unedited.
 #[test]
-fn records_are_as_odd_as_their_comments_say() {
+fn edited_records_have_their_documented_faults() {
     let last: BTreeMap<String, Reply> = replies(FAULTS).into_iter().map(|(ticket, _, reply)| (ticket, reply)).collect();
     let body = |ticket: &str| -> Value { serde_json::from_str(&last[ticket].body).unwrap() };
     assert!(body("case-03-missing").get("routerTransactionStatus").is_none());
@@ -186,7 +186,7 @@ fn every_scripted_route_is_answered() {
 }
 
 #[test]
-fn refusals_come_one_after_another_and_pass() {
+fn refusals_follow_each_other_and_end() {
     let mut spans = Vec::new();
     let mut statuses = BTreeSet::new();
     for transfer in transfers(&world(REFUSALS)) {

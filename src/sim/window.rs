@@ -1,6 +1,6 @@
-//! The rate limit as the simulated service counts it: arrivals of one integrator ID in the trailing window.
+//! The simulated service's rate limit: the requests of one integrator ID in the trailing window.
 //!
-//! It keeps the last window of arrivals and nothing older, and it must never keep or print an ID, only a fingerprint.
+//! It keeps no arrivals older than the window. It must never keep or print an ID, only a fingerprint.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -9,7 +9,7 @@ use std::{
 
 use crate::{clock::Mono, domain::secret::IntegratorId};
 
-/// So many requests in any trailing window of this length.
+/// A limit on the requests in any trailing window of this length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Rate {
     pub requests: usize,
@@ -17,8 +17,8 @@ pub(super) struct Rate {
 }
 
 impl Rate {
-    /// The rule for a number of requests a second. Under one a second it is one request in a longer window.
-    pub fn per_second(rps: f64) -> Self {
+    /// Returns the limit for a number of requests a second. Below 1, the limit is one request in a longer window.
+    pub(super) fn per_second(rps: f64) -> Self {
         let second = Duration::from_secs(1);
         if rps >= 1.0 {
             return Self { requests: rps as usize, window: second };
@@ -27,22 +27,22 @@ impl Rate {
     }
 }
 
-/// The arrivals of each ID in its last window.
+/// The arrivals of each ID in the trailing window.
 pub(super) struct Windows {
     rate: Rate,
     arrivals: HashMap<String, VecDeque<Mono>>,
 }
 
-/// More IDs than this, and those without a recent request are forgotten.
+/// The number of IDs above which IDs without a recent request are forgotten.
 const KEPT_IDS: usize = 64;
 
 impl Windows {
-    pub fn new(rate: Rate) -> Self {
+    pub(super) fn new(rate: Rate) -> Self {
         Self { rate, arrivals: HashMap::new() }
     }
 
-    /// Counts an arrival and returns how many there are in the window that ends with it.
-    pub fn arrive(&mut self, id: &IntegratorId, now: Mono) -> usize {
+    /// Counts an arrival and returns the number of arrivals in the window that ends with it.
+    pub(super) fn count_arrival(&mut self, id: &IntegratorId, now: Mono) -> usize {
         let window = self.rate.window;
         let recent = |arrival: Mono| now.since(arrival) < window;
         if self.arrivals.len() > KEPT_IDS {
@@ -56,8 +56,8 @@ impl Windows {
         arrivals.len()
     }
 
-    /// Whether so many are too many.
-    pub fn is_over(&self, arrivals: usize) -> bool {
+    /// Whether this number of arrivals is over the limit.
+    pub(super) fn is_over(&self, arrivals: usize) -> bool {
         arrivals > self.rate.requests
     }
 }
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_is_a_second_or_as_long_as_one_request_takes() {
+    fn window_is_one_second_or_longer_for_rates_below_one() {
         assert_eq!(Rate::per_second(10.0), Rate { requests: 10, window: Duration::from_secs(1) });
         assert_eq!(Rate::per_second(0.5), Rate { requests: 1, window: Duration::from_secs(2) });
         assert_eq!(Rate::per_second(0.0).window, Duration::MAX);
@@ -81,17 +81,17 @@ mod tests {
     fn arrivals_leave_the_window_after_its_length() {
         let id = IntegratorId::new("integrator").unwrap();
         let mut windows = Windows::new(Rate::per_second(2.0));
-        assert_eq!([0, 400, 999].map(|millis| windows.arrive(&id, at(millis))), [1, 2, 3]);
-        assert_eq!([1_000, 1_400, 5_000].map(|millis| windows.arrive(&id, at(millis))), [3, 3, 1]);
+        assert_eq!([0, 400, 999].map(|millis| windows.count_arrival(&id, at(millis))), [1, 2, 3]);
+        assert_eq!([1_000, 1_400, 5_000].map(|millis| windows.count_arrival(&id, at(millis))), [3, 3, 1]);
         assert!(windows.is_over(3) && !windows.is_over(2));
     }
 
     #[test]
-    fn ids_count_apart_and_idle_ones_are_forgotten() {
+    fn ids_are_counted_separately_and_idle_ones_are_forgotten() {
         let mut windows = Windows::new(Rate::per_second(2.0));
         for number in 0..1_000 {
             let id = IntegratorId::new(&format!("integrator-{number}")).unwrap();
-            assert_eq!(windows.arrive(&id, at(number * 1_000)), 1);
+            assert_eq!(windows.count_arrival(&id, at(number * 1_000)), 1);
         }
         assert!(windows.arrivals.len() <= KEPT_IDS + 1);
     }

@@ -1,6 +1,6 @@
-//! The simulated world: transfers and what is said of them as its time goes by.
+//! The simulated world: transfers, and the answers about them over time.
 //!
-//! Pure: it is told the time and never reads a clock, and asking it changes nothing.
+//! Pure: the time is a parameter, no clock is read, and a query changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use super::{
 };
 use crate::domain::{ids::TxHash, transaction::NewTransaction};
 
-/// When the world's second 0 is.
+/// The moment of the world's second 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CountsFrom {
     /// The start of the service.
     #[default]
     Start,
-    /// The first request that it answers for any transaction, so that a slow start of the client costs nothing.
+    /// The first answered request for any transaction, so that a slow start of the client costs nothing.
     FirstRequest,
 }
 
-/// Transfers and their plans.
+/// Transfers with their plans, and scripted answers to route requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct World {
     seed: u64,
@@ -36,45 +36,45 @@ pub struct World {
 }
 
 impl World {
-    /// A believable world of `count` transfers, submitted from 45 minutes before `start` up to `start`. It is the same
-    /// for the same seed.
+    /// Creates a realistic world of `count` transfers, submitted within the 45 minutes before `start`. The same seed
+    /// gives the same world.
     pub fn seeded(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
         Self { seed, ..Self::scripted(seeded::transfers(seed, count, start), start, CountsFrom::Start) }
     }
 
-    /// A world of these transfers.
+    /// Creates a world of these transfers.
     pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
         let key = |(index, transfer): (usize, &Transfer)| (transfer.new.params.transaction_id.key(), index);
         let by_key = transfers.iter().enumerate().map(key).collect();
         Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new() }
     }
 
-    /// The same world with these answers to requests for routes.
+    /// Returns the same world with these answers to route requests.
     pub fn with_routes(self, routes: Vec<ScriptedRoute>) -> Self {
         Self { routes, ..self }
     }
 
-    /// What the world's dice were thrown with; 0 for a scripted one.
+    /// The seed of the world's random numbers; 0 for a scripted world.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Its second 0; `None` if the first request is that.
+    /// Returns the time of second 0; `None` if the first request starts the world.
     pub fn origin(&self) -> Option<DateTime<Utc>> {
         (self.counts_from == CountsFrom::Start).then_some(self.start)
     }
 
-    /// What a person would import, in order of submission.
+    /// Returns the transfers as a person would import them, in order of submission.
     pub fn transfers(&self) -> Vec<NewTransaction> {
         self.transfers.iter().map(|transfer| transfer.new.clone()).collect()
     }
 
-    /// The transfer with this hash.
+    /// Returns the transfer with this hash.
     pub fn find(&self, hash: &str) -> Option<&Transfer> {
         self.by_key.get(&TxHash::new(hash).key()).and_then(|index| self.transfers.get(*index))
     }
 
-    /// What a request for a route gets that comes from this address; `None` if nothing is scripted for it.
+    /// Returns the scripted answer to route requests from this address; `None` if nothing is scripted.
     pub fn route(&self, from_address: &str) -> Option<&ScriptedRoute> {
         self.routes.iter().find(|route| route.from_address.eq_ignore_ascii_case(from_address))
     }
@@ -95,28 +95,28 @@ mod tests {
         World::seeded(17, 200, DateTime::UNIX_EPOCH)
     }
 
-    /// What each transfer says, every five seconds of an hour.
-    fn told(world: &World) -> Vec<(&Transfer, Vec<String>)> {
-        let says = |transfer: &Transfer, second| {
+    /// Returns the statuses of each transfer, every five seconds for an hour.
+    fn statuses_by_transfer(world: &World) -> Vec<(&Transfer, Vec<String>)> {
+        let status_at = |transfer: &Transfer, second| {
             let stage = transfer.stage(TimeDelta::seconds(second)).map(|(stage, _)| stage);
             stage.and_then(|stage| stage.answer.status()).unwrap_or("not_found").to_owned()
         };
-        let hour = |transfer| (0..3_600).step_by(5).map(|second| says(transfer, second)).collect();
-        world.transfers.iter().map(|transfer| (transfer, hour(transfer))).collect()
+        let statuses_of_an_hour = |transfer| (0..3_600).step_by(5).map(|second| status_at(transfer, second)).collect();
+        world.transfers.iter().map(|transfer| (transfer, statuses_of_an_hour(transfer))).collect()
     }
 
     #[test]
-    fn the_same_seed_makes_the_same_world() {
+    fn same_seed_gives_the_same_world() {
         assert_eq!(world(), world());
         assert_ne!(world(), World::seeded(18, 200, DateTime::UNIX_EPOCH));
         assert_eq!(world().by_key.len(), 200);
     }
 
     #[test]
-    fn all_six_statuses_occur_and_follow_each_other_believably() {
+    fn all_six_statuses_occur_in_a_possible_order() {
         let world = world();
         let mut seen = BTreeSet::new();
-        for (transfer, mut statuses) in told(&world) {
+        for (transfer, mut statuses) in statuses_by_transfer(&world) {
             statuses.dedup();
             for pair in statuses.windows(2) {
                 let believable = match (pair[0].as_str(), pair[1].as_str()) {
@@ -135,11 +135,11 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_interesting_for_any_seed() {
+    fn every_seed_starts_with_transfers_in_all_phases() {
         for seed in 0..20 {
             let world = World::seeded(seed, 200, DateTime::UNIX_EPOCH);
             let (mut first, mut settling, mut stuck) = (BTreeMap::new(), 0, 0);
-            for (transfer, statuses) in told(&world) {
+            for (transfer, statuses) in statuses_by_transfer(&world) {
                 *first.entry(statuses[0].clone()).or_insert(0) += 1;
                 settling += usize::from(statuses[0] != "success" && statuses[120] == "success");
                 let submitted = transfer.new.params.submitted_at.unwrap();
@@ -152,17 +152,17 @@ mod tests {
     }
 
     #[test]
-    fn the_world_is_varied_and_its_hashes_look_right() {
+    fn chains_are_varied_and_hashes_have_the_right_length() {
         let new = world().transfers();
         let chains: BTreeSet<_> = new.iter().flat_map(|new| [&new.params.from_chain, &new.params.to_chain]).collect();
         assert!(chains.len() >= 14 && chains.iter().all(|id| crate::domain::chains::find(id).is_some()));
-        for told in new.iter().map(|new| &new.params) {
-            let length = match Family::of(&told.from_chain) {
+        for params in new.iter().map(|new| &new.params) {
+            let length = match Family::of(&params.from_chain) {
                 Family::Evm => 66,
                 Family::Solana => 88,
                 Family::Cosmos => 64,
             };
-            assert_eq!(told.transaction_id.as_str().len(), length);
+            assert_eq!(params.transaction_id.as_str().len(), length);
         }
         let with = |has: fn(&NewTransaction) -> bool| new.iter().filter(|new| has(new)).count();
         assert!((150..200).contains(&with(|new| new.params.estimate.is_some())));
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_are_found_without_case_where_that_holds() {
+    fn evm_hashes_are_found_in_any_case() {
         let world = world();
         let hash =
             &world.transfers.iter().find(|transfer| transfer.kind == Kind::Message).unwrap().new.params.transaction_id;

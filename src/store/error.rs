@@ -11,128 +11,128 @@ use rusqlite::ErrorCode;
 use super::file::filesystem;
 use crate::domain::batch::SpoolError;
 
-/// How long a writer waits for another process's; a reader of a WAL never has to.
-pub(super) const PATIENCE: Duration = Duration::from_secs(45);
+/// How long a connection waits for another process's write lock. A reader of a WAL never has to wait.
+pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// Why nothing can be kept on a full disk.
-pub(super) const NO_ROOM: &str = "there is no room left on the disk";
-/// With less than that what SQLite keeps beside a store can't be made.
-const LEAST_ROOM: u64 = 256 << 10;
+/// The reason shown when the disk is full.
+pub(super) const DISK_FULL: &str = "the disk is full";
+/// With less free space than this, in bytes, SQLite can't create its files beside a store.
+const MIN_FREE_BYTES: u64 = 256 << 10;
 
-/// A fault of the store.
+/// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The folder or the file can't be made.
-    #[error("the store {} can't be made: {source}; check the folder's permissions or name another with --db", path.display())]
+    /// The folder or the file can't be created.
+    #[error("can't create the store {}: {source}; check the folder's permissions, or choose another file with --db", path.display())]
     Create {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
     /// The file can't be opened as a store.
-    #[error("the store {} can't be opened: {reason}; check that it is a hoptop store and can be written, or name another with --db", path.display())]
+    #[error("can't open the store {}: {reason}; check that it is a hoptop store and writable, or choose another file with --db", path.display())]
     Open {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
     /// The file is damaged, and couldn't be recovered now.
-    #[error("the store {} is damaged: {reason}; it is left as it is", path.display())]
+    #[error("the store {} is damaged: {reason}; its contents were not changed", path.display())]
     Damaged {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What was found, and the way out.
+        /// What was found, and what to do.
         reason: String,
     },
-    /// The file is damaged, which was found while it was open.
+    /// Damage was found while the file was open.
     #[error(
-        "the store is damaged ({0}): nothing more is written to it; end every hoptop that has it open, and the next start recovers it"
+        "the store is damaged ({0}): it is read-only until it is recovered; end every hoptop that has it open, and the next start recovers it"
     )]
     Broken(String),
     /// The file can be read, but not written.
-    #[error("the store {} can only be read; check the permissions of the file and its folder, or name another with --db", path.display())]
+    #[error("the store {} is read-only; check the permissions of the file and its folder, or choose another file with --db", path.display())]
     ReadOnly {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// There is no room for what SQLite needs beside the file.
-    #[error("the store {} can't be opened for writing: {NO_ROOM}; make room, or name another with --db", path.display())]
+    /// The disk has no space for the files that SQLite needs beside the store.
+    #[error("can't open the store {} for writing: {DISK_FULL}; free some space, or choose another file with --db", path.display())]
     NoRoom {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file isn't where it was when it was opened.
-    #[error("the store {} was removed or replaced while it was open; nothing more is written: start hoptop again", path.display())]
+    /// The file was removed or replaced after it was opened.
+    #[error("the store {} was removed or replaced while it was open; writing has stopped: restart hoptop", path.display())]
     Gone {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file lies where SQLite's locks can't be relied on.
-    #[error("the store {} lies on a network file system ({kind}), where two machines could damage it; name a file on a local disk with --db", path.display())]
+    /// The file is on a network file system, where SQLite's locks aren't reliable.
+    #[error("the store {} is on a network file system ({kind}), where access from two machines can damage it; choose a file on a local disk with --db", path.display())]
     Network {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The file system.
+        /// The name of the file system.
         kind: String,
     },
-    /// The file is another program's.
-    #[error("{} is a database, but not hoptop's; name another file with --db", path.display())]
+    /// The file is another program's database.
+    #[error("{} is the database of another program; choose another file with --db", path.display())]
     Foreign {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
     },
-    /// The file was written by a later hoptop.
-    #[error("the store {} has schema {found}, this hoptop knows {known}; it is left untouched: use the newer hoptop, or another file with --db", path.display())]
+    /// The file was written by a newer hoptop.
+    #[error("the store {} has schema {found}, but this hoptop supports schemas up to {known}; the file was not changed: use the newer hoptop, or choose another file with --db", path.display())]
     Newer {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its schema.
+        /// The schema version of the file.
         found: i64,
-        /// Ours.
+        /// The latest schema version that this hoptop knows.
         known: i64,
     },
-    /// There is no backup, because the copy couldn't be made or isn't sound.
+    /// No backup was made, because the copy failed or isn't sound.
     #[error("the backup {} was not made: {reason}", path.display())]
     Backup {
-        /// Where it was to be.
+        /// The path that the backup should have had.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// The store wasn't brought to a new schema, because the backup that comes first couldn't be made.
-    #[error("the store {} was left at schema {from}, since no backup could be made before the change: {reason}", path.display())]
+    /// The store wasn't migrated, because the backup before the migration failed.
+    #[error("the store {} was not upgraded from schema {from}: the backup before the upgrade failed: {reason}", path.display())]
     NotMigrated {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// Its schema.
+        /// The schema version of the file.
         from: i64,
-        /// Why there is no backup.
+        /// Why the backup failed.
         reason: String,
     },
-    /// The SQLite library is one with a known fault.
+    /// The SQLite library has a known fault.
     #[error("SQLite {0} can damage a store with two writers; hoptop needs 3.51.3 or later")]
     OldLibrary(&'static str),
-    /// A statement failed.
+    /// A SQL statement failed.
     #[error("the store failed: {}", reason(.0))]
     Sql(rusqlite::Error),
     /// The temporary file that holds a batch can't be read.
     #[error(transparent)]
     ImportSpool(#[from] SpoolError),
-    /// The commit failed, so that nothing of the batch was kept.
-    #[error("the store couldn't keep what it was given: {0}")]
+    /// The commit failed, so nothing of the transaction was stored.
+    #[error("the write to the store failed: {0}")]
     Commit(String),
-    /// A compressed text can't be read.
-    #[error("a text in the store can't be unpacked: {0}")]
+    /// A compressed text can't be decompressed.
+    #[error("a stored text can't be decompressed: {0}")]
     Unpack(String),
-    /// An operation came to something that its caller doesn't know: a fault of the program.
-    #[error("the store answered another question than was asked")]
+    /// An operation had an outcome that its caller doesn't expect: a bug in hoptop.
+    #[error("internal error: the store returned an unexpected result")]
     UnexpectedOutcome,
-    /// The writer or the watcher isn't there any more.
+    /// The thread of the writer or the watcher has ended.
     #[error("the store's thread has ended")]
     Closed,
-    /// The operating system gave no thread.
+    /// The operating system refused to start a thread.
     #[error("the store's thread can't be started: {0}")]
     Thread(io::Error),
 }
@@ -144,20 +144,20 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// What a failure to open the file means.
-    pub(super) fn opening(path: &Path, error: &rusqlite::Error) -> Self {
-        let has_room = !wants_room(path, error);
+    /// Converts a failure to open the file.
+    pub(super) fn from_open_error(path: &Path, error: &rusqlite::Error) -> Self {
+        let has_space = !is_disk_full(path, error);
         let path = path.to_owned();
         match error.sqlite_error_code() {
-            _ if !has_room => Self::NoRoom { path },
+            _ if !has_space => Self::NoRoom { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
-            // In a folder that can't be written the files beside it can't be made.
+            // In a write-protected folder SQLite can't create its files beside the store.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },
             _ => Self::Open { path, reason: reason(error) },
         }
     }
 
-    /// Whether nothing can be kept any more, however often it is tried.
+    /// Whether every further write would fail too.
     pub fn is_lasting(&self) -> bool {
         self.is_damage() || matches!(self, Self::Closed | Self::Gone { .. } | Self::ReadOnly { .. })
     }
@@ -168,33 +168,34 @@ impl StoreError {
     }
 }
 
-/// Whether an error comes of a disk that is full: of the files beside the store SQLite doesn't say so.
-pub(super) fn wants_room(path: &Path, error: &rusqlite::Error) -> bool {
+/// Whether a full disk caused an error. SQLite doesn't report this for its files beside the store, so the free space is
+/// checked.
+pub(super) fn is_disk_full(path: &Path, error: &rusqlite::Error) -> bool {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => true,
         Some(ErrorCode::SystemIoFailure | ErrorCode::CannotOpen) => {
-            path.exists() && filesystem::free(folder).is_some_and(|free| free < LEAST_ROOM)
+            path.exists() && filesystem::free(folder).is_some_and(|free| free < MIN_FREE_BYTES)
         }
         _ => false,
     }
 }
 
-/// Whether SQLite says that the file is damaged.
+/// Whether SQLite reports the file as damaged.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
-/// SQLite's error in words that say the way out.
+/// Returns SQLite's error as a text that says what to do.
 pub(super) fn reason(error: &rusqlite::Error) -> String {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            let seconds = PATIENCE.as_secs();
-            format!("another process has kept the store locked for {seconds} s; wait until it is done, or end it")
+            let seconds = LOCK_TIMEOUT.as_secs();
+            format!("another process has locked the store for {seconds} s; wait until it finishes, or end it")
         }
-        Some(ErrorCode::DiskFull) => NO_ROOM.to_owned(),
-        Some(ErrorCode::SystemIoFailure) => format!("the disk failed ({error})"),
-        Some(ErrorCode::ReadOnly) => "the file or its folder can't be written; check their permissions".to_owned(),
+        Some(ErrorCode::DiskFull) => DISK_FULL.to_owned(),
+        Some(ErrorCode::SystemIoFailure) => format!("the disk reported an error ({error})"),
+        Some(ErrorCode::ReadOnly) => "the file or its folder is not writable; check their permissions".to_owned(),
         _ => error.to_string(),
     }
 }

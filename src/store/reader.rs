@@ -1,6 +1,6 @@
-//! A connection for reading. What it reads stands in `impl Reader` blocks beside the table or the view that is read.
+//! A connection for reading. Its queries are in `impl Reader` blocks beside the table or the query that they read.
 //!
-//! One reader belongs to one thread at a time. It must never write, so that showing something can't change it.
+//! One reader belongs to one thread at a time. A reader must never write, so that showing data can't change it.
 
 use std::{
     path::Path,
@@ -22,9 +22,9 @@ impl Reader {
         Ok(Self { connection: connection::open_for_reading(path)? })
     }
 
-    /// A reader of an existing store for a quick look, such as completion: a lock that is held for a fifth of a second makes it
-    /// fail. It changes and repairs nothing in the file, though SQLite may leave an empty log beside it; a store of another
-    /// schema can't be read.
+    /// Opens an existing store for a short read, such as shell completion. A read fails if a lock lasts longer than 200
+    /// ms. The reader changes and repairs nothing in the file, though SQLite may leave an empty log beside it. A store
+    /// of another schema can't be read.
     ///
     /// # Errors
     /// If there is no store, or it can't be opened.
@@ -34,7 +34,7 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Does several reads in one snapshot of the store, whatever is written meanwhile.
+    /// Runs several reads in one snapshot of the store, unaffected by concurrent writes.
     pub fn snapshot<T>(&self, read: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         connection::snapshot(&self.connection, read)
     }
@@ -47,24 +47,24 @@ impl Reader {
 
 /// A reader that several threads use in turn, and whose reads can be cancelled.
 #[derive(Clone)]
-pub struct SharedReader {
+pub(crate) struct SharedReader {
     reader: Arc<Mutex<Reader>>,
     interrupt: Arc<InterruptHandle>,
 }
 
 impl SharedReader {
-    /// Shares a reader.
-    pub fn new(reader: Reader) -> Self {
+    /// Wraps a reader for sharing.
+    pub(crate) fn new(reader: Reader) -> Self {
         Self { interrupt: Arc::new(reader.connection.get_interrupt_handle()), reader: Arc::new(Mutex::new(reader)) }
     }
 
-    /// Cancels the read that runs now, if one does: it fails. Later reads aren't affected.
-    pub fn cancel(&self) {
+    /// Cancels the read in progress, if there is one: it fails. Later reads aren't affected.
+    pub(crate) fn cancel(&self) {
         self.interrupt.interrupt();
     }
 
-    /// Reads; waits while another thread does. Blocks for the disk; not for async code.
-    pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    /// Runs a read; waits while another thread reads. Blocks on the disk, so async code must not call this.
+    pub(crate) fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         work(&self.reader.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

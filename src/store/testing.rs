@@ -1,4 +1,4 @@
-//! Writing to a store in tests: operations by row numbers, with their outcome at once.
+//! Helpers for tests: they apply operations by row numbers and return the outcomes at once.
 
 use chrono::{DateTime, Utc};
 
@@ -9,21 +9,22 @@ use super::{
 };
 use crate::domain::{
     alert::Alert,
-    ids::RowId,
+    ids::{RowId, TransactionKey},
     observation::Observation,
-    operation::{LocalEdit, Operation, ProfileEvent, QuoteKey, TransactionKey},
+    operation::{LocalEdit, Operation, ProfileEvent, QuoteKey},
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
     transaction::{NewTransaction, Transaction},
 };
 
 impl Reader {
-    /// A transaction with its record.
+    /// Returns a transaction with its record.
     pub(crate) fn transaction(&self, row: RowId) -> Result<Option<Transaction>, StoreError> {
         self.header(row)?.map(|header| transactions::whole(self.db(), header)).transpose()
     }
 
-    /// Every transaction in the order in which they were added, every active alert, and the number of the feed's last entry.
+    /// Returns every transaction in the order in which they were added, every active alert, and the number of the
+    /// feed's last entry.
     pub(crate) fn load(&self) -> Result<(Vec<Transaction>, Vec<Alert>, i64), StoreError> {
         self.snapshot(|| {
             Ok((transactions::all(self.db())?, alerts::load(self.db(), AlertQuery::Active)?, self.last_change()?))
@@ -31,7 +32,7 @@ impl Reader {
     }
 }
 
-/// Applies an operation and waits.
+/// Applies an operation and waits for its outcome.
 pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<Outcome, StoreError> {
     store.apply(operation, at).wait()
 }
@@ -46,7 +47,7 @@ pub(crate) fn track(
     apply(store, operation, at).unwrap().tracked().unwrap()
 }
 
-/// The key of a row; of a row that is gone a key that names nothing.
+/// Returns the key of a row; for a deleted row, a key without a transaction.
 pub(crate) fn key(store: &Store, row: RowId) -> TransactionKey {
     let known = store.reader().unwrap().keys(&[row]).unwrap().pop();
     known.unwrap_or_else(|| crate::domain::fixtures::transaction(i64::MAX).key())
@@ -84,7 +85,7 @@ pub(crate) fn request_poll(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) {
     apply(store, Operation::RequestPoll { transactions }, at).unwrap();
 }
 
-/// Submits a batch; the receipt says whether it was kept.
+/// Submits a batch without waiting for its outcome.
 pub(crate) fn submit_track(
     store: &Store,
     profile: &str,
@@ -94,7 +95,7 @@ pub(crate) fn submit_track(
     store.apply(Operation::Track { profile: profile.to_owned(), transactions }, at)
 }
 
-/// Keeps a poller's report at its own moment.
+/// Writes a poller's report at the report's own time.
 pub(crate) fn report(store: &Store, profile: &str, report: PollerReport) {
     let at = report.at;
     apply(store, Operation::ReportPolling { profile: profile.to_owned(), report: Box::new(report) }, at).unwrap();
@@ -119,7 +120,7 @@ pub(crate) fn ask_quote(
     apply(store, operation, at).unwrap().asked().unwrap()
 }
 
-/// The key of a request by the store's number.
+/// Returns the key of a quote request by its number in this store.
 pub(crate) fn quote_key(store: &Store, id: i64) -> QuoteKey {
     store.reader().unwrap().quote(id).unwrap().unwrap().key()
 }
@@ -136,8 +137,8 @@ pub(crate) fn answer_quote(store: &Store, id: i64, observation: QuoteObservation
     apply(store, Operation::AnswerQuote { quote: quote_key(store, id), observation }, at).unwrap();
 }
 
-/// Runs a closure with the writer's connection, in a transaction as a write does: for its settings, which no other
-/// connection can change.
+/// Runs a closure in a write transaction on the writer's connection, for example to change a setting of this
+/// connection, which no other connection can change.
 pub(crate) fn with_writer(
     store: &Store,
     work: impl Fn(&rusqlite::Connection) -> Result<(), StoreError> + Send + 'static,
@@ -145,9 +146,9 @@ pub(crate) fn with_writer(
     store.writer.submit(Write::Run(Box::new(work)))
 }
 
-// What tests outside of the store read.
+// For tests outside of the store.
 
-/// Every tracked transaction with its record, in the order in which they were added.
+/// Returns every tracked transaction with its record, in the order in which they were added.
 pub(crate) fn load_transactions(reader: &Reader) -> Vec<Transaction> {
     transactions::all(reader.db()).unwrap()
 }

@@ -64,7 +64,7 @@ fn line_name(line: &HistoryLine) -> &'static str {
 }
 
 #[test]
-fn what_is_imported_is_there_after_a_restart() {
+fn imported_transactions_survive_a_restart() {
     let (folder, store) = open();
     let mut new = fixtures::new(1);
     new.labels = vec!["vip".into(), "batch".into()];
@@ -83,7 +83,7 @@ fn what_is_imported_is_there_after_a_restart() {
 }
 
 #[test]
-fn a_second_import_updates_what_differs_and_erases_nothing() {
+fn second_import_updates_changed_fields_and_erases_none() {
     let (_folder, store) = open();
     let mut first = fixtures::new(1);
     first.params.ticket = Some("SUP-1".into());
@@ -104,29 +104,29 @@ fn a_second_import_updates_what_differs_and_erases_nothing() {
 }
 
 #[test]
-fn who_else_tracks_what_is_added_is_said() {
+fn import_reports_other_profiles_that_poll_the_same_transactions() {
     let (_folder, store) = open();
     let batch = |numbers: &[i64]| numbers.iter().map(|number| fixtures::new(*number)).collect::<Vec<_>>();
     let report = testing::track(&store, "prod", batch(&[1, 2]), at(0));
     assert_eq!(report.twice(), None);
     testing::track(&store, "test", batch(&[2]), at(1));
     let report = testing::track(&store, "default", batch(&[1, 2, 3]), at(2));
-    assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod, 1 in test"));
-    // Between what was known numbers may be missing.
+    assert_eq!(report.twice().as_deref(), Some("also tracked in other profiles: 2 in prod, 1 in test"));
+    // Row numbers of the transactions that were already known may lie between the new ones.
     testing::track(&store, "prod", batch(&[4, 5, 6]), at(2));
     testing::track(&store, "default", batch(&[5]), at(2));
     let report = testing::track(&store, "default", batch(&[4, 5, 6]), at(2));
-    assert_eq!(report.twice().as_deref(), Some("also tracked: 2 in prod"));
-    // What nobody polls any more costs nothing.
+    assert_eq!(report.twice().as_deref(), Some("also tracked in other profiles: 2 in prod"));
+    // Transactions that no profile polls any more cost no budget and aren't reported.
     let seven = testing::track(&store, "prod", batch(&[7]), at(2)).added.first;
     testing::edit(&store, "prod", Edit::Untrack { transactions: seven }, at(2));
     assert_eq!(testing::track(&store, "default", batch(&[7]), at(2)).twice(), None);
-    // What was known before isn't news.
+    // Transactions that were known before aren't reported again.
     let report = testing::track(&store, "default", batch(&[1, 2]), at(3));
     assert_eq!(report.twice(), None);
 }
 
-/// An answer with this status and a body that says so, with a running clock in it.
+/// Returns an answer with this status; its body contains the status, and a time that differs in each answer.
 fn body(status: RouterStatus, clock: u32) -> Observation {
     let chain = r#"{"chainId":"42161","chainName":"Arbitrum","nativeCurrency":{"name":"Ether","decimals":18}}"#;
     let text = format!(
@@ -137,7 +137,7 @@ fn body(status: RouterStatus, clock: u32) -> Observation {
 }
 
 #[test]
-fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
+fn spooled_import_keeps_its_order_and_applies_the_last_duplicate() {
     let (_folder, store) = open();
     let mut spool = ImportSpool::new().unwrap();
     let ticket = |number, ticket: &str| {
@@ -178,7 +178,7 @@ fn what_is_staged_is_taken_in_its_order_and_the_later_of_two_counts() {
 }
 
 #[test]
-fn what_was_seen_or_stopped_elsewhere_counts_for_what_is_new() {
+fn imported_first_seen_time_and_untracked_apply_only_to_new_transactions() {
     let (_folder, store) = open();
     let seen = |number, second| NewTransaction { first_seen_at: Some(at(second)), ..fixtures::new(number) };
     let mut batch = vec![seen(1, -60), seen(2, 60), seen(3, 0)];
@@ -187,7 +187,7 @@ fn what_was_seen_or_stopped_elsewhere_counts_for_what_is_new() {
     let load = || store.reader().unwrap().load().unwrap().0;
     assert_eq!(load().iter().map(|tx| tx.first_seen_at).collect::<Vec<_>>(), [at(-60), at(0), at(0)]);
     assert_eq!((load()[1].tracking.clone(), load()[2].tracking.clone()), (Tracking::Active, Tracking::Untracked));
-    // What is known already stays as we know it; without a word on that, adding it again resumes it.
+    // Known transactions keep their state. Tracking an untracked transaction again without `untracked` resumes polling.
     let mut batch = vec![seen(1, -90), seen(2, 0), seen(3, 0)];
     (batch[1].untracked, batch[2].untracked) = (true, true);
     assert_eq!(testing::track(&store, "default", batch, at(5)).unchanged.count, 3);
@@ -197,7 +197,7 @@ fn what_was_seen_or_stopped_elsewhere_counts_for_what_is_new() {
 }
 
 #[test]
-fn what_is_no_news_is_counted_and_the_last_body_is_kept_as_it_came() {
+fn repeated_answers_are_counted_and_the_last_body_is_kept() {
     let (_folder, store) = open();
     let row = import_one(&store);
     for (second, clock) in [(5, 1), (10, 1), (15, 2), (20, 3)] {
@@ -215,7 +215,7 @@ fn what_is_no_news_is_counted_and_the_last_body_is_kept_as_it_came() {
 }
 
 #[test]
-fn a_body_without_news_is_the_last_one_until_another_comes() {
+fn last_body_is_the_newest_even_without_a_change() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
@@ -227,11 +227,11 @@ fn a_body_without_news_is_the_last_one_until_another_comes() {
 }
 
 #[test]
-fn the_history_says_what_changed_when_and_which_answer_showed_it() {
+fn history_lists_changes_with_their_answers() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
-    // Of an error's body nobody wants to know in what it differs from a record.
+    // A body of an error isn't compared with a body of a record.
     let failed = Outcome::Failed(Failure::Unreadable("no".into()));
     let body_of_error = Some(r#"{"message": "no"}"#.to_owned());
     observe(
@@ -242,15 +242,15 @@ fn the_history_says_what_changed_when_and_which_answer_showed_it() {
     );
     observe(&store, row, body(RouterStatus::Success, 7), 9);
     let reader = store.reader().unwrap();
-    let params = reader.history(row).unwrap().into_iter().map(|line| match line {
+    let lines = reader.history(row).unwrap().into_iter().map(|line| match line {
         HistoryLine::Change(change) => format!("{:?} {}", change.observation, change.what.name()),
-        HistoryLine::Observation(answer, differs) => {
-            let differs: Vec<_> = differs.iter().map(Difference::sentence).collect();
-            format!("{} {} {differs:?}", answer.id, answer.summary)
+        HistoryLine::Observation(answer, changed_fields) => {
+            let changed_fields: Vec<_> = changed_fields.iter().map(Difference::sentence).collect();
+            format!("{} {} {changed_fields:?}", answer.id, answer.summary)
         }
     });
     assert_eq!(
-        params.collect::<Vec<_>>(),
+        lines.collect::<Vec<_>>(),
         [
             "None imported",
             "1 ongoing []",
@@ -265,46 +265,46 @@ fn the_history_says_what_changed_when_and_which_answer_showed_it() {
 }
 
 #[test]
-fn the_feed_tells_what_happened_in_order() {
+fn feed_lists_changes_in_order() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, fixtures::answer(Outcome::NotFound(None)), 5);
     observe(&store, row, fixtures::says(RouterStatus::Success), 10);
     testing::request_poll(&store, vec![row], at(11));
     let reader = store.reader().unwrap();
-    let params = names(reader.changes_after(0, 100).unwrap());
+    let events = names(reader.changes_after(0, 100).unwrap());
     let expected = ["imported", "polled", "status_changed", "polled", "status_changed", "settled", "poll_requested"];
-    assert_eq!(params, expected);
+    assert_eq!(events, expected);
     assert_eq!(names(reader.changes_after(5, 1).unwrap()), ["settled"]);
     assert_eq!(names(reader.changes_after(7, 100).unwrap()), [""; 0]);
 }
 
 #[test]
-fn however_far_a_reader_fell_behind_it_misses_nothing_but_polls() {
+fn reader_with_an_old_position_misses_only_polls() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    let follower = FeedReader::new(store.reader().unwrap());
-    assert!(follower.changes().unwrap().resync);
+    let feed_reader = FeedReader::new(store.reader().unwrap());
+    assert!(feed_reader.changes().unwrap().resync);
     for second in 1..=3 {
         observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
     }
-    // As if twenty thousand entries more had come.
+    // Simulates pruning, as after many more entries.
     let db = Connection::open(store.path()).unwrap();
     db.execute_batch("DELETE FROM polls; UPDATE feed SET floor = 100").unwrap();
     let batch = (2..=6_001).map(fixtures::new).collect();
     testing::track(&store, "default", batch, at(9));
-    let mut params = Vec::new();
+    let mut seen = Vec::new();
     loop {
-        let news = follower.changes().unwrap();
-        assert!(!news.resync);
-        params.extend(news.changes.iter().map(|change| change.what.name()));
-        if !news.more {
+        let read = feed_reader.changes().unwrap();
+        assert!(!read.resync);
+        seen.extend(read.changes.iter().map(|change| change.what.name()));
+        if !read.more {
             break;
         }
-        assert!(news.polls_dropped);
+        assert!(read.polls_dropped);
     }
-    assert_eq!(params.iter().filter(|name| **name == "imported").count(), 6_000);
-    assert_eq!(params[0], "status_changed");
+    assert_eq!(seen.iter().filter(|name| **name == "imported").count(), 6_000);
+    assert_eq!(seen[0], "status_changed");
 }
 
 #[test]
@@ -315,16 +315,13 @@ fn alerts_are_raised_once_counted_and_cleared() {
     observe(&store, row, fixtures::says(RouterStatus::NeedsGas), 12);
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 15);
     let reader = store.reader().unwrap();
-    let standing = reader.alerts(AlertQuery::Active).unwrap();
-    assert_eq!(
-        (standing[0].rule, standing[0].subject, standing[0].clean),
-        (Rule::NeedsGas, Subject::Transaction(row), 1)
-    );
+    let active = reader.alerts(AlertQuery::Active).unwrap();
+    assert_eq!((active[0].rule, active[0].subject, active[0].clean), (Rule::NeedsGas, Subject::Transaction(row), 1));
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 25);
     assert_eq!(reader.alerts(AlertQuery::Active).unwrap(), []);
-    let params = names(reader.changes_after(0, 100).unwrap());
+    let found = names(reader.changes_after(0, 100).unwrap());
     assert_eq!(
-        params.iter().filter(|name| name.starts_with("alert")).collect::<Vec<_>>(),
+        found.iter().filter(|name| name.starts_with("alert")).collect::<Vec<_>>(),
         [&"alert_raised", &"alert_cleared"]
     );
 }
@@ -357,9 +354,9 @@ fn a_transaction_is_found_by_hash_part_and_url() {
 }
 
 #[test]
-fn failing_write_takes_no_other_with_it() {
+fn failing_write_does_not_affect_other_writes() {
     let (_folder, store) = open();
-    // Held until the others wait too, so that they are written together.
+    // Holds the writer until all writes wait, so that they are committed together.
     let (go_on, held) = std::sync::mpsc::channel::<()>();
     let first = testing::with_writer(&store, move |_| {
         held.recv().unwrap_err();
@@ -378,7 +375,7 @@ fn failing_write_takes_no_other_with_it() {
     assert_eq!(store.reader().unwrap().paused_until("default", at(-1)).unwrap(), None);
     let commits = || changes::last_commit(&Connection::open(store.path()).unwrap()).unwrap();
     let before = commits();
-    // Alone in its transaction it goes with that.
+    // A write that is alone in its transaction is rolled back with the whole transaction.
     let failing = testing::with_writer(&store, |db| {
         db.execute("UPDATE transactions SET ticket = 'lost'", [])?;
         db.execute("INSERT INTO labels VALUES (99, 'orphan')", [])?;
@@ -393,7 +390,7 @@ fn failing_write_takes_no_other_with_it() {
 }
 
 #[test]
-fn what_is_not_ours_is_refused_and_left_alone() {
+fn foreign_damaged_and_newer_files_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let foreign = folder.path().join("foreign.db");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (x)").unwrap();
@@ -431,7 +428,7 @@ async fn a_commit_of_another_process_wakes_the_reader() {
     let (_folder, store) = open();
     let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
     commits.mark_unchanged();
-    // A second handle stands in for the other process: its signal is its own.
+    // A second handle acts as the other process, with its own notifications.
     let other = Store::open(store.path()).unwrap();
     tokio::task::spawn_blocking(move || import_one(&other)).await.unwrap();
     commits.changed().await.unwrap();
@@ -439,7 +436,7 @@ async fn a_commit_of_another_process_wakes_the_reader() {
 }
 
 #[test]
-fn a_parked_transaction_resumes_when_it_is_told_anew() {
+fn parked_transaction_resumes_when_it_is_tracked_with_new_parameters() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, fixtures::fails(Failure::Rejected("quoteId unknown".into())), 5);
@@ -452,7 +449,7 @@ fn a_parked_transaction_resumes_when_it_is_told_anew() {
 }
 
 #[test]
-fn a_poller_s_report_comes_back() {
+fn poller_report_is_read_as_written() {
     let (_folder, store) = open();
     let report = PollerReport {
         at: at(3),
@@ -472,7 +469,7 @@ fn chain(name: Option<&str>) -> ChainConfig {
 }
 
 #[test]
-fn a_chain_is_learned_once_and_keeps_its_name() {
+fn chain_description_without_a_name_does_not_replace_a_named_one() {
     let (_folder, store) = open();
     let mut new = fixtures::new(1);
     new.params.to_chain = ChainId::new("424242");
@@ -488,21 +485,21 @@ fn a_chain_is_learned_once_and_keeps_its_name() {
 }
 
 #[test]
-fn what_a_person_asked_for_waits_until_it_is_answered() {
+fn requested_poll_is_cleared_by_the_next_answer() {
     let (_folder, store) = open();
     let row = import_one(&store);
     testing::request_poll(&store, vec![row], at(5));
-    let asked = || store.reader().unwrap().transaction(row).unwrap().unwrap().poll_requested_at;
-    assert_eq!(asked(), Some(at(5)));
+    let requested_at = || store.reader().unwrap().transaction(row).unwrap().unwrap().poll_requested_at;
+    assert_eq!(requested_at(), Some(at(5)));
     observe(&store, row, fixtures::fails(Failure::Transport("reset".into())), 6);
-    assert_eq!(asked(), None);
+    assert_eq!(requested_at(), None);
 }
 
 fn request(quote_only: bool, from_address: &str) -> QuoteRequest {
     QuoteRequest { quote_only, ..fixtures::quote_request(from_address) }
 }
 
-/// Asks for a route at `second`, and waits half a minute for it.
+/// Asks for a route at `second`, and wants the answer within 30 seconds.
 fn ask_for(store: &Store, request: QuoteRequest, second: i64) -> Asked {
     testing::ask_quote(store, "default", request, at(second + 30), at(second))
 }
@@ -511,26 +508,26 @@ fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> Aske
     ask_for(store, request(quote_only, from_address), second)
 }
 
-fn pending(asked: Asked) -> i64 {
+fn pending_id(asked: Asked) -> i64 {
     match asked {
         Asked::Pending { id, .. } => id,
         other => panic!("{other:?}"),
     }
 }
 
-fn answered(answer: QuoteAnswer) -> QuoteObservation {
+fn quote_observation(answer: QuoteAnswer) -> QuoteObservation {
     QuoteObservation { answer, http_status: Some(200), body: Some("{}".into()) }
 }
 
 fn route(id: &str, seconds: u64) -> QuoteObservation {
     let (quote_id, estimate) = (Some(id.to_owned()), Some(Duration::from_secs(seconds)));
-    answered(QuoteAnswer::Route(Quote { quote_id, estimate, warnings: Vec::new() }))
+    quote_observation(QuoteAnswer::Route(Quote { quote_id, estimate, warnings: Vec::new() }))
 }
 
 #[test]
-fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
+fn same_route_is_not_requested_twice_within_thirty_seconds() {
     let (_folder, store) = open();
-    let id = pending(ask(&store, true, "0xAb", 0));
+    let id = pending_id(ask(&store, true, "0xAb", 0));
     let waiting = |second| store.reader().unwrap().poller_requests("default", at(second)).unwrap().quotes.len();
     assert_eq!((waiting(29), waiting(30)), (1, 0));
     claim(&store, id, 1).unwrap();
@@ -538,9 +535,9 @@ fn the_same_route_is_not_asked_for_twice_within_half_a_minute() {
     assert_eq!(waiting(3), 0);
     let Asked::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
     assert_eq!((kept.id, kept.answered_at), (id, Some(at(2))));
-    pending(ask(&store, true, "0xAb", 33));
-    pending(ask(&store, true, "0xAb", 1));
-    pending(ask(&store, false, "0xAb", 3));
+    pending_id(ask(&store, true, "0xAb", 33));
+    pending_id(ask(&store, true, "0xAb", 1));
+    pending_id(ask(&store, false, "0xAb", 3));
     assert_eq!(names(store.reader().unwrap().changes_after(0, 2).unwrap()), ["quote_asked", "quote_answered"]);
 }
 
@@ -549,35 +546,35 @@ fn claim(store: &Store, id: i64, second: i64) -> Option<QuoteRequest> {
 }
 
 #[test]
-fn a_route_s_request_is_taken_on_once_whatever_becomes_of_it() {
+fn quote_request_is_claimed_at_most_once() {
     let (_folder, store) = open();
-    let id = pending(ask(&store, false, "0xAb", 0));
-    // The same question while that one is waited for is that one.
-    assert_eq!(pending(ask(&store, false, "0xAb", 5)), id);
+    let id = pending_id(ask(&store, false, "0xAb", 0));
+    // An equal request that is still waiting is the same request.
+    assert_eq!(pending_id(ask(&store, false, "0xAb", 5)), id);
     assert_eq!(claim(&store, id, 34), Some(request(false, "0xAb")));
     assert_eq!(
         (claim(&store, id, 34), store.reader().unwrap().poller_requests("default", at(34)).unwrap().quotes),
         (None, vec![])
     );
-    // Nobody who comes later changes an answer.
+    // A later answer doesn't replace the first one.
     testing::answer_quote(&store, id, route("q", 900), at(35));
-    let late = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
+    let late = quote_observation(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
     testing::answer_quote(&store, id, late, at(36));
     assert!(matches!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(QuoteAnswer::Route(_))));
-    let (gone, given_up) = (pending(ask(&store, true, "0xCd", 40)), pending(ask(&store, true, "0xEf", 40)));
+    let (gone, given_up) = (pending_id(ask(&store, true, "0xCd", 40)), pending_id(ask(&store, true, "0xEf", 40)));
     testing::withdraw_quote(&store, given_up, at(70), at(41));
     assert_eq!((claim(&store, gone, 70), claim(&store, given_up, 42)), (None, None));
 }
 
 #[test]
-fn a_wallet_that_came_to_wait_meanwhile_has_its_answer_without_a_request() {
+fn waiting_request_of_a_limited_wallet_is_answered_without_being_sent() {
     let (_folder, store) = open();
     let mut second = request(false, "0xAb");
     second.from_amount = Amount::parse("26").unwrap();
-    let first = pending(ask(&store, false, "0xAb", 0));
-    let second = pending(ask_for(&store, second, 0));
+    let first = pending_id(ask(&store, false, "0xAb", 0));
+    let second = pending_id(ask_for(&store, second, 0));
     claim(&store, first, 1).unwrap();
-    let limited = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
+    let limited = quote_observation(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: FRESH });
     testing::answer_quote(&store, first, limited, at(2));
     assert_eq!(claim(&store, second, 12), None);
     let expected = QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: Duration::from_secs(20) };
@@ -586,32 +583,32 @@ fn a_wallet_that_came_to_wait_meanwhile_has_its_answer_without_a_request() {
 }
 
 #[test]
-fn a_refusal_is_not_given_again() {
+fn refused_quote_is_requested_again() {
     let (_folder, store) = open();
-    let id = pending(ask(&store, true, "0xAb", 0));
-    let refused = answered(QuoteAnswer::Failed(Failure::Rejected("No route found".into())));
+    let id = pending_id(ask(&store, true, "0xAb", 0));
+    let refused = quote_observation(QuoteAnswer::Failed(Failure::Rejected("No route found".into())));
     testing::answer_quote(&store, id, refused.clone(), at(1));
     assert_eq!(store.reader().unwrap().quote(id).unwrap().unwrap().answer, Some(refused.answer));
-    pending(ask(&store, true, "0xAb", 2));
+    pending_id(ask(&store, true, "0xAb", 2));
 }
 
 #[test]
-fn a_wallet_that_has_to_wait_holds_back_nobody_else() {
+fn wallet_limit_does_not_affect_other_wallets() {
     let (_folder, store) = open();
-    let id = pending(ask(&store, false, "0xAb", 0));
+    let id = pending_id(ask(&store, false, "0xAb", 0));
     let retry_after = Duration::from_secs(60);
-    let limited = answered(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after });
+    let limited = quote_observation(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after });
     testing::answer_quote(&store, id, limited, at(1));
     assert_eq!(ask(&store, false, "0xaB", 60), Asked::WalletHeld { until: at(61), message: "Too many".into() });
-    pending(ask(&store, true, "0xAb", 60));
-    pending(ask(&store, false, "0xCd", 60));
-    pending(ask(&store, false, "0xAb", 61));
+    pending_id(ask(&store, true, "0xAb", 60));
+    pending_id(ask(&store, false, "0xCd", 60));
+    pending_id(ask(&store, false, "0xAb", 61));
 }
 
 #[test]
-fn a_transaction_takes_its_estimate_from_its_quote() {
+fn transaction_gets_missing_parameters_from_its_quote() {
     let (_folder, store) = open();
-    let id = pending(ask(&store, true, "0xAb", 0));
+    let id = pending_id(ask(&store, true, "0xAb", 0));
     testing::answer_quote(&store, id, route("quote-1", 900), at(1));
     let report = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(2));
     let row = report.added.first[0];
@@ -625,7 +622,7 @@ fn a_transaction_takes_its_estimate_from_its_quote() {
 }
 
 #[test]
-fn a_store_of_the_first_schema_is_brought_forward() {
+fn store_of_the_first_schema_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
     let first = Connection::open(&path).unwrap();
@@ -645,8 +642,8 @@ fn a_store_of_the_first_schema_is_brought_forward() {
     assert_eq!((read.is_gmp, read.time_spent_words().as_deref()), (Some(true), Some("total 45")));
 }
 
-/// Tracks a transaction that was submitted at 0, and hears these statuses at these seconds.
-fn hears(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
+/// Tracks a transaction that was submitted at 0, and observes these statuses at these seconds.
+fn track_and_observe(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
     let mut new = fixtures::new(number);
     new.params.submitted_at = Some(at(0));
     let row = testing::track(store, "default", vec![new], at(0)).added.first[0];
@@ -657,13 +654,17 @@ fn hears(store: &Store, number: i64, answers: &[(i64, RouterStatus)]) -> RowId {
 }
 
 #[test]
-fn how_long_things_took_is_learned_and_kept_after_the_transactions_are_gone() {
+fn duration_stats_outlive_their_transactions() {
     use RouterStatus::{NotFound, Ongoing, Success};
     let (folder, store) = open();
     for number in 1..=30 {
-        hears(&store, number, &[(4, NotFound), (8, Ongoing), (190 + number, Ongoing), (200 + number, Success)]);
+        track_and_observe(
+            &store,
+            number,
+            &[(4, NotFound), (8, Ongoing), (190 + number, Ongoing), (200 + number, Success)],
+        );
     }
-    let row = hears(&store, 31, &[(2, NotFound)]);
+    let row = track_and_observe(&store, 31, &[(2, NotFound)]);
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
     let route = RouteKey::of(&transactions[0]);
     drop(store);
@@ -677,26 +678,26 @@ fn how_long_things_took_is_learned_and_kept_after_the_transactions_are_gone() {
     let duration_stats = reader.duration_stats("default").unwrap();
     assert_eq!(duration_stats.routes[&route], past.evidence);
     assert_eq!(duration_stats.chains[&ChainId::new("42161")].count, 30);
-    // What is tracked later knows how long its source chain takes.
+    // A transaction tracked later gets the statistics of its source chain.
     let tx = reader.transaction(row).unwrap().unwrap();
     assert!((tx.indexing.mean.exp() - 6.0).abs() < 0.01, "{}", tx.indexing.mean.exp());
     assert_eq!(reader.duration_stats("another").unwrap(), DurationStats::default());
 }
 
 #[test]
-fn what_is_not_found_for_much_longer_than_usual_depends_on_the_chain() {
+fn not_found_limit_depends_on_the_source_chain() {
     let (_folder, store) = open();
     for number in 1..=40 {
-        hears(&store, number, &[(140, RouterStatus::NotFound), (150, RouterStatus::Ongoing)]);
+        track_and_observe(&store, number, &[(140, RouterStatus::NotFound), (150, RouterStatus::Ongoing)]);
     }
-    let row = hears(&store, 41, &[]);
+    let row = track_and_observe(&store, 41, &[]);
     let slow = store.reader().unwrap().transaction(row).unwrap().unwrap().not_found_limit();
     assert!((350..600).contains(&slow.as_secs()), "{slow:?}");
     assert_eq!(fixtures::transaction(1).not_found_limit(), Duration::from_secs(180));
 }
 
 #[test]
-fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
+fn transaction_counts_as_open_until_its_marks_are_removed_or_expire() {
     let (_folder, store) = open();
     let rows = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.first;
     let open = |second| store.reader().unwrap().poller_requests("default", at(second)).unwrap().open;
@@ -712,7 +713,7 @@ fn what_people_look_at_is_known_until_they_turn_away_or_are_gone() {
 }
 
 #[test]
-fn what_hashes_are_compared_by_is_the_same_in_the_store() {
+fn stored_hash_key_equals_the_key_in_the_domain() {
     let (_folder, store) = open();
     let hashes = ["0xABcdef", "0X12ab34", "0x", "0xxyz123", "abcDEF", &"aB".repeat(32), &"zz".repeat(32), "SoLana1"];
     for (number, hash) in (1..).zip(hashes) {
@@ -728,7 +729,7 @@ fn what_hashes_are_compared_by_is_the_same_in_the_store() {
 }
 
 #[test]
-fn a_short_answer_before_the_first_record_spoils_nothing() {
+fn short_answer_before_the_first_record_does_not_prevent_compression() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let long = |status: RouterStatus, clock| {
@@ -754,7 +755,7 @@ fn a_short_answer_before_the_first_record_spoils_nothing() {
 }
 
 #[test]
-fn the_gravest_alerts_come_first_with_what_they_are_about() {
+fn most_urgent_alerts_come_first_with_their_transactions() {
     let (_folder, store) = open();
     let rules = [Rule::Refund, Rule::Overdue, Rule::NeedsGas, Rule::Overdue];
     for (rule, number) in rules.into_iter().zip(1..) {

@@ -1,7 +1,7 @@
-//! Wakes subscribers: at once for commits of this process, within 250 ms for those of others (`PRAGMA data_version`), and when the
-//! store's health changes.
+//! Wakes subscribers: at once for commits of this process, within 250 ms for commits of other processes
+//! (`PRAGMA data_version`), and when the store's health changes.
 //!
-//! A wakeup carries no changes. The thread that watches other processes starts with the first subscriber.
+//! A wakeup carries no changes. The thread that polls for other processes' commits starts with the first subscriber.
 
 use std::{
     path::PathBuf,
@@ -21,20 +21,21 @@ use super::{
     error::StoreError,
     file::{connection, health::Health},
     tables::changes,
-    writer::{Commit, Interest},
+    writer::{Commit, CommitContent},
 };
 
-/// How soon a commit of another process is seen (`DESIGN.md`, One picture).
+/// The interval of checks for other processes' commits (`DESIGN.md`, One picture).
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// Which commits wake a subscriber. Those of other processes, and changes of the store's health, wake every subscriber.
+/// Which commits of this process wake a subscriber. Commits of other processes and changes of the store's health wake
+/// every subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// Every commit.
     AnyCommit,
-    /// Commits of this process that hold more than polls which changed nothing.
+    /// Commits that contain more than polls without changes.
     Changes,
-    /// Commits of this process that hold more than its own answers.
+    /// Commits that contain more than observations.
     NotAnswers,
 }
 
@@ -42,13 +43,13 @@ pub(super) struct Watcher {
     path: PathBuf,
     health: Arc<Health>,
     wakeups: Wakeups,
-    /// The number of the last commit of this process's writer; -1 before the first.
-    own: Arc<AtomicI64>,
-    /// The thread that polls for other processes' commits ends when this sender is dropped.
-    polling: Mutex<Option<Sender<()>>>,
+    /// The number of the last commit by this process's writer; -1 before the first.
+    last_own_commit: Arc<AtomicI64>,
+    /// Dropping this sender ends the thread that polls for other processes' commits.
+    poll_thread: Mutex<Option<Sender<()>>>,
 }
 
-/// What the subscribers wait for.
+/// One channel for each kind of [`Wake`]; its value counts the wakeups.
 #[derive(Clone, Default)]
 struct Wakeups {
     any_commit: watch::Sender<u64>,
@@ -57,7 +58,7 @@ struct Wakeups {
 }
 
 impl Wakeups {
-    fn of(&self, wake: Wake) -> &watch::Sender<u64> {
+    fn sender(&self, wake: Wake) -> &watch::Sender<u64> {
         match wake {
             Wake::AnyCommit => &self.any_commit,
             Wake::Changes => &self.changes,
@@ -65,15 +66,15 @@ impl Wakeups {
         }
     }
 
-    fn wake(&self, interest: Interest) {
-        let least = [
-            (Wake::AnyCommit, Interest::Nothing),
-            (Wake::Changes, Interest::Answers),
-            (Wake::NotAnswers, Interest::Everything),
+    fn wake(&self, content: CommitContent) {
+        let thresholds = [
+            (Wake::AnyCommit, CommitContent::Nothing),
+            (Wake::Changes, CommitContent::Observations),
+            (Wake::NotAnswers, CommitContent::Everything),
         ];
-        for (wake, least) in least {
-            if interest >= least {
-                self.of(wake).send_modify(|count| *count += 1);
+        for (wake, minimum) in thresholds {
+            if content >= minimum {
+                self.sender(wake).send_modify(|count| *count += 1);
             }
         }
     }
@@ -81,70 +82,77 @@ impl Wakeups {
 
 impl Watcher {
     pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
-        let (wakeups, own, polling) = (Wakeups::default(), Arc::new(AtomicI64::new(-1)), Mutex::new(None));
-        Self { path, health, wakeups, own, polling }
+        let (wakeups, last_own_commit, poll_thread) =
+            (Wakeups::default(), Arc::new(AtomicI64::new(-1)), Mutex::new(None));
+        Self { path, health, wakeups, last_own_commit, poll_thread }
     }
 
-    /// The writer has ended a transaction, with a commit if it wrote anything.
-    pub(super) fn committed(&self, commit: Option<Commit>) {
-        let interest = commit.map_or(Interest::Everything, |Commit { number, interest }| {
-            let last = self.own.swap(number, Ordering::AcqRel);
-            // What another process wrote between two commits of this one counts with the later of them.
-            if number == last + 1 { interest } else { Interest::Everything }
+    /// Called by the writer after each transaction, with its commit if anything was written.
+    pub(super) fn on_commit(&self, commit: Option<Commit>) {
+        let content = commit.map_or(CommitContent::Everything, |Commit { number, content }| {
+            let last = self.last_own_commit.swap(number, Ordering::AcqRel);
+            // A gap in the numbers means that another process committed in between. The wakeup must cover that commit
+            // too.
+            if number == last + 1 { content } else { CommitContent::Everything }
         });
-        self.wakeups.wake(interest);
+        self.wakeups.wake(content);
     }
 
     pub(super) fn subscribe(&self, wake: Wake) -> Result<watch::Receiver<u64>, StoreError> {
-        self.watch_others()?;
-        Ok(self.wakeups.of(wake).subscribe())
+        self.start_polling()?;
+        Ok(self.wakeups.sender(wake).subscribe())
     }
 
-    fn watch_others(&self) -> Result<(), StoreError> {
-        let mut polling = self.polling.lock().unwrap_or_else(PoisonError::into_inner);
-        if polling.is_none() {
-            let (alive, end) = mpsc::channel();
-            // Here, so that a file that goes away from now on is missed.
+    fn start_polling(&self) -> Result<(), StoreError> {
+        let mut poll_thread = self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner);
+        if poll_thread.is_none() {
+            let (stop_sender, stop_receiver) = mpsc::channel();
+            // Opened here, not in the thread, so that a file that disappears from now on is noticed.
             let connection = connection::open_for_reading(&self.path)?;
             let health = Arc::downgrade(&self.health);
-            let others =
-                OtherProcesses { connection, health, wakeups: self.wakeups.clone(), own: Arc::clone(&self.own) };
+            let others = OtherProcesses {
+                connection,
+                health,
+                wakeups: self.wakeups.clone(),
+                last_own_commit: Arc::clone(&self.last_own_commit),
+            };
             let last = others.read().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || others.run(&end, last))
+                .spawn(move || others.run(&stop_receiver, last))
                 .map_err(StoreError::Thread)?;
-            *polling = Some(alive);
+            *poll_thread = Some(stop_sender);
         }
         Ok(())
     }
 }
 
-/// Watches for commits of other processes.
+/// Polls for commits of other processes.
 struct OtherProcesses {
     connection: Connection,
     health: Weak<Health>,
     wakeups: Wakeups,
-    own: Arc<AtomicI64>,
+    last_own_commit: Arc<AtomicI64>,
 }
 
 impl OtherProcesses {
-    fn run(self, end: &Receiver<()>, mut last: LastCommit) {
-        while end.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
+    fn run(self, stop_receiver: &Receiver<()>, mut last: LastCommit) {
+        while stop_receiver.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let has_committed = self.has_another_committed(&mut last);
             if self.health.upgrade().is_some_and(|health| health.check()) || has_committed {
-                self.wakeups.wake(Interest::Everything);
+                self.wakeups.wake(CommitContent::Everything);
             }
         }
     }
 
-    /// Whether another process has committed since the `last` time, and no subscriber was woken after that.
+    /// Whether another process has committed since `last`, and no later commit of this process has woken the
+    /// subscribers.
     fn has_another_committed(&self, last: &mut LastCommit) -> bool {
-        // A file that can't be read now may be read again; what ails it is the health's to say.
+        // A failed read may succeed later. Reporting lasting faults is the task of [`Health`].
         let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
         let number = changes::last_commit(&self.connection).unwrap_or(-1);
-        // Earlier versions don't count: where the version moves and the number doesn't, it was one of these.
-        let is_own = number != last.number && number == self.own.load(Ordering::Acquire);
+        // Earlier versions of hoptop don't number their commits: then the data version changes and the number doesn't.
+        let is_own = number != last.number && number == self.last_own_commit.load(Ordering::Acquire);
         *last = LastCommit { version, number };
         !is_own
     }
@@ -154,7 +162,7 @@ impl OtherProcesses {
     }
 
     fn version(&self) -> rusqlite::Result<i64> {
-        // Kept: to prepare it costs more than to ask.
+        // The statement is cached: preparing it costs more than running it.
         self.connection.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
     }
 }
@@ -162,7 +170,7 @@ impl OtherProcesses {
 /// The last commit that was seen.
 #[derive(Clone, Copy, Default)]
 struct LastCommit {
-    /// Another one after each commit of another connection.
+    /// `PRAGMA data_version`, which changes after each commit of another connection.
     version: i64,
     /// The number of the last commit.
     number: i64,
@@ -183,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_poll_that_brought_nothing_is_no_news_and_hides_none_of_others() {
+    fn unchanged_poll_wakes_few_subscribers_and_hides_no_commit_of_another_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
@@ -198,8 +206,8 @@ mod tests {
             testing::observe(store, row, fixtures::says(status), DateTime::UNIX_EPOCH);
         };
         poll(&here, RouterStatus::Ongoing);
-        let mut subscribers =
-            [Wake::AnyCommit, Wake::Changes, Wake::NotAnswers].map(|wake| here.watcher.wakeups.of(wake).subscribe());
+        let mut subscribers = [Wake::AnyCommit, Wake::Changes, Wake::NotAnswers]
+            .map(|wake| here.watcher.wakeups.sender(wake).subscribe());
         let mut woken = || {
             subscribers.each_mut().map(|subscriber| {
                 let is_woken = subscriber.has_changed().unwrap();
@@ -213,7 +221,7 @@ mod tests {
         assert_eq!(woken(), [true, true, false]);
         track(&here, 2);
         assert_eq!(woken(), [true, true, true]);
-        // Between two looks after others somebody else wrote, and then we did.
+        // Between two checks another process commits, and then this process.
         track(&there, 3);
         poll(&here, RouterStatus::NeedsGas);
         assert_eq!(woken(), [true, true, true]);
@@ -222,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_woken_for_a_commit_of_our_own_is_not_woken_for_it_again() {
+    fn own_commit_does_not_wake_subscribers_twice() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let (here, there) = (Store::open(&path).unwrap(), Store::open(&path).unwrap());
@@ -230,7 +238,7 @@ mod tests {
             connection: connection::open_for_reading(&path).unwrap(),
             health: Weak::new(),
             wakeups: here.watcher.wakeups.clone(),
-            own: Arc::clone(&here.watcher.own),
+            last_own_commit: Arc::clone(&here.watcher.last_own_commit),
         };
         let (mut last, mut tracked) = (others.read().unwrap(), 0);
         let mut sees = |last: &mut LastCommit, by: &[&Store]| {
@@ -242,10 +250,10 @@ mod tests {
         };
         assert!(!sees(&mut last, &[]) && !sees(&mut last, &[&here]) && !sees(&mut last, &[&here, &here]));
         assert!(sees(&mut last, &[&there]) && !sees(&mut last, &[]));
-        // What others did before it was there for whoever was woken by it.
+        // The later commit of this process has woken the subscribers, who then see the earlier commit too.
         assert!(!sees(&mut last, &[&there, &here]));
         assert!(sees(&mut last, &[&here, &there]) && sees(&mut last, &[&there, &there]) && !sees(&mut last, &[&here]));
-        // An earlier version counts nothing.
+        // An earlier version of hoptop doesn't number its commits.
         let earlier =
             || Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET ticket = 'x'").unwrap();
         earlier();

@@ -1,8 +1,8 @@
-//! The one writer: a thread that takes operations, applies as many as are waiting in one transaction, and answers after the
-//! commit.
+//! The only writer: a thread that applies all waiting operations in one transaction, and answers them after the commit.
 //!
-//! An operation that fails takes no other with it; a commit that fails, and a fault of the disk, fails every operation of the
-//! transaction. It must never acknowledge a write before the commit, nor write to a file that is damaged or gone.
+//! A failed operation doesn't affect other operations. A failed commit or a disk fault fails every operation of the
+//! transaction. The writer must never acknowledge a write before the commit, nor write to a file that is damaged or
+//! gone.
 
 use std::{
     path::PathBuf,
@@ -21,7 +21,7 @@ use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::{
-    error::{PATIENCE, StoreError},
+    error::{LOCK_TIMEOUT, StoreError},
     file::{
         connection::LOG_LIMIT,
         health::{Health, Trouble},
@@ -38,36 +38,39 @@ use crate::domain::{
     operation::{Envelope, Operation, Stamp},
 };
 
-/// The most writes in one transaction: bounds how long the first of them waits for its answer.
-const MOST_AT_ONCE: usize = 256;
-/// How long the writer gathers answers before it commits them together, if nobody is in a hurry: a commit costs as much as
-/// several answers, and wakes every subscriber. Nothing in tests, where a paused clock would stand still meanwhile.
-const GATHER: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(20) };
-/// So many waiting writes are committed at once.
-const ENOUGH: usize = 16;
-/// How long the writer waits for readers so that the log can begin anew: reads of this process are done by then.
-const READERS_PATIENCE: Duration = Duration::from_millis(50);
+/// The most writes in one transaction. This bounds how long the first write waits for its answer.
+const MAX_BATCH: usize = 256;
+/// How long the writer gathers observations before it commits them together, unless a write is urgent. A commit costs
+/// as much as several observations, and wakes every subscriber. Zero in tests: a paused test clock doesn't advance
+/// meanwhile.
+const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(20) };
+/// This many waiting writes are committed without further gathering.
+const COMMIT_THRESHOLD: usize = 16;
+/// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
+const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A handle to the writer's thread.
 pub(super) struct Writer {
     queue: Option<Sender<Job>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    hurry: Option<Hurry>,
+    commit_trigger: Option<CommitTrigger>,
     /// Why nothing can be written, if so.
     refusal: Option<Trouble>,
 }
 
-/// Something to write.
+/// A write for the writer's thread.
 pub(super) enum Write {
-    /// An operation.
+    /// Applies an operation.
     Apply(Box<Envelope>),
-    /// [`Operation::Track`](crate::domain::operation::Operation::Track) of a batch that may be too large for memory.
+    /// Applies [`Operation::Track`] for a batch that may be too large for
+    /// memory.
     Track { profile: String, batch: Box<dyn Batch>, stamp: Stamp },
-    /// What a dashboard of this machine has open. It is no operation: it means nothing to another machine.
+    /// Records which transaction a dashboard of this machine has open. Not an operation: the mark means nothing on
+    /// another machine.
     MarkOpen(OpenMark),
-    /// Nothing: the answer says that everything before it is written.
+    /// Writes nothing. The answer confirms that all earlier writes are done.
     Flush,
-    /// A closure of a test.
+    /// Runs a closure of a test.
     #[cfg(test)]
     Run(TestWrite),
 }
@@ -76,7 +79,7 @@ pub(super) enum Write {
 pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<(), StoreError> + Send>;
 
 impl Write {
-    /// Whether the write may wait a moment for others: an answer, for which no person waits.
+    /// Whether the write may wait a moment for others. True of observations, since no person waits for them.
     fn can_wait(&self) -> bool {
         matches!(self, Self::Apply(envelope) if matches!(envelope.operation, Operation::Observe { .. }))
     }
@@ -93,25 +96,25 @@ impl Write {
     }
 }
 
-/// What a commit holds, by whom it concerns; each kind includes those before it.
+/// What a commit contains, which decides whom it wakes. Each kind includes the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Interest {
+pub(super) enum CommitContent {
     /// Nothing was written.
     Nothing,
-    /// Transactions were polled, and are as they were.
-    Polls,
-    /// Answers changed something.
-    Answers,
-    /// Anything else.
+    /// Transactions were polled without changes.
+    UnchangedPolls,
+    /// Observations changed something.
+    Observations,
+    /// Anything else was written.
     Everything,
 }
 
-impl Interest {
+impl CommitContent {
     fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
-            Outcome::Observed(observed) if observed.is_news => Self::Answers,
-            Outcome::Observed(_) => Self::Polls,
+            Outcome::Observed(observed) if observed.is_news => Self::Observations,
+            Outcome::Observed(_) => Self::UnchangedPolls,
             Outcome::Done
             | Outcome::Tracked(_)
             | Outcome::Changed(_)
@@ -126,20 +129,20 @@ impl Interest {
 /// A commit of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Commit {
-    /// Its number in the store.
+    /// The commit's number in the store.
     pub(super) number: i64,
-    /// Whom it concerns.
-    pub(super) interest: Interest,
+    /// What the commit contains.
+    pub(super) content: CommitContent,
 }
 
-/// The answer to a write, which comes after its commit. Awaited, or waited for on a thread that may block.
+/// The result of a write, available after its commit. It can be awaited, or waited for on a thread that may block.
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt {
     answer: oneshot::Receiver<Result<Outcome, StoreError>>,
-    hurry: Option<Hurry>,
+    commit_trigger: Option<CommitTrigger>,
 }
 
-/// How many writes wait, and whether one of them can't.
+/// The number of waiting writes, and whether one of them is urgent.
 #[derive(Debug, Default)]
 struct Queued {
     waiting: AtomicUsize,
@@ -148,32 +151,34 @@ struct Queued {
 
 /// Ends the gathering of writes.
 #[derive(Clone)]
-struct Hurry {
+struct CommitTrigger {
     queued: Arc<Queued>,
     writer: Thread,
 }
 
-impl Hurry {
-    /// The writer commits what waits.
-    fn up(&self) {
+impl CommitTrigger {
+    /// Makes the writer commit the waiting writes now.
+    fn commit_now(&self) {
         self.queued.is_urgent.store(true, Ordering::Release);
         self.writer.unpark();
     }
 }
 
 impl Receipt {
-    /// Blocks until the write is kept or has failed: a few milliseconds, or as long as another process holds the store.
+    /// Blocks until the write is committed or has failed. Takes a few milliseconds, or as long as another process holds
+    /// the lock.
     ///
     /// # Errors
-    /// If the write failed, so that nothing of it was kept.
+    /// If the write failed; nothing of it is stored then.
     pub fn wait(self) -> Result<Outcome, StoreError> {
-        // Whoever blocks has nothing else to do.
-        self.hurry.iter().for_each(Hurry::up);
-        // A tokio task that has spent its budget would be told to yield first, and this thread would park for ever.
+        // The caller is blocked and submits nothing more, so further gathering is useless.
+        self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
+        // Without `unconstrained`, tokio tells a task that has spent its budget to yield, and this thread would park
+        // forever.
         pollster::block_on(tokio::task::unconstrained(self))
     }
 
-    /// Lets the write go its way; a failure is logged. For what will be written again soon.
+    /// Ignores the result; a failure is logged. For writes that are repeated soon.
     pub fn detach(self) {}
 }
 
@@ -186,58 +191,61 @@ impl Future for Receipt {
 }
 
 impl Writer {
-    /// Starts the thread; `committed` is called after each transaction, with its commit if it wrote anything.
+    /// Starts the thread. `on_commit` is called after each transaction, with its commit if anything was written.
     pub(super) fn spawn(
         connection: Connection,
         path: PathBuf,
         health: Arc<Health>,
-        committed: impl Fn(Option<Commit>) + Send + 'static,
+        on_commit: impl Fn(Option<Commit>) + Send + 'static,
     ) -> Result<Self, StoreError> {
-        let (queue, inbox) = mpsc::channel();
+        let (queue, receiver) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
         let queued: Arc<Queued> = Arc::default();
         let mut worker =
             Worker { connection, path, health, log_limit: LOG_LIMIT, synchronous: None, queued: Arc::clone(&queued) };
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || worker.run(&inbox, &committed))
+            .spawn(move || worker.run(&receiver, &on_commit))
             .map_err(StoreError::Thread)?;
-        let hurry = Some(Hurry { queued, writer: thread.thread().clone() });
-        Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), hurry, refusal: None })
+        let commit_trigger = Some(CommitTrigger { queued, writer: thread.thread().clone() });
+        Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), commit_trigger, refusal: None })
     }
 
-    /// A writer for a store that can't be written: it refuses every write.
+    /// Returns a writer that refuses every write, for a store that can't be written.
     pub(super) fn refusing(trouble: Trouble) -> Self {
-        Self { queue: None, thread: Mutex::new(None), hurry: None, refusal: Some(trouble) }
+        Self { queue: None, thread: Mutex::new(None), commit_trigger: None, refusal: Some(trouble) }
     }
 
-    /// Hands a write to the thread. After a loss of power the newest writes that aren't durable may be missing, never a part
-    /// of one.
+    /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
+    /// of a write.
     pub(super) fn submit(&self, write: Write) -> Receipt {
         let (reply, answer) = oneshot::channel();
         let can_wait = write.can_wait();
         let job = Job { write, outcome: None, reply };
-        // Counted first: the thread takes it off the count as soon as it has the write.
-        let waiting = self.hurry.as_ref().map_or(0, |hurry| hurry.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
+        // Counted before sending: the thread decreases the count as soon as it receives the write.
+        let waiting = self
+            .commit_trigger
+            .as_ref()
+            .map_or(0, |commit_trigger| commit_trigger.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(trouble) = &self.refusal {
             job.answer(Err(trouble.clone()));
         } else if let Some(queue) = &self.queue
             && queue.send(job).is_err()
         {
-            // The reply went with the job, so that the receipt says `Closed`.
+            // The reply channel is dropped with the job, so the receipt returns `Closed`.
             tracing::error!("the store's writer has ended");
         }
-        if !can_wait || waiting == ENOUGH {
-            self.hurry.iter().for_each(Hurry::up);
+        if !can_wait || waiting == COMMIT_THRESHOLD {
+            self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
         }
-        Receipt { answer, hurry: self.hurry.clone() }
+        Receipt { answer, commit_trigger: self.commit_trigger.clone() }
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
         self.queue = None;
-        self.hurry.iter().for_each(Hurry::up);
+        self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
         if thread.is_some_and(|thread| thread.join().is_err()) {
             tracing::error!("the store's writer panicked");
@@ -245,17 +253,18 @@ impl Drop for Writer {
     }
 }
 
-/// A write with its way back.
+/// A write with the channel for its result.
 struct Job {
     write: Write,
-    /// What the write came to, until the commit.
+    /// The result of the write, held back until the commit.
     outcome: Option<Result<Outcome, StoreError>>,
     reply: oneshot::Sender<Result<Outcome, StoreError>>,
 }
 
 impl Job {
-    /// Writes; nothing of it is to be kept if that failed. An error is not the write's own.
-    fn run(&mut self, db: &Transaction<'_>) -> Result<Interest, StoreError> {
+    /// Applies the write. If the write fails, the transaction must not be committed. A returned error isn't the write's
+    /// own fault: it fails the whole transaction.
+    fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent, StoreError> {
         let outcome = match &self.write {
             Write::Apply(envelope) => operations::apply(db, envelope),
             Write::Track { profile, batch, stamp } => {
@@ -264,19 +273,19 @@ impl Job {
             Write::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| Outcome::Done),
             Write::Flush => {
                 self.outcome = Some(Ok(Outcome::Done));
-                return Ok(Interest::Nothing);
+                return Ok(CommitContent::Nothing);
             }
             #[cfg(test)]
             Write::Run(work) => work(db).map(|()| Outcome::Done),
         };
-        let interest = match &outcome {
-            // SQLite may have undone the other writes with it; and they would fare no better.
-            Err(error) if db.is_autocommit() || is_of_the_disk(error) => return outcome.map(|_| Interest::Nothing),
-            Err(_) => Interest::Nothing,
-            Ok(outcome) => Interest::of(outcome),
+        let content = match &outcome {
+            // SQLite may have rolled back the other writes too. Repeating them would fail in the same way.
+            Err(error) if db.is_autocommit() || is_disk_error(error) => return outcome.map(|_| CommitContent::Nothing),
+            Err(_) => CommitContent::Nothing,
+            Ok(outcome) => CommitContent::of(outcome),
         };
         self.outcome = Some(outcome);
-        Ok(interest)
+        Ok(content)
     }
 
     /// Whether the write itself failed.
@@ -290,14 +299,14 @@ impl Job {
             (Ok(()), None) => Err(StoreError::Closed),
             (Err(trouble), _) => Err(trouble.into()),
         };
-        if let Err(Err(unheard)) = self.reply.send(answer) {
-            tracing::error!("nobody waited for this: {unheard}");
+        if let Err(Err(unreceived)) = self.reply.send(answer) {
+            tracing::error!("a write failed and nothing was waiting for its result: {unreceived}");
         }
     }
 }
 
-/// Whether an error is one of the disk, not of the write.
-fn is_of_the_disk(error: &StoreError) -> bool {
+/// Whether an error comes from the disk, not from the write.
+fn is_disk_error(error: &StoreError) -> bool {
     let StoreError::Sql(error) = error else { return error.is_damage() };
     matches!(
         error.sqlite_error_code(),
@@ -305,65 +314,67 @@ fn is_of_the_disk(error: &StoreError) -> bool {
     )
 }
 
-/// What the writer's thread works with.
+/// The state of the writer's thread.
 struct Worker {
     connection: Connection,
     path: PathBuf,
     health: Arc<Health>,
-    /// A log larger than that is asked to begin anew.
+    /// The size of the log, in bytes, above which a checkpoint is tried.
     log_limit: u64,
-    /// What `PRAGMA synchronous` was set to last.
+    /// The value that `PRAGMA synchronous` was last set to.
     synchronous: Option<&'static str>,
     queued: Arc<Queued>,
 }
 
 impl Worker {
-    fn run(&mut self, inbox: &Receiver<Job>, committed: &dyn Fn(Option<Commit>)) {
-        while let Ok(first) = inbox.recv() {
+    fn run(&mut self, receiver: &Receiver<Job>, on_commit: &dyn Fn(Option<Commit>)) {
+        while let Ok(first) = receiver.recv() {
             self.gather();
-            let jobs: Vec<Job> = [first].into_iter().chain(inbox.try_iter().take(MOST_AT_ONCE - 1)).collect();
+            let jobs: Vec<Job> = [first].into_iter().chain(receiver.try_iter().take(MAX_BATCH - 1)).collect();
             self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
-            self.write(jobs, committed);
-            self.keep_log_small();
+            self.write(jobs, on_commit);
+            self.limit_log_size();
         }
-        // A reader that closes last could not do this. Nobody waits for another process's writer.
+        // A reader that closes last can't checkpoint. This checkpoint doesn't wait for another process's writer.
         if let Err(error) = self.checkpoint() {
-            tracing::debug!("the log of the store stays for the next one to open it: {error}");
+            tracing::debug!(
+                "the store's log was not checkpointed; the next process that opens the store checkpoints it: {error}"
+            );
         }
     }
 
-    /// Commits these writes together and answers them. If one of them fails each gets a commit of its own: a savepoint for each
-    /// would cost more than to repeat what seldom fails.
-    fn write(&mut self, mut jobs: Vec<Job>, committed: &dyn Fn(Option<Commit>)) {
-        let done = match self.health.begin() {
+    /// Commits the writes together and answers them. If a write fails, each write gets a commit of its own: failures
+    /// are rare, and a savepoint for each write would cost more.
+    fn write(&mut self, mut jobs: Vec<Job>, on_commit: &dyn Fn(Option<Commit>)) {
+        let done = match self.health.begin_batch() {
             Ok(()) => self.commit(&mut jobs),
             Err(trouble) => Err(trouble.into()),
         };
         let commit = done.as_ref().copied().unwrap_or_default();
-        let is_to_repeat = done.is_ok() && jobs.len() > 1 && jobs.iter().any(Job::has_failed);
-        let outcome = self.health.end(done.map(drop));
-        if is_to_repeat {
-            return jobs.into_iter().for_each(|job| self.write(vec![job], committed));
+        let must_retry = done.is_ok() && jobs.len() > 1 && jobs.iter().any(Job::has_failed);
+        let outcome = self.health.end_batch(done.map(drop));
+        if must_retry {
+            return jobs.into_iter().for_each(|job| self.write(vec![job], on_commit));
         }
-        // First, so that whoever holds a receipt knows that the subscribers have been woken.
-        committed(commit);
+        // Called before the answers: when a receipt resolves, the subscribers have been woken.
+        on_commit(commit);
         for job in jobs {
             job.answer(outcome.clone());
         }
     }
 
-    /// Waits a moment for more writes, unless one can't wait or there are enough.
+    /// Waits a moment for more writes, unless a write is urgent or enough writes are waiting.
     fn gather(&self) {
         let Queued { waiting, is_urgent } = &*self.queued;
-        if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < ENOUGH {
-            // Ends early by an urgent write; an old wakeup makes one smaller commit.
-            thread::park_timeout(GATHER);
+        if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < COMMIT_THRESHOLD {
+            // An urgent write ends the wait early. An old wakeup only makes one commit smaller.
+            thread::park_timeout(GATHER_TIME);
         }
-        // Whatever was urgent is in the queue by now.
+        // Every write that was urgent is in the queue by now.
         is_urgent.store(false, Ordering::Release);
     }
 
-    /// Runs the jobs and commits what they wrote, if they wrote anything and none of them failed.
+    /// Runs the jobs and commits their writes. Returns `None` and rolls back if nothing was written or a job failed.
     fn commit(&mut self, jobs: &mut [Job]) -> Result<Option<Commit>, StoreError> {
         let is_durable = jobs.iter().any(|job| job.write.is_durable());
         let synchronous = if is_durable { "full" } else { "normal" };
@@ -372,45 +383,46 @@ impl Worker {
             self.synchronous = Some(synchronous);
         }
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let (before, mut interest) = (transaction.total_changes(), Interest::Nothing);
+        let (before, mut content) = (transaction.total_changes(), CommitContent::Nothing);
         for job in jobs {
-            interest = interest.max(job.run(&transaction)?);
+            content = content.max(job.run(&transaction)?);
             if job.has_failed() {
-                interest = Interest::Nothing;
+                content = CommitContent::Nothing;
                 break;
             }
         }
-        if interest == Interest::Nothing || transaction.total_changes() == before {
+        if content == CommitContent::Nothing || transaction.total_changes() == before {
             transaction.rollback()?;
             return Ok(None);
         }
         let number = changes::count_commit(&transaction)?;
         transaction.commit()?;
-        Ok(Some(Commit { number, interest }))
+        Ok(Some(Commit { number, content }))
     }
 
-    /// While there is always some reader the log never begins anew by itself.
-    fn keep_log_small(&mut self) {
+    /// Checkpoints a log that has grown too large. While there is always some reader, SQLite never restarts the log by
+    /// itself.
+    fn limit_log_size(&mut self) {
         let size = paths::log_size(&self.path);
         if size <= self.log_limit {
             return;
         }
         let outcome = self.checkpoint();
-        // As long as somebody reads the same for long, it isn't asked with each write.
+        // During a long read the checkpoint isn't tried with each write.
         let is_small = paths::log_size(&self.path) <= LOG_LIMIT;
         self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
         if !is_small {
             tracing::warn!(
-                "the log of the store has grown to {size} bytes, since somebody keeps reading it: {outcome:?}"
+                "the store's log has grown to {size} bytes because a long read prevents a checkpoint: {outcome:?}"
             );
         }
     }
 
-    /// Brings the log into the file and cuts it, if no reader needs it.
+    /// Copies the log into the file and truncates the log, if no reader needs it.
     fn checkpoint(&self) -> rusqlite::Result<()> {
-        self.connection.busy_timeout(READERS_PATIENCE)?;
+        self.connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
         let outcome = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        self.connection.busy_timeout(PATIENCE)?;
+        self.connection.busy_timeout(LOCK_TIMEOUT)?;
         outcome
     }
 }
@@ -421,7 +433,7 @@ mod tests {
 
     #[tokio::test]
     async fn task_that_has_spent_its_budget_can_wait_for_receipts() {
-        /// More than tokio lets a task do before it has to yield.
+        /// More receipts than tokio lets a task poll before it must yield.
         const MANY: usize = 500;
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();

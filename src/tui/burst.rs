@@ -1,8 +1,8 @@
-//! Pastes that come without brackets: many keys at once are text, never commands (`mockups.md`, Keys).
+//! Pastes without brackets: many keys at once are text, never commands (`mockups.md`, Keys).
 //!
-//! No person types eight letters between two looks at the input, and hardly four, unless into a field that the first of them
-//! opens. A key that is held down over a slow line comes as a burst too, but always as the same letter. What is taken for a paste
-//! and is none does no harm; the other way round a piece of a hash would work on whatever is selected.
+//! No person types eight letters between two reads of the input, and hardly four, unless the first letter opens a text
+//! field. A key that is held down over a slow line arrives as a burst too, but always as the same letter. Typed keys
+//! that count as a paste do no harm; a paste that counts as keys would run commands on the selected transaction.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -10,46 +10,47 @@ use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 use crate::clock::Mono;
 
-/// From so many letters on, so many of them different, it is a paste.
+/// The number of letters, and of different letters, from which on keys count as a paste.
 const LETTERS: usize = 8;
 const DIFFERENT: usize = 4;
-/// The same of letters that don't begin like a filter, a command line or a search, which the others are typed into.
+/// The same for letters that don't begin with a key of [`FIELDS`].
 const FEW_LETTERS: usize = 4;
 const FEW_DIFFERENT: usize = 3;
+/// The keys that open a text field: filter, command line, search in the help. The letters after them may be typed.
 const FIELDS: [char; 3] = ['/', ':', '?'];
-/// What no letters begin with that are meant as keys: a hash, or a part of one.
+/// The beginning of a hash. Keys that are meant as commands never begin like this.
 const HASH: &str = "0x";
-/// What follows a part of a paste within this time is its next part.
+/// Letters that follow a part of a paste within this time belong to the paste.
 const GAP: Duration = Duration::from_millis(100);
 
-/// What came.
+/// Sorted input.
 #[derive(Debug, PartialEq)]
 pub(super) enum Arrived {
-    /// As it came.
+    /// An event, unchanged.
     Event(Event),
-    /// The letters of many keys. More of them may follow.
+    /// The letters of a paste, or of a part of one.
     Burst(String),
 }
 
-/// What was seen of a paste so far.
+/// The state of a paste between two batches of events.
 #[derive(Debug, Default)]
 pub(super) struct Bursts {
     until: Option<Mono>,
 }
 
 impl Bursts {
-    /// The events that came at once, with keys that were pasted as one text. Where a person types into a field, fewer letters are
-    /// what they typed.
+    /// Returns the events of one batch, with pasted keys combined into one text. While a person types into a text
+    /// field, a paste needs more letters.
     pub(super) fn sort(&mut self, events: Vec<Event>, is_typing: bool, now: Mono) -> Vec<Arrived> {
         let text: String = events.iter().filter_map(letter).collect();
         let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
-        // Nothing that takes a letter back was pasted.
+        // A paste has no keys without letters, such as Backspace.
         let has_others = events.iter().any(|event| matches!(event, Event::Key(_)) && letter(event).is_none());
         if !goes_on && !is_paste(&text) && (is_typing || has_others || !is_short_paste(&text)) {
             return events.into_iter().map(Arrived::Event).collect();
         }
         self.until = Some(now + GAP);
-        // Other keys in the middle of a paste are a part of it that can't be written.
+        // Keys without letters within a paste are dropped.
         let others = events.into_iter().filter(|event| !matches!(event, Event::Key(_))).map(Arrived::Event);
         others.chain([Arrived::Burst(text)]).collect()
     }
@@ -59,7 +60,7 @@ fn is_paste(text: &str) -> bool {
     has(text, LETTERS, DIFFERENT)
 }
 
-/// The same where letters would be commands.
+/// The same while letters would be commands.
 fn is_short_paste(text: &str) -> bool {
     let is_hash = text.get(..HASH.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(HASH));
     is_hash || (has(text, FEW_LETTERS, FEW_DIFFERENT) && !text.starts_with(FIELDS))
@@ -69,7 +70,7 @@ fn has(text: &str, letters: usize, different: usize) -> bool {
     text.chars().count() >= letters && text.chars().collect::<HashSet<_>>().len() >= different
 }
 
-/// The letter that a key types.
+/// Returns the letter of a key; `None` for other events and keys.
 fn letter(event: &Event) -> Option<char> {
     let Event::Key(KeyEvent { code, modifiers, kind, .. }) = event else { return None };
     if *kind == KeyEventKind::Release {
@@ -78,7 +79,7 @@ fn letter(event: &Event) -> Option<char> {
     let plain = !modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
     match code {
         KeyCode::Char(letter) if plain => Some(*letter),
-        // A line feed, in raw mode.
+        // A line feed in raw mode.
         KeyCode::Char('j') if *modifiers == KeyModifiers::CONTROL => Some('\n'),
         KeyCode::Enter => Some('\n'),
         KeyCode::Tab => Some('\t'),
@@ -105,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn into_a_field_fewer_letters_are_typed_and_what_takes_one_back_is_no_paste() {
+    fn few_letters_into_a_field_and_keys_with_backspace_are_typed() {
         assert_eq!(Bursts::default().sort(keys("vip\r"), true, at(0)), as_they_came(keys("vip\r")));
         let long = Bursts::default().sort(keys("0x8376a119\r"), true, at(0));
         assert_eq!(long, [Arrived::Burst("0x8376a119\n".into())]);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_piece_of_a_hash_a_ticket_or_a_chain_is_never_taken_for_keys() {
+    fn a_pasted_part_of_a_hash_a_ticket_or_a_chain_is_a_paste() {
         for text in ["0x", "0X8", "0x8376", "8376a", "base", "SUP-42", "vip\r", "/tx/0x8376\rxq"] {
             let pasted = Arrived::Burst(text.replace('\r', "\n"));
             assert_eq!(Bursts::default().sort(keys(text), false, at(0)), [pasted], "{text}");
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_types_stays_keys() {
+    fn typed_keys_stay_keys() {
         for text in [
             "j",
             "yp",
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_a_paste_is_no_command_either() {
+    fn the_end_of_a_paste_is_not_a_command() {
         let mut bursts = Bursts::default();
         bursts.sort(keys("0x9f3c41b7e21b"), false, at(0));
         assert_eq!(bursts.sort(keys("q\r"), false, at(60)), [Arrived::Burst("q\n".into())]);
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn control_keys_in_a_paste_are_left_out_and_the_terminal_s_own_events_stay() {
+    fn control_keys_in_a_paste_are_dropped_and_other_events_stay() {
         let mut events = keys("0x9f3c41b7e21b\u{3}q");
         events.push(Event::Resize(80, 24));
         let expected = [Arrived::Event(Event::Resize(80, 24)), Arrived::Burst("0x9f3c41b7e21bq".into())];

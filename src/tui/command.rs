@@ -1,63 +1,64 @@
-//! THE table of commands: name, help, default keys, where each applies.
+//! The table of all commands: name, help, default keys, and the contexts of each.
 //!
-//! It drives dispatch, the footer, the help and the README's key table; a key that isn't here does nothing.
+//! Dispatch, the footer, the help and the README's key table all follow this table. A key must never do anything
+//! outside of it.
 
-/// Where a command applies.
+/// A part of the screen in which a command applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// The list has the focus.
     List,
     /// The detail fills the screen, or has the focus.
     Detail,
-    /// The alerts' own list.
+    /// The alert list.
     Alerts,
     /// A page of text is open: the help, a reply.
     Page,
-    /// The detail shows the steps. Its keys come before the detail's, as do those of the next two.
+    /// The detail shows the steps. The keys of `Steps`, `History` and `Raw` take precedence over those of `Detail`.
     Steps,
     /// The detail shows the history.
     History,
     /// The detail shows the last body.
     Raw,
-    /// The charts.
+    /// The charts of the statistics.
     Stats,
     /// The log.
     Log,
 }
 
 impl Context {
-    /// In words.
-    pub fn place(self) -> &'static str {
+    /// Returns the context in words, for the help and for errors.
+    pub fn description(self) -> &'static str {
         match self {
             Self::List => "in the list",
             Self::Detail => "in the detail",
-            Self::Alerts => "among the alerts",
+            Self::Alerts => "in the alerts",
             Self::Page => "on a page of text",
             Self::Steps => "in the detail's steps",
             Self::History => "in the detail's history",
             Self::Raw => "in the raw body",
-            Self::Stats => "among the charts",
+            Self::Stats => "in the charts",
             Self::Log => "in the log",
         }
     }
 }
 
-/// How the help groups commands.
+/// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// Moving about.
+    /// Commands that move the cursor or switch the screen.
     Move,
-    /// Doing something with transactions.
+    /// Commands that act on transactions.
     Act,
-    /// What is shown.
+    /// Commands that change the view.
     View,
 }
 
 impl Group {
-    /// All groups, in the help's order.
+    /// All groups, in the order of the help.
     pub const ALL: [Self; 3] = [Self::Move, Self::Act, Self::View];
 
-    /// Its title.
+    /// Returns the heading of the group.
     pub fn title(self) -> &'static str {
         match self {
             Self::Move => "MOVE",
@@ -67,37 +68,37 @@ impl Group {
     }
 }
 
-/// What a command needs, to do anything.
+/// The target that a command needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Nothing, or it says by itself what is missing.
+    /// No target, or the command reports a missing target itself.
     Nothing,
-    /// A transaction, or among the alerts an alert: the selected one.
+    /// The selected transaction, or in the alert list the selected alert.
     One,
-    /// The same; where some are marked, those.
+    /// The marked transactions if any are marked, otherwise the same as `One`.
     Marked,
 }
 
-/// One command.
+/// A row of the table.
 #[derive(Debug)]
 pub struct Command {
-    /// What it is dispatched by.
+    /// The identifier that `dispatch` matches.
     pub id: Id,
-    /// Its name, as in a config file.
+    /// The name in the config file and in the command line.
     pub name: &'static str,
-    /// One or two words for the footer; empty if it isn't shown there.
+    /// One or two words for the footer; empty if the footer does not show the command.
     pub hint: &'static str,
-    /// What it does.
+    /// A sentence about the effect.
     pub help: &'static str,
-    /// Its keys, as `keymap` writes them.
+    /// The default keys, as `keymap` writes them.
     pub keys: &'static [&'static str],
-    /// Where it applies.
+    /// The contexts in which the command applies.
     pub contexts: &'static [Context],
-    /// What it works with, if anything can be typed behind its name in the command line.
+    /// The placeholder for the argument in the command line; `None` if the command takes no argument.
     pub argument: Option<&'static str>,
-    /// What it needs, to do anything.
+    /// The target that the command needs.
     pub needs: Needs,
-    /// Its place in the help.
+    /// The section of the help.
     pub group: Group,
 }
 
@@ -122,12 +123,12 @@ macro_rules! needs {
 macro_rules! commands {
     ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
        $(<$argument:literal>)?;)*) => {
-        /// What a command is dispatched by.
+        /// The identifier of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Id { $(#[doc = $help] $id,)* }
 
         /// Every command, in the order of footer and help.
-        pub const COMMANDS: &[Command] = &[$(Command {
+        pub(crate) const COMMANDS: &[Command] = &[$(Command {
             id: Id::$id,
             name: $name,
             hint: $hint,
@@ -145,8 +146,8 @@ commands! {
     Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys";
     Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction";
     Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back";
-    NextTab       Move               [Detail]                        "next_tab"      "tab"      ["]" "Tab"]      "next tab of the detail";
-    PrevTab       Move               [Detail]                        "prev_tab"      ""         ["[" "Shift-Tab"] "previous tab of the detail";
+    NextTab       Move               [Detail]                        "next_tab"      "tab"      ["]" "Tab"]      "show the next tab of the detail";
+    PrevTab       Move               [Detail]                        "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail";
     Clear         View               [List]                          "clear"         ""         ["Esc"]          "clear the marks; without marks clear the filter, or leave the search";
     Filter        View               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
@@ -156,8 +157,8 @@ commands! {
     FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "show the detail full screen, or beside the list again";
     Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or in brief";
     Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
-    Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "quote form: ask for a route, and track with its quoteId";
-    Answer        Act  needs One     [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the reply for the ticket, copied to the clipboard";
+    Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
+    Answer        Act  needs One     [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the reply for the ticket, and copy it to the clipboard";
     Copy          Act  needs One     [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID or a link; y p copies the packet for support";
     Browser       Act  needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
     Links         Act  needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
@@ -180,47 +181,48 @@ commands! {
     Redo          Act                [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was undone last";
     Down          Move               [List Detail Alerts Page Stats Log] "down"          ""         ["j" "Down"]     "move down";
     Up            Move               [List Detail Alerts Page Stats Log] "up"            ""         ["k" "Up"]       "move up";
-    HalfDown      Move               [List Detail Alerts Page Stats Log] "half_down"     ""         ["^D" "PgDn"]    "half a page down";
-    HalfUp        Move               [List Detail Alerts Page Stats Log] "half_up"       ""         ["^U" "PgUp"]    "half a page up";
-    Top           Move               [List Detail Alerts Page Stats Log] "top"           ""         ["g" "Home"]     "to the top";
-    Bottom        Move               [List Detail Alerts Page Stats Log] "bottom"        ""         ["G" "End"]      "to the bottom";
+    HalfDown      Move               [List Detail Alerts Page Stats Log] "half_down"     ""         ["^D" "PgDn"]    "move half a page down";
+    HalfUp        Move               [List Detail Alerts Page Stats Log] "half_up"       ""         ["^U" "PgUp"]    "move half a page up";
+    Top           Move               [List Detail Alerts Page Stats Log] "top"           ""         ["g" "Home"]     "go to the top";
+    Bottom        Move               [List Detail Alerts Page Stats Log] "bottom"        ""         ["G" "End"]      "go to the bottom";
     Fold          View               [Raw]                           "fold"          "fold"     ["Enter"]        "fold or unfold a part of the raw body";
-    NextMatch     Move               [Raw]                           "next_match"    "next"     ["n"]            "next match in the raw body";
-    PrevMatch     Move               [Raw]                           "prev_match"    ""         ["N"]            "previous match in the raw body";
-    Changes       View               [History]                       "changes"       "polls too or not" ["v"]            "history: show changes only, or polls too";
+    NextMatch     Move               [Raw]                           "next_match"    "next"     ["n"]            "go to the next match in the raw body";
+    PrevMatch     Move               [Raw]                           "prev_match"    ""         ["N"]            "go to the previous match in the raw body";
+    Changes       View               [History]                       "changes"       "toggle polls" ["v"]            "history: show changes only, or polls too";
     Wrap          View               [Raw Log]                       "wrap"          "wrap"     ["w"]            "wrap or cut long lines of the raw body or the log";
     CopyPart      Act                [Steps Raw]                     "copy_part"     "copy"     ["y"]            "copy the step's hash, or the raw body's value";
-    NextAlert     Move               [List Detail]                   "next_alert"    "alert"    ["}"]            "next transaction with an alert";
-    PrevAlert     Move               [List Detail]                   "prev_alert"    ""         ["{"]            "previous transaction with an alert";
+    NextAlert     Move               [List Detail]                   "next_alert"    "alert"    ["}"]            "go to the next transaction with an alert";
+    PrevAlert     Move               [List Detail]                   "prev_alert"    ""         ["{"]            "go to the previous transaction with an alert";
     Find          View               [Detail History Raw Log]        "find"          "find"     ["/"]            "find text in the history, the log or the raw body";
-    Attention     View               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "transactions that need attention";
-    Active        View               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "active transactions";
-    Refunds       View               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "refunds";
-    Done          View               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "settled transactions";
-    All           View               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "all transactions";
-    Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "list all alerts";
+    Attention     View               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "show the transactions that need attention";
+    Active        View               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "show the active transactions";
+    Refunds       View               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "show the refunds";
+    Done          View               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "show the settled transactions";
+    All           View               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "show all transactions";
+    Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts";
     Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">;
-    NextState     View               [Alerts]                        "next_state"    "others"   ["]"]            "alerts: next of firing, acknowledged, snoozed, resolved";
-    PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "alerts: previous of these";
-    Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "charts: outcomes, durations, the budget, the oldest answer";
+    NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)";
+    PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "alerts: show the previous state";
+    Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer";
     Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when";
     Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only";
     Report        Act                [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID";
     Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "redraw the screen";
-    Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg brings it back";
+    Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg resumes it";
     Quit          View               [List Detail Alerts Page Stats Log] "quit"          ""         ["^C"]           "quit, from anywhere";
     QuitRoot      View               [List]                          "quit_root"     "quit"     ["q"]            "quit, from the list";
 }
 
 impl Id {
-    /// What it needs, to do anything.
+    /// Returns the target that the command needs.
     pub fn needs(self) -> Needs {
         COMMANDS.iter().find(|command| command.id == self).map_or(Needs::Nothing, |command| command.needs)
     }
 }
 
-/// The table as the README shows it.
-pub fn markdown() -> String {
+/// Returns the table in Markdown, as the README must have it.
+#[cfg(test)]
+fn markdown() -> String {
     let mut table = String::from("| key | does |\n| --- | --- |\n");
     for group in Group::ALL {
         for command in COMMANDS.iter().filter(|command| command.group == group) {
@@ -239,7 +241,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_means_two_things_in_one_context() {
+    fn a_key_has_one_command_per_context() {
         use Context::{Alerts, Detail, History, List, Log, Page, Raw, Stats, Steps};
         for context in [List, Detail, Alerts, Page, Steps, History, Raw, Stats, Log] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));

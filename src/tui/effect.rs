@@ -2,17 +2,14 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::model::list::PageRequest;
-use crate::{
-    domain::{
-        alert::{Rule, Snooze},
-        filter::Named,
-        ids::{RowId, TxHash},
-        operation::{Edit, LocalEdit},
-        quote::QuoteRequest,
-        transaction::NewTransaction,
-    },
-    tui::theme::Shipped,
+use super::{command::Id, screens::list::state::PageRequest, theme::Shipped};
+use crate::domain::{
+    alert::{Rule, Snooze},
+    filter::Named,
+    ids::{RowId, TxHash},
+    operation::Edit,
+    quote::QuoteRequest,
+    transaction::NewTransaction,
 };
 
 /// The transactions that a person wants to mark.
@@ -24,34 +21,31 @@ pub enum Markable {
     Between(RowId, RowId),
 }
 
-/// A write for a person. It blocks for the disk, and returns a sentence about its result.
+/// An alert, or all alerts of a transaction that an edit applies to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AlertTarget {
+    /// The alert with this number in the store.
+    Alert(i64),
+    /// The alerts of this transaction: the unacknowledged ones of an acknowledgement, the active ones of a snooze, the
+    /// acknowledged and snoozed ones of their end.
+    OfTransaction(RowId),
+}
+
+impl AlertTarget {
+    /// The alerts of these transactions.
+    pub fn of(rows: &[RowId]) -> Vec<Self> {
+        rows.iter().copied().map(Self::OfTransaction).collect()
+    }
+}
+
+/// An edit as a screen names it.
+pub(crate) type ScreenEdit = Edit<RowId, AlertTarget>;
+
+/// A write that a person requests. The write blocks on the disk, and returns a sentence about its result.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
+pub enum Write {
     /// An edit, which can be undone.
-    Edit(LocalEdit),
-    /// Acknowledge the active alerts of these transactions.
-    Acknowledge {
-        /// The transactions.
-        rows: Vec<RowId>,
-        /// A note in the person's words.
-        note: Option<String>,
-    },
-    /// Undo the acknowledgements and snoozes of these transactions' alerts.
-    Unacknowledge(Vec<RowId>),
-    /// Snooze the active alerts of these transactions.
-    Snooze {
-        /// The transactions.
-        rows: Vec<RowId>,
-        /// How long.
-        length: SnoozeLength,
-    },
-    /// Snooze one alert.
-    SnoozeAlert {
-        /// The store's number of the alert.
-        alert: i64,
-        /// How long.
-        length: SnoozeLength,
-    },
+    Edit(ScreenEdit),
     /// Export transactions to a new file.
     Export {
         /// The file name as typed.
@@ -82,27 +76,18 @@ pub enum QuoteWork {
     },
 }
 
-impl Work {
-    /// Whether the work acknowledges or snoozes alerts.
+impl Write {
+    /// Whether the write acknowledges or snoozes alerts.
     pub fn handles_alerts(&self) -> bool {
-        match self {
-            Self::Edit(edit) => matches!(edit, Edit::Acknowledge { .. } | Edit::Snooze { .. }),
-            Self::Acknowledge { .. } | Self::Snooze { .. } | Self::SnoozeAlert { .. } => true,
-            Self::Unacknowledge(_) | Self::Export { .. } => false,
-        }
+        matches!(self, Self::Edit(Edit::Acknowledge { .. } | Edit::Snooze { .. }))
     }
 
-    /// Returns the transactions that need no further work after this one, as far as the work names them: after an
-    /// acknowledgement of five a person may want to label the same five.
+    /// Returns the transactions that need no further work after this write, so that their marks end. After other writes
+    /// the marks stay: a person may label the transactions that they have just acknowledged.
     pub fn completed_transactions(&self) -> &[RowId] {
         match self {
             Self::Edit(Edit::Untrack { transactions }) => transactions,
-            Self::Edit(_)
-            | Self::Acknowledge { .. }
-            | Self::Unacknowledge(_)
-            | Self::Snooze { .. }
-            | Self::SnoozeAlert { .. }
-            | Self::Export { .. } => &[],
+            Self::Edit(_) | Self::Export { .. } => &[],
         }
     }
 }
@@ -126,7 +111,21 @@ impl SnoozeLength {
     }
 }
 
-/// One effect; the loop carries it out.
+/// The result of a key in a dialog that runs commands.
+#[derive(Debug)]
+pub(crate) enum KeyOutcome {
+    /// Effects, perhaps none.
+    Effects(Vec<Effect>),
+    /// A command of the table. The dialog is closed, unless the command scrolls it.
+    Command(Id),
+}
+
+impl KeyOutcome {
+    /// No effect and no command: the key changed at most the dialog.
+    pub(crate) const NONE: Self = Self::Effects(Vec::new());
+}
+
+/// An effect, which the loop performs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// End the dashboard.
@@ -140,30 +139,30 @@ pub enum Effect {
     /// Pause polling for this many minutes, except for requests of a person; `None` resumes it.
     Pause(Option<i64>),
     /// Write to the store, or to a file.
-    Work(Work),
+    Write(Write),
     /// Delete these transactions permanently.
     Delete(Vec<RowId>),
     /// Undo the last edit.
-    TakeBack,
+    Undo,
     /// Redo the edit that was undone last.
-    DoAgain,
-    /// Notify a person who looks elsewhere that these alerts were raised, each with its subject.
+    Redo,
+    /// Notify a person, who may look at another window, that these alerts were raised. Each has its subject in words.
     Notify(Vec<(Rule, String)>),
     /// Copy this text to the clipboard.
     Copy(String),
-    /// Open this link in the browser; it was checked.
+    /// Open this link in the browser. The link has passed `domain::link`.
     Open(String),
-    /// Show another theme; `None` for the theme of the settings.
+    /// Apply this theme; `None` for the theme of the settings.
     SetTheme(Option<Shipped>),
     /// Suspend the program.
     Suspend,
-    /// Mark this transaction as open, for the poller; `None` if no transaction is open.
+    /// Report the open transaction to the poller; `None` if no transaction is open.
     LookAt(Option<RowId>),
     /// Read a transaction and its history.
     LoadHistory(RowId),
     /// Read a transaction's last body, and the changes in it.
     LoadBody(RowId),
-    /// Read a part of the list.
+    /// Read a page of the list.
     LoadPage(PageRequest),
     /// Count the tracked and the listed transactions.
     Count,
@@ -178,7 +177,7 @@ pub enum Effect {
     LoadAlerts,
     /// Read the statistics for the charts.
     LoadStatistics,
-    /// Read the end of the log, unless its length is still this.
+    /// Read the end of the log, unless the length of the log is still this number of bytes.
     LoadLog(Option<u64>),
     /// Find the transactions to mark, in the list as shown.
     FindMarks(Markable),

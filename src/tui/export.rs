@@ -1,6 +1,6 @@
-//! What the dashboard wants written to a file: which transactions, and where.
+//! Export orders of the dashboard: which transactions to write, and to which file.
 //!
-//! How files are written is somebody else's ([`run::Parts`](super::run::Parts) brings it); nothing here touches one.
+//! [`run::Parts`](super::run::Parts) has the function that writes. This module must never touch a file.
 
 use std::sync::{
     Arc,
@@ -11,35 +11,36 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::{domain::ids::RowId, store::Store};
 
-/// Writes transactions to a new file, and says how many and where, or why not. It blocks for the disk.
-pub type Export = fn(&Store, &ExportOrder) -> Result<String, String>;
+/// Writes transactions to a new file. Returns a sentence with their number and the file, or the reason of the failure.
+/// Blocks for the disk.
+pub(crate) type Export = fn(&Store, &ExportOrder) -> Result<String, String>;
 
 /// An export that a person asked for.
 #[derive(Clone, Debug)]
 pub struct ExportOrder {
-    /// The name of the file as it was typed; its ending is the format.
+    /// The file name as typed; its extension is the format.
     pub file: String,
-    /// Which transactions, in order.
+    /// The transactions, in order.
     pub rows: Vec<RowId>,
-    /// The moment that it is true for.
+    /// The moment for which the export is valid.
     pub now: DateTime<Utc>,
-    /// The zone for times that people read.
+    /// The time zone of times for people.
     pub zone: FixedOffset,
-    /// Whether nobody waits for it any more.
+    /// Whether the dashboard has ended, so that the export stops.
     pub leaving: Leaving,
 }
 
-/// Says to work that is under way that the dashboard is gone.
+/// Signals to running work that the dashboard has ended.
 #[derive(Clone, Debug, Default)]
 pub struct Leaving(Arc<AtomicBool>);
 
 impl Leaving {
-    /// It is gone.
+    /// Signals the end.
     pub fn leave(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is.
+    /// Whether the dashboard has ended.
     pub fn is_gone(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
-//! Models for tests: a dashboard over a store in memory, put in order by `domain::filter`.
+//! A dashboard for tests: the real model over a store in memory, sorted and filtered by `domain::filter`.
 //!
-//! Only tests may use it. Everything comes in as messages, as it does in the program.
+//! Only tests may use this module. Data reaches the model only in messages, as in the program.
 
 use std::{
     cmp::Reverse,
@@ -14,15 +14,16 @@ use super::{
     effect::{Effect, Markable},
     keymap,
     keys::Keys,
-    model::{
-        Listing, Model, Overview, Setting,
-        alerts::{AlertPage, AlertRow},
-        list::{PageRequest, Tab},
-        marks::{self, Marks},
-        polled::Polled,
+    message::{Msg, StoreNews},
+    model::{Listing, Model, Overview, Setting, polling::Polled},
+    screens::{
+        alerts::state::{AlertPage, AlertRow},
+        list::{
+            marks::{self, Marks},
+            state::{PageRequest, Tab},
+        },
     },
     step::step,
-    update::{Msg, StoreNews},
 };
 use crate::{
     clock::{Mono, Now},
@@ -41,8 +42,8 @@ use crate::{
     store::{Asked, Changes, Listed, Page, Place},
 };
 
-/// A dashboard that knows nothing yet; it polls, in UTC.
-pub fn blank(size: (u16, u16)) -> TestDashboard {
+/// Returns a dashboard without data, which polls and shows UTC.
+pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
     let setting = Setting {
         profile: "default".into(),
         beside: Vec::new(),
@@ -65,13 +66,13 @@ pub fn blank(size: (u16, u16)) -> TestDashboard {
     }
 }
 
-/// A moment; the monotonic clock started at the Unix epoch.
-pub fn moment(wall: DateTime<Utc>) -> Now {
+/// Returns a moment, as if the monotonic clock started at the Unix epoch.
+pub(super) fn moment(wall: DateTime<Utc>) -> Now {
     Now { mono: Mono((wall - DateTime::UNIX_EPOCH).to_std().unwrap()), wall }
 }
 
-/// An alert of a transaction, or of the whole profile.
-pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
+/// Returns a firing alert of a transaction; without one, an alert of the whole profile.
+pub(super) fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
     Alert {
         id: of.map_or(0, |row| row.0) * 100 + rule as i64,
         rule,
@@ -86,8 +87,8 @@ pub fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
     }
 }
 
-/// A dashboard over a store in memory: what it wants read is read at once.
-pub struct TestDashboard {
+/// A dashboard over a store in memory, which performs the read effects at once.
+pub(super) struct TestDashboard {
     model: Model,
     transactions: HashMap<RowId, Transaction>,
     alerts: HashMap<RowId, Vec<Alert>>,
@@ -110,8 +111,8 @@ impl DerefMut for TestDashboard {
 }
 
 impl TestDashboard {
-    /// Takes in a message and whatever is read because of it; the effects that remain.
-    pub fn take(&mut self, message: Msg, now: Now) -> Vec<Effect> {
+    /// Applies a message, and the results of the reads that follow. Returns the other effects.
+    pub(super) fn take(&mut self, message: Msg, now: Now) -> Vec<Effect> {
         let mut effects = step(&mut self.model, message, now);
         let mut remaining = Vec::new();
         while !effects.is_empty() {
@@ -162,7 +163,7 @@ impl TestDashboard {
         let alerts = |tx: &Transaction| self.alerts.get(&tx.id).map_or(&[][..], Vec::as_slice);
         let candidates = self.transactions.values().map(|tx| Candidate { tx, alerts: alerts(tx) });
         let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
-        passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now.wall));
+        passing.sort_by(|a, b| filter::reference_order::compare(a, b, filter.sort(), now.wall));
         passing.iter().map(|candidate| candidate.tx.id).collect()
     }
 
@@ -239,25 +240,25 @@ impl TestDashboard {
     }
 }
 
-/// What changes in the store.
-pub struct Story {
+/// A change of the store in memory.
+pub(super) struct Story {
     transactions: Vec<Transaction>,
-    /// Everything that stands, if that changes.
+    /// All active alerts; `None` if they don't change.
     alerts: Option<Vec<Alert>>,
 }
 
-/// Everything that the store holds, for the first reading.
-pub fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> Story {
+/// Returns the whole contents of the store, for the first read.
+pub(super) fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> Story {
     Story { transactions, alerts: Some(alerts) }
 }
 
-/// Some transactions as they are now, for a later reading.
-pub fn changed(transactions: Vec<Transaction>) -> Story {
+/// Returns changed transactions, for a later read.
+pub(super) fn changed(transactions: Vec<Transaction>) -> Story {
     Story { transactions, alerts: None }
 }
 
-/// A poller that is at work at `at`.
-pub fn at_work(at: DateTime<Utc>) -> PollerReport {
+/// Returns the report of a poller that polls at `at`.
+pub(super) fn at_work(at: DateTime<Utc>) -> PollerReport {
     PollerReport {
         at,
         valid_until: at + chrono::TimeDelta::seconds(15),
@@ -274,8 +275,8 @@ pub fn at_work(at: DateTime<Utc>) -> PollerReport {
     }
 }
 
-/// Lets something happen in the store, and brings the news of it to the dashboard.
-pub fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
+/// Changes the store in memory, and sends the changes to the dashboard. Returns the effects.
+pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
     let mut news = Changes { resync: dashboard.changes == 0, ..Changes::default() };
     for transaction in story.transactions {
         dashboard.changes += 1;
@@ -302,30 +303,30 @@ pub fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerRe
     dashboard.take(Msg::News(Box::new(StoreNews { news, own, profile_alerts, ..StoreNews::default() })), now)
 }
 
-/// Presses keys, one after the other; what the last of them brings.
-pub fn press(dashboard: &mut TestDashboard, keys: &[&str], now: Now) -> Vec<Effect> {
+/// Presses keys one after the other. Returns the effects of the last key.
+pub(super) fn press(dashboard: &mut TestDashboard, keys: &[&str], now: Now) -> Vec<Effect> {
     let mut effects = Vec::new();
     for key in keys {
-        let key = keymap::parse(key).unwrap_or_else(|| panic!("{key} can't be pressed"));
+        let key = keymap::parse(key).unwrap_or_else(|| panic!("{key} is not the text of a key"));
         effects = dashboard.take(Msg::Key(key), now);
     }
     effects
 }
 
-/// Types a text, letter by letter; all that this brings.
-pub fn type_in(dashboard: &mut TestDashboard, text: &str, now: Now) -> Vec<Effect> {
+/// Types a text letter by letter. Returns the effects of all letters.
+pub(super) fn type_in(dashboard: &mut TestDashboard, text: &str, now: Now) -> Vec<Effect> {
     let key = |letter| Msg::Key(crossterm::event::KeyCode::Char(letter).into());
     text.chars().flat_map(|letter| dashboard.take(key(letter), now)).collect()
 }
 
-/// A request for a route that the poller will send, by the store's number.
-pub fn pending(id: i64) -> Asked {
+/// Returns a quote request with this number in the store, which the poller has not sent yet.
+pub(super) fn pending(id: i64) -> Asked {
     let (profile, request) = ("default".into(), fixtures::quote_request("0x1f0a"));
     Asked::Pending { id, quote: Box::new(QuoteKey { profile, request, asked_at: DateTime::UNIX_EPOCH }) }
 }
 
-/// Opens the quote form and types a question that can be asked, with chains by name.
-pub fn write_quote(dashboard: &mut TestDashboard, now: Now) {
+/// Opens the quote form and types a valid request, with chains by name.
+pub(super) fn write_quote(dashboard: &mut TestDashboard, now: Now) {
     press(dashboard, &["T"], now);
     let wallet = "0x1f0a00000000000000000000000000000000c9d2";
     let (from_token, to_token) =

@@ -1,8 +1,8 @@
-//! What comes from the terminal: a thread of its own reads it and hands it on.
+//! Input of the terminal: a thread of its own reads events and forwards them.
 //!
-//! crossterm's own stream waits for edges: of a key and a new size that come together it hands out one and forgets that the
-//! other is there, until the next key. Its way that asks anew each time (the feature `use-dev-tty`) forgets nothing, but looks
-//! only while it may wait a little, as a thread can. It must never know what a key means.
+//! crossterm's own event stream is edge-triggered: of a key and a resize that arrive together it returns one, and the
+//! other only after the next key. With the feature `use-dev-tty` crossterm polls again for each event and loses none,
+//! but a poll must be allowed to wait a little, so it runs in a thread. This module must never know what a key means.
 
 use std::{io, thread, time::Duration};
 
@@ -10,34 +10,35 @@ use crossterm::event::{self, Event};
 use futures_util::{Stream, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
-/// The most events that are handed on, and taken, at once.
+/// The most events in one batch.
 pub(super) const AT_ONCE: usize = 4096;
-/// So many such batches may wait; then the terminal does.
+/// The number of batches that may wait; then reading stops until one is taken.
 const BATCHES: usize = 4;
-/// How long it is waited for what came together with an event: long enough to ask.
-const A_MOMENT: Duration = Duration::from_micros(100);
+/// The time to wait for further events of the same batch: long enough for one poll.
+const POLL_TIME: Duration = Duration::from_micros(100);
 
-/// The terminal's events from now on; those that came together are ready together. An error is the last.
-pub fn events() -> io::Result<impl Stream<Item = io::Result<Event>>> {
+/// Returns the terminal's events from now on. Events that arrive together are ready together. After an error the stream
+/// ends.
+pub(crate) fn events() -> io::Result<impl Stream<Item = io::Result<Event>>> {
     let (sender, receiver) = mpsc::channel(BATCHES);
     let read = move || {
         let mut goes_on = true;
         while goes_on {
-            let batch = together();
+            let batch = read_batch();
             goes_on = batch.is_ok();
             goes_on &= sender.blocking_send(batch).is_ok();
         }
     };
-    // It ends with the process: only the terminal wakes it from its waiting.
+    // The thread ends with the process, because only the terminal wakes it.
     thread::Builder::new().name("input".into()).spawn(read)?;
     let batches = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
     Ok(batches.map_ok(|batch| stream::iter(batch.into_iter().map(Ok))).try_flatten())
 }
 
-/// Waits for an event, and takes those that came with it.
-fn together() -> io::Result<Vec<Event>> {
+/// Waits for an event, and returns it with all events that arrived together with it.
+fn read_batch() -> io::Result<Vec<Event>> {
     let mut batch = vec![event::read()?];
-    while batch.len() < AT_ONCE && event::poll(A_MOMENT)? {
+    while batch.len() < AT_ONCE && event::poll(POLL_TIME)? {
         batch.push(event::read()?);
     }
     Ok(batch)

@@ -1,4 +1,6 @@
-//! Keys as text: `j`, `^D`, `Enter`, `PgDn`. One spelling for the table, the help and the README.
+//! Keys as text: `j`, `^D`, `Enter`, `PgDn`.
+//!
+//! The command table, the help, the config file and the README share this spelling.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -18,8 +20,8 @@ const NAMED: &[(&str, KeyCode)] = &[
     ("End", KeyCode::End),
 ];
 
-/// A key press as text; `None` for those that no command can have.
-pub fn name(key: KeyEvent) -> Option<String> {
+/// Returns a key press as text; `None` for keys that can't be bound to a command.
+pub(crate) fn name(key: KeyEvent) -> Option<String> {
     if let Some((name, _)) = NAMED.iter().find(|(_, code)| *code == key.code) {
         return Some((*name).to_owned());
     }
@@ -32,7 +34,7 @@ pub fn name(key: KeyEvent) -> Option<String> {
     }
 }
 
-/// The key press that a text stands for.
+/// Parses the text of a key; `None` if the text names no key.
 pub fn parse(text: &str) -> Option<KeyEvent> {
     if let Some((_, code)) = NAMED.iter().find(|(name, _)| *name == text) {
         return Some(KeyEvent::new(*code, KeyModifiers::NONE));

@@ -1,26 +1,29 @@
 //! The dashboard: Elm with explicit effects.
 //!
-//! `update` turns a message into a changed model and effects, `view` measures and draws the model and changes nothing, `step`
-//! puts both together, `run` is the loop that performs effects. The store is all it talks to; it must never wait for the network.
+//! `update` turns a message into a changed model and effects, `view` measures and draws the model without changing it,
+//! `step` combines both, and `run` is the loop that performs effects. Each screen and dialog has a folder. The dashboard
+//! uses the store alone, and must never wait for the network.
 
 mod burst;
-pub mod command;
-pub mod effect;
-pub mod export;
+pub(crate) mod command;
+pub(crate) mod dialogs;
+mod draw;
+pub(crate) mod effect;
+pub(crate) mod export;
 #[cfg(test)]
 mod fixtures;
-pub mod input;
-pub mod keymap;
-pub mod keys;
-pub mod model;
-pub mod outside;
-mod queries;
+pub(crate) mod input;
+pub(crate) mod keymap;
+pub(crate) mod keys;
+pub(crate) mod message;
+pub(crate) mod model;
 mod remember;
-pub mod run;
-pub mod step;
-mod tail;
-pub mod terminal;
-pub mod theme;
-pub mod update;
-pub mod view;
-mod writes;
+pub(crate) mod run;
+pub(crate) mod screens;
+pub(crate) mod step;
+pub(crate) mod system;
+pub(crate) mod terminal;
+pub(crate) mod theme;
+pub(crate) mod update;
+pub(crate) mod view;
+mod widgets;

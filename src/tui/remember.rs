@@ -1,6 +1,6 @@
-//! Keeps on disk how a person left the dashboard.
+//! Saves the view state to a file, and reads it at the next start.
 //!
-//! A file takes the other's place whole. It must never stand in anybody's way: what fails is logged, and forgotten.
+//! A new file replaces the old one atomically. A failure must never disturb the dashboard: it is only logged.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use std::{
 use super::model::memory::Memory;
 use crate::process::files;
 
-/// What was remembered, and where.
+/// The view state and its file.
 #[derive(Clone, Debug)]
 pub(super) struct Remembered {
     path: PathBuf,
@@ -19,28 +19,28 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    /// What an earlier dashboard left here.
+    /// Reads the view state of an earlier dashboard; the default if there is none or it is unreadable.
     pub(super) fn read(path: PathBuf) -> Self {
         let memory = Memory::read(&fs::read_to_string(&path).unwrap_or_default());
         Self { path, memory }
     }
 
-    /// What was read, or noted last.
+    /// Returns the view state that was read or noted last.
     pub(super) fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Notes what is to be remembered; says whether that is news.
+    /// Notes a view state without writing it. Returns whether it differs from the last.
     pub(super) fn note(&mut self, memory: Memory) -> bool {
         let is_news = memory != self.memory;
         self.memory = memory;
         is_news
     }
 
-    /// Writes it down. Blocks for the disk.
+    /// Writes the view state to the file. Blocks for the disk.
     pub(super) fn write(&self) {
         if let Err(error) = write(&self.path, &self.memory.written()) {
-            tracing::warn!("the dashboard can't be remembered in {}: {error}", self.path.display());
+            tracing::warn!("can't save the view state to {}: {error}", self.path.display());
         }
     }
 }
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_noted_is_read_again_and_a_folder_that_is_none_does_no_harm() {
+    fn a_noted_view_state_is_read_again_and_an_unwritable_folder_does_no_harm() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/view.json");
         let mut remembered = Remembered::read(path.clone());

@@ -1,14 +1,18 @@
-//! The loop: messages in, effects out, a frame when something changed. Generic over backend and input, so that a test
-//! drives the real one.
+//! The dashboard's loop: applies messages, performs effects, and draws. Generic over backend and input, so that tests
+//! drive the real loop.
 //!
-//! It draws at most 30 times a second and only when something changed, ages once a second, and nothing else in between while
-//! nobody is at the keyboard. It must never wait for the disk or the network: reading and writing the store happens on the
-//! pool for blocking work.
+//! The loop draws at most 30 frames a second, only after a change, and once a second for ages; once a second is all
+//! while the keyboard is idle. It must never wait for the disk or the network: the pool for blocking work reads and
+//! writes the store.
 
+mod dashboard;
+mod log_tail;
 mod outward;
 mod pace;
+mod queries;
 mod reading;
 mod theme_state;
+mod writes;
 mod writing;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
@@ -16,74 +20,57 @@ use std::{io, path::PathBuf, pin::pin, time::Duration};
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
-use tokio::{
-    sync::watch,
-    task::{JoinError, JoinSet},
-};
+use tokio::task::JoinSet;
 
+pub use self::dashboard::RunError;
 use self::{
-    outward::Outward,
-    pace::{Cause, Pace},
-    reading::Counting,
+    dashboard::{Dashboard, SystemState, fault},
+    pace::{Cause, Counting, Pace},
     theme_state::ThemeState,
 };
 use super::{
     burst::{Arrived, Bursts},
+    dialogs::Dialog,
     effect::Effect,
     export::{Export, Leaving},
     input::AT_ONCE,
-    model::{Model, Overlay, Setting, Tone, list::PageRequest},
-    outside::{Outside, suspension::Suspension},
+    message::Msg,
+    model::{Model, Setting, Tone},
     remember::Remembered,
     step::{mouse_message, step},
+    system::{System, suspension::Suspension},
     theme::Theme,
-    update::Msg,
     view::view,
-    writes,
 };
 use crate::{
     clock::{Clock, Mono, Now},
-    store::{FeedReader, SharedReader, Store, StoreError, Wake},
+    store::{FeedReader, SharedReader, Store, Wake},
 };
 
-/// Between two looks at the clock on screen.
-const SECOND: Duration = Duration::from_secs(1);
+/// The interval between two ticks, which update the clock and the ages on screen.
+const TICK: Duration = Duration::from_secs(1);
 
-/// What the loop needs.
+/// The inputs of the loop.
 pub struct Parts {
-    /// What it shows, and where commands go.
+    /// The store that the dashboard shows and writes to.
     pub store: Store,
-    /// Its time.
+    /// The clock.
     pub clock: Clock,
-    /// What stays the same while it runs.
+    /// The settings, which stay the same while the loop runs.
     pub setting: Setting,
-    /// How things look.
+    /// The theme of the settings.
     pub theme: Theme,
-    /// What it reaches outside of its cells.
-    pub outside: Outside,
-    /// Where it is kept from one start to the next how the person left it.
+    /// Clipboard, browser, terminal and suspension.
+    pub system: System,
+    /// The file that stores the view state between two starts, if there is one.
     pub memory: Option<PathBuf>,
-    /// Where the log is, if there is one.
+    /// The log file, if there is one.
     pub log: Option<PathBuf>,
-    /// Writes transactions to a new file.
+    /// The function that writes transactions to a new file.
     pub export: Export,
 }
 
-/// Why the loop ended with an error.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// The terminal failed, or is gone.
-    #[error("the terminal failed: {0}")]
-    Terminal(String),
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// A task panicked.
-    #[error("a task of the dashboard failed: {0}")]
-    Task(#[from] JoinError),
-}
-
-/// Runs the dashboard until the person quits or `stop` resolves, and returns what that said; `None` for a person's quit.
+/// Runs the dashboard until a person quits or `stop` resolves. Returns the value of `stop`, or `None` after a quit.
 pub async fn run<B, S>(
     terminal: &mut Terminal<B>,
     input: impl Stream<Item = io::Result<Event>>,
@@ -105,14 +92,14 @@ where
             stopped = &mut stop => return Ok(Some(stopped)),
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             events = input.next() => dashboard.on_events(events)?,
-            _ = dashboard.commits.changed(), if dashboard.reads_at_once() => dashboard.read_news(),
-            () = Suspension::wanted(&mut dashboard.outward.outside.suspension) => dashboard.outward.suspend = Some(false),
-            () = clock.sleep_until(wake) => dashboard.on_time(),
+            _ = dashboard.commits.changed(), if dashboard.reads_immediately() => dashboard.read_changes(),
+            () = Suspension::wanted(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(false),
+            () = clock.sleep_until(wake) => dashboard.on_timer(),
         }
         if dashboard.quit {
             return Ok(None);
         }
-        if let Some(everybody) = dashboard.outward.suspend.take() {
+        if let Some(everybody) = dashboard.system_state.suspend.take() {
             tokio::select! {
                 biased;
                 stopped = &mut stop => return Ok(Some(stopped)),
@@ -120,7 +107,7 @@ where
             }
         }
         if std::mem::take(&mut dashboard.redraw) {
-            // Not by `clear`: it asks the terminal where its cursor is, waits for that, and fails if nothing comes.
+            // `clear` would ask the terminal for the cursor's position, wait for the reply, and fail without one.
             let size = terminal.size().map_err(fault)?;
             terminal.resize(size.into()).map_err(fault)?;
         }
@@ -129,71 +116,27 @@ where
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
-        self.news_to_remember().iter().for_each(Remembered::write);
-        // The runtime waits for what is being read and written; nobody else does any more.
+        self.changed_memory().iter().for_each(Remembered::write);
+        // The runtime waits for reads and writes in progress, so they are cancelled.
         self.leaving.leave();
         [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::cancel);
     }
 }
 
-fn fault(error: impl std::fmt::Display) -> RunError {
-    RunError::Terminal(error.to_string())
-}
-
-struct Dashboard {
-    model: Model,
-    theme_state: ThemeState,
-    outward: Outward,
-    bursts: Bursts,
-    export: Export,
-    leaving: Leaving,
-    clock: Clock,
-    store: Store,
-    follower: FeedReader,
-    /// For the list, for its numbers and for single transactions, so that none waits for the others.
-    pages: SharedReader,
-    numbers: SharedReader,
-    details: SharedReader,
-    /// For the charts: it reads all that is tracked.
-    charts: SharedReader,
-    log: Option<PathBuf>,
-    commits: watch::Receiver<u64>,
-    /// Blocking work, each ending in a message. One that panics ends the loop.
-    tasks: JoinSet<Msg>,
-    /// Whether the store is being read: one reading at a time, whatever comes meanwhile is in the next.
-    reading: bool,
-    /// Whether the next second reads: the last reading failed.
-    read_again: bool,
-    /// The view of which a part is being read, if one is, and what is to be read after it.
-    paging: Option<(u64, Mono)>,
-    next_page: Option<PageRequest>,
-    /// When a part of the list was last read whole.
-    read_whole: Option<Mono>,
-    /// Until when the list isn't read again for the same view.
-    page_rest: (u64, Mono),
-    counting: Counting,
-    /// How the person left it the last time.
-    remembered: Option<Remembered>,
-    pace: Pace,
-    redraw: bool,
-    quit: bool,
-    next_tick: Mono,
-}
-
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, outside, export, memory, log } = parts;
+        let Parts { store, clock, setting, theme, system, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
         let remembered = memory.map(Remembered::read);
         let chosen = remembered.as_ref().and_then(|remembered| remembered.memory().theme.as_ref());
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
             theme_state: ThemeState::new(theme, chosen),
-            outward: Outward::new(outside),
+            system_state: SystemState::new(system),
             bursts: Bursts::default(),
             export,
             leaving: Leaving::default(),
-            follower: FeedReader::new(store.reader()?),
+            feed_reader: FeedReader::new(store.reader()?),
             pages: SharedReader::new(store.reader()?),
             numbers: SharedReader::new(store.reader()?),
             details: SharedReader::new(store.reader()?),
@@ -206,14 +149,14 @@ impl Dashboard {
             read_again: false,
             paging: None,
             next_page: None,
-            read_whole: None,
-            page_rest: (0, Mono::default()),
+            full_read_at: None,
+            page_pause: (0, Mono::default()),
             counting: Counting::default(),
             remembered,
             pace: Pace::default(),
             redraw: false,
             quit: false,
-            next_tick: clock.now().mono + SECOND,
+            next_tick: clock.now().mono + TICK,
             clock,
         };
         if let Some(remembered) = &dashboard.remembered {
@@ -222,21 +165,21 @@ impl Dashboard {
         if let Some(notice) = dashboard.store.notice() {
             dashboard.model.notify(Tone::Bad, notice, dashboard.clock.now().mono);
         }
-        dashboard.read_news();
+        dashboard.read_changes();
         Ok(dashboard)
     }
 
     fn draw_if_due<B: Backend>(&mut self, terminal: &mut Terminal<B>, now: Now) -> Result<(), RunError> {
-        if self.pace.due(self.outward.focused).is_some_and(|due| due <= now.mono) {
-            self.tell_terminal(now.mono)?;
-            self.draw_whole::<B>(|| {
-                terminal.draw(|frame| view(&self.model, &self.theme_state.worn, now, frame)).map(drop)
+        if self.pace.due(self.system_state.focused).is_some_and(|due| due <= now.mono) {
+            self.update_terminal(now.mono)?;
+            self.draw_synchronized::<B>(|| {
+                terminal.draw(|frame| view(&self.model, &self.theme_state.active, now, frame)).map(drop)
             })?;
-            self.pace.drew(now.mono);
+            self.pace.record_frame(now.mono);
             if self.model.loaded
-                && let Some(first_rows) = self.outward.outside.first_rows.take()
+                && let Some(first_rows) = self.system_state.system.first_rows.take()
             {
-                // Nobody may be waiting for it.
+                // The receiver may be gone.
                 first_rows.send(()).ok();
             }
         }
@@ -244,26 +187,26 @@ impl Dashboard {
     }
 
     fn wake(&self) -> Mono {
-        let frame = self.pace.due(self.outward.focused).unwrap_or(self.next_tick);
-        let counting = self.counting.due(self.pace.is_attended()).unwrap_or(self.next_tick);
+        let frame = self.pace.due(self.system_state.focused).unwrap_or(self.next_tick);
+        let counting = self.counting.due(self.pace.is_active()).unwrap_or(self.next_tick);
         let wake = self.next_tick.min(frame).min(counting);
         self.page_due().map_or(wake, |due| wake.min(due))
     }
 
-    fn on_time(&mut self) {
+    fn on_timer(&mut self) {
         let now = self.clock.now();
         self.read_page_if_due(now.mono);
         self.count_if_due(now.mono);
         if now.mono >= self.next_tick {
-            self.next_tick = now.mono + SECOND;
-            // The second's frame shows what a reading brings that begins now, unless something is under way since the last
-            // second, which may take long.
+            self.next_tick = now.mono + TICK;
+            // A read that starts now requests the frame itself when it ends. Work that runs since the last tick may
+            // take long, so then the tick requests the frame.
             let goes_on = !self.tasks.is_empty();
-            if !self.read_if_wanted() || goes_on {
-                self.pace.want(Cause::News);
+            if !self.read_if_postponed() || goes_on {
+                self.pace.request(Cause::Data);
             }
-            self.take_in(Msg::Tick);
-            if let Some(remembered) = self.news_to_remember() {
+            self.apply(Msg::Tick);
+            if let Some(remembered) = self.changed_memory() {
                 self.tasks.spawn_blocking(move || {
                     remembered.write();
                     Msg::Tick
@@ -272,10 +215,10 @@ impl Dashboard {
         }
     }
 
-    /// What is to be remembered, if that is another than before.
-    fn news_to_remember(&mut self) -> Option<Remembered> {
+    /// Notes the view state, and returns it for saving if it changed. Returns `None` while a person types a filter.
+    fn changed_memory(&mut self) -> Option<Remembered> {
         let memory = self.model.to_remember();
-        let is_typing = matches!(self.model.overlay, Overlay::Filter(_));
+        let is_typing = matches!(self.model.dialog, Dialog::Filter(_));
         let remembered = self.remembered.as_mut().filter(|_| !is_typing)?;
         remembered.note(memory).then(|| remembered.clone())
     }
@@ -283,10 +226,10 @@ impl Dashboard {
     fn on_events(&mut self, events: Option<Vec<io::Result<Event>>>) -> Result<(), RunError> {
         let events = events.ok_or_else(|| fault("its input has ended"))?;
         let events = events.into_iter().collect::<io::Result<_>>().map_err(fault)?;
-        for arrived in self.bursts.sort(events, self.model.overlay.takes_text(), self.clock.now().mono) {
-            self.pace.want(Cause::Person);
-            // Who comes back sees what is, not what was.
-            self.read_if_wanted();
+        for arrived in self.bursts.sort(events, self.model.dialog.takes_text(), self.clock.now().mono) {
+            self.pace.request(Cause::Input);
+            // After a pause the person must see the present state.
+            self.read_if_postponed();
             match arrived {
                 Arrived::Event(event) => self.on_event(event),
                 Arrived::Burst(text) => self.take(Msg::Burst(text)),
@@ -305,41 +248,74 @@ impl Dashboard {
                 }
             }
             Event::Resize(columns, rows) => {
-                // Also to the size that it had: it may have been another in between, and have lost what was drawn.
+                // Also if the size is unchanged: the terminal may have had another size in between, and lost the
+                // content.
                 self.redraw = true;
                 self.take(Msg::Resize(columns, rows));
             }
-            Event::FocusGained => self.outward.focus(true),
-            Event::FocusLost => self.outward.focus(false),
+            Event::FocusGained => self.system_state.focus(true),
+            Event::FocusLost => self.system_state.focus(false),
         }
     }
 
     fn take(&mut self, message: Msg) {
-        match &message {
+        let message = match message {
             Msg::News(heard) => {
                 self.reading = false;
                 if heard.news.more {
-                    self.read_news();
+                    self.read_changes();
                 }
+                Msg::News(heard)
             }
-            Msg::NotRead(_) => (self.reading, self.read_again) = (false, true),
-            Msg::Page(_) => self.paged(),
-            Msg::Counted(_) => self.counted(),
-            _ => {}
-        }
-        let message = match message {
+            Msg::NotRead(reason) => {
+                (self.reading, self.read_again) = (false, true);
+                Msg::NotRead(reason)
+            }
+            Msg::Page(page) => {
+                self.finish_page();
+                Msg::Page(page)
+            }
+            Msg::Counted(counted) => {
+                self.finish_count();
+                Msg::Counted(counted)
+            }
             Msg::CopyByTerminal(text) => self.copy_by_terminal(text),
-            message => message,
+            // The loop does nothing of its own for these.
+            message @ (Msg::Key(_)
+            | Msg::Paste(_)
+            | Msg::Burst(_)
+            | Msg::Click(_)
+            | Msg::Wheel(_)
+            | Msg::Resize(..)
+            | Msg::Trouble(_)
+            | Msg::History(..)
+            | Msg::Body(..)
+            | Msg::FoundAlert(_)
+            | Msg::Alerts(_)
+            | Msg::Statistics(_)
+            | Msg::Log(_)
+            | Msg::FoundMarks(_)
+            | Msg::Known(_)
+            | Msg::Names(_)
+            | Msg::Quote(_)
+            | Msg::Imported(_)
+            | Msg::Copied(_)
+            | Msg::NotOpened { .. }
+            | Msg::Written(..)
+            | Msg::Done(_)
+            | Msg::Fault(_)
+            | Msg::ThemeSet(_)
+            | Msg::Tick) => message,
         };
-        self.take_in(message);
-        // While nobody is at the keyboard one frame shows all that a second's reading brings.
-        if self.pace.is_attended() || self.tasks.is_empty() {
-            self.pace.want(Cause::News);
+        self.apply(message);
+        // While the keyboard is idle, one frame shows all results of a second's reads.
+        if self.pace.is_active() || self.tasks.is_empty() {
+            self.pace.request(Cause::Data);
         }
     }
 
-    /// Takes in a message that by itself wants no frame.
-    fn take_in(&mut self, message: Msg) {
+    /// Applies a message without requesting a frame, and performs the effects.
+    fn apply(&mut self, message: Msg) {
         let trouble = self.store.trouble().map(|trouble| trouble.to_string());
         if trouble != self.model.trouble {
             step(&mut self.model, Msg::Trouble(trouble), self.clock.now());
@@ -355,24 +331,24 @@ impl Dashboard {
         let at = self.clock.now().wall;
         match effect {
             Effect::Quit => self.quit = true,
-            Effect::Notify(raised) => self.outward.raised(raised),
+            Effect::Notify(raised) => self.system_state.raised(raised),
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
             Effect::SetTheme(wanted) => self.set_theme(wanted),
-            Effect::Suspend => self.want_suspension(),
+            Effect::Suspend => self.request_suspension(),
             Effect::Redraw => self.redraw = true,
             Effect::Import(batch) => self.import(batch, at),
             Effect::PollNow(rows) => self.poll_now(rows, at),
             Effect::Pause(minutes) => self.pause(minutes, at),
-            Effect::Work(work) => self.work(work, at),
+            Effect::Write(write) => self.write(write, at),
             Effect::Delete(rows) => self.delete(rows, at),
-            Effect::TakeBack => self.write(at, writes::take_back),
-            Effect::DoAgain => self.write(at, writes::do_again),
+            Effect::Undo => self.reverse(at, writes::undo),
+            Effect::Redo => self.reverse(at, writes::redo),
             Effect::Quote(work) => self.quote(work, at),
-            Effect::LookAt(open) => self.look_at(open, at),
+            Effect::LookAt(open) => self.mark_open(open, at),
             Effect::LoadHistory(row) => self.load_history(row),
             Effect::LoadBody(row) => self.load_body(row),
-            Effect::LoadPage(request) => self.want_page(request),
+            Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.wanted = true,
             Effect::FindAlert { row, forwards } => self.find_alert((row, forwards), at),
             Effect::LoadAlerts => self.load_alerts(at),

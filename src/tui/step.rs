@@ -1,15 +1,10 @@
 //! One step of the dashboard: measures the screen, then applies a message.
 //!
-//! The only place that knows `view` and `update`. Neither may know the other.
+//! The only module that knows both `view` and `update`. Neither may know the other.
 
 use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 
-use super::{
-    effect::Effect,
-    model::Model,
-    update::{Msg, update},
-    view,
-};
+use super::{effect::Effect, message::Msg, model::Model, update::update, view};
 use crate::clock::Now;
 
 /// Lines by which the wheel scrolls.
@@ -21,7 +16,7 @@ pub fn step(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         model.size = (columns, rows);
     }
     let mut geometry = view::measure(model, now);
-    // Only these scroll.
+    // Only keys and the wheel scroll.
     if let Msg::Key(_) | Msg::Wheel(_) = message {
         geometry.scroll_end = view::scroll_end(model, now);
     }
@@ -30,7 +25,7 @@ pub fn step(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
 }
 
 /// Returns the message of a mouse event; `None` if the event means nothing here.
-pub fn mouse_message(model: &Model, mouse: MouseEvent, now: Now) -> Option<Msg> {
+pub(crate) fn mouse_message(model: &Model, mouse: MouseEvent, now: Now) -> Option<Msg> {
     match mouse.kind {
         MouseEventKind::ScrollDown => Some(Msg::Wheel(WHEEL)),
         MouseEventKind::ScrollUp => Some(Msg::Wheel(-WHEEL)),
@@ -41,6 +36,7 @@ pub fn mouse_message(model: &Model, mouse: MouseEvent, now: Now) -> Option<Msg> 
 
 #[cfg(test)]
 mod tests {
+    use crate::tui::dialogs::Dialog;
     use chrono::{DateTime, TimeDelta};
     use crossterm::event::KeyModifiers;
 
@@ -49,7 +45,8 @@ mod tests {
         domain::{fixtures as tx, ids::RowId},
         tui::{
             fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
-            model::{Overlay, Screen, detail::DetailTab, geometry::Target, list::Tab},
+            model::{Screen, geometry::Target},
+            screens::{detail::state::DetailTab, list::state::Tab},
         },
     };
 
@@ -77,8 +74,8 @@ mod tests {
     const CLICK: MouseEventKind = MouseEventKind::Down(MouseButton::Left);
 
     #[test]
-    fn a_click_selects_what_is_under_it() {
-        // Header, filter, titles; side by side there is a border more.
+    fn a_click_selects_the_row_under_it() {
+        // The rows before the first: header, filter, titles, and a border if the detail is beside the list.
         for (size, first) in [((80, 24), 3), ((120, 36), 4)] {
             let mut model = dashboard(size);
             mouse(&mut model, CLICK, (10, first + 4));
@@ -106,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_click_on_a_tab_of_the_detail_opens_it() {
-        // In the pane beside the list, and over the whole screen.
+        // In the pane beside the list, and on the whole screen.
         for keys in [&[][..], &["f"]] {
             let mut model = dashboard((120, 36));
             press(&mut model, keys, now());
@@ -126,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wheel_scrolls_what_is_open() {
+    fn the_wheel_scrolls_the_open_page() {
         let mut model = dashboard((80, 24));
         mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
         assert_eq!(model.list.selected, Some(RowId(4)));
@@ -134,11 +131,11 @@ mod tests {
         assert_eq!(model.list.selected, Some(RowId(1)));
         press(&mut model, &["?"], now());
         mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
-        assert!(matches!(&model.overlay, Overlay::Help(page) if page.scroll == 3));
+        assert!(matches!(&model.dialog, Dialog::Help(page) if page.scroll == 3));
         mouse(&mut model, CLICK, (10, 8));
-        assert_eq!(model.list.selected, Some(RowId(1)), "the help lies over it");
+        assert_eq!(model.list.selected, Some(RowId(1)), "the help covers the list");
         press(&mut model, &["Esc", "y"], now());
         mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
-        assert!(matches!(&model.overlay, Overlay::Offer(offer) if offer.place == 1));
+        assert!(matches!(&model.dialog, Dialog::Offer(offer) if offer.place == 1));
     }
 }

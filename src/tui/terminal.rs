@@ -1,6 +1,6 @@
-//! The terminal itself: raw mode, the alternate screen, title, mouse and focus, taken and given back whole.
+//! The terminal itself: sets raw mode, alternate screen, title, mouse and focus reports, and restores them all.
 //!
-//! It is given back on drop, by the panic hook, and while the program is suspended, whichever comes first; giving it back
+//! The terminal is restored on drop, by the panic hook, and before a suspension, whichever comes first. Restoring it
 //! twice does no harm.
 
 use std::{
@@ -23,18 +23,38 @@ use crossterm::{
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
-use super::outside::Request;
-
-/// Keeps the title that was there before, and brings it back (xterm's title stack; others ignore it).
+/// Saves the previous title, and restores it (xterm's title stack; other terminals ignore it).
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const OLD_TITLE: &str = "\x1b[23;2t";
-/// Clicks and the wheel. crossterm's own command asks for every move of the mouse as well, which is nothing but work.
+/// Enables reports of clicks and the wheel. crossterm's own command also enables reports of every mouse move, which are
+/// not used.
 #[cfg(unix)]
 const CLICKS: Print<&str> = Print("\x1b[?1000h\x1b[?1006h");
 #[cfg(not(unix))]
 const CLICKS: crossterm::event::EnableMouseCapture = crossterm::event::EnableMouseCapture;
 
-/// The thread that took the terminal, while it is taken.
+/// A request to the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request<'a> {
+    /// Begin a frame: show nothing until its end.
+    BeginFrame,
+    /// End a frame.
+    EndFrame,
+    /// Set the title.
+    Title(&'a str),
+    /// Copy a text to the terminal's clipboard (OSC 52). The terminal doesn't confirm it.
+    Copy(&'a str),
+    /// Send a notice: a ready-made escape sequence.
+    Notice(&'a str),
+    /// Enable or disable reports of clicks and the wheel.
+    Mouse(bool),
+    /// Restore the terminal, as before the dashboard.
+    GiveBack,
+    /// Take over the terminal again.
+    Take,
+}
+
+/// The thread that took over the terminal; `None` if the dashboard doesn't have the terminal.
 static OWNER: Mutex<Option<ThreadId>> = Mutex::new(None);
 
 fn owner() -> MutexGuard<'static, Option<ThreadId>> {
@@ -44,15 +64,15 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 /// The terminal, while the dashboard has it.
 #[derive(Debug)]
 pub struct Screen {
-    /// For drawing. Never dropped: ratatui's `drop` prints to standard error when the terminal is gone, and panics when that
-    /// is gone too; the cursor is given back here.
+    /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
+    /// gone, and panics if standard error is gone too. `give_back` restores the cursor instead.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Takes over the terminal.
     pub fn take() -> io::Result<Self> {
-        // crossterm leaves out bold and reverse too when it honours NO_COLOR; the theme does that better.
+        // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
         force_color_output(true);
         take()?;
         let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
@@ -66,8 +86,8 @@ impl Drop for Screen {
     }
 }
 
-/// Does what the dashboard asks of its terminal.
-pub fn carry_out(request: Request<'_>) -> io::Result<()> {
+/// Performs a request to the terminal.
+pub(crate) fn carry_out(request: Request<'_>) -> io::Result<()> {
     let mut out = io::stdout();
     match request {
         Request::BeginFrame => queue!(out, BeginSynchronizedUpdate),
@@ -93,20 +113,20 @@ fn take() -> io::Result<()> {
     set_up.inspect_err(|_| give_back())
 }
 
-/// Gives the terminal back, if this process has it.
-pub fn give_back() {
+/// Restores the terminal, if this process has taken it over.
+pub(crate) fn give_back() {
     if owner().take().is_some() {
         let modes = queue!(io::stdout(), EndSynchronizedUpdate, DisableMouseCapture, DisableFocusChange);
         let title = queue!(io::stdout(), SetTitle(""), Print(OLD_TITLE));
         let screen = queue!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
         let given = modes.and(title).and(screen).and(io::stdout().flush());
         if let Err(error) = given.and(disable_raw_mode()) {
-            tracing::error!("the terminal could not be given back: {error}");
+            tracing::error!("can't restore the terminal: {error}");
         }
     }
 }
 
-/// Whether another thread has the terminal, so that this one must keep its hands off it.
-pub fn is_another_s() -> bool {
+/// Whether another thread has taken over the terminal, so that this thread must not use it.
+pub(crate) fn is_another_s() -> bool {
     owner().is_some_and(|owner| owner != thread::current().id())
 }

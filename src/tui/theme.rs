@@ -1,17 +1,18 @@
-//! Colours and symbols by meaning: those of the themes in `assets/themes`, or of a person's own.
+//! Colours and symbols by meaning, from the themes in `assets/themes` or a person's own theme.
 //!
-//! It must never be the only carrier of a meaning: every status is a symbol and a word, every severity a mark.
+//! A colour must never be the only carrier of a meaning: every status has a symbol and a word, every severity a mark.
 
 mod color;
 mod file;
-
-pub use self::{color::Depth, file::Palette};
+mod shipped;
 
 use ratatui::{
     style::Style,
     symbols::{bar, border},
 };
 
+pub(crate) use self::file::Palette;
+pub(crate) use self::{color::Depth, shipped::Shipped};
 use crate::domain::{
     alert::Severity,
     status::RouterStatus,
@@ -31,7 +32,7 @@ const ASCII_BORDER: border::Set<'static> = border::Set {
     horizontal_bottom: "-",
 };
 
-/// Bars of `#`, with `.` and `:` for less than a whole cell.
+/// Bars of `#`, with `.` and `:` for a part of a cell.
 const ASCII_BARS: bar::Set<'static> = bar::Set {
     full: "#",
     seven_eighths: "#",
@@ -44,136 +45,80 @@ const ASCII_BARS: bar::Set<'static> = bar::Set {
     empty: " ",
 };
 
-/// A theme that hoptop has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shipped {
-    /// The terminal's own sixteen colours on its own background.
-    Default,
-    /// Dark on light.
-    Light,
-    /// Light on dark.
-    Dark,
-    /// Told apart with any kind of colour vision (Okabe and Ito).
-    ColourBlind,
-    /// Without colours.
-    Mono,
-}
-
-impl Shipped {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Default, Self::Light, Self::Dark, Self::ColourBlind, Self::Mono];
-
-    /// Its name, as in a config file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Light => "light",
-            Self::Dark => "dark",
-            Self::ColourBlind => "colour-blind",
-            Self::Mono => "mono",
-        }
-    }
-
-    /// What it is for, in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Default => "the terminal's own colours and background",
-            Self::Light => "dark on light",
-            Self::Dark => "light on dark",
-            Self::ColourBlind => "told apart with any kind of colour vision",
-            Self::Mono => "without colours",
-        }
-    }
-
-    /// The one with this name.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|shipped| shipped.name() == name)
-    }
-
-    /// The file that it is.
-    fn text(self) -> &'static str {
-        match self {
-            Self::Default => include_str!("../../assets/themes/default.toml"),
-            Self::Light => include_str!("../../assets/themes/light.toml"),
-            Self::Dark => include_str!("../../assets/themes/dark.toml"),
-            Self::ColourBlind => include_str!("../../assets/themes/colour-blind.toml"),
-            Self::Mono => include_str!("../../assets/themes/mono.toml"),
-        }
-    }
-}
-
-/// Why there is no such theme.
+/// Why a theme can't be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
     /// No theme has this name.
-    #[error("there is no theme `{name}`{hint}; there are {known}, or give the path of your own, as ./own.toml")]
+    #[error(
+        "unknown theme `{name}`{hint}; choose one of {known}, or give the path of your own theme, such as ./own.toml"
+    )]
     NoTheme {
         /// The name.
         name: String,
-        /// The most similar one.
+        /// A hint at the most similar name; may be empty.
         hint: String,
-        /// Those that there are.
+        /// The known names.
         known: String,
     },
     /// The file can't be read.
-    #[error("the theme {path} can't be read: {error}")]
+    #[error("can't read the theme {path}: {error}")]
     Unreadable {
         /// The file.
         path: String,
-        /// Why not.
+        /// The error.
         error: std::io::Error,
     },
-    /// The file says something that it can't say.
+    /// The file has an invalid key or value.
     #[error("{path}, {wrong}")]
     Wrong {
         /// The file.
         path: String,
-        /// What is wrong, and where.
+        /// The error and its line.
         wrong: Wrong,
     },
 }
 
-/// What a terminal shows, or a person wants of it, whatever the theme.
+/// What the terminal can show, and what a person wants of it, whatever the theme.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Abilities {
-    /// Whether there are colours.
+    /// Whether colours are shown.
     pub color: bool,
-    /// How many.
+    /// The number of colours.
     pub depth: Depth,
     /// Whether only ASCII is drawn.
     pub ascii: bool,
-    /// Whether links are links to the terminal too (OSC 8).
+    /// Whether links are clickable in the terminal (OSC 8).
     pub hyperlinks: bool,
 }
 
-/// How things look.
+/// The styles and symbols of the screen.
 #[derive(Clone, Debug)]
 pub struct Theme {
     name: String,
     palette: Palette,
     abilities: Abilities,
-    /// What stands for left-out text.
+    /// The mark of cut text.
     pub ellipsis: &'static str,
     /// Lines around panes.
     pub border: border::Set<'static>,
 }
 
 impl Theme {
-    /// The default one, with colours or without, with ASCII only or not.
+    /// Returns the default theme.
     pub fn new(color: bool, ascii: bool) -> Self {
         Self::shipped(Shipped::Default, Abilities { color, ascii, ..Abilities::default() })
     }
 
-    /// One that hoptop has. Where there are no colours it is mono whatever it is called.
+    /// Returns a shipped theme. Without colours it looks like mono, under its own name.
     pub fn shipped(shipped: Shipped, abilities: Abilities) -> Self {
         let shown = if abilities.color { shipped } else { Shipped::Mono };
         Self::of(shipped.name(), Palette::shipped(shown, abilities.depth), abilities)
     }
 
-    /// One that hoptop has, by its name.
+    /// Returns a shipped theme by its name.
     ///
     /// # Errors
-    /// If there is none of this name.
+    /// If no theme has this name.
     pub fn named(name: &str, abilities: Abilities) -> Result<Self, ThemeError> {
         let Some(shipped) = Shipped::named(name) else {
             let known = Shipped::ALL.map(Shipped::name);
@@ -184,10 +129,10 @@ impl Theme {
         Ok(Self::shipped(shipped, abilities))
     }
 
-    /// A person's own, from the text of the file at this path.
+    /// Returns a person's own theme, from the text of the file at this path.
     ///
     /// # Errors
-    /// If the text is no theme.
+    /// If the text is not a theme.
     pub fn own(path: &str, text: &str, abilities: Abilities) -> Result<Self, ThemeError> {
         let palette = Palette::read(text, abilities.depth);
         let palette = palette.map_err(|wrong| ThemeError::Wrong { path: text::clean(path), wrong })?;
@@ -200,78 +145,78 @@ impl Theme {
         Self { name: name.to_owned(), palette, abilities, ellipsis, border }
     }
 
-    /// Its name, or its path.
+    /// Returns the name, or the path of a person's own theme.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What the terminal shows, whatever the theme.
+    /// Returns what the terminal can show.
     pub fn abilities(&self) -> Abilities {
         self.abilities
     }
 
-    /// What bars are made of, from an eighth of a cell to a whole one.
+    /// Returns the symbols of bars, from an eighth of a cell to a whole cell.
     pub fn bars(&self) -> bar::Set<'static> {
-        // Without anything but ASCII, text is left out by ASCII too.
+        // The ellipsis is ASCII exactly if only ASCII is drawn.
         if self.ellipsis.is_ascii() { ASCII_BARS } else { bar::NINE_LEVELS }
     }
 
-    /// What has no other meaning, and the ground of the screen.
+    /// Returns the style of text without another meaning, with the screen's background.
     pub fn text(&self) -> Style {
         self.palette.text
     }
 
-    /// Act now.
+    /// Returns the style of critical severity: act now.
     pub fn critical(&self) -> Style {
         self.palette.critical
     }
 
-    /// Look.
+    /// Returns the style of warning severity: look.
     pub fn warning(&self) -> Style {
         self.palette.warning
     }
 
-    /// For information.
+    /// Returns the style of info severity: for information.
     pub fn info(&self) -> Style {
         self.palette.info
     }
 
-    /// All is well.
+    /// Returns the style of success.
     pub fn good(&self) -> Style {
         self.palette.good
     }
 
-    /// Less important.
+    /// Returns the style of less important text.
     pub fn dim(&self) -> Style {
         self.palette.dim
     }
 
-    /// Labels and titles.
+    /// Returns the style of labels and titles.
     pub fn label(&self) -> Style {
         self.palette.label
     }
 
-    /// Keys.
+    /// Returns the style of keys.
     pub fn key(&self) -> Style {
         self.palette.key
     }
 
-    /// The selected row: seen without colours too.
+    /// Returns the style of the selected row, visible without colours too.
     pub fn selected(&self) -> Style {
         self.palette.selected
     }
 
-    /// What is wrong with what was typed.
+    /// Returns the style of invalid input.
     pub fn wrong(&self) -> Style {
         self.palette.wrong
     }
 
-    /// A banner across the screen.
+    /// Returns the style of a banner across the screen.
     pub fn banner(&self) -> Style {
         self.palette.banner
     }
 
-    /// By how soon a person should look.
+    /// Returns the style of a severity.
     pub fn severity(&self, severity: Severity) -> Style {
         match severity {
             Severity::Critical => self.critical(),
@@ -280,7 +225,7 @@ impl Theme {
         }
     }
 
-    /// By router status.
+    /// Returns the style of a router status.
     pub fn status(&self, status: Option<&RouterStatus>) -> Style {
         match status {
             Some(RouterStatus::Success) => self.good(),

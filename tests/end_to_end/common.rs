@@ -1,4 +1,4 @@
-//! The program and the simulated service as processes, each with folders of its own.
+//! Runs the program and the simulated service as processes, each with its own folders.
 
 use std::{
     fs,
@@ -7,40 +7,41 @@ use std::{
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio},
 };
 
-use hoptop::sim::scenario::Scenario;
+use hoptop::internals::sim::scenario::Scenario;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// An integrator ID that the simulated service takes.
-pub const ID: &str = "an-integrator-of-the-tests-7f3a";
+/// An integrator ID that the simulated service accepts.
+pub(crate) const ID: &str = "an-integrator-of-the-tests-7f3a";
 
-/// A home of its own for the program: store, state and configuration.
-pub struct Home(TempDir);
+/// A temporary home folder for the program, with its store, state and configuration.
+pub(crate) struct Home(TempDir);
 
 impl Home {
-    pub fn new() -> Self {
+    /// Creates an empty home folder.
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Writes a file and returns its path.
-    pub fn write(&self, name: &str, text: &str) -> String {
+    /// Writes a file in this home and returns its path.
+    pub(crate) fn write(&self, name: &str, text: &str) -> String {
         let path = self.path().join(name);
         fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
     }
 
-    /// Writes its config file.
-    pub fn configure(&self, text: &str) {
+    /// Writes the program's config file.
+    pub(crate) fn configure(&self, text: &str) {
         fs::create_dir_all(self.path().join("config/hoptop")).unwrap();
         self.write("config/hoptop/config.toml", text);
     }
 
-    /// The program in this home; of the environment it sees nothing but that and `PATH`.
-    pub fn hoptop(&self, words: &[&str]) -> Command {
+    /// Returns a command of the program in this home. Its environment has only the paths of this home, and `PATH`.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
         let at = |name: &str| self.path().join(name);
         let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
         command
@@ -60,179 +61,183 @@ impl Home {
         command
     }
 
-    /// The same with what polling needs.
-    pub fn polling(&self, url: &str, words: &[&str]) -> Command {
-        let mut command = self.hoptop(words);
+    /// Like [`Home::command`], with the base URL, ID and rate that polling needs.
+    pub(crate) fn polling_command(&self, url: &str, words: &[&str]) -> Command {
+        let mut command = self.command(words);
         command.env("HOPTOP_BASE_URL", url).env("HOPTOP_INTEGRATOR_ID", ID).env("HOPTOP_RPS", "10");
         command
     }
 
-    /// Runs a command that needs no service, to its end.
-    pub fn run(&self, words: &[&str]) -> Ended {
-        Ended::of(self.hoptop(words).output().unwrap())
+    /// Runs a command that needs no service, and waits for its end.
+    pub(crate) fn run(&self, words: &[&str]) -> ProcessOutput {
+        ProcessOutput::new(self.command(words).output().unwrap())
     }
 
-    /// Polls to the end.
-    pub fn watch(&self, url: &str, words: &[&str]) -> Ended {
-        Ended::of(self.polling(url, &[&["watch"], words].concat()).output().unwrap())
+    /// Runs `watch`, and waits for its end.
+    pub(crate) fn watch(&self, url: &str, words: &[&str]) -> ProcessOutput {
+        ProcessOutput::new(self.polling_command(url, &[&["watch"], words].concat()).output().unwrap())
     }
 
-    /// Tracks what this CSV holds.
-    pub fn import(&self, csv: &str) {
+    /// Imports CSV rows.
+    pub(crate) fn import(&self, csv: &str) {
         let ended = self.run(&["import", &self.write("batch.csv", csv)]);
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
     }
 
-    /// What is tracked, as `list --json` has it.
-    pub fn list(&self) -> Vec<Value> {
+    /// Returns the tracked transactions as `list --json` prints them.
+    pub(crate) fn list(&self) -> Vec<Value> {
         let ended = self.run(&["list", "--json"]);
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
         serde_json::from_str(&ended.out).unwrap()
     }
 }
 
-/// How a process ended and what it printed.
+/// The exit code and the output of a process that has ended.
 #[derive(Debug)]
-pub struct Ended {
+pub(crate) struct ProcessOutput {
     pub code: Option<i32>,
     pub out: String,
     pub err: String,
 }
 
-impl Ended {
-    pub fn of(output: Output) -> Self {
+impl ProcessOutput {
+    /// Converts the output of a command, which must be UTF-8.
+    pub(crate) fn new(output: Output) -> Self {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
     }
 
-    /// Standard output as events; each has a name and a moment.
-    pub fn events(&self) -> Vec<Value> {
-        self.out.lines().map(event).collect()
+    /// Parses standard output as the events of `watch --json`.
+    pub(crate) fn events(&self) -> Vec<Value> {
+        self.out.lines().map(parse_event).collect()
     }
 
-    /// It ended with `code` and said why on standard error, in these words among others.
+    /// Checks the exit code, and that standard error contains each of these texts and no crash message.
     #[track_caller]
-    pub fn assert_refused(&self, code: i32, words: &[&str]) {
+    pub(crate) fn assert_exit(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, Some(code), "{self:?}");
         for word in words {
-            assert!(self.err.contains(word), "`{word}` isn't said: {self:?}");
+            assert!(self.err.contains(word), "standard error lacks `{word}`: {self:?}");
         }
         assert!(!self.err.contains("panicked") && !self.err.contains("Location"), "{self:?}");
     }
 }
 
-/// A line of `watch --json`.
-pub fn event(line: &str) -> Value {
+/// Parses a line of `watch --json`, and checks that it has a name and a time.
+pub(crate) fn parse_event(line: &str) -> Value {
     let event: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
     let at = event["at"].as_str().unwrap_or_default();
     assert!(event["event"].is_string() && at.len() == 24 && at.ends_with('Z'), "{line}");
     event
 }
 
-/// A process that runs beside the test; it ends with it at the latest.
-pub struct Running {
+/// A process that runs in the background of a test. It is killed when the value is dropped.
+pub(crate) struct Process {
     child: Child,
     input: Option<ChildStdin>,
     out: Option<BufReader<ChildStdout>>,
     err: BufReader<ChildStderr>,
 }
 
-impl Running {
-    pub fn start(mut command: Command) -> Self {
+impl Process {
+    /// Starts a command whose output is piped.
+    pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         Self { input: child.stdin.take(), child, out: Some(BufReader::new(out)), err: BufReader::new(err) }
     }
 
-    /// The next line that it prints on standard error; empty at its end.
+    /// Returns the next line of standard error, empty at its end.
     #[allow(dead_code, reason = "for the tests of faults")]
-    pub fn complaint(&mut self) -> String {
+    pub(crate) fn read_error_line(&mut self) -> String {
         let mut line = String::new();
         self.err.read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    /// The next line that it prints; empty at its end.
-    pub fn line(&mut self) -> String {
+    /// Returns the next line of standard output, empty at its end.
+    pub(crate) fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.out.as_mut().unwrap().read_line(&mut line).unwrap();
         line.trim_end().to_owned()
     }
 
-    /// Reads events until `count` of this name have come.
-    pub fn until(&mut self, name: &str, count: usize) -> Vec<Value> {
+    /// Reads events until `count` of this name have arrived, and returns all of them.
+    pub(crate) fn read_events_until(&mut self, name: &str, count: usize) -> Vec<Value> {
         let mut events: Vec<Value> = Vec::new();
         while events.iter().filter(|event| event["event"] == name).count() < count {
-            let line = self.line();
-            assert!(!line.is_empty(), "it ended before `{name}` came {count} times: {events:?}");
-            events.push(event(&line));
+            let line = self.read_line();
+            assert!(!line.is_empty(), "the process ended before `{name}` arrived {count} times: {events:?}");
+            events.push(parse_event(&line));
         }
         events
     }
 
-    /// Writes to its standard input, if that is a pipe.
+    /// Writes to standard input, which must be a pipe.
     #[allow(dead_code, reason = "for the tests of several processes")]
-    pub fn send(&mut self, text: &str) {
+    pub(crate) fn send(&mut self, text: &str) {
         self.input.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
     }
 
-    /// Its process.
-    pub fn id(&self) -> u32 {
+    /// The ID of the process.
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends it a signal, such as `TERM`.
-    pub fn signal(&self, name: &str) {
+    /// Sends the process a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
     }
 
-    /// Closes the pipe that it prints into.
-    pub fn stop_reading(&mut self) {
+    /// Closes the reading end of standard output.
+    pub(crate) fn stop_reading(&mut self) {
         self.out = None;
     }
 
-    /// Waits for its end, which the end of its input may bring; standard output is what hasn't been read before.
-    pub fn end(mut self) -> Ended {
+    /// Closes standard input and waits for the end. The returned standard output lacks lines that were read before.
+    pub(crate) fn end(mut self) -> ProcessOutput {
         self.input = None;
         let (mut out, mut err) = (String::new(), String::new());
         if let Some(pipe) = &mut self.out {
             pipe.read_to_string(&mut out).unwrap();
         }
         self.err.read_to_string(&mut err).unwrap();
-        Ended { code: self.child.wait().unwrap().code(), out, err }
+        ProcessOutput { code: self.child.wait().unwrap().code(), out, err }
     }
 }
 
-impl Drop for Running {
+impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended and been waited for.
+        // The process may have ended already, so errors are ignored.
         self.child.kill().ok();
         self.child.wait().ok();
     }
 }
 
-/// `hoptop simulate` with a scenario.
-pub struct Simulation {
-    process: Running,
+/// A running `hoptop simulate` with a scenario.
+pub(crate) struct Simulation {
+    process: Process,
     _home: Home,
     pub url: String,
 }
 
 impl Simulation {
-    pub fn start(scenario: &str) -> Self {
+    /// Starts the simulated service on a free port, and waits until it prints its address.
+    pub(crate) fn start(scenario: &str) -> Self {
         let home = Home::new();
         let path = home.write("scenario.toml", scenario);
-        let mut process = Running::start(home.hoptop(&["simulate", "--listen", "127.0.0.1:0", "--scenario", &path]));
-        let first = process.line();
+        let mut process = Process::start(home.command(&["simulate", "--listen", "127.0.0.1:0", "--scenario", &path]));
+        let first = process.read_line();
         let url = first.split_whitespace().find(|word| word.starts_with("http://"));
         let url = url.unwrap_or_else(|| panic!("no address: {first}")).trim_end_matches(':').to_owned();
         Self { process, _home: home, url }
     }
 
-    /// Ends it, and checks its report: no window over the limit, nothing throttled. Returns the requests it counted.
+    /// Ends the service, and checks its report: no window over the limit, no request throttled. Returns the number of
+    /// requests.
     #[track_caller]
-    pub fn end_within_budget(self) -> u64 {
+    pub(crate) fn end_within_budget(self) -> u64 {
         self.process.signal("TERM");
         let ended = self.process.end();
         assert_eq!((ended.code, ended.err.as_str()), (Some(143), ""), "{ended:?}");
@@ -242,18 +247,19 @@ impl Simulation {
     }
 }
 
-/// Transactions, as a scenario for the service and as CSV for an import.
-pub struct Batch {
+/// Transactions, as a scenario for the simulated service and as CSV for an import.
+pub(crate) struct Batch {
     pub scenario: String,
     pub csv: String,
 }
 
 /// The columns of [`Batch::csv`].
-pub const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,ticket,labels\n";
+pub(crate) const HEADER: &str =
+    "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,ticket,labels\n";
 
 impl Batch {
-    /// One transaction for each of `answers`.
-    pub fn new(answers: &[&str]) -> Self {
+    /// Creates one transaction for each of `answers`.
+    pub(crate) fn new(answers: &[&str]) -> Self {
         let mut scenario = "[service]\nrps = 10.0\nlatency_ms = 20\ncounts_from = \"first_request\"\n".to_owned();
         let mut csv = HEADER.to_owned();
         for (number, answers) in (1..).zip(answers) {
@@ -267,14 +273,14 @@ impl Batch {
         Self { scenario, csv }
     }
 
-    /// So many transactions with the same answers.
-    pub fn of(count: usize, answers: &str) -> Self {
+    /// Creates `count` transactions with the same answers.
+    pub(crate) fn repeat(count: usize, answers: &str) -> Self {
         Self::new(&vec![answers; count])
     }
 
-    /// Every transaction of `list` ended as its scenario says, and is settled.
+    /// Checks that every transaction of `list` is settled, with the final status of the scenario.
     #[track_caller]
-    pub fn assert_ended(scenario: &str, list: &[Value]) {
+    pub(crate) fn assert_settled_as_scripted(scenario: &str, list: &[Value]) {
         let scenario = Scenario::parse(scenario).unwrap();
         for tx in list {
             let hash = tx["transactionId"].as_str().unwrap();
@@ -284,8 +290,8 @@ impl Batch {
     }
 }
 
-/// All files below a folder.
-pub fn files(folder: &Path) -> Vec<PathBuf> {
+/// Returns all files below a folder.
+pub(crate) fn list_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+    entries.flat_map(|path| if path.is_dir() { list_files(&path) } else { vec![path] }).collect()
 }

@@ -1,4 +1,4 @@
-//! The program as its users start it, against the simulated service over HTTP.
+//! The program, started as users start it, against the simulated service over HTTP.
 
 #![allow(
     clippy::unwrap_used,
@@ -6,13 +6,15 @@
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "tests may fail, and say what they measured"
+    reason = "a test fails by panicking, and prints its figures"
 )]
 
 mod beside;
 mod common;
-mod in_and_out;
+mod concurrent_processes;
+mod import_export;
 mod metrics;
+mod notifications;
 mod one_shot;
 #[cfg(unix)]
 mod package;
@@ -27,20 +29,18 @@ mod report;
 mod session;
 mod sharing;
 mod shell;
-mod telling;
-mod together;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};
 
 use serde_json::{Value, json};
 
-use common::{Batch, Ended, HEADER, Home, ID, Running, Simulation, event, files};
+use common::{Batch, HEADER, Home, ID, Process, ProcessOutput, Simulation, list_files, parse_event};
 
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
 
-/// 30 transactions that end within 8 seconds, three of them badly.
-fn thirty() -> Batch {
+/// Returns 30 transactions that settle within 8 seconds, three of them as `partial_success`.
+fn batch_of_30() -> Batch {
     let late = r#"{ from = 0, http = 404 }, { from = 2.5, status = "ongoing", steps = 1 },
         { from = 6, status = "success", steps = 3 }"#;
     let paused = r#"{ from = 0, status = "not_found" }, { from = 2, status = "ongoing", steps = 1 },
@@ -52,8 +52,8 @@ fn thirty() -> Batch {
     Batch::new(&kinds.repeat(3))
 }
 
-/// Checks the last event: what came of how many, at what price.
-fn assert_summary(ended: &Ended, counts: &Value, requests: u64) {
+/// Checks the last event, the summary: how many transactions have each status, and the number of requests.
+fn assert_summary(ended: &ProcessOutput, counts: &Value, requests: u64) {
     let last = ended.events().pop().unwrap();
     assert_eq!((&last["event"], &last["counts"]), (&json!("summary"), counts), "{last}");
     assert_eq!(last["requests"], requests, "{last}");
@@ -75,14 +75,14 @@ fn import_and_watch_to_the_end(scenario: &str, csv: &str, counts: &Value) {
         (second.code, second.out.as_str()),
         (Some(0), format!("0 tracked, 0 updated, {rows} known already\n").as_str())
     );
-    assert_eq!(keys(&home.list()), keys(&before));
+    assert_eq!(unpolled_fields(&home.list()), unpolled_fields(&before));
 
     let ended = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "10m"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""));
     let list = home.list();
     assert_eq!(list.len(), rows);
-    Batch::assert_ended(scenario, &list);
-    // What the program counts is what the service counted, and what the transactions remember.
+    Batch::assert_settled_as_scripted(scenario, &list);
+    // The program, the service and the transactions must count the same number of requests.
     let requests = simulation.end_within_budget();
     assert_eq!(list.iter().filter_map(|tx| tx["polls"].as_u64()).sum::<u64>(), requests);
     assert_summary(&ended, counts, requests);
@@ -90,29 +90,29 @@ fn import_and_watch_to_the_end(scenario: &str, csv: &str, counts: &Value) {
     assert_eq!(settled, rows);
 }
 
-/// What a person gave, by hash.
-fn keys(list: &[Value]) -> BTreeMap<String, [Value; 4]> {
-    let told = |tx: &Value| ["quoteId", "ticket", "labels", "firstSeenAt"].map(|key| tx[key].clone());
-    list.iter().map(|tx| (tx["transactionId"].to_string(), told(tx))).collect()
+/// Returns the fields of each transaction that polling must not change, by hash.
+fn unpolled_fields(list: &[Value]) -> BTreeMap<String, [Value; 4]> {
+    let fields = |tx: &Value| ["quoteId", "ticket", "labels", "firstSeenAt"].map(|key| tx[key].clone());
+    list.iter().map(|tx| (tx["transactionId"].to_string(), fields(tx))).collect()
 }
 
 #[test]
-fn a_batch_is_watched_until_all_of_it_is_settled() {
-    let Batch { scenario, csv } = thirty();
+fn batch_is_watched_until_every_transaction_is_settled() {
+    let Batch { scenario, csv } = batch_of_30();
     import_and_watch_to_the_end(&scenario, &csv, &json!({"partial_success": 3, "success": 27}));
 }
 
 // cargo test --test end_to_end -- --ignored
 #[test]
 #[ignore = "takes three minutes"]
-fn the_shipped_batch_of_200_is_watched_until_all_of_it_is_settled() {
+fn shipped_batch_of_200_is_watched_until_every_transaction_is_settled() {
     let scenario = include_str!("../../assets/scenarios/batch-200.toml");
     let csv = include_str!("../../assets/batch-200.csv");
     import_and_watch_to_the_end(scenario, csv, &json!({"partial_success": 20, "success": 180}));
 }
 
 #[test]
-fn the_shipped_batch_of_200_is_imported_and_a_second_time_changes_nothing() {
+fn second_import_of_the_shipped_batch_of_200_changes_nothing() {
     let home = Home::new();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/assets/batch-200.csv");
     let first = home.run(&["import", path]);
@@ -127,19 +127,19 @@ fn the_shipped_batch_of_200_is_imported_and_a_second_time_changes_nothing() {
         (second.code, second.out.as_str(), second.err.as_str()),
         (Some(0), "0 tracked, 0 updated, 200 known already\n", "")
     );
-    assert_eq!(keys(&home.list()), keys(&before));
+    assert_eq!(unpolled_fields(&home.list()), unpolled_fields(&before));
 }
 
 #[test]
-fn watching_ends_with_0_when_all_are_success() {
-    let batch = Batch::of(5, SUCCESS);
+fn watch_exits_with_0_when_all_transactions_succeed() {
+    let batch = Batch::repeat(5, SUCCESS);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
     let ended = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "30s"]);
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     assert_summary(&ended, &json!({"success": 5}), 5);
-    Batch::assert_ended(&batch.scenario, &home.list());
-    // Nothing is owed any more: nothing is asked.
+    Batch::assert_settled_as_scripted(&batch.scenario, &home.list());
+    // Everything is settled, so no request is sent.
     let again = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "30s"]);
     assert_eq!(again.code, Some(0));
     assert_summary(&again, &json!({"success": 5}), 0);
@@ -147,7 +147,7 @@ fn watching_ends_with_0_when_all_are_success() {
 }
 
 #[test]
-fn only_what_the_filter_names_decides_how_watching_ends() {
+fn watch_exit_code_depends_only_on_filtered_transactions() {
     let batch = Batch::new(&[SUCCESS, ONGOING]);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
@@ -157,30 +157,30 @@ fn only_what_the_filter_names_decides_how_watching_ends() {
 }
 
 #[test]
-fn a_name_that_nothing_has_never_ends_well() {
-    let batch = Batch::of(1, SUCCESS);
+fn filter_with_an_unknown_name_ends_watch_with_2() {
+    let batch = Batch::repeat(1, SUCCESS);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
     let until_settled = |filter: &[&str]| home.watch(&simulation.url, &[filter, &["--until-settled"]].concat());
     assert_eq!(until_settled(&["label:batch-9"]).code, Some(0));
-    // What is settled by now is fine; what was never there isn't.
+    // A filter that no longer matches is fine if the profile has the label; an unknown name is an error.
     for fine in [&["is:unsettled"][..], &["label:batch-9", "is:unsettled"], &["is:unsettled -label:batch-10"]] {
         assert_eq!(until_settled(fine).code, Some(0), "{fine:?}");
     }
     for unknown in ["label:batch-10", "ticket:SUP-99", "profile:partner"] {
         until_settled(&[unknown, "is:unsettled"])
-            .assert_refused(2, &[&format!("in profile default has {}", unknown.to_lowercase())]);
+            .assert_exit(2, &[&format!("in profile default has {}", unknown.to_lowercase())]);
     }
 }
 
 #[test]
-fn a_kill_in_the_middle_loses_nothing() {
-    let batch = thirty();
+fn killed_watch_loses_nothing() {
+    let batch = batch_of_30();
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--json", "--until-settled", "--timeout", "2m"];
-    let mut first = Running::start(home.polling(&simulation.url, &words));
-    let events = first.until("status_changed", 40);
+    let mut first = Process::start(home.polling_command(&simulation.url, &words));
+    let events = first.read_events_until("status_changed", 40);
     first.signal("KILL");
     assert_eq!(first.end().code, None);
 
@@ -190,7 +190,10 @@ fn a_kill_in_the_middle_loses_nothing() {
     };
     let kept = by_hash(&between);
     let seen: BTreeMap<_, _> = events.iter().map(|event| (event["transactionId"].to_string(), event)).collect();
-    assert!(!seen.is_empty() && between.iter().any(|tx| tx["settled"] == false), "it was no kill in the middle");
+    assert!(
+        !seen.is_empty() && between.iter().any(|tx| tx["settled"] == false),
+        "the watch was killed after it had finished"
+    );
     for (hash, event) in &seen {
         assert!(kept[hash]["polls"].as_u64() >= event["polls"].as_u64(), "{hash} lost an answer that was shown");
         assert!(!kept[hash]["status"].is_null());
@@ -199,7 +202,7 @@ fn a_kill_in_the_middle_loses_nothing() {
     let second = home.watch(&simulation.url, &words[1..]);
     assert_eq!((second.code, second.err.as_str()), (Some(4), ""));
     let after = home.list();
-    assert_eq!(keys(&after), keys(&between));
+    assert_eq!(unpolled_fields(&after), unpolled_fields(&between));
     assert_eq!(after.len(), 30);
     for (hash, tx) in by_hash(&after) {
         assert!(tx["polls"].as_u64() >= kept[&hash]["polls"].as_u64(), "{hash}");
@@ -209,29 +212,29 @@ fn a_kill_in_the_middle_loses_nothing() {
         assert_eq!(tx["ticket"], format!("SUP-{number}"));
         assert_eq!(tx["labels"], json!(["batch-9", format!("row-{number}")]));
     }
-    Batch::assert_ended(&batch.scenario, &after);
+    Batch::assert_settled_as_scripted(&batch.scenario, &after);
     simulation.end_within_budget();
 }
 
 #[test]
-fn two_at_once_share_the_budget_and_both_see_the_end() {
-    let batch = Batch::of(30, SUCCESS);
+fn two_watches_share_the_budget_and_both_finish() {
+    let batch = Batch::repeat(30, SUCCESS);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--json", "--until-settled", "--timeout", "60s"];
-    let both = [(); 2].map(|()| Running::start(home.polling(&simulation.url, &words)));
-    for ended in both.map(Running::end) {
+    let both = [(); 2].map(|()| Process::start(home.polling_command(&simulation.url, &words)));
+    for ended in both.map(Process::end) {
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
     }
     assert_eq!(simulation.end_within_budget(), 30);
 }
 
 #[test]
-fn a_bad_batch_is_refused_whole_and_its_line_named() {
+fn bad_batch_is_refused_and_its_bad_line_is_named() {
     let cases = [
         (
             "transactionId,fromChainId,toChainId\n0xabcdef12,1,10\n".to_owned(),
-            vec!["line 1", "lacks quoteId", "needs at least"],
+            vec!["line 1", "has no quoteId", "needs at least"],
         ),
         (
             format!("{HEADER}0xabcdef12,1,10,q,,,,\n0xabcdef13,1,,q,,,,\n"),
@@ -249,38 +252,38 @@ fn a_bad_batch_is_refused_whole_and_its_line_named() {
     for (csv, words) in cases {
         let home = Home::new();
         let ended = home.run(&["import", &home.write("bad.csv", &csv)]);
-        ended.assert_refused(1, &words);
-        ended.assert_refused(1, &["nothing was imported", "bad.csv"]);
+        ended.assert_exit(1, &words);
+        ended.assert_exit(1, &["nothing was imported", "bad.csv"]);
         assert_eq!((ended.out.as_str(), home.list()), ("", vec![]));
     }
     let home = Home::new();
-    home.run(&["import", "missing.csv"]).assert_refused(1, &["missing.csv", "no such file", "check the path"]);
+    home.run(&["import", "missing.csv"]).assert_exit(1, &["missing.csv", "no such file", "check the path"]);
 }
 
 #[test]
-fn settings_that_polling_lacks_are_named_with_the_way_out() {
+fn missing_polling_settings_are_named_with_a_remedy() {
     let home = Home::new();
     let cases = [
         (Some("http://127.0.0.1:1"), None, vec!["no integrator ID", "polling needs it", "set HOPTOP_INTEGRATOR_ID"]),
         (None, Some(ID), vec!["no base URL", "polling needs it", "--base-url"]),
-        (Some("http://192.0.2.1"), Some(ID), vec!["http to 192.0.2.1", "in clear", "use https"]),
+        (Some("http://192.0.2.1"), Some(ID), vec!["http for 192.0.2.1", "unencrypted", "use https"]),
         (Some("ftp://localhost"), Some(ID), vec!["`ftp:`", "must start with https://"]),
         (Some("http://127.0.0.1:1"), Some("two words-7f3a"), vec!["HOPTOP_INTEGRATOR_ID", "can't be used"]),
         (Some("http://127.0.0.1:1"), Some("two\nlines-7f3a"), vec!["HOPTOP_INTEGRATOR_ID", "can't be used"]),
     ];
     for (url, id, words) in cases {
-        let mut command = home.hoptop(&["watch", "--timeout", "1m"]);
+        let mut command = home.command(&["watch", "--timeout", "1m"]);
         command.envs(url.map(|url| ("HOPTOP_BASE_URL", url))).envs(id.map(|id| ("HOPTOP_INTEGRATOR_ID", id)));
-        let ended = Ended::of(command.output().unwrap());
-        ended.assert_refused(2, &words);
+        let ended = ProcessOutput::new(command.output().unwrap());
+        ended.assert_exit(2, &words);
         assert!(ended.out.is_empty() && id.is_none_or(|id| !ended.err.contains(&id[..5])), "{ended:?}");
     }
-    let wrong = home.polling("http://127.0.0.1:1", &["watch", "--rps", "0"]).output().unwrap();
-    Ended::of(wrong).assert_refused(2, &["0 requests per second", "--rps", "above 0"]);
+    let wrong = home.polling_command("http://127.0.0.1:1", &["watch", "--rps", "0"]).output().unwrap();
+    ProcessOutput::new(wrong).assert_exit(2, &["0 is not a valid rate", "--rps", "above 0"]);
 }
 
 #[test]
-fn what_is_only_read_is_not_made_by_it() {
+fn read_only_commands_create_no_store() {
     let home = Home::new();
     let missing = home.path().join("mistyped.db");
     let read = |words: &[&str]| home.run(&[&["--db", missing.to_str().unwrap()], words].concat());
@@ -292,36 +295,36 @@ fn what_is_only_read_is_not_made_by_it() {
         assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
     }
     for words in [&["show", "0xabcdef12"][..], &["untrack", "0xabcdef12"]] {
-        read(words).assert_refused(1, &["not tracked"]);
+        read(words).assert_exit(1, &["not tracked"]);
     }
     let below_a_file = format!("{rows}/hoptop.db");
-    home.run(&["--db", &below_a_file, "list"]).assert_refused(1, &["can't be", "rows.csv"]);
-    read(&["backup", "copy.db"]).assert_refused(1, &["there is no store at", "mistyped.db"]);
-    assert_eq!(files(home.path()), [home.path().join("rows.csv")]);
+    home.run(&["--db", &below_a_file, "list"]).assert_exit(1, &["can't create the store", "rows.csv"]);
+    read(&["backup", "copy.db"]).assert_exit(1, &["there is no store at", "mistyped.db"]);
+    assert_eq!(list_files(home.path()), [home.path().join("rows.csv")]);
     assert_eq!(read(&["import", &rows]).code, Some(0));
-    assert!(missing.exists(), "what keeps something makes it");
+    assert!(missing.exists(), "an import must create the store");
 }
 
 #[test]
-fn words_that_are_not_understood_are_usage_errors() {
+fn unknown_arguments_are_usage_errors() {
     let home = Home::new();
-    home.import(&Batch::of(1, SUCCESS).csv);
-    home.run(&["list", "--frobnicate"]).assert_refused(2, &["--frobnicate", "--help"]);
-    home.run(&["frobnicate"]).assert_refused(2, &["frobnicate", "--help"]);
-    home.run(&["watch", "--timeout", "soon"]).assert_refused(2, &["--timeout", "soon"]);
-    home.run(&["list", "status:bogus"]).assert_refused(2, &["the filter is wrong", "bogus", "ongoing"]);
-    home.watch("http://127.0.0.1:1", &["is:bogus"]).assert_refused(2, &["the filter is wrong", "bogus", "overdue"]);
+    home.import(&Batch::repeat(1, SUCCESS).csv);
+    home.run(&["list", "--frobnicate"]).assert_exit(2, &["--frobnicate", "--help"]);
+    home.run(&["frobnicate"]).assert_exit(2, &["frobnicate", "--help"]);
+    home.run(&["watch", "--timeout", "soon"]).assert_exit(2, &["--timeout", "soon"]);
+    home.run(&["list", "status:bogus"]).assert_exit(2, &["the filter is wrong", "bogus", "ongoing"]);
+    home.watch("http://127.0.0.1:1", &["is:bogus"]).assert_exit(2, &["the filter is wrong", "bogus", "overdue"]);
 }
 
 #[test]
-fn a_service_that_cannot_be_reached_ends_watching_with_6() {
+fn unreachable_service_ends_watch_with_6() {
     let home = Home::new();
-    home.import(&Batch::of(10, SUCCESS).csv);
+    home.import(&Batch::repeat(10, SUCCESS).csv);
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let ended = home.watch(&url, &["--json", "--until-settled", "--timeout", "4s"]);
-    ended.assert_refused(6, &["no usable answer came", "base URL"]);
+    ended.assert_exit(6, &["no usable answer came", "base URL"]);
     let unreachable: Vec<_> = ended.events().into_iter().filter(|event| event["event"] == "unreachable").collect();
     assert_eq!(unreachable.len(), 1);
     assert_eq!(unreachable[0]["error"], "127.0.0.1 refuses the connection");
@@ -329,20 +332,20 @@ fn a_service_that_cannot_be_reached_ends_watching_with_6() {
 }
 
 #[test]
-fn a_withdrawn_id_ends_watching_with_5() {
-    let batch = Batch::of(3, SUCCESS);
+fn refused_integrator_id_ends_watch_with_5() {
+    let batch = Batch::repeat(3, SUCCESS);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    let mut command = home.polling(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "1m"]);
-    let ended = Ended::of(command.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-7f3a").output().unwrap());
-    ended.assert_refused(5, &["the service refused the integrator ID", "check where it comes from"]);
+    let mut command = home.polling_command(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "1m"]);
+    let ended = ProcessOutput::new(command.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-7f3a").output().unwrap());
+    ended.assert_exit(5, &["the service refused the integrator ID", "check where it comes from"]);
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     assert_eq!(ended.events().iter().filter(|event| event["event"] == "unauthorized").count(), 1);
     assert!(!ended.err.contains("revoked") && !ended.out.contains("revoked"));
 }
 
 #[test]
-fn what_is_not_settled_at_the_timeout_ends_watching_with_3() {
+fn unsettled_transactions_at_the_timeout_end_watch_with_3() {
     let batch = Batch::new(&[ONGOING, SUCCESS]);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
@@ -352,14 +355,14 @@ fn what_is_not_settled_at_the_timeout_ends_watching_with_3() {
 }
 
 #[test]
-fn a_signal_ends_watching_with_a_summary_and_its_code() {
-    let batch = Batch::of(3, ONGOING);
+fn signal_ends_watch_with_a_summary_and_its_exit_code() {
+    let batch = Batch::repeat(3, ONGOING);
     let simulation = Simulation::start(&batch.scenario);
     for (signal, code) in [("TERM", 143), ("INT", 130)] {
         let home = Home::new();
         home.import(&batch.csv);
-        let mut watch = Running::start(home.polling(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
-        watch.until("status_changed", 3);
+        let mut watch = Process::start(home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
+        watch.read_events_until("status_changed", 3);
         watch.signal(signal);
         let ended = watch.end();
         assert_eq!((ended.code, ended.err.as_str()), (Some(code), ""));
@@ -368,57 +371,58 @@ fn a_signal_ends_watching_with_a_summary_and_its_code() {
 }
 
 #[test]
-fn a_closed_pipe_ends_quietly() {
+fn closed_output_pipe_is_no_error() {
     let home = Home::new();
-    // More than a pipe holds, so that it can't be written before the pipe is closed.
+    // The output exceeds a pipe's buffer, so the pipe closes before all of it is written.
     home.run(&["import", concat!(env!("CARGO_MANIFEST_DIR"), "/assets/batch-200.csv")]);
     assert!(home.run(&["list", "--json"]).out.len() > 100_000);
-    let mut list = Running::start(home.hoptop(&["list", "--json"]));
+    let mut list = Process::start(home.command(&["list", "--json"]));
     list.stop_reading();
     let ended = list.end();
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
 
-    let batch = Batch::of(10, ONGOING);
+    let batch = Batch::repeat(10, ONGOING);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    let mut watch = Running::start(home.polling(&simulation.url, &["watch", "--json", "--verbose", "--timeout", "1m"]));
-    event(&watch.line());
+    let mut watch =
+        Process::start(home.polling_command(&simulation.url, &["watch", "--json", "--verbose", "--timeout", "1m"]));
+    parse_event(&watch.read_line());
     watch.stop_reading();
     let ended = watch.end();
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""));
 }
 
 #[test]
-fn without_a_terminal_the_list_is_printed_and_that_is_said() {
+fn dashboard_without_a_terminal_prints_the_list_and_a_notice() {
     let home = Home::new();
-    home.import(&Batch::of(3, ONGOING).csv);
+    home.import(&Batch::repeat(3, ONGOING).csv);
     let ended = home.run(&[]);
-    ended.assert_refused(0, &["no terminal", "hoptop watch"]);
+    ended.assert_exit(0, &["no terminal", "hoptop watch"]);
     assert!(ended.out.contains("SUP-1") && ended.out.ends_with("3 shown of 3\n"), "{}", ended.out);
     assert!(!ended.out.contains('\u{1b}'));
 }
 
-/// Whether these bytes are in any of these files.
-fn is_in_any(files: &[std::path::PathBuf], needle: &str) -> bool {
+/// Whether any of these files contains the text.
+fn is_in_any_file(files: &[std::path::PathBuf], needle: &str) -> bool {
     let holds = |bytes: Vec<u8>| bytes.windows(needle.len()).any(|part| part == needle.as_bytes());
     files.iter().any(|path| holds(fs::read(path).unwrap()))
 }
 
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
-/// An answer that echoes the ID.
+/// Returns an answer that echoes the ID in its message.
 fn echo(status: u16) -> String {
     format!(r#"{{ from = 0, http = {status}, body = '{{"message":"{CANARY} is odd"}}' }}"#)
 }
 
-/// Polls with the canary, which the service echoes, and looks for it in all that was printed and written.
+/// Polls with the canary as ID, which the service echoes, and checks that no output and no file contains the canary.
 fn assert_nothing_leaks(answers: &[&str], code: i32, words: &[&str]) {
     let batch = Batch::new(answers);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
     let words = [&["watch", "--until-settled", "--timeout", "3s"], words].concat();
-    let watched = home.polling(&simulation.url, &words).env("HOPTOP_INTEGRATOR_ID", CANARY).output().unwrap();
-    let watched = Ended::of(watched);
+    let watched = home.polling_command(&simulation.url, &words).env("HOPTOP_INTEGRATOR_ID", CANARY).output().unwrap();
+    let watched = ProcessOutput::new(watched);
     assert_eq!(watched.code, Some(code), "{watched:?}");
     let mut ended = vec![watched, home.run(&["list", "--json"]), home.run(&["list"])];
     for tx in home.list() {
@@ -426,18 +430,18 @@ fn assert_nothing_leaks(answers: &[&str], code: i32, words: &[&str]) {
         ended.extend([home.run(&["show", hash, "--json"]), home.run(&["show", hash, "--raw"])]);
     }
     let printed: String = ended.iter().map(|ended| format!("{}{}", ended.out, ended.err)).collect();
-    let files = files(home.path());
-    // The answers came, and the search finds what is there: what may be shown of the ID.
-    assert!(printed.contains("…5e2d is odd") && is_in_any(&files, "…5e2d is odd"), "{printed}");
+    let files = list_files(home.path());
+    // The answers arrived, and the search works: the redacted ID is found in output and files.
+    assert!(printed.contains("…5e2d is odd") && is_in_any_file(&files, "…5e2d is odd"), "{printed}");
     for secret in ["canary", "c0ffee"] {
         assert!(!printed.contains(secret), "{printed}");
-        assert!(!is_in_any(&files, secret), "{files:?}");
+        assert!(!is_in_any_file(&files, secret), "{files:?}");
     }
 }
 
 #[test]
-fn an_id_that_is_taken_is_in_no_output_and_in_no_file() {
-    // In each record the service echoes the ID in `integratorId`, too.
+fn accepted_integrator_id_is_in_no_output_and_no_file() {
+    // The service also echoes the ID in `integratorId` of each record.
     let (rejected, unknown, broken) = (echo(400), echo(404), echo(500));
     let answers = [SUCCESS, ONGOING, rejected.as_str(), unknown.as_str(), broken.as_str()];
     assert_nothing_leaks(&answers, 3, &["--json", "--verbose"]);
@@ -445,7 +449,7 @@ fn an_id_that_is_taken_is_in_no_output_and_in_no_file() {
 }
 
 #[test]
-fn an_id_that_is_refused_is_in_no_output_and_in_no_file() {
+fn refused_integrator_id_is_in_no_output_and_no_file() {
     assert_nothing_leaks(&[&echo(401)], 5, &["--json", "--verbose"]);
     assert_nothing_leaks(&[&echo(401)], 5, &[]);
 }

@@ -1,4 +1,4 @@
-//! `watch --metrics`: while it runs, its numbers are there over HTTP.
+//! `watch --metrics` serves its metrics over HTTP while it runs.
 
 use std::{
     io::{Read, Write},
@@ -7,10 +7,10 @@ use std::{
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Home, ID, Running, Simulation},
+    common::{Batch, Home, ID, Process, Simulation},
 };
 
-fn get(address: &str) -> String {
+fn get_metrics(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -19,36 +19,36 @@ fn get(address: &str) -> String {
 }
 
 #[test]
-fn a_watch_tells_its_numbers_as_long_as_it_runs() {
+fn watch_serves_metrics_while_it_runs() {
     let batch = Batch::new(&[SUCCESS, ONGOING]);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
     let words = ["watch", "--json", "--metrics", "127.0.0.1:0", "--timeout", "1m"];
-    let mut watch = Running::start(home.polling(&simulation.url, &words));
-    let said = watch.complaint();
-    let address = said.strip_prefix("hoptop: metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
-    let address = address.unwrap_or_else(|| panic!("{said}")).to_owned();
-    watch.until("settled", 1);
-    watch.until("status_changed", 1);
-    let text = get(&address);
+    let mut watch = Process::start(home.polling_command(&simulation.url, &words));
+    let message = watch.read_error_line();
+    let address = message.strip_prefix("hoptop: metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+    let address = address.unwrap_or_else(|| panic!("{message}")).to_owned();
+    watch.read_events_until("settled", 1);
+    watch.read_events_until("status_changed", 1);
+    let text = get_metrics(&address);
     for line in [
         "hoptop_transactions{profile=\"default\",status=\"success\"} 1",
         "hoptop_transactions{profile=\"default\",status=\"ongoing\"} 1",
         "hoptop_requests_total{profile=\"default\",endpoint=\"status\",outcome=\"record\"} 2",
         "hoptop_budget_limit{profile=\"default\"} 10.0",
     ] {
-        assert!(text.lines().any(|found| found == line), "{line} isn't told:\n{text}");
+        assert!(text.lines().any(|found| found == line), "{line} is missing:\n{text}");
     }
     assert!(!text.contains(ID) && !text.contains(&ID[ID.len() - 4..]), "{text}");
     watch.signal("TERM");
     assert_eq!(watch.end().code, Some(143));
-    assert!(TcpStream::connect(&address).is_err(), "it listens no more");
+    assert!(TcpStream::connect(&address).is_err(), "the ended watch still listens");
 }
 
 #[test]
-fn an_address_that_nothing_can_listen_at_is_an_error_with_a_way_out() {
+fn unusable_metrics_address_is_an_error_with_a_remedy() {
     let (home, taken) = (Home::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     let address = taken.local_addr().unwrap().to_string();
-    home.watch("http://127.0.0.1:1", &["--metrics", &address]).assert_refused(1, &[&address, "choose another port"]);
-    home.watch("http://127.0.0.1:1", &["--metrics", "9090"]).assert_refused(2, &["--metrics", "9090"]);
+    home.watch("http://127.0.0.1:1", &["--metrics", &address]).assert_exit(1, &[&address, "choose another port"]);
+    home.watch("http://127.0.0.1:1", &["--metrics", "9090"]).assert_exit(2, &["--metrics", "9090"]);
 }

@@ -1,11 +1,11 @@
-//! `check`, `answer` and `quote` as processes against the simulated service over HTTP, alone and beside one that polls;
-//! and that the integrator ID is nowhere after all of it.
+//! `check`, `answer` and `quote` as processes against the simulated service over HTTP, alone and while a `watch` polls.
+//! Afterwards no output and no file may contain the integrator ID.
 
 use std::{fs, io::ErrorKind, net::TcpListener, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use serde_json::{Value, json};
 
-use super::common::{Batch, Ended, Home, Running, Simulation, files};
+use super::common::{Batch, Home, Process, ProcessOutput, Simulation, list_files};
 
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
@@ -14,146 +14,150 @@ const UNKNOWN: &str = "{ from = 0, http = 404 }";
 const REJECTED: &str = r#"{ from = 0, http = 400, body = '{"message":"quoteId is not valid","type":"BAD_REQUEST"}' }"#;
 const BROKEN: &str = "{ from = 0, http = 500 }";
 
-/// Asks for routes.
+/// The wallet that requests routes.
 const WALLET: &str = "0xAbc0000000000000000000000000000000000abc";
 
-/// The number of a transaction of [`Batch`], as a unique part of its hash.
-fn tx(number: usize) -> String {
+/// Returns a part of a hash that identifies a transaction of [`Batch`] by its number.
+fn hash_part(number: usize) -> String {
     format!("{number:010}")
 }
 
-struct Bench {
+/// A home with imported transactions, and a simulated service that answers about them.
+struct Fixture {
     home: Home,
     simulation: Simulation,
 }
 
-impl Bench {
+impl Fixture {
     fn new(answers: &[&str]) -> Self {
         let batch = Batch::new(answers);
-        let bench = Self { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
+        let fixture = Self { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
         if !answers.is_empty() {
-            bench.home.import(&batch.csv);
+            fixture.home.import(&batch.csv);
         }
-        bench
+        fixture
     }
 
-    fn run(&self, words: &[&str]) -> Ended {
-        Ended::of(self.home.polling(&self.simulation.url, words).output().unwrap())
+    fn run(&self, words: &[&str]) -> ProcessOutput {
+        ProcessOutput::new(self.home.polling_command(&self.simulation.url, words).output().unwrap())
     }
 
-    fn check(&self, numbers: &[usize]) -> Ended {
-        let hashes: Vec<_> = numbers.iter().map(|number| tx(*number)).collect();
+    fn check(&self, numbers: &[usize]) -> ProcessOutput {
+        let hashes: Vec<_> = numbers.iter().map(|number| hash_part(*number)).collect();
         let words: Vec<_> = ["check"].into_iter().chain(hashes.iter().map(String::as_str)).collect();
         self.run(&words)
     }
 
-    fn quote(&self, change: &[&str]) -> Ended {
+    fn quote(&self, flags: &[&str]) -> ProcessOutput {
         let mut words = vec!["quote", "--from-chain", "42161", "--from-token", "0xaf88", "--to-chain", "8453"];
         words.extend(["--to-token", "0x8335", "--from-address", WALLET, "--to-address", "0xdef"]);
-        if !change.contains(&"--from-amount") {
+        if !flags.contains(&"--from-amount") {
             words.extend(["--from-amount", "25000000"]);
         }
-        words.extend(change);
+        words.extend(flags);
         self.run(&words)
     }
 }
 
 #[test]
-fn checking_polls_once_each_and_says_what_came() {
-    let bench = Bench::new(&[SUCCESS, UNKNOWN, REJECTED, ONGOING, PARTIAL, BROKEN]);
-    let fine = bench.check(&[1, 2, 4]);
+fn check_polls_each_transaction_once_and_prints_the_result() {
+    let fixture = Fixture::new(&[SUCCESS, UNKNOWN, REJECTED, ONGOING, PARTIAL, BROKEN]);
+    let fine = fixture.check(&[1, 2, 4]);
     assert_eq!((fine.code, fine.err.as_str()), (Some(0), ""), "{fine:?}");
     for part in ["+ success", "COMPLETED", "? not_found", "Transaction not found", "~ ongoing", "WAITING"] {
         assert!(fine.out.contains(part), "{part}: {}", fine.out);
     }
-    let partial = bench.check(&[5]);
+    let partial = fixture.check(&[5]);
     assert_eq!(partial.code, Some(4), "{partial:?}");
-    let rejected = bench.check(&[3]);
+    let rejected = fixture.check(&[3]);
     assert_eq!(rejected.code, Some(4), "{rejected:?}");
     assert!(rejected.out.contains("POLL     the service rejected the request: quoteId is not valid"), "{rejected:?}");
-    let broken = bench.check(&[6]);
+    let broken = fixture.check(&[6]);
     assert_eq!(broken.code, Some(6), "{broken:?}");
     assert!(broken.out.contains("HTTP 500") && broken.out.contains("nothing is known yet"), "{broken:?}");
-    let mixed = bench.check(&[1, 6]);
+    let mixed = fixture.check(&[1, 6]);
     assert_eq!(mixed.code, Some(1), "{mixed:?}");
-    // 3 + 1 + 1 + 1 + 2, each once; none of it is hidden from the budget.
-    assert_eq!(bench.simulation.end_within_budget(), 8);
+    // 3 + 1 + 1 + 1 + 2: each check is one request, and the budget counts all of them.
+    assert_eq!(fixture.simulation.end_within_budget(), 8);
 }
 
 #[test]
-fn checking_prints_the_same_json_as_the_list() {
-    let bench = Bench::new(&[SUCCESS, ONGOING]);
-    let checked = bench.run(&["check", &tx(2), &tx(1), &tx(2), "--json"]);
+fn check_prints_the_same_json_as_list() {
+    let fixture = Fixture::new(&[SUCCESS, ONGOING]);
+    let checked = fixture.run(&["check", &hash_part(2), &hash_part(1), &hash_part(2), "--json"]);
     assert_eq!((checked.code, checked.err.as_str()), (Some(0), ""), "{checked:?}");
     let checked: Vec<Value> = serde_json::from_str(&checked.out).unwrap();
     let statuses: Vec<_> = checked.iter().map(|tx| (&tx["quoteId"], &tx["status"], &tx["polls"])).collect();
     let (one, two) = (json!("q-1"), json!("q-2"));
     assert_eq!(statuses, [(&two, &json!("ongoing"), &json!(1)), (&one, &json!("success"), &json!(1))]);
-    assert_eq!(bench.simulation.end_within_budget(), 2);
+    assert_eq!(fixture.simulation.end_within_budget(), 2);
 }
 
 #[test]
-fn what_is_not_tracked_is_not_asked_about() {
-    let bench = Bench::new(&[SUCCESS]);
-    let unknown = bench.run(&["check", &tx(1), "0xabcdefabcdef"]);
-    unknown.assert_refused(1, &["`0xabcdefabcdef` is not tracked", "hoptop add"]);
-    bench.home.run(&["check", &tx(1)]).assert_refused(2, &["no base URL", "HOPTOP_BASE_URL"]);
-    assert_eq!(bench.simulation.end_within_budget(), 0);
+fn check_of_an_untracked_transaction_sends_no_request() {
+    let fixture = Fixture::new(&[SUCCESS]);
+    let unknown = fixture.run(&["check", &hash_part(1), "0xabcdefabcdef"]);
+    unknown.assert_exit(1, &["`0xabcdefabcdef` is not tracked", "hoptop add"]);
+    fixture.home.run(&["check", &hash_part(1)]).assert_exit(2, &["no base URL", "HOPTOP_BASE_URL"]);
+    assert_eq!(fixture.simulation.end_within_budget(), 0);
 }
 
 #[test]
-fn a_service_out_of_reach_and_a_refused_id_have_their_codes() {
-    let bench = Bench::new(&[SUCCESS]);
-    let gone = Ended::of(bench.home.polling("http://127.0.0.1:9", &["check", &tx(1)]).output().unwrap());
-    assert_eq!(gone.code, Some(6), "{gone:?}");
-    assert!(gone.out.contains("refuses the connection"), "{gone:?}");
-    let words = ["check", &tx(1)];
-    let mut refused = bench.home.polling(&bench.simulation.url, &words);
-    let refused = Ended::of(refused.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-5e2d").output().unwrap());
+fn unreachable_service_and_refused_id_have_their_own_exit_codes() {
+    let fixture = Fixture::new(&[SUCCESS]);
+    let unreachable = ProcessOutput::new(
+        fixture.home.polling_command("http://127.0.0.1:9", &["check", &hash_part(1)]).output().unwrap(),
+    );
+    assert_eq!(unreachable.code, Some(6), "{unreachable:?}");
+    assert!(unreachable.out.contains("refuses the connection"), "{unreachable:?}");
+    let words = ["check", &hash_part(1)];
+    let mut refused = fixture.home.polling_command(&fixture.simulation.url, &words);
+    let refused = ProcessOutput::new(refused.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-5e2d").output().unwrap());
     assert_eq!(refused.code, Some(5), "{refused:?}");
     assert!(refused.out.contains("the service refused the integrator ID"), "{refused:?}");
 }
 
 #[test]
 fn plain_http_to_this_machine_never_goes_through_a_proxy() {
-    let bench = Bench::new(&[SUCCESS]);
+    let fixture = Fixture::new(&[SUCCESS]);
     let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
     proxy.set_nonblocking(true).unwrap();
     let url = format!("http://{}", proxy.local_addr().unwrap());
-    let words = ["check", &tx(1)];
-    let mut command = bench.home.polling(&bench.simulation.url, &words);
+    let words = ["check", &hash_part(1)];
+    let mut command = fixture.home.polling_command(&fixture.simulation.url, &words);
     for name in ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"] {
         command.env(name, &url);
     }
-    let checked = Ended::of(command.output().unwrap());
+    let checked = ProcessOutput::new(command.output().unwrap());
     assert_eq!(checked.code, Some(0), "{checked:?}");
     assert_eq!(proxy.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
-    assert_eq!(bench.simulation.end_within_budget(), 1);
+    assert_eq!(fixture.simulation.end_within_budget(), 1);
 }
 
 #[test]
-fn beside_one_that_polls_it_does_the_asking() {
-    let bench = Bench::new(&[ONGOING, ONGOING, SUCCESS]);
-    let mut watch =
-        Running::start(bench.home.polling(&bench.simulation.url, &["watch", "--json", "--verbose", "is:unsettled"]));
-    watch.until("polled", 3);
-    // The settled one is asked about as well: a person wants it.
-    let checked = bench.check(&[3]);
+fn running_watch_sends_the_requests_of_check_and_quote() {
+    let fixture = Fixture::new(&[ONGOING, ONGOING, SUCCESS]);
+    let mut watch = Process::start(
+        fixture.home.polling_command(&fixture.simulation.url, &["watch", "--json", "--verbose", "is:unsettled"]),
+    );
+    watch.read_events_until("polled", 3);
+    // A user's request polls the settled transaction too.
+    let checked = fixture.check(&[3]);
     assert_eq!(checked.code, Some(0), "{checked:?}");
-    let quote = bench.quote(&["--json"]);
+    let quote = fixture.quote(&["--json"]);
     assert_eq!(quote.code, Some(0), "{quote:?}");
     watch.signal("TERM");
     assert_eq!(watch.end().code, Some(143));
-    bench.simulation.end_within_budget();
+    fixture.simulation.end_within_budget();
 }
 
 #[test]
-fn a_quote_is_kept_and_its_transaction_finds_the_estimate() {
-    let bench = Bench::new(&[]);
-    let first = bench.quote(&[]);
+fn quote_is_stored_and_its_transaction_gets_the_estimate() {
+    let fixture = Fixture::new(&[]);
+    let first = fixture.quote(&[]);
     assert_eq!((first.code, first.err.as_str()), (Some(0), ""), "{first:?}");
-    assert!(first.out.contains("quoteId") && first.out.contains("once it is sent:  hoptop add TX"), "{}", first.out);
-    let again = bench.quote(&["--json"]);
+    assert!(first.out.contains("quoteId") && first.out.contains("after sending it:  hoptop add TX"), "{}", first.out);
+    let again = fixture.quote(&["--json"]);
     assert_eq!(again.code, Some(0), "{again:?}");
     let again: Value = serde_json::from_str(&again.out).unwrap();
     let (id, estimate) = (again["quoteId"].as_str().unwrap(), again["estimatedRouteDuration"].as_u64().unwrap());
@@ -162,78 +166,81 @@ fn a_quote_is_kept_and_its_transaction_finds_the_estimate() {
     assert_eq!(again["response"]["route"]["quoteId"], id);
     assert!(first.out.contains(id), "{}", first.out);
     let words = ["add", "0xfeedfeedfeed", "--from", "42161", "--to", "8453", "--quote-id", id];
-    let added = bench.home.run(&words);
+    let added = fixture.home.run(&words);
     assert!(added.out.contains("; from its quote: estimatedRouteDuration, fromAddress"), "{added:?}");
-    let tx = bench.home.list().remove(0);
+    let tx = fixture.home.list().remove(0);
     assert_eq!((&tx["estimatedRouteDuration"], &tx["fromAddress"]), (&json!(estimate), &json!(WALLET)));
-    assert_eq!(bench.simulation.end_within_budget(), 1);
+    assert_eq!(fixture.simulation.end_within_budget(), 1);
 }
 
 #[test]
-fn a_wallet_that_has_to_wait_costs_no_further_request() {
-    let bench = Bench::new(&[]);
-    let call_data = |amount| bench.quote(&["--with-transaction-data", "--from-amount", amount]);
+fn rate_limited_wallet_sends_no_further_request() {
+    let fixture = Fixture::new(&[]);
+    let call_data = |amount| fixture.quote(&["--with-transaction-data", "--from-amount", amount]);
     assert_eq!(call_data("25000000").code, Some(0));
     let limited = call_data("25000001");
-    limited.assert_refused(1, &["Too many quote requests for this address", "without --with-transaction-data"]);
+    limited.assert_exit(1, &["Too many quote requests for this address", "without --with-transaction-data"]);
     let held = call_data("25000002");
-    held.assert_refused(1, &["has to wait until", "no request was spent", "other wallets are not held"]);
-    // Neither pricing nor another wallet is held back.
-    assert_eq!(bench.quote(&["--from-amount", "25000003"]).code, Some(0));
-    let held = bench.quote(&["--with-transaction-data", "--from-amount", "25000004", "--json"]);
+    held.assert_exit(1, &["has to wait until", "no request was spent", "other wallets are not affected"]);
+    // A request for a price only isn't held back.
+    assert_eq!(fixture.quote(&["--from-amount", "25000003"]).code, Some(0));
+    let held = fixture.quote(&["--with-transaction-data", "--from-amount", "25000004", "--json"]);
     let held: Value = serde_json::from_str(&held.out).unwrap();
     assert_eq!(held["error"], "Too many quote requests for this address");
     assert!(held["retryAfter"].as_f64().is_some_and(|seconds| (0.0..=30.0).contains(&seconds)), "{held}");
 }
 
 #[test]
-fn what_can_only_be_refused_costs_no_request() {
-    let bench = Bench::new(&[]);
-    bench.quote(&["--from-amount", "1.5"]).assert_refused(2, &["--from-amount: `1.5` is not an integer"]);
-    bench.quote(&["--from-amount", "0"]).assert_refused(2, &["--from-amount: it is 0"]);
-    assert_eq!(bench.simulation.end_within_budget(), 0);
+fn invalid_amount_sends_no_request() {
+    let fixture = Fixture::new(&[]);
+    fixture.quote(&["--from-amount", "1.5"]).assert_exit(2, &["--from-amount: `1.5` is not an integer"]);
+    fixture.quote(&["--from-amount", "0"]).assert_exit(2, &["--from-amount: it is 0"]);
+    assert_eq!(fixture.simulation.end_within_budget(), 0);
 }
 
 #[test]
-fn each_refusal_of_a_route_says_what_to_do() {
-    let bench = Bench::new(&[]);
-    bench.quote(&["--from-amount", "5"]).assert_refused(1, &["Amount too low", "increase fromAmount"]);
+fn each_refused_route_names_a_remedy() {
+    let fixture = Fixture::new(&[]);
+    fixture.quote(&["--from-amount", "5"]).assert_exit(1, &["Amount too low", "increase fromAmount"]);
     let high = "9".repeat(40);
-    bench.quote(&["--from-amount", &high]).assert_refused(1, &["Amount too high", "decrease fromAmount"]);
-    let gone = Ended::of(
-        bench
+    fixture.quote(&["--from-amount", &high]).assert_exit(1, &["Amount too high", "decrease fromAmount"]);
+    let unreachable = ProcessOutput::new(
+        fixture
             .home
-            .polling("http://127.0.0.1:9", &["quote", "--from-chain", "1", "--from-token", "0x1", "--from-amount", "7"])
+            .polling_command(
+                "http://127.0.0.1:9",
+                &["quote", "--from-chain", "1", "--from-token", "0x1", "--from-amount", "7"],
+            )
             .args(["--to-chain", "10", "--to-token", "0x2", "--from-address", "0x3"])
             .output()
             .unwrap(),
     );
-    gone.assert_refused(6, &["refuses the connection", "check the base URL"]);
-    assert_eq!(bench.simulation.end_within_budget(), 2);
+    unreachable.assert_exit(6, &["refuses the connection", "check the base URL"]);
+    assert_eq!(fixture.simulation.end_within_budget(), 2);
 }
 
 #[test]
-fn a_reply_has_the_words_of_the_config() {
-    let bench = Bench::new(&[ONGOING]);
-    bench.check(&[1]);
-    let usual = bench.home.run(&["answer", &tx(1), "--format", "text"]);
+fn answer_uses_the_templates_of_the_config() {
+    let fixture = Fixture::new(&[ONGOING]);
+    fixture.check(&[1]);
+    let usual = fixture.home.run(&["answer", &hash_part(1), "--format", "text"]);
     assert!(usual.out.starts_with("WAITING") && usual.out.contains("\nAs of "), "{usual:?}");
-    let config = bench.home.write("own.toml", "[answer]\nmarkdown = \"Hello {hash}: {say}\"\n");
-    let own = bench.home.run(&["--config", &config, "answer", &tx(1)]);
+    let config = fixture.home.write("own.toml", "[answer]\nmarkdown = \"Hello {hash}: {say}\"\n");
+    let own = fixture.home.run(&["--config", &config, "answer", &hash_part(1)]);
     assert!(own.out.starts_with("Hello `0x") && own.out.contains("Nothing is wrong"), "{own:?}");
-    let wrong = bench.home.write("wrong.toml", "ascii = true\n[answer]\ntext = \"{verdikt}\"\n");
-    let wrong = bench.home.run(&["--config", &wrong, "answer", &tx(1)]);
-    wrong.assert_refused(2, &["line 3", "`{verdikt}` is unknown", "verdict, say"]);
+    let wrong = fixture.home.write("wrong.toml", "ascii = true\n[answer]\ntext = \"{verdikt}\"\n");
+    let wrong = fixture.home.run(&["--config", &wrong, "answer", &hash_part(1)]);
+    wrong.assert_exit(2, &["line 3", "`{verdikt}` is not a known name", "verdict, say"]);
 }
 
 const CANARY: &str = "canary-c0ffee-integrator-5e2d";
 
-fn assert_clean(what: &str, bytes: &[u8]) {
+fn assert_has_no_id(what: &str, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).to_lowercase();
-    assert!(!text.contains("canary") && !text.contains("c0ffee"), "the ID is in {what}: {text}");
+    assert!(!text.contains("canary") && !text.contains("c0ffee"), "{what} contains the ID: {text}");
 }
 
-/// Answers in which the service repeats the ID, plainly and in ways that hide it: hash, HTTP status, body.
+/// Answers in which the service repeats the ID, in plain text and in encodings that hide it: hash, HTTP status, body.
 const ECHOING: [(&str, u16, &str); 5] = [
     ("0xec400001", 400, r#"{"message":"canary-c0ffee-integrator-5e2d is odd"}"#),
     ("0xec400002", 500, r#"{"message":"\u0063anary-c0ffee-integrator-5e2d is odd"}"#),
@@ -246,10 +253,11 @@ const ECHOING: [(&str, u16, &str); 5] = [
     ),
 ];
 
-/// A wallet whose requests for routes are answered so too.
+/// A wallet whose route requests get such an answer too.
 const ECHOING_WALLET: &str = "0xec40000000000000000000000000000000000ec4";
 
-fn echoes() -> String {
+/// Returns the part of a scenario that answers with [`ECHOING`].
+fn echoing_scenario() -> String {
     let transaction = |(hash, http, body): (&str, u16, &str)| {
         let head = format!(
             "[[transaction]]\ntransactionId = \"{hash}\"\nfromChainId = \"42161\"\ntoChainId = \"8453\"\nquoteId = \"q\"\n"
@@ -262,32 +270,32 @@ fn echoes() -> String {
 }
 
 #[test]
-fn after_all_faults_the_id_is_nowhere() {
+fn integrator_id_is_in_no_output_and_no_file_after_all_faults() {
     let read = |name: &str| fs::read_to_string(format!("{}/assets/{name}", env!("CARGO_MANIFEST_DIR"))).unwrap();
     let home = Home::new();
-    let simulation = Simulation::start(&(read("scenarios/faults.toml") + &echoes()));
+    let simulation = Simulation::start(&(read("scenarios/faults.toml") + &echoing_scenario()));
     home.import(&(read("faults.csv") + &ECHOING.map(|(hash, ..)| format!("{hash},42161,8453,q,,,{hash},\n")).concat()));
     let polling = |words: &[&str]| {
-        let mut command = home.polling(&simulation.url, words);
+        let mut command = home.polling_command(&simulation.url, words);
         command.env("HOPTOP_INTEGRATOR_ID", CANARY);
         command
     };
-    let mut watch = Running::start(polling(&["watch", "--json", "--verbose"]));
-    let events = watch.until("polled", 160);
-    assert_clean("the arguments", &fs::read(format!("/proc/{}/cmdline", watch.id())).unwrap_or_default());
-    let checked = Ended::of(polling(&["check", "0x0301", "--json"]).output().unwrap());
+    let mut watch = Process::start(polling(&["watch", "--json", "--verbose"]));
+    let events = watch.read_events_until("polled", 160);
+    assert_has_no_id("the arguments", &fs::read(format!("/proc/{}/cmdline", watch.id())).unwrap_or_default());
+    let checked = ProcessOutput::new(polling(&["check", "0x0301", "--json"]).output().unwrap());
     let quoted = polling(&["quote", "--from-chain", "1", "--from-token", "0x1", "--from-amount", "7000", "--json"])
         .args(["--to-chain", "10", "--to-token", "0x2", "--from-address", "0x3"])
         .output();
-    let quoted = Ended::of(quoted.unwrap());
+    let quoted = ProcessOutput::new(quoted.unwrap());
     assert_eq!((checked.code, quoted.code), (Some(0), Some(0)), "{checked:?} {quoted:?}");
     let refused = polling(&["quote", "--from-chain", "1", "--from-token", "0x1", "--from-amount", "7000", "--json"])
         .args(["--to-chain", "10", "--to-token", "0x2", "--from-address", ECHOING_WALLET])
         .output();
-    let refused = Ended::of(refused.unwrap());
-    // The echo came, and what may be shown of it was found.
+    let refused = ProcessOutput::new(refused.unwrap());
+    // The echo arrived, and its redacted form is printed.
     assert!(refused.code == Some(6) && refused.out.contains("5e2d is odd"), "{refused:?}");
-    let echoed = Ended::of(polling(&["check", ECHOING[0].0, ECHOING[4].0, ECHOING[1].0]).output().unwrap());
+    let echoed = ProcessOutput::new(polling(&["check", ECHOING[0].0, ECHOING[4].0, ECHOING[1].0]).output().unwrap());
     assert!(echoed.out.contains("…5e2d is odd"), "{echoed:?}");
     watch.signal("TERM");
     let watched = watch.end();
@@ -302,40 +310,45 @@ fn after_all_faults_the_id_is_nowhere() {
         .env(PANICS, "1")
         .env("TMPDIR", home.path())
         .output();
-    let crash = Ended::of(crash.unwrap());
+    let crash = ProcessOutput::new(crash.unwrap());
     assert!(crash.err.contains("the report is in"), "{crash:?}");
     printed.push(crash);
-    assert_clean("the events", format!("{events:?}").as_bytes());
+    assert_has_no_id("the events", format!("{events:?}").as_bytes());
     for ended in &printed {
-        assert_clean("what was printed", format!("{}{}", ended.out, ended.err).as_bytes());
+        assert_has_no_id("what was printed", format!("{}{}", ended.out, ended.err).as_bytes());
     }
-    let files = files(home.path());
+    let files = list_files(home.path());
     assert!(files.iter().any(|path| path.to_str().unwrap().contains("crash-")), "{files:?}");
     assert!(files.iter().any(|path| path.ends_with("hoptop.log")), "{files:?}");
     let own = |path: &Path| path.starts_with(home.path().join("state")) || path.to_str().unwrap().contains("hoptop.db");
     for path in files.iter().filter(|path| own(path)) {
         let mode = fs::metadata(path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o077, 0, "others may look into {}", path.display());
+        assert_eq!(mode & 0o077, 0, "other users may read {}", path.display());
     }
     for path in &files {
-        assert_clean(path.to_str().unwrap(), &fs::read(path).unwrap());
+        assert_has_no_id(path.to_str().unwrap(), &fs::read(path).unwrap());
     }
 }
 
-/// Set where the next one is to panic.
+/// The environment variable that makes the next test panic.
 const PANICS: &str = "HOPTOP_TEST_PANICS";
 
-/// The child of the test above: panics with the ID at hand, and all that holds it in the message. Otherwise it does
-/// nothing.
+/// The child of the test above: panics with a message that prints the ID and every value that contains it. Does nothing
+/// without the variable.
 #[test]
 fn child_that_panics_with_an_id() {
     if std::env::var_os(PANICS).is_none() {
         return;
     }
-    hoptop::cli::install_hooks().unwrap();
-    let settings = hoptop::config::load(hoptop::config::Flags::default(), &hoptop::config::Environment::process());
-    let id = hoptop::domain::secret::IntegratorId::new(&std::env::var("HOPTOP_INTEGRATOR_ID").unwrap()).unwrap();
-    let base = hoptop::api::BaseUrl::parse("http://127.0.0.1:9").unwrap();
-    let client = hoptop::api::Client::new(base, id.clone(), hoptop::api::Timeouts::default()).unwrap();
+    hoptop::internals::cli::install_hooks().unwrap();
+    let settings = hoptop::internals::config::load(
+        hoptop::internals::config::Flags::default(),
+        &hoptop::internals::config::Environment::process(),
+    );
+    let id =
+        hoptop::internals::domain::secret::IntegratorId::new(&std::env::var("HOPTOP_INTEGRATOR_ID").unwrap()).unwrap();
+    let base = hoptop::internals::api::BaseUrl::parse("http://127.0.0.1:9").unwrap();
+    let client =
+        hoptop::internals::api::Client::new(base, id.clone(), hoptop::internals::api::Timeouts::default()).unwrap();
     panic!("a fault on purpose: {id} {id:?} {client:?} {settings:?}");
 }

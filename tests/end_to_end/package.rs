@@ -1,4 +1,5 @@
-//! The Debian package, as `assets/deb/make.sh` makes it: put into an empty root by dpkg, used there, and removed.
+//! The Debian package of `assets/deb/make.sh`: dpkg installs it into an empty root, the test runs it there, and dpkg
+//! removes it.
 
 use std::{
     fs,
@@ -6,10 +7,10 @@ use std::{
     process::Command,
 };
 
-use super::common::{Ended, Home};
+use super::common::{Home, ProcessOutput};
 
-/// What is missing for it, if anything is. `.ci/run` brings it where it may.
-fn missing() -> Option<&'static str> {
+/// Returns what the test lacks, if anything. `.ci/run` installs the tools if it can.
+fn find_missing_requirement() -> Option<&'static str> {
     let is_there = |program: &str, args: &[&str]| {
         Command::new(program).args(args).output().is_ok_and(|ended| ended.status.success())
     };
@@ -18,12 +19,12 @@ fn missing() -> Option<&'static str> {
     } else if !is_there("cargo", &["deb", "--version"]) {
         Some("there is no cargo-deb (cargo install cargo-deb)")
     } else {
-        // It gives its files to root.
+        // dpkg changes the owner of the files to root.
         (!is_there("sh", &["-c", "[ \"$(id -u)\" = 0 ]"])).then_some("only root may install")
     }
 }
 
-/// The files under a folder, by their names from there on.
+/// Returns the sorted paths of the files under a folder, relative to that folder.
 fn files_under(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -39,24 +40,24 @@ fn files_under(folder: &Path) -> Vec<String> {
     found
 }
 
-fn dpkg(root: &Path, args: &[&str]) -> Ended {
+fn run_dpkg(root: &Path, args: &[&str]) -> ProcessOutput {
     let mut dpkg = Command::new("dpkg");
-    // The empty root has no C library; the program is run with the machine's.
+    // The empty root has no C library, so the program uses the machine's.
     dpkg.arg(format!("--root={}", root.display())).args(["--force-depends", "--force-script-chrootless"]).args(args);
-    Ended::of(dpkg.output().unwrap())
+    ProcessOutput::new(dpkg.output().unwrap())
 }
 
 #[test]
-fn the_debian_package_is_installed_runs_and_goes_without_a_trace() {
-    if let Some(missing) = missing() {
-        println!("skipped: {missing}");
+fn debian_package_is_installed_runs_and_is_removed_completely() {
+    if let Some(missing_requirement) = find_missing_requirement() {
+        println!("skipped: {missing_requirement}");
         return;
     }
     let home = Home::new();
     let output = home.path().join("packages");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/deb/make.sh");
-    // As it was built for the tests.
-    let made = Ended::of(Command::new(script).env("PROFILE", "dev").arg(output.join("")).output().unwrap());
+    // The package is built with the profile of the tests.
+    let made = ProcessOutput::new(Command::new(script).env("PROFILE", "dev").arg(output.join("")).output().unwrap());
     assert_eq!(made.code, Some(0), "{made:?}");
     let package = PathBuf::from(made.out.trim());
     assert!(package.starts_with(&output), "{made:?}");
@@ -66,37 +67,37 @@ fn the_debian_package_is_installed_runs_and_goes_without_a_trace() {
         fs::create_dir_all(root.join(folder)).unwrap();
     }
     fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
-    let installed = dpkg(&root, &["--install", package.to_str().unwrap()]);
+    let installed = run_dpkg(&root, &["--install", package.to_str().unwrap()]);
     assert_eq!(installed.code, Some(0), "{installed:?}");
 
     let usr = root.join("usr");
     let mut hoptop = Command::new(usr.join("bin/hoptop"));
     hoptop.arg("--version").env("HOME", home.path());
     let version = format!("hoptop {}\n", env!("CARGO_PKG_VERSION"));
-    assert_eq!(Ended::of(hoptop.output().unwrap()).out, version);
+    assert_eq!(ProcessOutput::new(hoptop.output().unwrap()).out, version);
 
     let files = files_under(&usr);
-    let has = |name: &str| assert!(files.iter().any(|file| file == name), "{name} isn't in {files:?}");
+    let assert_has = |name: &str| assert!(files.iter().any(|file| file == name), "{name} isn't in {files:?}");
     for shell in [
         "bash-completion/completions/hoptop",
         "zsh/vendor-completions/_hoptop",
         "fish/vendor_completions.d/hoptop.fish",
     ] {
-        has(&format!("share/{shell}"));
+        assert_has(&format!("share/{shell}"));
         assert!(fs::read_to_string(usr.join("share").join(shell)).unwrap().contains("HOPTOP_COMPLETE"), "{shell}");
     }
     for page in ["hoptop", "hoptop-watch", "hoptop-import"] {
-        has(&format!("share/man/man1/{page}.1.gz"));
+        assert_has(&format!("share/man/man1/{page}.1.gz"));
     }
     for text in ["copyright", "LICENSE-APACHE", "README.md", "examples/ci.sh", "examples/config.toml"] {
-        has(&format!("share/doc/hoptop/{text}"));
+        assert_has(&format!("share/doc/hoptop/{text}"));
     }
     let licences = fs::read_to_string(usr.join("share/doc/hoptop/licences.txt")).unwrap();
     assert!(licences.lines().any(|line| line.starts_with("ratatui v") && line.ends_with(": MIT")), "{licences}");
     let own = env!("CARGO_MANIFEST_DIR");
-    assert!(!licences.contains(own), "it names the folder that it was built in");
+    assert!(!licences.contains(own), "the licences name the build folder");
 
-    let removed = dpkg(&root, &["--purge", "hoptop"]);
+    let removed = run_dpkg(&root, &["--purge", "hoptop"]);
     assert_eq!(removed.code, Some(0), "{removed:?}");
     assert_eq!(fs::read_dir(&root).unwrap().filter(|entry| entry.as_ref().unwrap().file_name() == "usr").count(), 0);
 }

@@ -1,4 +1,4 @@
-//! What the README and the examples say is run as it stands there.
+//! Runs the commands and settings of the README, and the examples, as they are written there.
 
 use std::{
     collections::BTreeSet,
@@ -9,67 +9,67 @@ use std::{
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Ended, Home, ID, Simulation},
+    common::{Batch, Home, ID, ProcessOutput, Simulation},
     session::Session,
 };
 
 const README: &str = include_str!("../../README.md");
 
-/// What stands between fences that say this language.
-fn blocks(language: &str) -> Vec<&'static str> {
+/// Returns the contents of the README's code blocks in this language.
+fn code_blocks(language: &str) -> Vec<&'static str> {
     let opening = format!("```{language}\n");
     README.split(opening.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
 }
 
-/// The command lines, without their comments.
-fn lines() -> Vec<&'static str> {
-    let lines = blocks("sh").into_iter().flat_map(str::lines);
+/// Returns the README's command lines without their comments.
+fn command_lines() -> Vec<&'static str> {
+    let lines = code_blocks("sh").into_iter().flat_map(str::lines);
     let bare = lines.map(|line| line.split(" #").next().unwrap().trim());
     bare.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
-/// A place in which the README's commands find what they name.
-struct Place {
+/// A home with the files, the programs and the service that the README's commands name.
+struct Sandbox {
     home: Home,
     simulation: Simulation,
 }
 
-impl Place {
+impl Sandbox {
     fn new() -> Self {
-        let batch = Batch::of(2, SUCCESS);
+        let batch = Batch::repeat(2, SUCCESS);
         let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
         let (program, csv) =
             (env!("CARGO_BIN_EXE_hoptop"), home.write("transfers.csv", &batch.csv.replace("batch-9", "batch-17")));
         fs::create_dir(home.path().join("bin")).unwrap();
-        let tool = |name: &str, script: &str| {
+        let write_tool = |name: &str, script: &str| {
             home.write(name, &format!("#!/bin/sh\n{script}\n"));
             Command::new("chmod").arg("+x").arg(home.path().join(name)).status().unwrap();
         };
-        // What watches without an end is ended, and what serves takes a free port.
+        // A watch without an end gets a timeout.
         let endless = "case \"$*\" in *--timeout*|*--follow*) ;; *watch*) set -- \"$@\" --timeout 3s;; esac";
-        tool("bin/hoptop", &format!("{endless}\nexec {program} \"$@\""));
-        tool("bin/my-service", &format!("cat {csv}"));
-        tool("bin/jq", "cat");
-        tool("release-the-goods", "exit 0");
+        write_tool("bin/hoptop", &format!("{endless}\nexec {program} \"$@\""));
+        write_tool("bin/my-service", &format!("cat {csv}"));
+        write_tool("bin/jq", "cat");
+        write_tool("release-the-goods", "exit 0");
         std::os::unix::fs::symlink(concat!(env!("CARGO_MANIFEST_DIR"), "/assets"), home.path().join("assets")).unwrap();
         Self { home, simulation }
     }
 
-    /// A line as it is run here: with a service, an ID and a store that there are.
-    fn here(&self, line: &str) -> String {
+    /// Returns a command line with this sandbox's service, ID and store.
+    fn adapt(&self, line: &str) -> String {
         let store = self.home.path().join("try.db").display().to_string();
         line.replace("https://...", &self.simulation.url)
             .replace("HOPTOP_INTEGRATOR_ID=...", &format!("HOPTOP_INTEGRATOR_ID={ID}"))
             .replace("http://127.0.0.1:8080", &self.simulation.url)
             .replace("/tmp/try/hoptop.db", &store)
-            // Of the shipped batch nothing settles here.
+            // The service here doesn't know the shipped batch, so none of it settles.
             .replace("--timeout 10m", "--timeout 4s")
     }
 
     fn command(&self, line: &str) -> Command {
-        let mut command = self.home.polling(&self.simulation.url, &[]);
+        let mut command = self.home.polling_command(&self.simulation.url, &[]);
         let mut shell = Command::new("bash");
-        shell.args(["-c", &self.here(line)]).env_clear().current_dir(self.home.path());
+        shell.args(["-c", &self.adapt(line)]).env_clear().current_dir(self.home.path());
         for (name, value) in command.stdin(Stdio::null()).get_envs() {
             shell.env(name, value.unwrap());
         }
@@ -79,49 +79,49 @@ impl Place {
     }
 }
 
-/// Of a line of cargo's, what it names is there: to build it all once more is another's.
-fn assert_names_what_is_there(line: &str) {
+/// Checks that the tests and benchmarks of a cargo command exist. Running them here would build everything again.
+fn assert_targets_exist(line: &str) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     for pair in words.windows(2) {
-        let place = match pair[0] {
+        let folder_name = match pair[0] {
             "--test" => "tests",
             "--bench" => "benches",
             _ => continue,
         };
-        let named = folder.join(place).join(pair[1]);
-        assert!(named.is_dir() || named.with_extension("rs").is_file(), "{line}: there is no {}", named.display());
+        let target = folder.join(folder_name).join(pair[1]);
+        assert!(target.is_dir() || target.with_extension("rs").is_file(), "{line}: there is no {}", target.display());
     }
 }
 
 #[test]
-fn every_command_of_the_readme_works_as_it_stands() {
-    let place = Place::new();
+fn every_command_of_the_readme_works() {
+    let sandbox = Sandbox::new();
     let mut kinds = BTreeSet::new();
-    for line in lines() {
+    for line in command_lines() {
         let is_dashboard =
             line.starts_with("hoptop --base-url") && !line.contains("watch") || line.ends_with("-- demo");
-        let line_here = line.replace("cargo run --release --", "hoptop");
+        let adapted_line = line.replace("cargo run --release --", "hoptop");
         if is_dashboard {
             kinds.insert("dashboard");
-            let mut command = place.command(&line_here);
+            let mut command = sandbox.command(&adapted_line);
             let mut session = Session::start(command.env("TERM", "xterm-256color"), (100, 30));
             session.wait_for(&["hoptop", "q quit"]);
             session.press("q");
             assert_eq!(session.end().0.exit_code(), 0, "{line}");
         } else if line.starts_with("cargo") {
             kinds.insert("cargo");
-            assert_names_what_is_there(line);
+            assert_targets_exist(line);
         } else if line.contains("simulate") {
             kinds.insert("simulate");
-            let mut child = place.command(&format!("{line} --listen 127.0.0.1:0"));
+            let mut child = sandbox.command(&format!("{line} --listen 127.0.0.1:0"));
             let mut session = Session::start(child.env("TERM", "xterm"), (100, 30));
             session.wait_for(&["simulated service on http://127.0.0.1:"]);
             session.press("\u{3}");
             assert_eq!(session.end().0.exit_code(), 130, "{line}");
         } else {
             kinds.insert("command");
-            let ended = Ended::of(place.command(line).output().unwrap());
+            let ended = ProcessOutput::new(sandbox.command(line).output().unwrap());
             let fine = if line.contains("watch") { &[0, 3][..] } else { &[0] };
             assert!(ended.code.is_some_and(|code| fine.contains(&code)), "{line}: {ended:?}");
         }
@@ -130,9 +130,10 @@ fn every_command_of_the_readme_works_as_it_stands() {
 }
 
 #[test]
-fn every_setting_of_the_readme_is_taken() {
+fn every_setting_of_the_readme_is_accepted() {
     let home = Home::new();
-    let (themes, settings): (Vec<_>, Vec<_>) = blocks("toml").into_iter().partition(|text| text.contains("[critical]"));
+    let (themes, settings): (Vec<_>, Vec<_>) =
+        code_blocks("toml").into_iter().partition(|text| text.contains("[critical]"));
     assert!(themes.len() == 1 && settings.len() > 4, "{settings:?}");
     for text in settings {
         home.configure(text);
@@ -141,40 +142,40 @@ fn every_setting_of_the_readme_is_taken() {
     }
     home.write("config/hoptop/mine.toml", themes[0]);
     home.configure("theme = \"./mine.toml\"\n");
-    let mut session = Session::start(&home.hoptop(&["--no-poll"]), (80, 24));
+    let mut session = Session::start(&home.command(&["--no-poll"]), (80, 24));
     session.wait_for(&["q quit"]);
     session.press("q");
     assert_eq!(session.end().0.exit_code(), 0);
 }
 
-/// The script for CI jobs, with a batch of these.
-fn ci(batch: &Batch, timeout: &str) -> (Ended, String) {
+/// Runs the example script for CI jobs with a batch. Returns the output of the script, and its HTML page.
+fn run_ci_example(batch: &Batch, timeout: &str) -> (ProcessOutput, String) {
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     let csv = home.write("transfers.csv", &batch.csv);
     let mut command = Command::new(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/examples/ci.sh"));
     command.arg(csv).current_dir(home.path());
-    for (name, value) in home.polling(&simulation.url, &[]).get_envs() {
+    for (name, value) in home.polling_command(&simulation.url, &[]).get_envs() {
         command.env(name, value.unwrap());
     }
     let folder = Path::new(env!("CARGO_BIN_EXE_hoptop")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     command.env("PATH", format!("{}:{path}", folder.display())).env("TIMEOUT", timeout);
-    let ended = Ended::of(command.output().unwrap());
+    let ended = ProcessOutput::new(command.output().unwrap());
     (ended, fs::read_to_string(home.path().join("transfers.html")).unwrap_or_default())
 }
 
 #[test]
-fn the_example_for_ci_ends_as_its_batch_does() {
-    let (ended, page) = ci(&Batch::of(2, SUCCESS), "30s");
+fn ci_example_exits_according_to_its_batch() {
+    let (ended, page) = run_ci_example(&Batch::repeat(2, SUCCESS), "30s");
     assert_eq!(ended.code, Some(0), "{ended:?}");
     assert!(ended.out.ends_with("all transfers ended well: transfers.html\n"), "{ended:?}");
     assert!(page.contains("<h1>2 transfers</h1>"));
-    let (ended, page) = ci(&Batch::new(&[SUCCESS, ONGOING]), "3s");
+    let (ended, page) = run_ci_example(&Batch::new(&[SUCCESS, ONGOING]), "3s");
     assert_eq!(ended.code, Some(3), "{ended:?}");
     assert!(ended.out.contains("not settled in time; what is left:") && page.contains("</html>"), "{ended:?}");
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
-    let (ended, _) = ci(&Batch::of(1, reverted), "30s");
+    let (ended, _) = run_ci_example(&Batch::repeat(1, reverted), "30s");
     assert_eq!(ended.code, Some(4), "{ended:?}");
     let script = include_str!("../../assets/examples/ci.sh");
-    assert!(script.lines().count() <= 32, "it is to be read at a glance");
+    assert!(script.lines().count() <= 32, "the example must stay short");
 }

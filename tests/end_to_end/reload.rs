@@ -1,66 +1,69 @@
-//! SIGHUP to a watch that nobody sits before: the settings of that moment, or those of before if these are wrong.
+//! SIGHUP makes a `watch` without a terminal reload its settings. If the new settings are invalid, the old ones stay.
 
 use std::{fs, time::Duration};
 
-use hoptop::clock::Clock;
+use hoptop::internals::clock::Clock;
 
 use super::{
     SUCCESS,
-    common::{Batch, Home, Running, Simulation},
+    common::{Batch, Home, Process, Simulation},
 };
 
 const FIRST: &str = "an-id-of-before-1111";
 const SECOND: &str = "an-id-from-then-on-2222";
 
 #[test]
-fn a_watch_without_a_terminal_reads_its_settings_anew_when_it_is_told_to() {
+fn sighup_reloads_the_settings_of_a_watch_without_a_terminal() {
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
-    // Enough of them that soon five requests in a row have failed.
+    // There are enough transactions that five requests in a row fail soon.
     let batch = Batch::new(&[&[SUCCESS; 7][..], &[reverted]].concat());
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    let seen = home.path().join("seen");
-    // Nobody answers there.
+    let environment_file = home.path().join("seen");
+    // No service listens at this address.
     home.configure("[profiles.default]\nbase_url = \"http://127.0.0.1:1\"\nrps = 10\nintegrator_id_env = \"FIRST\"\n");
-    let mut watch = home.hoptop(&["watch", "--json", "--until-settled", "--timeout", "60s"]);
+    let mut watch = home.command(&["watch", "--json", "--until-settled", "--timeout", "60s"]);
     watch.env("FIRST", FIRST).env("SECOND", SECOND);
-    let mut watch = Running::start(watch);
-    watch.until("unreachable", 1);
+    let mut watch = Process::start(watch);
+    watch.read_events_until("unreachable", 1);
     home.configure("webhok = \"https://hooks.example\"\n");
     watch.signal("HUP");
-    let complaint = watch.complaint();
-    assert!(complaint.contains("line 1: unknown key `webhok`; did you mean `webhook`?"), "{complaint}");
-    assert!(complaint.ends_with("; everything goes on as before"), "{complaint}");
+    let message = watch.read_error_line();
+    assert!(message.contains("line 1: unknown key `webhok`; did you mean `webhook`?"), "{message}");
+    assert!(message.ends_with("; everything goes on as before"), "{message}");
     home.configure(&format!(
         "on_alert = [\"sh\", \"-c\", \"env > {}\"]\n[profiles.default]\nbase_url = \"{}\"\nrps = 10\n\
          integrator_id_env = \"SECOND\"\n",
-        seen.display(),
+        environment_file.display(),
         simulation.url
     ));
     watch.signal("HUP");
-    assert_eq!(watch.complaint(), "hoptop: the settings were read anew");
-    watch.until("settled", 8);
+    assert_eq!(watch.read_error_line(), "hoptop: the settings were reloaded");
+    watch.read_events_until("settled", 8);
     let ended = watch.end();
     assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""));
-    let environment = fs::read_to_string(seen).unwrap();
+    let environment = fs::read_to_string(environment_file).unwrap();
     assert!(environment.contains("PATH=") && !environment.contains(FIRST) && !environment.contains(SECOND));
 }
 
 #[test]
-fn while_the_id_s_command_runs_a_signal_ends_it_all_the_same() {
+fn signal_ends_a_watch_whose_integrator_id_command_still_runs() {
     let (home, clock) = (Home::new(), Clock::system());
-    let settings =
+    let write_settings =
         |id: &str| home.configure(&format!("[profiles.default]\nbase_url = \"http://127.0.0.1:1\"\nrps = 10\n{id}\n"));
-    settings("integrator_id_env = \"FIRST\"");
-    home.import(&Batch::of(8, SUCCESS).csv);
-    let mut watch = home.hoptop(&["watch", "--json"]);
+    write_settings("integrator_id_env = \"FIRST\"");
+    home.import(&Batch::repeat(8, SUCCESS).csv);
+    let mut watch = home.command(&["watch", "--json"]);
     watch.env("FIRST", FIRST);
-    let mut watch = Running::start(watch);
-    watch.until("unreachable", 1);
-    let asked = home.path().join("asked");
-    settings(&format!("integrator_id_command = [\"sh\", \"-c\", \"touch {}; exec sleep 9\"]", asked.display()));
+    let mut watch = Process::start(watch);
+    watch.read_events_until("unreachable", 1);
+    let command_started = home.path().join("asked");
+    write_settings(&format!(
+        "integrator_id_command = [\"sh\", \"-c\", \"touch {}; exec sleep 9\"]",
+        command_started.display()
+    ));
     watch.signal("HUP");
-    while !asked.exists() {
+    while !command_started.exists() {
         std::thread::yield_now();
     }
     let began = clock.now().mono;

@@ -1,4 +1,4 @@
-//! `export --format html` in a real browser: the page sorts itself, without a network.
+//! `export --format html` in a real browser: the page's script sorts the table without a network.
 
 use std::process::Command;
 
@@ -7,14 +7,14 @@ use super::{
     common::{Batch, Home, Simulation},
 };
 
-/// A browser that can be run without a screen, if there is one. `.ci/run` brings it where it may.
-fn browser() -> Option<&'static str> {
+/// Returns an installed browser that runs without a screen. `.ci/run` installs one if it can.
+fn find_browser() -> Option<&'static str> {
     let is_there = |program: &&str| Command::new(program).arg("--version").output().is_ok();
     ["chromium", "chromium-browser", "google-chrome"].into_iter().find(is_there)
 }
 
-/// The page as the browser has it, once its script has run.
-fn seen(browser: &str, home: &Home, address: &str) -> String {
+/// Returns the HTML of the page after the browser has run its script.
+fn render_page(browser: &str, home: &Home, address: &str) -> String {
     let mut command = Command::new(browser);
     command
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=5000"])
@@ -24,16 +24,16 @@ fn seen(browser: &str, home: &Home, address: &str) -> String {
     String::from_utf8(command.output().unwrap().stdout).unwrap()
 }
 
-/// The statuses of the rows, from the first to the last.
+/// Returns the statuses of the table's rows in order.
 fn statuses(page: &str) -> Vec<&str> {
     let rows = page.split("<tbody>").nth(1).unwrap_or_else(|| panic!("there is no table: {page}"));
-    let named = rows.split("<span class=\"status ").skip(1);
-    named.map(|rest| rest.split('>').nth(1).unwrap().split('<').next().unwrap()).collect()
+    let cells = rows.split("<span class=\"status ").skip(1);
+    cells.map(|rest| rest.split('>').nth(1).unwrap().split('<').next().unwrap()).collect()
 }
 
 #[test]
-fn the_page_of_a_batch_is_sorted_by_a_browser() {
-    let Some(browser) = browser() else {
+fn html_report_is_sorted_in_a_browser() {
+    let Some(browser) = find_browser() else {
         println!("skipped: there is no chromium to open the page with");
         return;
     };
@@ -45,13 +45,17 @@ fn the_page_of_a_batch_is_sorted_by_a_browser() {
     let file = home.path().join("batch.html");
     let exported = home.run(&["export", "-o", file.to_str().unwrap()]);
     assert_eq!((exported.code, exported.err.lines().count()), (Some(0), 1), "{exported:?}");
-    let page = |place: &str| seen(browser, &home, &format!("file://{}{place}", file.display()));
-    let up = page("#sort=status");
-    assert_eq!(statuses(&up), ["partial_success", "ongoing", "success"], "what needs somebody first: {up}");
-    assert_eq!(up.matches("aria-sort=\"ascending\"").count(), 1);
-    let down = page("#sort=-status");
-    assert_eq!(statuses(&down), ["success", "ongoing", "partial_success"]);
-    assert!(down.contains("aria-sort=\"descending\""));
-    // What isn't asked for by name is as it was written.
+    let page = |place: &str| render_page(browser, &home, &format!("file://{}{place}", file.display()));
+    let ascending = page("#sort=status");
+    assert_eq!(
+        statuses(&ascending),
+        ["partial_success", "ongoing", "success"],
+        "a status that needs attention comes first: {ascending}"
+    );
+    assert_eq!(ascending.matches("aria-sort=\"ascending\"").count(), 1);
+    let descending = page("#sort=-status");
+    assert_eq!(statuses(&descending), ["success", "ongoing", "partial_success"]);
+    assert!(descending.contains("aria-sort=\"descending\""));
+    // An unknown column leaves the exported order.
     assert!(!page("#sort=nothing").contains("aria-sort=\""));
 }

@@ -1,8 +1,9 @@
-//! Several processes and one integrator ID: whatever happens to them, the service sees no more than the limit.
+//! Several processes share one integrator ID: even if some are killed or stopped, the service never sees more requests
+//! than the limit.
 
 use std::time::Duration;
 
-use hoptop::store::{Store, Wake};
+use hoptop::internals::store::{Store, Wake};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::json;
@@ -10,20 +11,20 @@ use tokio::time::timeout;
 
 use super::{
     ONGOING,
-    common::{Batch, Home, Running, Simulation},
+    common::{Batch, Home, Process, Simulation},
 };
 
 const RPS: &str = "50";
 
-/// Two stores, one state folder, one service.
-struct Shop {
+/// Two stores that share a state folder and a service.
+struct Fixture {
     homes: [Home; 2],
     simulation: Simulation,
 }
 
-impl Shop {
-    fn open() -> Self {
-        let batch = Batch::of(300, ONGOING);
+impl Fixture {
+    fn new() -> Self {
+        let batch = Batch::repeat(300, ONGOING);
         let scenario = batch
             .scenario
             .replace("rps = 10.0", &format!("rps = {RPS}.0"))
@@ -33,93 +34,93 @@ impl Shop {
         Self { homes, simulation: Simulation::start(&scenario) }
     }
 
-    /// A `watch` on one of the stores.
-    fn watch(&self, store: usize) -> Running {
-        let mut command = self.homes[store].polling(&self.simulation.url, &["watch", "--json"]);
+    /// Starts a `watch` on one of the stores.
+    fn start_watch(&self, store: usize) -> Process {
+        let mut command = self.homes[store].polling_command(&self.simulation.url, &["watch", "--json"]);
         command.env("HOPTOP_RPS", RPS).env("HOPTOP_STATE_DIR", self.homes[0].path().join("state"));
-        Running::start(command)
+        Process::start(command)
     }
 }
 
-/// Four processes on two stores, of which now and then one is killed, or stopped and continued later.
-async fn keep_within_the_limit(blows: u32) {
-    let shop = Shop::open();
-    let stores = [0, 1].map(|store| Store::open(&shop.homes[store].path().join("hoptop.db")).unwrap());
+/// Runs four processes on two stores, and repeatedly kills one, or stops it and continues it later. Checks the limit.
+async fn assert_limit_is_kept(interruptions: u32) {
+    let fixture = Fixture::new();
+    let stores = [0, 1].map(|store| Store::open(&fixture.homes[store].path().join("hoptop.db")).unwrap());
     let mut commits = [0, 1].map(|store: usize| stores[store].subscribe(Wake::AnyCommit).unwrap());
-    let mut watches: Vec<(Running, bool)> = (0..4).map(|index| (shop.watch(index % 2), false)).collect();
+    let mut watches: Vec<(Process, bool)> = (0..4).map(|index| (fixture.start_watch(index % 2), false)).collect();
     let mut random = Pcg64Mcg::seed_from_u64(7);
-    for blow in 0..blows {
-        // A few answers later; if nobody is left to ask, soon.
+    for interruption in 0..interruptions {
+        // Waits for a few answers, but not long, since no process may be left to poll.
         for _ in 0..random.random_range(0..20) {
-            let either = async {
+            let next_commit = async {
                 let [first, second] = &mut commits;
                 tokio::select! {
                     changed = first.changed() => changed.unwrap(),
                     changed = second.changed() => changed.unwrap(),
                 }
             };
-            if timeout(Duration::from_secs(1), either).await.is_err() {
+            if timeout(Duration::from_secs(1), next_commit).await.is_err() {
                 break;
             }
         }
         let index = random.random_range(0..watches.len());
-        let (process, stopped) = &mut watches[index];
-        match (*stopped, blow % 2) {
+        let (process, is_stopped) = &mut watches[index];
+        match (*is_stopped, interruption % 2) {
             (true, _) => {
                 process.signal("CONT");
-                *stopped = false;
+                *is_stopped = false;
             }
             (false, 0) => {
                 process.signal("KILL");
-                watches[index] = (shop.watch(index % 2), false);
+                watches[index] = (fixture.start_watch(index % 2), false);
             }
             (false, _) => {
                 process.signal("STOP");
-                *stopped = true;
+                *is_stopped = true;
             }
         }
     }
     watches.iter().for_each(|(process, _)| process.signal("CONT"));
-    // Both stores are polled again, however it ended.
+    // Each store must be polled again, whichever process was interrupted last.
     for commits in &mut commits {
         commits.mark_unchanged();
-        timeout(Duration::from_secs(15), commits.changed()).await.expect("nobody polls any more").unwrap();
+        timeout(Duration::from_secs(15), commits.changed()).await.expect("no process polls this store").unwrap();
     }
     for (process, _) in watches {
         process.signal("TERM");
         assert_eq!(process.end().code, Some(143));
     }
-    let requests = shop.simulation.end_within_budget();
-    assert!(requests > u64::from(blows) * 5, "{requests}");
-    println!("{blows} kills and stops, {requests} requests, no window over {RPS}");
+    let requests = fixture.simulation.end_within_budget();
+    assert!(requests > u64::from(interruptions) * 5, "{requests}");
+    println!("{interruptions} kills and stops, {requests} requests, no window over {RPS}");
 }
 
 #[tokio::test]
-async fn four_processes_on_two_stores_keep_within_one_limit_when_some_die_or_stop() {
-    keep_within_the_limit(24).await;
+async fn four_processes_on_two_stores_keep_one_limit_when_some_are_killed_or_stopped() {
+    assert_limit_is_kept(24).await;
 }
 
 // cargo test --release --test end_to_end -- --ignored --nocapture 500
 #[tokio::test]
 #[ignore = "takes ten minutes"]
-async fn and_so_they_do_over_500_kills_and_stops() {
-    keep_within_the_limit(500).await;
+async fn four_processes_on_two_stores_keep_one_limit_over_500_kills_and_stops() {
+    assert_limit_is_kept(500).await;
 }
 
 #[test]
-fn who_is_suspended_gives_up_first_and_another_goes_on() {
-    let shop = Shop::open();
-    let mut first = shop.watch(0);
-    first.until("status_changed", 10);
+fn suspended_process_releases_polling_to_another() {
+    let fixture = Fixture::new();
+    let mut first = fixture.start_watch(0);
+    first.read_events_until("status_changed", 10);
     first.signal("TSTP");
-    // It says that it has stopped polling, so that the other takes over.
-    let mut second = shop.watch(0);
-    let went_on = second.until("status_changed", 20);
-    assert_eq!(went_on.last().unwrap()["status"], json!("ongoing"));
+    // The first process releases polling before it stops, so that the second can take over.
+    let mut second = fixture.start_watch(0);
+    let events = second.read_events_until("status_changed", 20);
+    assert_eq!(events.last().unwrap()["status"], json!("ongoing"));
     first.signal("CONT");
     for process in [first, second] {
         process.signal("TERM");
         assert_eq!(process.end().code, Some(143));
     }
-    shop.simulation.end_within_budget();
+    fixture.simulation.end_within_budget();
 }

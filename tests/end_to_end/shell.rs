@@ -1,11 +1,11 @@
-//! What a shell and a manual reader get: completions by a real bash, pages, the settings in force.
+//! Shell completions in a real bash, manual pages, and the effective settings.
 
 use std::{path::Path, process::Command};
 
-use super::common::{Ended, HEADER, Home};
+use super::common::{HEADER, Home, ProcessOutput};
 
-/// Candidates that bash gets for the last of these words; nothing where there is no bash.
-fn completed(home: &Home, words: &[&str]) -> Option<Vec<String>> {
+/// Returns bash's completions for the last of these words, without flags; `None` without a bash.
+fn complete_in_bash(home: &Home, words: &[&str]) -> Option<Vec<String>> {
     if Command::new("bash").arg("--version").output().is_err() {
         println!("skipped: there is no bash");
         return None;
@@ -18,21 +18,22 @@ fn completed(home: &Home, words: &[&str]) -> Option<Vec<String>> {
         compopt() { :; }
         _clap_complete_hoptop hoptop "${!#}" ""
         printf '%s\n' "${COMPREPLY[@]}""#;
-    let mut bash = home.hoptop(&[]);
+    let mut bash = home.command(&[]);
     let variables: Vec<_> =
         bash.get_envs().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))).collect();
     bash = Command::new("bash");
     bash.envs(variables).args(["-c", script, "bash"]).arg(program).args(words);
-    let ended = Ended::of(bash.output().unwrap());
+    let ended = ProcessOutput::new(bash.output().unwrap());
     assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
-    // Flags may come anywhere.
+    // Flags are candidates everywhere, so they are left out.
     Some(ended.out.lines().filter(|line| !line.is_empty() && !line.starts_with("--")).map(str::to_owned).collect())
 }
 
-fn tracked() -> (Home, [String; 2]) {
+/// Creates a home with three tracked transactions, and returns the hashes of the two that may be completed.
+fn tracked_home() -> (Home, [String; 2]) {
     let home = Home::new();
     let hashes = ["ab", "cd"].map(|digits| format!("0x{}", digits.repeat(32)));
-    // What a shell would act on is no candidate.
+    // Text that a shell would execute must not be a candidate.
     let hostile = "$(touch${IFS}pwned)".to_owned();
     let rows =
         [(&hashes[0], "SUP-1", "vip"), (&hashes[1], "SUP-2", "batch-17"), (&hostile, "SUP-1;touch${IFS}pwned", "v*")];
@@ -42,8 +43,8 @@ fn tracked() -> (Home, [String; 2]) {
 }
 
 #[test]
-fn bash_completes_what_is_tracked() {
-    let (home, [first, second]) = tracked();
+fn bash_completes_tracked_transactions() {
+    let (home, [first, second]) = tracked_home();
     let table: [(&[&str], &[&str]); 8] = [
         (&["hoptop", "show", "0xa"], &[&first]),
         (&["hoptop", "check", &first, ""], &[&second, &first]),
@@ -55,16 +56,16 @@ fn bash_completes_what_is_tracked() {
         (&["hoptop", "show", "$"], &[]),
     ];
     for (words, expected) in table {
-        let Some(found) = completed(&home, words) else { return };
+        let Some(found) = complete_in_bash(&home, words) else { return };
         assert_eq!(found, expected, "{words:?}");
     }
     let db = home.path().join("no/such.db");
-    assert_eq!(completed(&home, &["hoptop", "--db", db.to_str().unwrap(), "show", "0xa"]), Some(Vec::new()));
-    assert!(!db.parent().unwrap().exists(), "asking makes nothing");
+    assert_eq!(complete_in_bash(&home, &["hoptop", "--db", db.to_str().unwrap(), "show", "0xa"]), Some(Vec::new()));
+    assert!(!db.parent().unwrap().exists(), "a completion must not create a store");
 }
 
 #[test]
-fn pages_and_settings_are_printed() {
+fn manual_pages_and_settings_are_printed() {
     let home = Home::new();
     let page = home.run(&["man", "watch"]);
     assert!(page.code == Some(0) && page.out.contains(".TH hoptop-watch 1"), "{page:?}");

@@ -1,7 +1,8 @@
-//! The k-th write or sync fails, or the process is killed at it, for every k that there is: the store stays sound, what was
-//! there stays, and nothing is acknowledged that isn't there.
+//! The k-th write or sync fails, or the process is killed at that call, for every k: the store stays sound, existing
+//! rows stay, and every acknowledged write is stored.
 //!
-//! A small library in C is put before the C library of the real program; without a C compiler the tests say so and pass.
+//! A small C library, loaded before the C library of the real program, injects the faults. Without a C compiler the
+//! tests print that they are skipped, and pass.
 
 #![cfg(target_os = "linux")]
 #![allow(
@@ -13,7 +14,7 @@
     reason = "a test fails by panicking"
 )]
 
-#[allow(dead_code, reason = "shared with the tests of whole runs")]
+#[allow(dead_code, reason = "shared with the end-to-end tests")]
 #[path = "../end_to_end/common.rs"]
 mod common;
 
@@ -24,14 +25,14 @@ use std::{
     sync::OnceLock,
 };
 
-use common::{Batch, Home, Running, Simulation};
+use common::{Batch, Home, Process, Simulation};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-/// More calls than any command here makes.
+/// A number of calls that no command here reaches.
 const MOST_CALLS: u32 = 2_000;
 
-/// The library, compiled once; `None` without a compiler.
+/// Returns the path of the fault library, which is compiled once; `None` without a compiler.
 fn shim() -> Option<&'static Path> {
     static SHIM: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
     let compile = || {
@@ -52,32 +53,32 @@ fn shim() -> Option<&'static Path> {
     SHIM.get_or_init(compile).as_ref().map(|(_, library)| library.as_path())
 }
 
-/// What happens at the k-th call.
+/// A fault at the k-th call: k, the kind as `shim.c` names it, and whether all later calls fail too.
 #[derive(Clone, Copy)]
 struct Fault {
     at: u32,
     kind: &'static str,
-    stays: bool,
+    is_lasting: bool,
 }
 
-/// A folder with a store in it, for one run.
-struct Place(TempDir);
+/// A temporary folder with a store, for one run.
+struct Sandbox(TempDir);
 
-/// How a run ended.
-struct Ended {
+/// The result of a run.
+struct RunResult {
     code: Option<i32>,
     out: String,
     err: String,
-    /// Whether the fault happened.
-    happened: bool,
+    /// Whether the process reached the fault.
+    fault_happened: bool,
 }
 
-impl Place {
-    /// With copies of these files, below `store`.
-    fn with(template: &Path) -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        copy(template, &place.store_folder());
-        place
+impl Sandbox {
+    /// Creates a folder whose `store` has copies of the template's files.
+    fn from_template(template: &Path) -> Self {
+        let sandbox = Self(tempfile::tempdir().unwrap());
+        copy_folder(template, &sandbox.store_folder());
+        sandbox
     }
 
     fn store_folder(&self) -> PathBuf {
@@ -88,15 +89,15 @@ impl Place {
         self.store_folder().join("hoptop.db")
     }
 
-    fn run(&self, words: &[&str], fault: Option<Fault>) -> Ended {
+    fn run(&self, words: &[&str], fault: Option<Fault>) -> RunResult {
         let mark = self.0.path().join("happened");
         let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
         command.args(words).env_clear().env("HOME", self.0.path()).env("HOPTOP_DB", self.db());
         command.env("HOPTOP_STATE_DIR", self.0.path().join("state")).current_dir(self.0.path()).stdin(Stdio::null());
-        if let Some(Fault { at, kind, stays }) = fault {
+        if let Some(Fault { at, kind, is_lasting }) = fault {
             command.env("LD_PRELOAD", shim().unwrap()).env("FAULT_PATH", self.store_folder());
             command.env("FAULT_AT", at.to_string()).env("FAULT_KIND", kind).env("FAULT_MARK", &mark);
-            if stays {
+            if is_lasting {
                 command.env("FAULT_STAYS", "1");
             }
         }
@@ -104,12 +105,12 @@ impl Place {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         let (out, err) = (text(output.stdout), text(output.stderr));
         assert!(!err.contains("panicked"), "{err}");
-        Ended { code: output.status.code(), out, err, happened: mark.exists() }
+        RunResult { code: output.status.code(), out, err, fault_happened: mark.exists() }
     }
 
-    /// The hashes that are tracked, by a run without faults; which must find the store sound.
+    /// Returns the tracked hashes from a run without faults. Fails if the store isn't sound.
     #[track_caller]
-    fn tracked(&self, when: &str) -> Vec<String> {
+    fn tracked_hashes(&self, when: &str) -> Vec<String> {
         let ended = self.run(&["list", "--json"], None);
         assert_eq!(ended.code, Some(0), "{when}: {}", ended.err);
         let db = Connection::open(self.db()).unwrap();
@@ -122,11 +123,11 @@ impl Place {
     }
 }
 
-fn copy(from: &Path, to: &Path) {
+fn copy_folder(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         match entry.path().is_dir() {
-            true => copy(&entry.path(), &to.join(entry.file_name())),
+            true => copy_folder(&entry.path(), &to.join(entry.file_name())),
             false => drop(fs::copy(entry.path(), to.join(entry.file_name())).unwrap()),
         }
     }
@@ -141,75 +142,76 @@ fn csv(numbers: std::ops::RangeInclusive<usize>) -> String {
     numbers.fold(head, |csv, number| csv + &format!("{},42161,8453,q,vip,a note\n", hash(number)))
 }
 
-/// Tracks these by a run without faults.
-fn import(place: &Place, numbers: std::ops::RangeInclusive<usize>) {
-    fs::write(place.0.path().join("batch.csv"), csv(numbers)).unwrap();
-    let ended = place.run(&["import", "batch.csv"], None);
+/// Tracks the transactions with these numbers in a run without faults.
+fn import_rows(sandbox: &Sandbox, numbers: std::ops::RangeInclusive<usize>) {
+    fs::write(sandbox.0.path().join("batch.csv"), csv(numbers)).unwrap();
+    let ended = sandbox.run(&["import", "batch.csv"], None);
     assert_eq!(ended.code, Some(0), "{}", ended.err);
 }
 
-/// A store with three transactions, and a backup of the day.
-fn template() -> Place {
-    let place = Place(tempfile::tempdir().unwrap());
-    import(&place, 1..=3);
-    place
+/// Creates a store with three transactions and a daily backup.
+fn create_template() -> Sandbox {
+    let sandbox = Sandbox(tempfile::tempdir().unwrap());
+    import_rows(&sandbox, 1..=3);
+    sandbox
 }
 
-/// Runs `one` with a fault at each call, until it needs fewer calls than that; returns how many there were.
-fn at_every_call(step: usize, one: impl Fn(u32) -> bool) -> u32 {
+/// Calls `run_with_fault_at` for each call of the process, until the fault is beyond the last call. Returns the number of
+/// calls.
+fn at_each_call(run_with_fault_at: impl Fn(u32) -> bool) -> u32 {
     if shim().is_none() {
         return MOST_CALLS;
     }
-    let beyond = (1..MOST_CALLS).step_by(step).find(|at| !one(*at));
-    beyond.expect("it never ends") - 1
+    let beyond_last_call = (1..MOST_CALLS).find(|at| !run_with_fault_at(*at));
+    beyond_last_call.expect("the command makes more calls than MOST_CALLS") - 1
 }
 
-/// An import with a fault: what it acknowledges is there, and what was there before.
-fn an_import(fault: Fault, template: &Place) -> bool {
-    let place = Place::with(&template.store_folder());
-    fs::write(place.0.path().join("batch.csv"), csv(4..=8)).unwrap();
-    let ended = place.run(&["import", "batch.csv"], Some(fault));
-    let when = format!("{} at {}{}", fault.kind, fault.at, if fault.stays { " and from there on" } else { "" });
-    let tracked = place.tracked(&when);
+/// Imports with a fault, and checks that existing and acknowledged rows are stored. Returns whether the fault happened.
+fn run_import(fault: Fault, template: &Sandbox) -> bool {
+    let sandbox = Sandbox::from_template(&template.store_folder());
+    fs::write(sandbox.0.path().join("batch.csv"), csv(4..=8)).unwrap();
+    let ended = sandbox.run(&["import", "batch.csv"], Some(fault));
+    let when = format!("{} at {}{}", fault.kind, fault.at, if fault.is_lasting { " and after" } else { "" });
+    let tracked = sandbox.tracked_hashes(&when);
     assert!((1..=3).all(|number| tracked.contains(&hash(number))), "{when}: {tracked:?}");
     let new = (4..=8).filter(|number| tracked.contains(&hash(*number))).count();
-    assert!(new == 0 || new == 5, "{when}: {new} of 5 are there");
+    assert!(new == 0 || new == 5, "{when}: {new} of 5 are stored");
     match ended.code {
-        Some(0) => assert_eq!(new, 5, "{when}: acknowledged, and not there: {}", ended.out),
+        Some(0) => assert_eq!(new, 5, "{when}: acknowledged, but not stored: {}", ended.out),
         Some(code) => assert!(code == 1 && ended.err.starts_with("hoptop: "), "{when}: {}", ended.err),
         None => assert_eq!(fault.kind, "kill", "{when}"),
     }
-    ended.happened
+    ended.fault_happened
 }
 
 #[test]
-fn an_import_keeps_what_it_acknowledges_whichever_write_fails() {
+fn import_keeps_acknowledged_rows_when_any_write_fails() {
     if shim().is_none() {
         return;
     }
-    let template = template();
+    let template = create_template();
     let kinds = ["enospc", "eio", "short", "kill"];
     let calls =
-        at_every_call(1, |at| an_import(Fault { at, kind: kinds[at as usize % 4], stays: at % 8 < 3 }, &template));
+        at_each_call(|at| run_import(Fault { at, kind: kinds[at as usize % 4], is_lasting: at % 8 < 3 }, &template));
     assert!(calls > 15, "the shim saw {calls} calls only");
 }
 
 #[test]
 #[ignore = "a minute: every kind at every call"]
-fn an_import_keeps_what_it_acknowledges_whatever_fails_whenever() {
+fn import_keeps_acknowledged_rows_for_every_fault_at_every_call() {
     if shim().is_none() {
         return;
     }
-    let template = template();
+    let template = create_template();
     for kind in ["enospc", "eio", "short", "kill"] {
-        for stays in [false, true] {
-            at_every_call(1, |at| an_import(Fault { at, kind, stays }, &template));
+        for is_lasting in [false, true] {
+            at_each_call(|at| run_import(Fault { at, kind, is_lasting }, &template));
         }
     }
 }
 
-/// A store of an older schema, with three transactions, each with an answer, its body, and a note.
-fn older_schema(folder: &Path, version: usize) {
+/// Creates a store of an older schema version. Each of its three transactions has an answer, its body and a note.
+fn create_older_store(folder: &Path, version: usize) {
     let migrations = [
         include_str!("../../assets/migrations/0001_first.sql"),
         include_str!("../../assets/migrations/0002_routes.sql"),
@@ -239,72 +241,73 @@ fn older_schema(folder: &Path, version: usize) {
 }
 
 #[test]
-fn a_change_of_the_schema_ends_at_the_old_or_the_new_one() {
+fn interrupted_migration_leaves_the_old_or_the_new_schema() {
     let kinds = ["kill", "enospc", "kill", "eio"];
-    for before in [1, 3] {
+    for old_version in [1, 3] {
         let template = tempfile::tempdir().unwrap();
-        older_schema(template.path(), before);
-        let calls = at_every_call(1, |at| {
-            let place = Place::with(template.path());
-            let fault = Fault { at, kind: kinds[at as usize % 4], stays: false };
-            let ended = place.run(&["list"], Some(fault));
-            let when = format!("{} at {at}, from {before}", fault.kind);
-            let db = Connection::open(place.db()).unwrap();
+        create_older_store(template.path(), old_version);
+        let calls = at_each_call(|at| {
+            let sandbox = Sandbox::from_template(template.path());
+            let fault = Fault { at, kind: kinds[at as usize % 4], is_lasting: false };
+            let ended = sandbox.run(&["list"], Some(fault));
+            let when = format!("{} at {at}, from {old_version}", fault.kind);
+            let db = Connection::open(sandbox.db()).unwrap();
             let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
             let has = |table: &str, column: &str| {
                 number(&format!("SELECT count(*) FROM pragma_table_info('{table}') WHERE name = '{column}'")) == 1
             };
             let version = number("SELECT user_version FROM pragma_user_version");
-            let is_whole = has("transactions", "poll_requested_at") == (version >= 2)
+            let is_old_or_new = has("transactions", "poll_requested_at") == (version >= 2)
                 && has("observations", "body_base") == (version >= 4)
                 && has("transactions", "record") == (version < 4);
-            assert!(is_whole, "{when}: neither old nor new, but between, at {version}");
+            assert!(is_old_or_new, "{when}: the schema is between the old and the new one, at {version}");
             drop(db);
-            assert_eq!(place.tracked(&when).len(), 3, "{when}");
-            let db = Connection::open(place.db()).unwrap();
+            assert_eq!(sandbox.tracked_hashes(&when).len(), 3, "{when}");
+            let db = Connection::open(sandbox.db()).unwrap();
             let number = |sql: &str| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
-            let kept = "SELECT count(*) FROM observations JOIN notes USING (transaction_row) WHERE body IS NOT NULL";
-            assert_eq!(number(kept), 3, "{when}");
-            ended.happened
+            let count_kept =
+                "SELECT count(*) FROM observations JOIN notes USING (transaction_row) WHERE body IS NOT NULL";
+            assert_eq!(number(count_kept), 3, "{when}");
+            ended.fault_happened
         });
         assert!(calls > 15, "the shim saw {calls} calls only");
     }
 }
 
 #[test]
-fn killed_recovery_is_continued() {
-    let template = template();
+fn interrupted_recovery_is_continued() {
+    let template = create_template();
     let mut bytes = fs::read(template.db()).unwrap();
     bytes[..100].fill(0xa5);
     fs::write(template.db(), &bytes).unwrap();
-    at_every_call(1, |at| {
-        let place = Place::with(&template.store_folder());
-        let ended =
-            place.run(&["list"], Some(Fault { at, kind: if at % 3 == 0 { "enospc" } else { "kill" }, stays: false }));
-        assert_eq!(place.tracked(&format!("at {at}")).len(), 3);
-        let files = fs::read_dir(place.store_folder()).unwrap().map(|entry| entry.unwrap().path());
-        let aside: Vec<_> = files.filter(|path| path.to_string_lossy().contains(".db.damaged-")).collect();
-        let kept = aside.iter().filter(|path| fs::read(path).unwrap() == bytes).count();
-        assert_eq!(kept, 1, "at {at}: {aside:?}");
-        ended.happened
+    at_each_call(|at| {
+        let sandbox = Sandbox::from_template(&template.store_folder());
+        let ended = sandbox
+            .run(&["list"], Some(Fault { at, kind: if at % 3 == 0 { "enospc" } else { "kill" }, is_lasting: false }));
+        assert_eq!(sandbox.tracked_hashes(&format!("at {at}")).len(), 3);
+        let files = fs::read_dir(sandbox.store_folder()).unwrap().map(|entry| entry.unwrap().path());
+        let damaged_files: Vec<_> = files.filter(|path| path.to_string_lossy().contains(".db.damaged-")).collect();
+        let count_kept = damaged_files.iter().filter(|path| fs::read(path).unwrap() == bytes).count();
+        assert_eq!(count_kept, 1, "at {at}: {damaged_files:?}");
+        ended.fault_happened
     });
 }
 
 #[test]
-fn a_full_disk_is_said_while_polling_goes_on_and_what_comes_with_room_is_kept() {
+fn full_disk_is_reported_while_polling_continues_and_later_answers_are_stored() {
     let Some(shim) = shim() else { return };
     let batch = Batch::new(&["{ from = 0, status = \"ongoing\" }, { from = 6, status = \"success\" }"]);
     let simulation = Simulation::start(&batch.scenario);
     let home = Home::new();
     home.import(&batch.csv);
     let full = home.path().join("full");
-    let mut watch = home.polling(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "60s"]);
+    let mut watch = home.polling_command(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "60s"]);
     watch.env("LD_PRELOAD", shim).env("FAULT_PATH", home.path().join("hoptop.db")).env("FAULT_WHILE", &full);
-    let mut watch = Running::start(watch);
-    watch.until("status_changed", 1);
+    let mut watch = Process::start(watch);
+    watch.read_events_until("status_changed", 1);
     fs::write(&full, "").unwrap();
-    let said = watch.complaint();
-    assert!(said.contains("couldn't keep what it was given: ") && said.contains("disk"), "{said}");
+    let warning = watch.read_error_line();
+    assert!(warning.contains("the write to the store failed: ") && warning.contains("disk"), "{warning}");
     fs::remove_file(&full).unwrap();
     let ended = watch.end();
     assert_eq!(ended.code, Some(0), "{ended:?}");

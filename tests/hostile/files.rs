@@ -1,14 +1,15 @@
-//! Files of rows of which it is known whether they are good, in every spelling, and rubbish made of the same pieces.
+//! Generates import files in every spelling, with rows that are known to be good or bad, and random input made of the
+//! same tokens.
 
 use std::collections::HashSet;
 
-use hoptop::intake::{Format, Place};
+use hoptop::internals::intake::{Format, Place};
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
 use super::generators::text;
 
-/// The columns, in the order of a [`Row`]'s values.
+/// The columns in the order of a [`Row`]'s values, each with its spellings.
 const COLUMNS: [[&str; 3]; 6] = [
     ["transactionId", "transaction_id", "TRANSACTION ID"],
     ["fromChainId", "from-chain-id", "FromChainID"],
@@ -18,19 +19,19 @@ const COLUMNS: [[&str; 3]; 6] = [
     ["note", "Note", "NOTE"],
 ];
 
-/// A row, good but for what is wrong with it.
+/// A row, valid except for the value in `invalid`, which comes with the index of its column.
 #[derive(Clone, Debug)]
 struct Row {
     hash: u8,
     note: String,
-    wrong: Option<(usize, &'static str)>,
+    invalid: Option<(usize, &'static str)>,
 }
 
 impl Row {
     fn values(&self) -> [String; 6] {
         let mut values =
             [&format!("0xABCDEF{:02x}", self.hash), "1", "osmosis-1", "q", "900", &self.note].map(str::to_owned);
-        if let Some((column, value)) = self.wrong {
+        if let Some((column, value)) = self.invalid {
             values[column] = value.to_owned();
         }
         values
@@ -46,7 +47,7 @@ enum Shape {
 
 /// A file of rows.
 #[derive(Clone, Debug)]
-pub struct File {
+pub(crate) struct File {
     rows: Vec<Row>,
     shape: Shape,
     spelling: usize,
@@ -57,8 +58,8 @@ pub struct File {
 }
 
 impl File {
-    /// How the file is to be read.
-    pub fn format(&self) -> Format {
+    /// Returns the format to read the file with.
+    pub(crate) fn format(&self) -> Format {
         match self.shape {
             _ if !self.is_named => Format::Auto,
             Shape::Csv(_) => Format::Csv,
@@ -67,33 +68,33 @@ impl File {
         }
     }
 
-    /// How many different transactions it holds.
-    pub fn distinct(&self) -> usize {
+    /// Returns the number of different transactions.
+    pub(crate) fn count_distinct(&self) -> usize {
         self.rows.iter().map(|row| row.hash).collect::<HashSet<_>>().len()
     }
 
-    /// The file, and where it is bad.
-    pub fn written(&self) -> (Vec<u8>, Vec<Place>) {
+    /// Returns the bytes of the file, and the places of its bad rows.
+    pub(crate) fn encode(&self) -> (Vec<u8>, Vec<Place>) {
         let mut text = String::from(if self.byte_order_mark { "\u{feff}" } else { "" });
         let places = match self.shape {
             Shape::Csv(delimiter) => self.write_csv(&mut text, delimiter),
             Shape::Array => {
-                let rows: Vec<_> = self.rows.iter().map(|row| self.object(row)).collect();
+                let rows: Vec<_> = self.rows.iter().map(|row| self.to_object(row)).collect();
                 text.push_str(&Value::from(rows).to_string());
                 (1..).map(Place::Item).take(self.rows.len()).collect::<Vec<_>>()
             }
             Shape::Lines => {
-                // A carriage return alone ends no line of NDJSON.
+                // In NDJSON a carriage return alone doesn't end a line.
                 let end = if self.line_end == "\r" { "\n" } else { self.line_end };
-                self.rows.iter().for_each(|row| text.push_str(&format!("{}{end}", self.object(row))));
+                self.rows.iter().for_each(|row| text.push_str(&format!("{}{end}", self.to_object(row))));
                 (1..).map(Place::Line).take(self.rows.len()).collect()
             }
         };
-        let bad = places.into_iter().zip(&self.rows).filter(|(_, row)| row.wrong.is_some()).map(|(place, _)| place);
+        let bad = places.into_iter().zip(&self.rows).filter(|(_, row)| row.invalid.is_some()).map(|(place, _)| place);
         (text.into_bytes(), bad.collect())
     }
 
-    fn object(&self, row: &Row) -> Value {
+    fn to_object(&self, row: &Row) -> Value {
         let pairs = COLUMNS.iter().zip(row.values());
         json!(pairs.map(|(names, value)| (names[self.spelling], value)).collect::<std::collections::BTreeMap<_, _>>())
     }
@@ -103,7 +104,7 @@ impl File {
         let mut places = Vec::new();
         for (index, mut values) in std::iter::once(names).chain(self.rows.iter().map(Row::values)).enumerate() {
             if index > 0 {
-                places.push(Place::Line(1 + line_ends(text)));
+                places.push(Place::Line(1 + count_line_ends(text)));
             }
             values.rotate_left(self.shift);
             let quoted = values.map(|value| match value.contains(['"', '\r', '\n', delimiter]) {
@@ -117,14 +118,14 @@ impl File {
     }
 }
 
-/// How many lines end in a text, as an editor counts them.
-fn line_ends(text: &str) -> usize {
+/// Counts the line ends in a text as an editor does.
+fn count_line_ends(text: &str) -> usize {
     text.replace("\r\n", "\n").matches(['\n', '\r']).count()
 }
 
-/// A file of rows, of which one in ten is bad.
-pub fn file() -> impl Strategy<Value = File> {
-    let wrong = select(vec![
+/// Generates a file of rows, of which one in ten is bad.
+pub(crate) fn file() -> impl Strategy<Value = File> {
+    let invalid = select(vec![
         (0, ""),
         (0, "0xabc"),
         (0, "0xab cdef"),
@@ -143,10 +144,10 @@ pub fn file() -> impl Strategy<Value = File> {
         (4, "soon"),
         (4, "1e"),
     ]);
-    let wrong = prop_oneof![9 => Just(None), 1 => wrong.prop_map(Some)];
-    // A NUL is an error in CSV, and a fault of its own below.
+    let invalid = prop_oneof![9 => Just(None), 1 => invalid.prop_map(Some)];
+    // A NUL makes a CSV file invalid; `random_bytes` covers that case.
     let note = text().prop_map(|text| text.replace('\0', ""));
-    let row = (any::<u8>(), note, wrong).prop_map(|(hash, note, wrong)| Row { hash, note, wrong });
+    let row = (any::<u8>(), note, invalid).prop_map(|(hash, note, invalid)| Row { hash, note, invalid });
     let shape = select(vec![Shape::Csv(','), Shape::Csv(';'), Shape::Csv('\t'), Shape::Array, Shape::Lines]);
     let spelling = (0..3_usize, 0..6_usize, select(vec!["\n", "\r\n", "\r"]));
     (prop::collection::vec(row, 1..8), shape, spelling, any::<bool>(), any::<bool>()).prop_map(
@@ -162,8 +163,8 @@ pub fn file() -> impl Strategy<Value = File> {
     )
 }
 
-/// Pieces that mean something to the readers, in any order, cut anywhere, not always text.
-pub fn rubbish() -> impl Strategy<Value = Vec<u8>> {
+/// Generates tokens that the readers understand, arbitrary text, and bytes that may not be UTF-8, in any order.
+pub(crate) fn random_bytes() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         select(vec![
             "transactionId,fromChainId,toChainId,quoteId\n",

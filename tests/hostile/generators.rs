@@ -1,18 +1,18 @@
-//! What comes in: well-formed things with something wrong about them, and plain rubbish.
+//! Generates input from outside: well-formed data with a defect, and random data.
 //!
-//! It must never know which fields of a record are read: it spoils whatever the seed has.
+//! It must never know which fields of a record are read: it replaces any value of the seed.
 
 use chrono::{DateTime, Utc};
 use proptest::{prelude::*, sample::select};
 use serde_json::Value;
 
-/// A record with everything that is documented, compact.
-pub fn full() -> Value {
+/// Returns the seed: a compact record with every documented field.
+pub(crate) fn full_record() -> Value {
     serde_json::from_str(include_str!("../../fuzz/seeds/record/full.json")).unwrap()
 }
 
-/// Where something lies in a value, as JSON pointers, the value itself left out.
-pub fn pointers(value: &Value) -> Vec<String> {
+/// Returns the JSON pointers to everything inside a value, but not to the value itself.
+pub(crate) fn pointers(value: &Value) -> Vec<String> {
     let below = |name: String, inner: &Value| {
         let inner = pointers(inner).into_iter().map(|rest| format!("/{name}{rest}")).collect::<Vec<_>>();
         std::iter::once(format!("/{name}")).chain(inner).collect::<Vec<_>>()
@@ -26,8 +26,8 @@ pub fn pointers(value: &Value) -> Vec<String> {
     }
 }
 
-/// Text from all of Unicode, with what is dangerous in it more often than by chance.
-pub fn text() -> impl Strategy<Value = String> {
+/// Generates text from all of Unicode, with dangerous characters more often than by chance.
+pub(crate) fn text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         4 => any::<String>(),
         4 => "[ -~]{0,20}",
@@ -42,12 +42,12 @@ pub fn text() -> impl Strategy<Value = String> {
         1 => "[\u{2000}-\u{206f}\u{fff0}-\u{ffff}\u{e0000}-\u{e01ef}]{0,6}",
     ];
     let pieces = prop::collection::vec(piece, 0..6).prop_map(|pieces| pieces.concat());
-    // One in ten is longer than a field may be.
+    // One text in ten is repeated, often beyond the length limit of a field.
     (pieces, prop_oneof![9 => Just(1_usize), 1 => 2..200_usize]).prop_map(|(text, times)| text.repeat(times))
 }
 
-/// Any JSON, as it is written: also what isn't JSON after all.
-pub fn json() -> impl Strategy<Value = String> {
+/// Generates the text of any JSON value, and text that only resembles JSON.
+pub(crate) fn json() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         8 => select(vec![
             "null", "true", "false", "0", "-1", "-0", "1.5", "1e8", "1e308", "1e-400", "18446744073709551616", "\"\"", "{}",
@@ -73,19 +73,19 @@ pub fn json() -> impl Strategy<Value = String> {
         let entry = (key.clone(), inner.clone()).prop_map(|(key, value)| format!("{key}:{value}"));
         prop_oneof![
             prop::collection::vec(inner, 0..4).prop_map(|entries| format!("[{}]", entries.join(","))),
-            // Keys may come twice.
+            // A key may occur twice.
             prop::collection::vec(entry, 0..5).prop_map(|entries| format!("{{{}}}", entries.join(", "))),
         ]
     })
 }
 
-/// A body of an error, or of anything else than a record.
-pub fn error_body() -> impl Strategy<Value = Vec<u8>> {
+/// Generates the body of an error, or any other body that isn't a record.
+pub(crate) fn error_body() -> impl Strategy<Value = Vec<u8>> {
     let shape = prop_oneof![
         3 => (json(), json()).prop_map(|(message, kind)| format!("{{\"message\":{message},\"type\":{kind}}}")),
-        2 => (json(), json()).prop_map(|(said, code)| format!("{{\"message\":{said},\"statusCode\":{code},\"type\":\"E\"}}")),
+        2 => (json(), json()).prop_map(|(message, code)| format!("{{\"message\":{message},\"statusCode\":{code},\"type\":\"E\"}}")),
         2 => (json(), json()).prop_map(|(error, rest)| format!("{{\"error\":{error},\"retryAfter\":{rest}}}")),
-        2 => (json(), json()).prop_map(|(said, path)| format!("{{\"errors\":[{{\"message\":{said},\"path\":{path}}}]}}")),
+        2 => (json(), json()).prop_map(|(message, path)| format!("{{\"errors\":[{{\"message\":{message},\"path\":{path}}}]}}")),
         2 => json(),
         1 => text(),
         1 => (text(), text()).prop_map(|(head, title)| format!("{head}<HTML><head><title lang=x>{title}</title><body>")),
@@ -99,17 +99,18 @@ pub fn error_body() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![9 => shape, 1 => prop::collection::vec(any::<u8>(), 0..300)]
 }
 
-/// A moment that HTTP can write.
-pub fn moment() -> impl Strategy<Value = DateTime<Utc>> {
+/// Generates a time that an HTTP date can express.
+pub(crate) fn moment() -> impl Strategy<Value = DateTime<Utc>> {
     let seconds = prop_oneof![0..4_102_444_800_i64, 1_700_000_000..1_700_002_000_i64];
     seconds.prop_map(|seconds| DateTime::from_timestamp(seconds, 0).unwrap())
 }
 
-/// The three forms of a date (RFC 9110, 5.6.7).
-pub const DATE_FORMS: [&str; 3] = ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
+/// The three formats of an HTTP date (RFC 9110, 5.6.7).
+pub(crate) const DATE_FORMS: [&str; 3] =
+    ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
 
-/// A header that is no plain number of seconds and no plain date.
-pub fn odd_header() -> impl Strategy<Value = String> {
+/// Generates a `Retry-After` header that is neither a plain number of seconds nor a plain date.
+pub(crate) fn odd_header() -> impl Strategy<Value = String> {
     let date = (moment(), select(&DATE_FORMS[..])).prop_map(|(moment, form)| moment.format(form).to_string());
     prop_oneof![
         2 => any::<f64>().prop_map(|number| number.to_string()),

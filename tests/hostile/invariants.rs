@@ -1,10 +1,10 @@
-//! What must hold of whatever comes out, for any input: shared by the properties here and the targets in `fuzz/`.
+//! The invariants of every result, for any input. The properties here and the targets in `fuzz/` share them.
 //!
-//! It must never ask the code under test whether the code under test is right, and needs nothing but the crate itself.
+//! It must never use the code under test to judge a result, and never use another module of the tests.
 
 use std::time::Duration;
 
-use hoptop::{
+use hoptop::internals::{
     api::{Reply, StatusAnswer},
     domain::{
         ids::{ChainId, TxHash},
@@ -19,17 +19,17 @@ use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
 /// The source hash of `fuzz/seeds/record/full.json`.
 const HASH: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
-/// The longest rest that may be taken, whatever is asked for.
+/// The longest rest that may be accepted, whatever the service asks for.
 const LONGEST_REST: Duration = Duration::from_secs(600);
-/// The longest estimate that may be believed.
+/// The longest route estimate that may be accepted.
 const LONGEST_ESTIMATE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// The longest that a wallet may be held back.
+/// The longest time for which a wallet's quotes may be held back.
 const LONGEST_WALLET_LIMIT: Duration = Duration::from_secs(24 * 60 * 60);
-/// A line of an import names up to eleven fields, each with a reason and an excerpt.
+/// The longest message about a line of an import, in characters: up to eleven fields with a reason and an excerpt each.
 const LINE_LIMIT: usize = 11 * (FIELD_LIMIT + 200);
 
-/// The transaction that is asked about.
-pub fn params() -> TransactionParams {
+/// Returns the parameters of the transaction that the tests poll.
+pub(crate) fn params() -> TransactionParams {
     TransactionParams {
         transaction_id: TxHash::new(HASH),
         from_chain: ChainId::new("42161"),
@@ -43,7 +43,8 @@ pub fn params() -> TransactionParams {
     }
 }
 
-/// Only letters, marks, numbers, punctuation and symbols, with single spaces between them; at most four marks in a row.
+/// Fails unless a text consists of letters, marks, numbers, punctuation, symbols and single spaces, with at most four
+/// marks in a row.
 fn assert_inert(text: &str) {
     let mut marks = 0;
     for character in text.chars() {
@@ -59,8 +60,8 @@ fn assert_inert(text: &str) {
     assert!(!text.contains("  "), "two blanks in {text:?}");
 }
 
-/// Text as the sanitiser lets it through.
-pub fn assert_clean(text: &str) {
+/// Fails unless a text is as the sanitiser must return it: inert, short enough, trimmed, without a leading mark.
+pub(crate) fn assert_clean(text: &str) {
     assert_inert(text);
     assert!(text.chars().count() <= FIELD_LIMIT, "{} characters: {text:?}", text.chars().count());
     assert!(text.trim() == text, "blanks at the ends of {text:?}");
@@ -69,36 +70,36 @@ pub fn assert_clean(text: &str) {
     assert!(!begins_with_mark, "a mark without a base in {text:?}");
 }
 
-/// What came of a reply follows from its HTTP status alone, and every text in it is clean.
-pub fn assert_heard(reply: &Reply<'_>, heard: &StatusAnswer) {
-    assert_all_clean(&serde_json::to_value(&heard.chains).expect("chains can be written"));
-    let outcome = &heard.outcome;
-    let follows = match (reply.status, outcome) {
+/// Fails unless the kind of the outcome follows from the HTTP status alone, and every text in the answer is clean.
+pub(crate) fn assert_heard(reply: &Reply<'_>, answer: &StatusAnswer) {
+    assert_all_clean(&serde_json::to_value(&answer.chains).expect("chains can be encoded"));
+    let outcome = &answer.outcome;
+    let is_expected = match (reply.status, outcome) {
         (200, Outcome::Record(_) | Outcome::Failed(Failure::Unreadable(_) | Failure::OtherTransaction(_))) => true,
         (404, Outcome::NotFound(_)) => true,
         (400, Outcome::Failed(Failure::Rejected(_))) => true,
         (401, Outcome::Failed(Failure::Unauthorized(_))) => true,
         (429, Outcome::Failed(Failure::Throttled { .. })) => true,
         (200 | 400 | 401 | 404 | 429, _) => false,
-        (sent, Outcome::Failed(Failure::Server { status, .. })) => sent == *status,
+        (reply_status, Outcome::Failed(Failure::Server { status, .. })) => reply_status == *status,
         _ => false,
     };
-    assert!(follows, "HTTP {} became {outcome:?}", reply.status);
+    assert!(is_expected, "HTTP {} became {outcome:?}", reply.status);
     match outcome {
-        Outcome::NotFound(said) => said.iter().for_each(|said| assert_clean(said)),
+        Outcome::NotFound(message) => message.iter().for_each(|message| assert_clean(message)),
         Outcome::Failed(failure) => assert_failure(failure),
-        // What it holds by name is nobody's business here: every text in it is clean, keys as well.
+        // Every text in the record must be clean, keys as well, whatever its fields are.
         Outcome::Record(record) => {
-            let written = serde_json::to_value(record).expect("a record can be written");
-            assert_all_clean(&written);
-            let again = serde_json::from_value(written).expect("a record can be read again");
-            assert_eq!(**record, again);
+            let encoded = serde_json::to_value(record).expect("a record can be encoded");
+            assert_all_clean(&encoded);
+            let decoded = serde_json::from_value(encoded).expect("a record can be decoded");
+            assert_eq!(**record, decoded);
         }
     }
 }
 
-/// Every text in an answer about a route is clean, and no rest or estimate is beyond what may be believed.
-pub fn assert_quote(answer: &QuoteAnswer) {
+/// Fails unless every text in a route's answer is clean, and its rest and estimate are within their limits.
+pub(crate) fn assert_quote(answer: &QuoteAnswer) {
     match answer {
         QuoteAnswer::Route(quote) => {
             quote.quote_id.iter().chain(&quote.warnings).for_each(|text| assert_clean(text));
@@ -116,13 +117,13 @@ fn assert_failure(failure: &Failure) {
     assert_clean(&failure.line());
     match failure {
         Failure::Throttled { message, retry_after } => {
-            message.iter().for_each(|said| assert_clean(said));
+            message.iter().for_each(|message| assert_clean(message));
             let is_bounded = |rest: Duration| !rest.is_zero() && rest <= LONGEST_REST;
             assert!(retry_after.is_none_or(is_bounded), "a rest of {retry_after:?}");
         }
-        Failure::Rejected(said) | Failure::Unauthorized(said) | Failure::Unreadable(said) => assert_clean(said),
+        Failure::Rejected(text) | Failure::Unauthorized(text) | Failure::Unreadable(text) => assert_clean(text),
         Failure::Server { message, .. } => assert_clean(message),
-        Failure::OtherTransaction(said) | Failure::Transport(said) => assert_clean(said),
+        Failure::OtherTransaction(text) | Failure::Transport(text) => assert_clean(text),
         Failure::TimedOut(_) => {}
     }
 }
@@ -140,8 +141,8 @@ fn assert_all_clean(value: &serde_json::Value) {
     }
 }
 
-/// All or nothing, none twice, and nothing in it that hasn't been cleaned.
-pub fn assert_import(read: &Result<Batch, Vec<LineError>>) {
+/// Fails unless an import is whole or refused, each transaction is unique, and every text is clean.
+pub(crate) fn assert_import(read: &Result<Batch, Vec<LineError>>) {
     match read {
         Ok(batch) => {
             batch.transactions.iter().for_each(assert_transaction);
@@ -150,7 +151,7 @@ pub fn assert_import(read: &Result<Batch, Vec<LineError>>) {
             let mut keys: Vec<_> = batch.transactions.iter().map(key).collect();
             keys.sort_unstable();
             keys.dedup();
-            assert_eq!(keys.len(), batch.transactions.len(), "a transaction comes twice");
+            assert_eq!(keys.len(), batch.transactions.len(), "a transaction occurs twice");
         }
         Err(errors) => {
             assert!((1..=1_001).contains(&errors.len()), "{} errors", errors.len());
@@ -159,8 +160,8 @@ pub fn assert_import(read: &Result<Batch, Vec<LineError>>) {
     }
 }
 
-/// A paste holds clean values only, and is bounded.
-pub fn assert_paste(found: &[Pasted]) {
+/// Fails unless the values of a paste are clean, and its messages are bounded.
+pub(crate) fn assert_paste(found: &[Pasted]) {
     for pasted in found {
         assert!(pasted.line >= 1);
         match &pasted.content {
@@ -184,7 +185,7 @@ fn assert_transaction(new: &NewTransaction) {
         [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str(), &params.quote_id];
     for text in required {
         assert!(!text.is_empty(), "something required is empty: {params:?}");
-        // Cut text ends so, and nobody is to be asked with half an ID.
+        // A text of this length was cut, and the service must never be asked about a cut ID.
         assert!(text.chars().count() < FIELD_LIMIT, "{text:?} was cut");
     }
     let optional = [&params.request_id, &params.from_address, &params.ticket];
@@ -193,7 +194,7 @@ fn assert_transaction(new: &NewTransaction) {
     required.into_iter().chain(texts).for_each(assert_clean);
 }
 
-/// A message about a line: bounded and inert.
+/// Fails unless a message about a line is inert, not empty and bounded.
 fn assert_line(message: &str) {
     assert_inert(message);
     assert!(!message.is_empty() && message.chars().count() <= LINE_LIMIT, "{message:?}");

@@ -1,7 +1,7 @@
-//! Inputs as large as they may be, each of a shape that could cost more than its size.
+//! Inputs of the largest allowed size, each of a shape whose cost could grow faster than its size.
 
 use chrono::DateTime;
-use hoptop::{
+use hoptop::internals::{
     api::{BODY_LIMIT, Reply, interpret},
     domain::text::clean,
     intake::{Format, Options, paste, read},
@@ -12,12 +12,13 @@ use super::{
     measure::{self, Figures},
 };
 
-/// The most that a body may have. A build without optimisation, which takes its time, gets a part.
+/// The largest body, in bytes. A build without optimisation is slow, and gets a smaller one.
 const SIZE: usize = if cfg!(debug_assertions) { BODY_LIMIT / 64 } else { BODY_LIMIT };
 
+/// The size of a file, in bytes.
 const FILE_SIZE: usize = SIZE / 16;
 
-/// Bodies of the size limit.
+/// Returns bodies of [`SIZE`] bytes, each with a name.
 fn bodies() -> Vec<(&'static str, String)> {
     let fill = |head: &str, piece: &str, tail: &str| {
         let count = (SIZE - head.len() - tail.len()) / piece.len();
@@ -77,8 +78,8 @@ fn bodies() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn no_body_at_the_limit_costs_too_much() {
-    let _alone = measure::alone();
+fn bodies_at_the_size_limit_stay_within_time_and_memory() {
+    let _lock = measure::lock_measurements();
     let bodies = bodies().into_iter().map(|(name, body)| (name, body.into_bytes()));
     for (name, body) in bodies.chain([("no text at all", vec![0xff; SIZE])]) {
         assert!(body.len() <= SIZE && body.len() > SIZE - 1_000, "{name}: {} bytes", body.len());
@@ -93,8 +94,8 @@ fn no_body_at_the_limit_costs_too_much() {
     }
 }
 
-/// Files as large as a paste may be, which is 500 rows, or 30,000 of the shortest: a file itself has no limit
-/// that could be met here, and what it costs grows with it.
+/// Returns files of [`FILE_SIZE`] bytes, each with a name. A paste may be this large: 500 rows, or 30,000 of the shortest.
+/// A file has no limit that a test could reach; its cost grows with its size.
 fn files() -> Vec<(&'static str, String)> {
     const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,labels,note";
     let fill = |head: &str, piece: &str, tail: &str| {
@@ -148,8 +149,8 @@ fn files() -> Vec<(&'static str, String)> {
 }
 
 #[test]
-fn no_file_costs_more_than_its_size() {
-    let _alone = measure::alone();
+fn files_of_any_shape_stay_within_time_and_memory() {
+    let _lock = measure::lock_measurements();
     for (name, text) in files() {
         let mut figures = Figures::default();
         for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
@@ -157,7 +158,7 @@ fn no_file_costs_more_than_its_size() {
             invariants::assert_import(&figures.measure(|| read(text.as_bytes(), &options)));
         }
         invariants::assert_paste(&figures.measure(|| paste(&text, &Options::default())));
-        // A paste is cut, and at the end of a line, so that a line that long isn't read at all.
+        // A paste is cut at the end of a line, so a single line that exceeds the limit isn't read at all.
         let short: String = text.chars().take(60 * 1024).collect();
         invariants::assert_paste(&figures.measure(|| paste(&short, &Options::default())));
         println!("{figures}: {name}");
@@ -166,8 +167,8 @@ fn no_file_costs_more_than_its_size() {
 }
 
 #[test]
-fn no_mebibyte_of_text_costs_too_much() {
-    let _alone = measure::alone();
+fn sanitising_a_mebibyte_stays_within_time_and_memory() {
+    let _lock = measure::lock_measurements();
     for piece in ["x", " ", "a ", "\u{1}", "\u{1b}[31m", "\u{9b}", "\u{200b}", "\u{301}", "\u{f0000}", "\u{a0}", "\r\n"]
     {
         let text = piece.repeat(SIZE / piece.len());

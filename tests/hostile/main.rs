@@ -1,7 +1,7 @@
-//! Hostile input: what comes from the service, from a file and from the clipboard (`cases.md` 1 to 19, 29, 48, 53, 59).
+//! Hostile input from the service, from a file and from the clipboard (`cases.md` 1 to 19, 29, 48, 53, 59).
 //!
-//! Five properties, a few hundred inputs each. With a million inputs each, and the bounds of time and memory measured:
-//! `cargo test --release --test hostile -- --ignored --nocapture`. The targets in `fuzz/` hold the same invariants.
+//! Five properties, checked with a few hundred inputs each. A million inputs each, with bounds of time and memory:
+//! `cargo test --release --test hostile -- --ignored --nocapture`. The targets in `fuzz/` check the same invariants.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,39 +21,39 @@ mod properties;
 
 use properties::Run;
 
-/// So many inputs as a debug build takes a second for.
+/// The number of inputs that a debug build checks in about a second.
 const FEW: u32 = 300;
 const MILLION: u32 = 1_000_000;
 
 #[test]
-fn a_spoiled_record_keeps_what_is_not_spoiled() {
-    Run::new(FEW).records();
+fn record_with_a_spoiled_field_keeps_its_other_fields() {
+    Run::new(FEW).check_records();
 }
 
 #[test]
-fn an_answer_is_what_its_http_status_says() {
-    Run::new(FEW).error_bodies();
+fn outcome_follows_from_the_http_status() {
+    Run::new(FEW).check_error_bodies();
 }
 
 #[test]
-fn a_rest_is_what_was_asked_for_and_bounded() {
-    Run::new(FEW).rests();
+fn rest_follows_retry_after_up_to_a_limit() {
+    Run::new(FEW).check_rests();
 }
 
 #[test]
-fn a_file_is_taken_whole_or_every_bad_line_is_named() {
-    Run::new(FEW).imports();
+fn file_is_imported_whole_or_every_bad_line_is_named() {
+    Run::new(FEW).check_imports();
 }
 
 #[test]
-fn text_comes_out_clean() {
-    Run::new(FEW).texts();
+fn sanitised_text_is_clean() {
+    Run::new(FEW).check_texts();
 }
 
-/// A million inputs, and what the costliest of them cost.
-fn a_million(name: &str, target: fn(&mut Run)) {
+/// Checks a million inputs, prints the highest costs, and fails if one exceeds its bound.
+fn check_a_million(name: &str, check: fn(&mut Run)) {
     let mut run = Run::new(MILLION);
-    target(&mut run);
+    check(&mut run);
     let figures = run.figures();
     println!("{figures}: {name}");
     figures.assert_bounded(name);
@@ -61,30 +61,30 @@ fn a_million(name: &str, target: fn(&mut Run)) {
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
-fn a_million_records() {
-    a_million("record", Run::records);
+fn million_records_are_within_bounds() {
+    check_a_million("record", Run::check_records);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
-fn a_million_error_bodies() {
-    a_million("error body", Run::error_bodies);
+fn million_error_bodies_are_within_bounds() {
+    check_a_million("error body", Run::check_error_bodies);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
-fn a_million_rests() {
-    a_million("Retry-After", Run::rests);
+fn million_rests_are_within_bounds() {
+    check_a_million("Retry-After", Run::check_rests);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
-fn a_million_imports() {
-    a_million("import", Run::imports);
+fn million_imports_are_within_bounds() {
+    check_a_million("import", Run::check_imports);
 }
 
 #[test]
 #[ignore = "takes minutes, and only a release build keeps the time"]
-fn a_million_texts() {
-    a_million("sanitiser", Run::texts);
+fn million_texts_are_within_bounds() {
+    check_a_million("sanitiser", Run::check_texts);
 }

@@ -1,6 +1,6 @@
-//! What one input costs: the time and the memory of one call, and the bounds that both keep.
+//! Measures the cost of one input: the time and the memory of one call, and whether both are within their bounds.
 //!
-//! Noise of the machine must never count: a slow call is repeated, and its fastest time is taken.
+//! Noise of the machine must never count: a slow call is repeated, and its fastest time is recorded.
 
 use std::{
     fmt,
@@ -14,39 +14,39 @@ use peak_alloc::PeakAlloc;
 #[global_allocator]
 static ALLOCATOR: PeakAlloc = PeakAlloc;
 
-/// The longest that one input may take, in a release build.
+/// The longest time for one input, in a release build.
 const TIME_LIMIT: Duration = Duration::from_millis(50);
-/// The most memory that one input may take besides itself.
+/// The most memory for one input besides the input itself, in bytes.
 const MEMORY_LIMIT: usize = 64 << 20;
 /// A call that takes longer is repeated.
-const WORTH_ANOTHER_LOOK: Duration = Duration::from_millis(2);
+const REPEAT_ABOVE: Duration = Duration::from_millis(2);
 
-static ALONE: Mutex<()> = Mutex::new(());
+static MEASUREMENTS: Mutex<()> = Mutex::new(());
 
-/// Lets one test run at a time: what another allocates meanwhile would count.
-pub fn alone() -> MutexGuard<'static, ()> {
-    // A test that failed says so itself.
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Lets one test measure at a time: the allocations of another test would count.
+pub(crate) fn lock_measurements() -> MutexGuard<'static, ()> {
+    // The test that poisoned the lock reports its own failure.
+    MEASUREMENTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The costliest of the inputs so far.
+/// The highest time and the highest memory of the inputs so far.
 #[derive(Default)]
-pub struct Figures {
+pub(crate) struct Figures {
     inputs: u64,
     slowest: Duration,
     peak: usize,
 }
 
 impl Figures {
-    /// Calls `work`, and takes down what that cost.
-    pub fn measure<T>(&mut self, work: impl Fn() -> T) -> T {
+    /// Calls `work`, and records its time and its memory.
+    pub(crate) fn measure<T>(&mut self, work: impl Fn() -> T) -> T {
         let before = ALLOCATOR.current_usage();
         ALLOCATOR.reset_peak_usage();
         let (result, mut took) = timed(&work);
         let peak = ALLOCATOR.peak_usage().saturating_sub(before);
-        for look in 0..40 {
-            // The time of a debug build says nothing.
-            if !cfg!(debug_assertions) && took > WORTH_ANOTHER_LOOK.max(self.slowest) && (look < 4 || took > TIME_LIMIT)
+        for repetition in 0..40 {
+            // The time of a debug build means nothing.
+            if !cfg!(debug_assertions) && took > REPEAT_ABOVE.max(self.slowest) && (repetition < 4 || took > TIME_LIMIT)
             {
                 took = took.min(timed(&work).1);
             }
@@ -57,8 +57,8 @@ impl Figures {
         result
     }
 
-    /// Fails if an input cost too much. The time of a build without optimisation says nothing.
-    pub fn assert_bounded(&self, name: &str) {
+    /// Fails if an input exceeded a bound. The time of a build without optimisation isn't checked.
+    pub(crate) fn assert_bounded(&self, name: &str) {
         assert!(self.peak <= MEMORY_LIMIT, "{name}: {self}");
         assert!(cfg!(debug_assertions) || self.slowest <= TIME_LIMIT, "{name}: {self}");
     }

@@ -12,7 +12,7 @@ use std::{
 };
 
 /// A module's path without `crate`: `["store", "tables", "alerts"]`.
-pub type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// One name that a `use` statement brings into scope.
 struct Name {
@@ -36,13 +36,13 @@ struct File {
 }
 
 /// The sources of the crate by module.
-pub struct Imports {
+pub(crate) struct Imports {
     files: BTreeMap<Module, File>,
 }
 
 impl Imports {
     /// Reads files, each with its code: without comments and tests.
-    pub fn new<'a>(sources: impl Iterator<Item = (&'a Path, &'a str)>) -> Self {
+    pub(crate) fn new<'a>(sources: impl Iterator<Item = (&'a Path, &'a str)>) -> Self {
         let files = sources.map(|(path, code)| {
             let module = module_of(path);
             (module.clone(), File::new(path, &module, code))
@@ -51,7 +51,7 @@ impl Imports {
     }
 
     /// What a file imports of the crate: each path from the root, with the module that defines what the path leads to.
-    pub fn of(&self, module: &Module) -> Vec<(Module, Module)> {
+    pub(crate) fn of(&self, module: &Module) -> Vec<(Module, Module)> {
         let file = &self.files[module];
         let imported = file.names.iter().filter(|name| !self.only_hands_on(module, name));
         let mut paths: Vec<_> = imported.filter_map(|name| self.absolute(&name.base, &name.path)).collect();
@@ -61,22 +61,22 @@ impl Imports {
     }
 
     /// All modules.
-    pub fn all(&self) -> impl Iterator<Item = &Module> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Module> {
         self.files.keys()
     }
 
     /// The modules of a room.
-    pub fn modules<'a>(&'a self, room: &'a str) -> impl Iterator<Item = &'a Module> {
+    pub(crate) fn modules<'a>(&'a self, room: &'a str) -> impl Iterator<Item = &'a Module> {
         self.files.keys().filter(move |module| module.first().is_some_and(|first| first == room))
     }
 
     /// The file of a module.
-    pub fn path(&self, module: &Module) -> &str {
+    pub(crate) fn path(&self, module: &Module) -> &str {
         &self.files[module].path
     }
 
     /// The shortest circles in which files of a room import each other, as text; no file comes first in two of them.
-    pub fn circles(&self, room: &str) -> BTreeSet<String> {
+    pub(crate) fn circles(&self, room: &str) -> BTreeSet<String> {
         let edges: BTreeMap<&Module, BTreeSet<Module>> = self
             .modules(room)
             .map(|module| {
@@ -89,7 +89,7 @@ impl Imports {
     }
 
     /// What the code of a module takes from another that it imports as `name`: `count` of `changes::count(...)`.
-    pub fn taken_from(&self, module: &Module, name: &str) -> BTreeSet<String> {
+    pub(crate) fn taken_from(&self, module: &Module, name: &str) -> BTreeSet<String> {
         let code = &self.files[module].code;
         words(code, name).filter_map(|at| path_at(&code[at..]).get(1).cloned()).collect()
     }
@@ -184,7 +184,7 @@ impl File {
 }
 
 /// The module of a file: `src/store/tables/mod.rs` is `store::tables`.
-pub fn module_of(path: &Path) -> Module {
+pub(crate) fn module_of(path: &Path) -> Module {
     let inside = path.strip_prefix("src").unwrap().with_extension("");
     let mut module: Module = inside.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
     module.pop_if(|last| last == "mod");

@@ -1,5 +1,5 @@
-//! Transactions and answers out of a seed: what the simulated service says, as long as the real one's bodies are. For tests that
-//! write a store, and for its benchmark.
+//! Transactions and answers of the simulated service, generated from a seed, with bodies as long as the real service's.
+//! For tests that write to a store, and for benchmarks.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -7,81 +7,81 @@
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use hoptop::{
+use hoptop::internals::{
     api::{Reply, interpret},
     domain::{
-        ids::RowId,
+        ids::{RowId, TransactionKey},
         observation::{Observation, Outcome},
-        operation::{Operation, TransactionKey},
+        operation::Operation,
         transaction::{NewTransaction, TransactionParams},
     },
     sim::{body, plan::Transfer, world::World},
     store::{ImportReport, Receipt, Store},
 };
 
-/// The profile that everything is tracked in.
-pub const PROFILE: &str = "default";
+/// The profile of every tracked transaction.
+pub(crate) const PROFILE: &str = "default";
 
-/// An observation of a transaction, with its moment.
-pub struct TimedObservation {
+/// An observation of a transaction, with its time.
+pub(crate) struct TimedObservation {
     pub transaction: TransactionKey,
     pub observation: Observation,
     pub at: DateTime<Utc>,
 }
 
 impl TimedObservation {
-    /// The operation that keeps it.
-    pub fn operation(self) -> Operation {
+    /// Returns the operation that records the observation.
+    pub(crate) fn operation(self) -> Operation {
         Operation::Observe { transaction: self.transaction, observation: Box::new(self.observation) }
     }
 
-    /// Submits it to a store.
-    pub fn submit(self, store: &Store) -> Receipt {
+    /// Submits the observation to a store.
+    pub(crate) fn submit(self, store: &Store) -> Receipt {
         let at = self.at;
         store.apply(self.operation(), at)
     }
 }
 
-/// Names a transaction in every store.
-pub fn key(params: &TransactionParams) -> TransactionKey {
+/// Returns the key that identifies a transaction in every store.
+pub(crate) fn key(params: &TransactionParams) -> TransactionKey {
     let (from_chain, hash) = (params.from_chain.clone(), params.transaction_id.clone());
     TransactionKey { profile: PROFILE.into(), from_chain, hash }
 }
 
-/// Tracks a batch, and waits.
-pub fn track(store: &Store, transactions: Vec<NewTransaction>, at: DateTime<Utc>) -> ImportReport {
+/// Tracks a batch, and waits until the store has written it.
+pub(crate) fn track(store: &Store, transactions: Vec<NewTransaction>, at: DateTime<Utc>) -> ImportReport {
     let operation = Operation::Track { profile: PROFILE.into(), transactions };
     store.apply(operation, at).wait().unwrap().tracked().unwrap()
 }
 
-/// What a body weighs that fills every field that `service.md` (2.2 to 2.5) shows.
-pub const BODY: usize = 3_584;
+/// The length in bytes of a body that fills every field that `service.md` (2.2 to 2.5) shows.
+pub(crate) const BODY_LENGTH: usize = 3_584;
 
-/// The way of a transfer that brings news three times: status and steps.
-pub const WAY: [(&str, usize); 3] = [("ongoing", 1), ("ongoing", 2), ("success", 3)];
+/// The three answers about a transfer, each with a change: status and number of steps.
+pub(crate) const STATUS_SEQUENCE: [(&str, usize); 3] = [("ongoing", 1), ("ongoing", 2), ("success", 3)];
 
-/// So many transfers, the same for the same seed.
-pub fn world(seed: u64, count: usize, start: DateTime<Utc>) -> World {
+/// Creates a world of `count` transfers, the same for the same seed.
+pub(crate) fn world(seed: u64, count: usize, start: DateTime<Utc>) -> World {
     World::seeded(seed, count, start)
 }
 
-/// What the service says of a transfer, as long as [`BODY`].
-pub fn body(transfer: &Transfer, said: (&str, usize), age: Duration) -> String {
-    padded(&short_body(transfer, said, age))
+/// Returns a status record of a transfer, [`BODY_LENGTH`] bytes long. `state` is its status and number of steps.
+pub(crate) fn body(transfer: &Transfer, state: (&str, usize), age: Duration) -> String {
+    pad_body(&short_body(transfer, state, age))
 }
 
-/// The same, as short as the simulated service has it: where only the record counts.
-pub fn short_body(transfer: &Transfer, (status, steps): (&str, usize), age: Duration) -> String {
-    let said = body::Said { status, steps, age, edits: &[] };
-    body::record(transfer, said, "an-integrator-of-the-benchmark").unwrap()
+/// Like [`body`], but as short as the simulated service sends it: for callers that need only the record.
+pub(crate) fn short_body(transfer: &Transfer, (status, steps): (&str, usize), age: Duration) -> String {
+    let content = body::Said { status, steps, age, edits: &[] };
+    body::record(transfer, content, "an-integrator-of-the-benchmark").unwrap()
 }
 
-/// With endpoints of the chain, as many as it takes: a body that is whole in length, and the same for a route.
-fn padded(text: &str) -> String {
+/// Pads a body to [`BODY_LENGTH`] with RPC endpoints of its chain, which are the same for each transfer of a route.
+fn pad_body(text: &str) -> String {
     const MARK: &str = "\"rpcList\":[";
     let mut text = text.to_owned();
     let mut number = 0;
-    while text.len() < BODY {
+    while text.len() < BODY_LENGTH {
         let Some(at) = text.find(MARK) else { break };
         text.insert_str(at + MARK.len(), &format!("\"https://rpc-{number}.chain.example/v1/mainnet\","));
         number += 1;
@@ -89,32 +89,32 @@ fn padded(text: &str) -> String {
     text
 }
 
-/// What is kept of such a body.
-pub fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) -> TimedObservation {
-    let heard = interpret(&Reply { status: 200, retry_after: None, body: body.as_bytes() }, params, at);
-    assert!(matches!(heard.outcome, Outcome::Record(_)), "{:?}", heard.outcome);
+/// Returns the observation of a reply with such a body.
+pub(crate) fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) -> TimedObservation {
+    let answer = interpret(&Reply { status: 200, retry_after: None, body: body.as_bytes() }, params, at);
+    assert!(matches!(answer.outcome, Outcome::Record(_)), "{:?}", answer.outcome);
     let observation = Observation {
-        outcome: heard.outcome,
+        outcome: answer.outcome,
         http_status: Some(200),
         latency: Duration::from_millis(150),
         body: Some(body),
-        chains: heard.chains,
+        chains: answer.chains,
     };
     TimedObservation { transaction: key(params), observation, at }
 }
 
-/// The rows that an import added to a store, all one after the other.
-pub fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
+/// Returns the rows that an import added to a store; their numbers are consecutive.
+pub(crate) fn added(report: &ImportReport) -> impl Iterator<Item = RowId> {
     let first = report.added.first[0].0;
     (first..).take(report.added.count).map(RowId)
 }
 
-/// All that three answers say of a transfer, a minute apart.
-pub fn answers(world: &World, new: &NewTransaction, from: DateTime<Utc>) -> Vec<TimedObservation> {
+/// Returns the three observations of a transfer in [`STATUS_SEQUENCE`], one minute apart, the first at `from`.
+pub(crate) fn answers(world: &World, new: &NewTransaction, from: DateTime<Utc>) -> Vec<TimedObservation> {
     let transfer = world.find(new.params.transaction_id.as_str()).unwrap();
-    let answer = |(minute, said): (i64, (&str, usize))| {
+    let answer = |(minute, state): (i64, (&str, usize))| {
         let age = Duration::from_secs(60 * minute.unsigned_abs() + 30);
-        seen(&new.params, body(transfer, said, age), from + TimeDelta::minutes(minute))
+        seen(&new.params, body(transfer, state, age), from + TimeDelta::minutes(minute))
     };
-    (0..).zip(WAY).map(answer).collect()
+    (0..).zip(STATUS_SEQUENCE).map(answer).collect()
 }

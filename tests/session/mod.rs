@@ -1,6 +1,7 @@
-//! A program in a real pseudo-terminal: its screen, its keys, its end. For the tests that need one, and for benchmarks.
+//! Runs a program in a real pseudo-terminal: reads its screen, sends keys and signals, waits for its exit. Tests and
+//! benchmarks share it.
 //!
-//! It never sleeps: it waits for output, and gives up when what is expected doesn't come.
+//! It must never sleep: it waits for output, and fails if the expected output doesn't come.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
@@ -17,14 +18,14 @@ use std::{
     time::Duration,
 };
 
-use hoptop::clock::{Clock, Mono};
+use hoptop::internals::clock::{Clock, Mono};
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 
-/// How long it waits for what it expects, before it says what is on the screen instead.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait for an expected state. After it the test fails, and prints the screen.
+const WAIT_LIMIT: Duration = Duration::from_secs(60);
 
-/// A program in a terminal.
-pub struct Session {
+/// A program that runs in a pseudo-terminal.
+pub(crate) struct Session {
     child: Box<dyn Child + Send + Sync>,
     output: Receiver<Vec<u8>>,
     keys: Box<dyn Write + Send>,
@@ -35,15 +36,16 @@ pub struct Session {
 }
 
 impl Session {
-    /// Starts a program in a terminal of so many columns and rows. Of the environment it sees what the command sets, and `TERM`.
-    pub fn start(command: &Command, (columns, rows): (u16, u16)) -> Self {
+    /// Starts a program in a terminal with these numbers of columns and rows. Its environment is what the command sets,
+    /// and `TERM`.
+    pub(crate) fn start(command: &Command, (columns, rows): (u16, u16)) -> Self {
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
-        let child = pair.slave.spawn_command(builder(command)).unwrap();
+        let child = pair.slave.spawn_command(terminal_command(command)).unwrap();
         let mut reader = pair.master.try_clone_reader().unwrap();
         let keys = pair.master.take_writer().unwrap();
         let (sender, output) = mpsc::channel();
-        // Held open until the program's side is closed.
+        // The thread keeps the terminal open until the program closes its side.
         let terminal = Arc::new(Mutex::new(pair.master));
         let held = Arc::clone(&terminal);
         thread::spawn(move || {
@@ -59,97 +61,99 @@ impl Session {
         Self { child, output, keys, terminal, screen, raw: Vec::new(), clock: Clock::system() }
     }
 
-    /// What is on the screen.
-    pub fn text(&self) -> String {
+    /// Returns the text on the screen.
+    pub(crate) fn text(&self) -> String {
         self.screen.screen().contents()
     }
 
-    /// All that came, as it came.
-    pub fn output(&self) -> String {
+    /// Returns all output so far, with its escape sequences, as lossy UTF-8.
+    pub(crate) fn output(&self) -> String {
         String::from_utf8_lossy(&self.raw).into_owned()
     }
 
-    /// Waits until the screen shows all of these.
+    /// Waits until the screen shows all of these texts.
     #[track_caller]
-    pub fn wait_for(&mut self, expected: &[&str]) {
+    pub(crate) fn wait_for(&mut self, expected: &[&str]) {
         self.wait_until(&format!("{expected:?}"), |screen| expected.iter().all(|text| screen.contains(text)));
     }
 
-    /// Waits until the screen is as it is expected, which `what` names.
+    /// Waits until `is_expected` accepts the screen. `what` names the expected state in the failure message.
     #[track_caller]
-    pub fn wait_until(&mut self, what: &str, is_expected: impl Fn(&str) -> bool) {
-        let until = self.clock.now().mono + PATIENCE;
+    pub(crate) fn wait_until(&mut self, what: &str, is_expected: impl Fn(&str) -> bool) {
+        let until = self.clock.now().mono + WAIT_LIMIT;
         while !is_expected(&self.text()) {
             match self.next_output(until) {
-                Some(bytes) => self.take(&bytes),
-                None => panic!("it ended before it showed {what}; the screen:\n{}", self.text()),
+                Some(bytes) => self.process(&bytes),
+                None => panic!("the program ended before it showed {what}; the screen:\n{}", self.text()),
             }
         }
     }
 
-    /// Takes one piece of output if it comes within a span; whether one did.
-    pub fn take_within(&mut self, span: Duration) -> bool {
+    /// Processes one piece of output if it arrives within `span`. Returns whether one arrived.
+    pub(crate) fn take_within(&mut self, span: Duration) -> bool {
         let piece = self.output.recv_timeout(span).ok();
-        piece.inspect(|bytes| self.take(bytes)).is_some()
+        piece.inspect(|bytes| self.process(bytes)).is_some()
     }
 
-    /// The next piece of output; `None` at its end. A screen that is drawn on and on without what is waited for fails too.
+    /// Returns the next piece of output, or `None` at its end. Fails at `until`, even if the program still draws.
     fn next_output(&self, until: Mono) -> Option<Vec<u8>> {
         match self.output.recv_timeout(until.since(self.clock.now().mono)) {
-            Err(RecvTimeoutError::Timeout) => panic!("in vain; the screen:\n{}", self.text()),
+            Err(RecvTimeoutError::Timeout) => panic!("timed out; the screen:\n{}", self.text()),
             piece => piece.ok(),
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    /// Applies output to the screen, and records the bytes.
+    fn process(&mut self, bytes: &[u8]) {
         self.screen.process(bytes);
         self.raw.extend_from_slice(bytes);
     }
 
-    /// Presses keys.
-    pub fn press(&mut self, keys: &str) {
+    /// Sends keys to the program.
+    pub(crate) fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
         self.keys.flush().unwrap();
     }
 
-    /// Gives the terminal another size: so many columns and rows.
-    pub fn resize(&mut self, (columns, rows): (u16, u16)) {
+    /// Resizes the terminal to these numbers of columns and rows.
+    pub(crate) fn resize(&mut self, (columns, rows): (u16, u16)) {
         let size = PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 };
         self.terminal.lock().unwrap().resize(size).unwrap();
         let at_least_one = |size: u16| NonZero::new(size.max(1)).unwrap();
         self.screen.screen_mut().set_size(at_least_one(rows), at_least_one(columns));
     }
 
-    /// Whether the program is on the alternate screen.
-    pub fn is_on_alternate_screen(&self) -> bool {
+    /// Whether the program uses the alternate screen.
+    pub(crate) fn is_on_alternate_screen(&self) -> bool {
         self.screen.screen().alternate_screen()
     }
 
-    /// Its process.
-    pub fn id(&self) -> u32 {
+    /// The ID of the program's process.
+    pub(crate) fn id(&self) -> u32 {
         self.child.process_id().unwrap()
     }
 
-    /// Sends it a signal, such as `TERM`.
-    pub fn signal(&self, name: &str) {
+    /// Sends the program a signal, such as `TERM`.
+    pub(crate) fn signal(&self, name: &str) {
         assert!(Command::new("kill").args([&format!("-{name}"), &self.id().to_string()]).status().unwrap().success());
     }
 
-    /// Waits until its process is stopped, as by ^Z.
-    pub fn wait_for_stop(&self) {
-        let until = self.clock.now().mono + PATIENCE;
+    /// Waits until the process is stopped, as by ^Z.
+    pub(crate) fn wait_for_stop(&self) {
+        let until = self.clock.now().mono + WAIT_LIMIT;
         let state =
             || Command::new("ps").args(["-o", "stat=", "-p", &self.child.process_id().unwrap().to_string()]).output();
         while !String::from_utf8_lossy(&state().unwrap().stdout).starts_with('T') {
-            assert!(self.clock.now().mono < until, "it goes on");
+            assert!(self.clock.now().mono < until, "the process isn't stopped");
         }
     }
 
-    /// Waits for the end, and checks that the terminal is as it was: main screen, cursor, no bracketed paste.
-    pub fn end(mut self) -> (ExitStatus, String) {
-        let until = self.clock.now().mono + PATIENCE;
+    /// Waits for the exit, and checks that the terminal is restored: main screen, cursor, no bracketed paste, no mouse
+    /// capture. Returns the exit status and all output.
+    pub(crate) fn end(mut self) -> (ExitStatus, String) {
+        let until = self.clock.now().mono + WAIT_LIMIT;
         while let Some(bytes) = self.next_output(until) {
-            self.take(&bytes);
+            self.process(&bytes);
         }
         let status = self.child.wait().unwrap();
         let screen = self.screen.screen();
@@ -161,8 +165,8 @@ impl Session {
     }
 }
 
-/// The same program, words, environment and folder for a terminal.
-fn builder(command: &Command) -> CommandBuilder {
+/// Converts a command for a terminal: the same program, arguments, environment and folder.
+fn terminal_command(command: &Command) -> CommandBuilder {
     let mut builder = CommandBuilder::new(command.get_program());
     builder.args(command.get_args());
     builder.env_clear();

@@ -1,4 +1,4 @@
-//! A terminal in memory that hands each frame that was drawn to whoever waits for it.
+//! A terminal in memory that passes each drawn frame to a callback.
 
 use std::convert::Infallible;
 
@@ -8,15 +8,16 @@ use ratatui::{
     layout::{Position, Size},
 };
 
-/// The terminal, and what is done with each frame.
-pub struct Watched {
+/// A [`TestBackend`] that calls a function after each drawn frame.
+pub(crate) struct Watched {
     inner: TestBackend,
-    drawn: Box<dyn FnMut(&TestBackend) + Send>,
+    on_frame: Box<dyn FnMut(&TestBackend) + Send>,
 }
 
 impl Watched {
-    pub fn new((columns, rows): (u16, u16), drawn: impl FnMut(&TestBackend) + Send + 'static) -> Self {
-        Self { inner: TestBackend::new(columns, rows), drawn: Box::new(drawn) }
+    /// Creates a terminal with these numbers of columns and rows.
+    pub(crate) fn new((columns, rows): (u16, u16), on_frame: impl FnMut(&TestBackend) + Send + 'static) -> Self {
+        Self { inner: TestBackend::new(columns, rows), on_frame: Box::new(on_frame) }
     }
 }
 
@@ -60,7 +61,7 @@ impl Backend for Watched {
     }
 
     fn flush(&mut self) -> Result<(), Infallible> {
-        (self.drawn)(&self.inner);
+        (self.on_frame)(&self.inner);
         self.inner.flush()
     }
 }

@@ -1,35 +1,36 @@
-//! What becomes of an alert while it stands: a person takes it on or snoozes it, and either ends (`DESIGN.md`, Alerts).
+//! The life cycle of an active alert: a person acknowledges or snoozes the alert, and both end again (`DESIGN.md`,
+//! Alerts).
 //!
-//! Only what the states are, and which holds at a moment. What a change in the transaction ends is decided in `alerts`;
-//! nothing here may ask a clock.
+//! This module defines the states, and which state holds at a moment. `alerts` decides what a change of the transaction
+//! ends. Nothing here may read a clock.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 
-/// So many raises of one rule for one subject, within [`FLAPPING_WITHIN`], make an alert flapping: that is said once, and none
-/// of its further raises and clears is news.
-pub const FLAPPING_RAISES: usize = 3;
-/// How far back raises count towards flapping.
-pub const FLAPPING_WITHIN: TimeDelta = TimeDelta::minutes(10);
+/// The number of raises of one rule for one subject, within [`FLAPPING_WITHIN`], that makes an alert flapping. Flapping
+/// is reported once; further raises and clears are not.
+pub(crate) const FLAPPING_RAISES: usize = 3;
+/// The time within which raises count towards flapping.
+pub(crate) const FLAPPING_WITHIN: TimeDelta = TimeDelta::minutes(10);
 
-/// How long what was cleared is shown as resolved.
-pub const RESOLVED_FOR: TimeDelta = TimeDelta::hours(24);
+/// How long a cleared alert is shown as resolved.
+pub(crate) const RESOLVED_FOR: TimeDelta = TimeDelta::hours(24);
 
-/// Where an alert is in its life, at a moment.
+/// The state of an alert at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AlertState {
-    /// It stands, and nobody has said anything of it.
+    /// The alert is active, and nobody has handled it.
     Firing,
-    /// A person has taken it on.
+    /// A person acknowledged the alert.
     Acknowledged,
-    /// A person doesn't want to hear of it for now.
+    /// A person snoozed the alert.
     Snoozed,
-    /// It stands no more.
+    /// The alert is no longer active.
     Cleared,
 }
 
 impl AlertState {
-    /// As in the JSON and on screen.
+    /// Returns the name in JSON and on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Firing => "firing",
@@ -40,18 +41,18 @@ impl AlertState {
     }
 }
 
-/// What a person has said of an alert that stands. It stands on, behind those of which nothing is said. The last word counts.
+/// How a person handled an active alert. The alert stays active, below unhandled alerts. The last action counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Handling {
-    /// They have taken it on.
+    /// The person acknowledged the alert.
     Acknowledged(Acknowledgement),
-    /// They don't want to hear of it for now.
+    /// The person snoozed the alert.
     Snoozed(Snoozed),
 }
 
 impl Handling {
-    /// Whether it is over at `at`, given whether there is a `change`: the status is another, or graver things stand. What
-    /// was snoozed until a moment waits for that moment alone.
+    /// Whether the handling is over at `at`. `change` says whether the status changed or the severity rose. A snooze
+    /// until a moment ends at that moment only.
     pub fn is_over(&self, at: DateTime<Utc>, change: bool) -> bool {
         match self {
             Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: Snooze::Change, .. }) => change,
@@ -60,36 +61,36 @@ impl Handling {
     }
 }
 
-/// A person has taken an alert on. It ends with a change.
+/// The acknowledgement of an alert. It ends when the status changes or the severity rises.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acknowledgement {
-    /// When.
+    /// When the alert was acknowledged.
     pub at: DateTime<Utc>,
-    /// In their words.
+    /// The person's note.
     pub note: Option<String>,
 }
 
-/// A person has snoozed an alert.
+/// The snooze of an alert.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snoozed {
-    /// When.
+    /// When the alert was snoozed.
     pub at: DateTime<Utc>,
-    /// Until when.
+    /// The end of the snooze.
     pub until: Snooze,
 }
 
-/// How long an alert is snoozed.
+/// The end of a snooze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Snooze {
-    /// Until a moment, whatever happens before it.
+    /// A moment, whatever happens before.
     Until(DateTime<Utc>),
-    /// Until the transaction's status changes, or graver things stand for it.
+    /// A change of the transaction's status, or a rise of the severity.
     Change,
 }
 
 impl Snooze {
-    /// The moment at which it ends by itself, if there is one.
+    /// Returns the moment at which the snooze ends by itself, if it has one.
     pub fn moment(self) -> Option<DateTime<Utc>> {
         match self {
             Self::Until(moment) => Some(moment),
@@ -122,21 +123,22 @@ mod tests {
     }
 
     #[test]
-    fn the_state_follows_from_what_was_said_and_from_the_moment() {
-        use AlertState::{Acknowledged, Cleared, Firing, Snoozed as Asleep};
+    fn the_state_follows_from_the_handling_and_the_moment() {
+        use AlertState::{Acknowledged, Cleared, Firing, Snoozed as SnoozedState};
         let acknowledged = || Handling::Acknowledged(Acknowledgement { at: at(5), note: None });
         let snoozed = |until| Handling::Snoozed(Snoozed { at: at(5), until });
-        // What was said; the state at 10 s, at 60 s and at 61 s; whether it is over at 10 s, without and with a change.
+        // The handling; the state at 10 s, 60 s and 61 s; whether the handling is over at 10 s, without and with a
+        // change.
         let table = [
             (acknowledged(), [Acknowledged; 3], (false, true)),
-            (snoozed(Snooze::Change), [Asleep; 3], (false, true)),
-            (snoozed(Snooze::Until(at(60))), [Asleep, Firing, Firing], (false, false)),
+            (snoozed(Snooze::Change), [SnoozedState; 3], (false, true)),
+            (snoozed(Snooze::Until(at(60))), [SnoozedState, Firing, Firing], (false, false)),
         ];
         assert_eq!(alert(None).state(at(10)), Firing);
-        for (said, states, over) in table {
-            let mut alert = alert(Some(said.clone()));
-            assert_eq!([10, 60, 61].map(|second| alert.state(at(second))), states, "{said:?}");
-            assert_eq!((said.is_over(at(10), false), said.is_over(at(10), true)), over, "{said:?}");
+        for (handling, states, over) in table {
+            let mut alert = alert(Some(handling.clone()));
+            assert_eq!([10, 60, 61].map(|second| alert.state(at(second))), states, "{handling:?}");
+            assert_eq!((handling.is_over(at(10), false), handling.is_over(at(10), true)), over, "{handling:?}");
             alert.cleared_at = Some(at(20));
             assert_eq!(alert.state(at(30)), Cleared);
         }

@@ -1,18 +1,21 @@
 //! The filter: one grammar for the dashboard, `list`, `watch` and `export` (`mockups.md`, Filter).
 //!
-//! A pure predicate over a transaction and its open alerts, and an order. It must never fail on a transaction, and never
-//! drop a term that it doesn't understand: that is an error with its place.
+//! A pure predicate over a transaction and its open alerts, and a sort order. Matching must never fail. Parsing must
+//! never drop a term that it doesn't understand: such a term is an error with its position.
 
-mod complete;
 mod parse;
+#[cfg(test)]
+pub(crate) mod reference_order;
 mod sort;
-pub mod term;
+pub(crate) mod term;
 #[cfg(test)]
 mod tests;
 
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
+pub(crate) use parse::{keys, states};
+pub(crate) use sort::{SortBy, SortKey};
 
 use super::{
     alert::Alert,
@@ -20,37 +23,57 @@ use super::{
     transaction::Transaction,
 };
 
-pub use complete::{Completion, Named, Names, asked, complete};
-pub use sort::{SortBy, SortKey, compare, rank_of};
+/// A kind of name that a filter can ask for and only the store knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named {
+    /// Tickets.
+    Ticket,
+    /// Labels.
+    Label,
+    /// Profiles.
+    Profile,
+}
 
-/// What a filter looks at.
+impl Named {
+    /// The kind of name that follows this key of a term.
+    pub fn of(key: &str) -> Option<Self> {
+        match key {
+            "ticket" => Some(Self::Ticket),
+            "label" => Some(Self::Label),
+            "profile" => Some(Self::Profile),
+            _ => None,
+        }
+    }
+}
+
+/// The input of a filter: a transaction and its alerts.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a, R = StatusRecord> {
-    /// The transaction, with as much of its record as `R` holds.
+    /// The transaction. `R` is the part of its record that is loaded.
     pub tx: &'a Transaction<R>,
-    /// Its open alerts.
+    /// The open alerts of the transaction.
     pub alerts: &'a [Alert],
 }
 
-/// A filter that was understood: terms that must all hold, and an order.
+/// A parsed filter: terms that must all hold, and a sort order.
 #[derive(Clone, Debug)]
 pub struct Filter {
     terms: Vec<term::Term>,
     sort: Vec<SortKey>,
 }
 
-/// Why a filter wasn't understood.
+/// Why a filter can't be parsed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FilterError {
-    /// The bytes of the text that are meant, on character boundaries.
+    /// The byte range of the error in the text, on character boundaries.
     pub at: Range<usize>,
-    /// What is wrong, what was expected and the nearest right word.
+    /// What is wrong, what was expected, and the nearest valid word.
     pub message: String,
 }
 
-/// The text of a filter with another order; the usual one isn't written. What isn't understood is an error.
-pub fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
+/// Returns a filter's text with another sort order; the default order is left out. An invalid filter is an error.
+pub(crate) fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
     let rest = parse::without_order(text)?;
     if order.is_empty() || order == SortKey::DEFAULT {
         return Ok(rest);
@@ -60,7 +83,7 @@ pub fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
 }
 
 impl Filter {
-    /// Reads a filter. No text at all means everything.
+    /// Parses a filter. Empty text matches everything.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let (terms, mut sort) = parse::parse(text)?;
         if sort.is_empty() {
@@ -69,12 +92,12 @@ impl Filter {
         Ok(Self { terms, sort })
     }
 
-    /// A filter of these terms, all of which must hold, in the default order.
+    /// Returns a filter of these terms, all of which must hold, in the default order.
     pub fn of_terms(terms: impl IntoIterator<Item = term::Term>) -> Self {
         Self { terms: terms.into_iter().collect(), sort: SortKey::DEFAULT.to_vec() }
     }
 
-    /// The filter that everything passes, in the default order.
+    /// Returns the filter that matches everything, in the default order.
     pub fn everything() -> Self {
         Self::of_terms([])
     }
@@ -84,18 +107,18 @@ impl Filter {
         self.terms.iter().all(|term| term.holds(candidate, now))
     }
 
-    /// What must hold, for who looks with other means than [`matches`](Self::matches).
+    /// Returns the terms, for callers that search by other means than [`matches`](Self::matches).
     pub fn terms(&self) -> &[term::Term] {
         &self.terms
     }
 
-    /// A filter that asks for what both ask for, in the order of this one.
+    /// Returns a filter that requires the terms of both filters, in the order of this filter.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self { terms: [other.terms.as_slice(), &self.terms].concat(), sort: self.sort.clone() }
     }
 
-    /// What it asks for by a name, such as `label:batch-17`, each with the filter that asks for nothing else.
+    /// Returns the terms that ask for a name, such as `label:batch-17`, each with a filter of that term alone.
     pub fn named(&self) -> Vec<(String, Self)> {
         let named = |term: &term::Term| {
             let name = match &term.test {
@@ -109,14 +132,14 @@ impl Filter {
         self.terms.iter().filter_map(named).collect()
     }
 
-    /// The same of one profile alone.
+    /// Returns the same filter, limited to one profile.
     #[must_use]
     pub fn of_profile(&self, profile: &str) -> Self {
         let of_profile = term::Term { negated: false, test: term::Test::Own(profile.to_owned()) };
         Self { terms: std::iter::once(of_profile).chain(self.terms.iter().cloned()).collect(), sort: self.sort.clone() }
     }
 
-    /// The order, for [`compare`]. Never empty.
+    /// Returns the sort order. Never empty.
     pub fn sort(&self) -> &[SortKey] {
         &self.sort
     }

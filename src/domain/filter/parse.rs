@@ -1,7 +1,7 @@
-//! Reads the text of a filter into terms.
+//! Parses the text of a filter into terms.
 //!
-//! It must never panic on what a person types, and never accept half a term: each error names its bytes, what was expected
-//! and, where there is one, the nearest right word.
+//! It must never panic on any typed text, and never accept half a term. Each error names its bytes, what was expected
+//! and, where there is one, the nearest valid word.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use super::{
     term::{ChainTest, Comparison, Measure, Side, State, StatusTest, Term, Test},
 };
 
-/// The memory that a compiled pattern may take: enough for any that a person types, not for `(.{1000}){1000}`.
+/// The most memory of a compiled pattern, in bytes: enough for any typed pattern, not for `(.{1000}){1000}`.
 const PATTERN_LIMIT: usize = 1 << 20;
 const KEYS: [&str; 12] =
     ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "sort"];
@@ -32,54 +32,54 @@ const STATES: [(&str, State); 10] = [
     ("untracked", State::Untracked),
 ];
 
-/// What a term can begin with, with the sign that mostly follows it.
-pub(super) fn keys() -> impl Iterator<Item = String> {
+/// Returns the beginnings of terms: each key with its most common operator.
+pub(crate) fn keys() -> impl Iterator<Item = String> {
     KEYS.into_iter().map(|key| match MEASURES.iter().find(|(name, _)| *name == key) {
-        // Of a deadline the near ones are asked for, of ages the great ones.
+        // People ask for near deadlines and for great ages.
         Some((name, Measure::Due)) => format!("{name}<"),
         Some((name, _)) => format!("{name}>"),
         None => format!("{key}:"),
     })
 }
 
-/// What `is:` can be asked.
-pub(super) fn states() -> impl Iterator<Item = &'static str> {
+/// Returns the values of `is:`.
+pub(crate) fn states() -> impl Iterator<Item = &'static str> {
     STATES.iter().map(|(name, _)| *name)
 }
 
 type Parsed<T> = Result<T, FilterError>;
 
-/// The terms of a filter and the sort keys that it names.
+/// Returns the terms of a filter and its sort keys.
 pub(super) fn parse(text: &str) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
     let (mut terms, mut sort) = (Vec::new(), Vec::new());
-    for term in pieces(text) {
+    for term in split_terms(text) {
         let (whole, piece) = term?;
         let negated = whole.start < piece.start;
-        match keyed(piece) {
+        match split_key(piece) {
             Some((key, ':', value)) if key.text == "sort" && negated => {
-                return value.fail_from(whole.start, "`sort:` can't be negated; turn a key round with sort:-sev");
+                return value.fail_from(whole.start, "`sort:` can't be negated; reverse a key with sort:-sev");
             }
-            Some((key, ':', value)) if key.text == "sort" => sort.extend(sort_keys(value)?),
+            Some((key, ':', value)) if key.text == "sort" => sort.extend(parse_sort_keys(value)?),
             _ if piece.text.is_empty() => return whole.to(1).fail("expected a term right after `-`"),
-            keyed => terms.push(Term { negated, test: test(piece, keyed)? }),
+            keyed => terms.push(Term { negated, test: parse_test(piece, keyed)? }),
         }
     }
     Ok((terms, sort))
 }
 
-/// A filter's text without what it says of the order.
+/// Returns a filter's text without its sort keys.
 pub(super) fn without_order(text: &str) -> Parsed<String> {
-    let is_order = |piece: Piece| matches!(keyed(piece), Some((key, ':', _)) if key.text == "sort");
+    let is_order = |piece: Piece| matches!(split_key(piece), Some((key, ':', _)) if key.text == "sort");
     let mut kept = Vec::new();
-    for term in pieces(text) {
+    for term in split_terms(text) {
         let (whole, piece) = term?;
         kept.extend((!is_order(piece)).then_some(whole.text));
     }
     Ok(kept.join(" "))
 }
 
-/// The terms as they were typed, each with what stands behind the `-` that may negate it. An error is the last.
-fn pieces(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)>> {
+/// Returns the terms as typed, each with its text after a negating `-`. An error ends the iteration.
+fn split_terms(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)>> {
     let mut rest = Piece { text, start: 0 }.trim_start();
     std::iter::from_fn(move || {
         let whole = rest;
@@ -89,7 +89,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)>> {
         let sign = usize::from(whole.text.starts_with('-'));
         let body = whole.from(sign);
         rest = Piece { text: "", start: 0 };
-        let length = match length(body) {
+        let length = match term_length(body) {
             Ok(length) => length,
             Err(error) => return Some(Err(error)),
         };
@@ -98,7 +98,7 @@ fn pieces(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)>> {
     })
 }
 
-/// A part of the text, and where it starts.
+/// A part of the text, with its byte offset.
 #[derive(Clone, Copy)]
 struct Piece<'a> {
     text: &'a str,
@@ -130,13 +130,13 @@ impl<'a> Piece<'a> {
         Err(FilterError { at: start..self.range().end, message: message.into() })
     }
 
-    /// The parts between commas, none of them empty.
+    /// Returns the parts between commas; an empty part is an error.
     fn list(self) -> Parsed<Vec<Piece<'a>>> {
         let mut parts = Vec::new();
         let mut start = self.start;
         for text in self.text.split(',') {
             if text.is_empty() {
-                return self.fail("expected a value; write several with a comma between two");
+                return self.fail("expected a value; separate several values with commas");
             }
             parts.push(Piece { text, start });
             start += text.len() + 1;
@@ -145,26 +145,27 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// The length of the term that the text starts with.
-fn length(body: Piece) -> Parsed<usize> {
+/// Returns the length of the term at the beginning of the text.
+fn term_length(body: Piece) -> Parsed<usize> {
     let word = body.text.find(char::is_whitespace).unwrap_or(body.text.len());
     let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
     let length = match (body.text.chars().next(), quoted_value) {
-        (Some('/'), _) => closing(body, 0, '/')?,
-        (Some('"'), _) => closing(body, 0, '"')?,
-        (_, Some(at)) => closing(body, at, '"')?,
+        (Some('/'), _) => find_closing(body, 0, '/')?,
+        (Some('"'), _) => find_closing(body, 0, '"')?,
+        (_, Some(at)) => find_closing(body, at, '"')?,
         _ => return Ok(word),
     };
     match body.from(length).text.chars().next() {
         Some(next) if !next.is_whitespace() => {
-            body.to(length + next.len_utf8()).fail("expected a blank after this term")
+            body.to(length + next.len_utf8()).fail("expected a space after this term")
         }
         _ => Ok(length),
     }
 }
 
-/// Where the quotation mark or slash at `open` is closed, as a length. In a pattern `\/` is no end.
-fn closing(body: Piece, open: usize, mark: char) -> Parsed<usize> {
+/// Returns the length up to the quotation mark or slash that closes the one at `open`. In a pattern, `\/` doesn't
+/// close.
+fn find_closing(body: Piece, open: usize, mark: char) -> Parsed<usize> {
     let mut escaped = false;
     for (at, letter) in body.text.char_indices().skip_while(|(at, _)| *at <= open) {
         if letter == mark && !escaped {
@@ -175,47 +176,49 @@ fn closing(body: Piece, open: usize, mark: char) -> Parsed<usize> {
     body.from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
 }
 
-/// A term's key, what stands behind it (`:`, `<` or `>`) and the value.
-fn keyed(piece: Piece) -> Option<(Piece, char, Piece)> {
+/// Splits a term into its key, its operator (`:`, `<` or `>`) and its value.
+fn split_key(piece: Piece) -> Option<(Piece, char, Piece)> {
     let end = piece.text.find(|letter: char| !letter.is_ascii_alphabetic())?;
     let sign = piece.from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
     (end > 0).then(|| (piece.to(end), sign, piece.from(end + 1)))
 }
 
-fn test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
+fn parse_test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
     let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
     match (inner('"'), inner('/'), keyed) {
         (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
         (Some(exact), ..) => Ok(Test::Exact(exact.to_owned())),
-        (_, Some(text), _) => pattern(piece, text),
-        (.., Some((key, ':', value))) => named_value(key, value),
-        (.., Some((key, sign, value))) => compared(key, sign, value),
+        (_, Some(text), _) => parse_pattern(piece, text),
+        (.., Some((key, ':', value))) => parse_named_value(key, value),
+        (.., Some((key, sign, value))) => parse_comparison(key, sign, value),
         _ => match piece.text {
-            "AND" => piece.fail("not needed: terms are joined by and anyway; \"AND\" is the word itself"),
-            "OR" => piece.fail("there is no or between terms; write status:a,b or /a|b/; \"OR\" is the word itself"),
-            "NOT" => piece.fail("write `-` right before the term; \"NOT\" is the word itself"),
-            // As lists show a hash; two dots between other words are text.
+            "AND" => piece.fail("not needed: all terms must match anyway; for the word itself write \"AND\""),
+            "OR" => {
+                piece.fail("terms can't be joined by OR; write status:a,b or /a|b/; for the word itself write \"OR\"")
+            }
+            "NOT" => piece.fail("write `-` directly before the term; for the word itself write \"NOT\""),
+            // A shortened hash, as lists show it. Two dots between other words are plain text.
             word => match TxHash::parse_short(word).filter(|_| word.starts_with("0x") || word.contains('…')) {
-                Some((head, tail)) => pattern(piece, &format!("(?i)^{head}.*{tail}$")),
+                Some((head, tail)) => parse_pattern(piece, &format!("(?i)^{head}.*{tail}$")),
                 None => Ok(Test::Word(word.to_lowercase())),
             },
         },
     }
 }
 
-fn pattern(piece: Piece, text: &str) -> Parsed<Test> {
+fn parse_pattern(piece: Piece, text: &str) -> Parsed<Test> {
     let built = RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
-    built.map(Test::Pattern).or_else(|error| piece.fail(reason(&error)))
+    built.map(Test::Pattern).or_else(|error| piece.fail(describe(&error)))
 }
 
-/// The last line of the pattern's error; those before it draw the pattern.
-fn reason(error: &regex::Error) -> String {
+/// Returns the last line of the pattern's error; the lines before it show the pattern.
+fn describe(error: &regex::Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
-    format!("this is no regular expression: {}", clean(last))
+    format!("not a valid regular expression: {}", clean(last))
 }
 
-fn named_value(key: Piece, value: Piece) -> Parsed<Test> {
+fn parse_named_value(key: Piece, value: Piece) -> Parsed<Test> {
     let plain = value.text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value.text);
     let lower = plain.to_lowercase();
     let known = KEYS.contains(&key.text);
@@ -230,29 +233,29 @@ fn named_value(key: Piece, value: Piece) -> Parsed<Test> {
             let state = STATES.iter().find(|(name, _)| *name == lower);
             state.map_or_else(|| unknown(value, &STATES.map(|(name, _)| name)), |(_, state)| Ok(Test::Is(*state)))
         }
-        "status" => value.list()?.into_iter().map(status).collect::<Parsed<_>>().map(Test::Status),
+        "status" => value.list()?.into_iter().map(parse_status).collect::<Parsed<_>>().map(Test::Status),
         "chain" => Ok(Test::Chain(Side::Either, ChainTest::new(plain))),
         "from" => Ok(Test::Chain(Side::From, ChainTest::new(plain))),
         "to" => Ok(Test::Chain(Side::To, ChainTest::new(plain))),
         "label" => Ok(Test::Label(lower)),
         "ticket" => Ok(Test::Ticket(lower)),
         "profile" => Ok(Test::Profile(lower)),
-        name if known => key.fail(format!("`{name}` is compared; write {name}>30m or {name}<30m")),
+        name if known => key.fail(format!("`{name}` needs a comparison; write {name}>30m or {name}<30m")),
         _ => unknown(key, &KEYS).map_err(|error: FilterError| FilterError {
-            message: format!("{}; put text that contains `:` into quotation marks", error.message),
+            message: format!("{}; put text that contains `:` in quotation marks", error.message),
             ..error
         }),
     }
 }
 
-fn status(value: Piece) -> Parsed<StatusTest> {
+fn parse_status(value: Piece) -> Parsed<StatusTest> {
     let name = value.text.to_lowercase();
     let documented = RouterStatus::DOCUMENTED.into_iter().find(|status| status.name() == name);
     match (documented, name.as_str()) {
         (Some(status), _) => Ok(StatusTest::Documented(status)),
         (None, "unknown") => Ok(StatusTest::Unknown),
         (None, "none") => Ok(StatusTest::NoAnswer),
-        // As the lists, which have little room, call it.
+        // The lists use this shorter name.
         (None, "partial") => Ok(StatusTest::Documented(RouterStatus::PartialSuccess)),
         _ => {
             let mut names: Vec<_> = RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).collect();
@@ -262,7 +265,7 @@ fn status(value: Piece) -> Parsed<StatusTest> {
     }
 }
 
-fn compared(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
+fn parse_comparison(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
     let Some((_, measure)) = MEASURES.iter().find(|(name, _)| *name == key.text) else {
         if KEYS.contains(&key.text) {
             return key.fail(format!("`{0}` can't be compared; write {0}:…", key.text));
@@ -277,7 +280,7 @@ fn compared(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
         (_, false) => (Comparison::More, value),
         (_, true) => (Comparison::MoreOrEqual, value.from(1)),
     };
-    // Only a deadline can lie on the other side of now.
+    // Only the time until a deadline can be negative.
     let (negative, digits) = match value.text.strip_prefix('-') {
         Some(digits) if *measure == Measure::Due => (true, digits),
         _ => (false, value.text),
@@ -290,7 +293,7 @@ fn compared(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
     Ok(Test::Span(*measure, comparison, if negative { -limit } else { limit }))
 }
 
-fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
+fn parse_sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
     let names: Vec<_> = SortBy::ALL.iter().map(|by| by.name()).collect();
     if value.text.is_empty() {
         return value.fail_from(value.start - "sort:".len(), &format!("expected one of {}", names.join(", ")));
@@ -306,20 +309,20 @@ fn sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
         by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, reversed }))
     };
     let mut keys: Vec<_> = value.list()?.into_iter().map(key).collect::<Parsed<_>>()?;
-    // Thousands are of one status, or have no answer yet.
+    // Thousands of transactions may have the same status, or no answer yet.
     if keys.last().is_some_and(|key| matches!(key.by, SortBy::Status | SortBy::Checked)) {
         keys.extend(SortKey::DEFAULT);
     }
     Ok(keys)
 }
 
-/// The error for a word that isn't one of those expected.
+/// Returns the error for a word that isn't among the expected words.
 fn unknown<T>(word: Piece, expected: &[&str]) -> Parsed<T> {
     let lower = word.text.to_lowercase();
     let by_distance = expected.iter().map(|right| (strsim::levenshtein(&lower, right), right));
-    // What is that long is no slip of the finger.
-    let nearest = by_distance.filter(|_| lower.len() < 64).min_by_key(|(far, _)| *far);
-    let nearest = nearest.filter(|(far, right)| *far <= 1 + right.len() / 3).map(|(_, right)| right);
+    // A word this long is not a typing error.
+    let nearest = by_distance.filter(|_| lower.len() < 64).min_by_key(|(distance, _)| *distance);
+    let nearest = nearest.filter(|(distance, right)| *distance <= 1 + right.len() / 3).map(|(_, right)| right);
     let hint = nearest.map_or_else(String::new, |right| format!("; did you mean `{right}`?"));
     word.fail(format!("`{}` is unknown; expected one of {}{hint}", clean(word.text), expected.join(", ")))
 }

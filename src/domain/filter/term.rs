@@ -1,6 +1,6 @@
 //! One term of a filter, and whether it holds.
 //!
-//! What is dear (lower case, patterns, names of chains) is done when the term is made: it must never be done again for
+//! Expensive work (lower case, patterns, chain names) is done when the term is created. It must never be repeated for
 //! each of ten thousand rows.
 
 use std::cmp::Ordering;
@@ -20,79 +20,79 @@ use super::{
     Candidate,
 };
 
-/// A test, or its contrary.
+/// A test that may be negated.
 #[derive(Clone, Debug)]
 pub struct Term {
-    /// Whether the contrary is asked.
+    /// Whether the test is negated.
     pub negated: bool,
-    /// What is asked.
+    /// The test.
     pub test: Test,
 }
 
-/// What can be asked of a transaction.
+/// A test of a transaction.
 #[derive(Clone, Debug)]
 pub enum Test {
-    /// A bare word, in lower case.
+    /// A word to search for, in lower case.
     Word(String),
-    /// Exact text.
+    /// Text to search for exactly.
     Exact(String),
     /// A regular expression.
     Pattern(Regex),
-    /// A state.
+    /// A state of the transaction.
     Is(State),
-    /// Any of these.
+    /// Any of these statuses.
     Status(Vec<StatusTest>),
-    /// A chain at one end or the other.
+    /// A chain at the source, the destination or either.
     Chain(Side, ChainTest),
-    /// How a span compares.
+    /// A comparison of a duration.
     Span(Measure, Comparison, TimeDelta),
-    /// In lower case, like the next two.
+    /// A label, in lower case.
     Label(String),
-    /// A ticket.
+    /// A ticket, in lower case.
     Ticket(String),
-    /// A profile, without case.
+    /// A profile, in lower case.
     Profile(String),
     /// Exactly this profile.
     Own(String),
 }
 
-/// `is:` and what it asks.
+/// The states that `is:` can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// An alert stands.
+    /// An alert is active.
     Attention,
-    /// Past its deadline, and so confirmed.
+    /// Past the deadline, confirmed by an answer.
     Overdue,
-    /// Polling is owed.
+    /// Not settled.
     Unsettled,
-    /// No polling is owed.
+    /// Settled.
     Settled,
-    /// An alert fires: nobody has said anything of it.
+    /// An alert fires: nobody has handled it.
     Firing,
-    /// Alerts stand, none of them fires, and one is acknowledged.
+    /// Alerts are active, none of them fires, and at least one is acknowledged.
     Acked,
-    /// Alerts stand, none of them fires, and one is snoozed.
+    /// Alerts are active, none of them fires, and at least one is snoozed.
     Snoozed,
-    /// Unsettled, and nobody stopped it.
+    /// Unsettled, and nobody stopped the polling.
     Active,
-    /// The service refused its parameters.
+    /// The service refused the parameters.
     Parked,
-    /// A person stopped it.
+    /// A person stopped the polling.
     Untracked,
 }
 
-/// One of the values of `status:`.
+/// A value of `status:`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatusTest {
-    /// One of the six.
+    /// One of the six documented statuses.
     Documented(RouterStatus),
-    /// Any other.
+    /// Any other status.
     Unknown,
     /// No answer yet.
     NoAnswer,
 }
 
-/// Which ends of the route are asked.
+/// The ends of a route that a test looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// Source or destination.
@@ -103,7 +103,7 @@ pub enum Side {
     To,
 }
 
-/// A chain by ID, or by a name without case.
+/// A chain by its ID, or by its name without case.
 #[derive(Clone, Debug)]
 pub struct ChainTest {
     id: ChainId,
@@ -111,18 +111,18 @@ pub struct ChainTest {
     table_id: Option<&'static ChainId>,
 }
 
-/// What is measured in time.
+/// The durations that a term can compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Since submission.
+    /// The time since submission.
     Age,
-    /// Until the deadline, of those that wait; negative once it has passed.
+    /// The time until the deadline, for transactions that wait; negative once the deadline has passed.
     Due,
-    /// Since the last answer; infinite if there was none.
+    /// The time since the last answer; infinite if there was none.
     Checked,
 }
 
-/// How two spans compare.
+/// A comparison of two durations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -136,17 +136,17 @@ pub enum Comparison {
 }
 
 impl Term {
-    /// The term `is:state`.
+    /// Returns the term `is:state`.
     pub fn is(state: State) -> Self {
         Self { negated: false, test: Test::Is(state) }
     }
 
-    /// The term `-is:state`.
+    /// Returns the term `-is:state`.
     pub fn is_not(state: State) -> Self {
         Self { negated: true, test: Test::Is(state) }
     }
 
-    /// The term `status:name` of a documented status.
+    /// Returns the term `status:name` for a documented status.
     pub fn status(status: RouterStatus) -> Self {
         Self { negated: false, test: Test::Status(vec![StatusTest::Documented(status)]) }
     }
@@ -187,15 +187,15 @@ impl Test {
 impl State {
     fn holds<R: RecordView>(self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
-        let any = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);
+        let has_alert = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);
         match self {
             Self::Attention => !candidate.alerts.is_empty(),
             Self::Overdue => tx.is_overdue(),
             Self::Unsettled => !tx.is_settled(),
             Self::Settled => tx.is_settled(),
-            Self::Firing => any(AlertState::Firing),
-            Self::Acked => any(AlertState::Acknowledged) && !any(AlertState::Firing),
-            Self::Snoozed => any(AlertState::Snoozed) && !any(AlertState::Firing),
+            Self::Firing => has_alert(AlertState::Firing),
+            Self::Acked => has_alert(AlertState::Acknowledged) && !has_alert(AlertState::Firing),
+            Self::Snoozed => has_alert(AlertState::Snoozed) && !has_alert(AlertState::Firing),
             Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
             Self::Parked => tx.is_parked(),
             Self::Untracked => tx.tracking == Tracking::Untracked,
@@ -214,18 +214,18 @@ impl StatusTest {
 }
 
 impl ChainTest {
-    /// A chain as a person writes it. Any text may be the name that the service has for one.
+    /// Reads a chain as a person writes it. Any text is accepted, since the service may have a chain of that name.
     pub(super) fn new(text: &str) -> Self {
         let table_id = chains::named(text).map(|chain| &chain.id);
         Self { id: ChainId::new(text), lower: text.to_lowercase(), table_id }
     }
 
-    /// The IDs that it may mean: as it was written, and that of the shipped chain with this name.
+    /// Returns the IDs that the text may mean: the text itself, and the ID of the shipped chain with this name.
     pub fn ids(&self) -> impl Iterator<Item = &ChainId> {
         std::iter::once(&self.id).chain(self.table_id)
     }
 
-    /// The name, in lower case.
+    /// Returns the name, in lower case.
     pub fn name(&self) -> &str {
         &self.lower
     }
@@ -257,30 +257,31 @@ impl Comparison {
     }
 }
 
-/// Whether any text that a person would search by fits.
+/// Whether any text that a person would search for fits.
 fn any_text<R: RecordView>(tx: &Transaction<R>, fits: impl Fn(&str) -> bool) -> bool {
     let params = &tx.params;
-    let own = [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str()];
-    let more = params.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);
-    own.into_iter().chain(more).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
+    let ids = [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str()];
+    let texts = params.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);
+    ids.into_iter().chain(texts).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
 }
 
-/// Whether a text contains a word that is in lower case, without case. Nearly all text is ASCII and needs no copy.
-pub fn contains(text: &str, lower: &str) -> bool {
+/// Whether a text contains `lower`, ignoring case. `lower` must be in lower case. ASCII text isn't copied.
+pub(crate) fn contains(text: &str, lower: &str) -> bool {
     let Some((first, rest)) = lower.as_bytes().split_first() else { return true };
     if !text.is_ascii() || !lower.is_ascii() {
         return text.to_lowercase().contains(lower);
     }
-    // A million texts are looked through as a person types: most places are passed over by their first letter.
+    // A million texts are searched while a person types: most positions are skipped by their first letter.
     let (text, upper) = (text.as_bytes(), first.to_ascii_uppercase());
-    let places = text.len().saturating_sub(rest.len());
-    let starts = text.iter().take(places).enumerate().filter(|(_, letter)| **letter == *first || **letter == upper);
-    starts.into_iter().any(|(place, _)| {
-        text.get(place + 1..place + 1 + rest.len()).is_some_and(|found| found.eq_ignore_ascii_case(rest))
+    let position_count = text.len().saturating_sub(rest.len());
+    let starts =
+        text.iter().take(position_count).enumerate().filter(|(_, letter)| **letter == *first || **letter == upper);
+    starts.into_iter().any(|(position, _)| {
+        text.get(position + 1..position + 1 + rest.len()).is_some_and(|found| found.eq_ignore_ascii_case(rest))
     })
 }
 
-/// Whether a text is one that is in lower case, without case.
-pub fn same(text: &str, lower: &str) -> bool {
+/// Whether a text equals `lower`, ignoring case. `lower` must be in lower case.
+pub(crate) fn same(text: &str, lower: &str) -> bool {
     if text.is_ascii() { text.eq_ignore_ascii_case(lower) } else { text.to_lowercase() == lower }
 }

@@ -1,4 +1,4 @@
-//! Terms on transactions, errors with their places, and the order's laws.
+//! Terms applied to transactions, errors with their positions, and the laws of the sort order.
 
 use chrono::TimeDelta;
 use proptest::prelude::*;
@@ -33,7 +33,8 @@ fn alert(rule: Rule) -> Alert {
     }
 }
 
-/// Arbitrum to Base, ongoing and checked at 1000 s, overdue since 900 s, with all the words that can be searched.
+/// Returns a transaction from Arbitrum to Base, ongoing, checked at 1000 s and overdue since 900 s, with all searchable
+/// fields.
 fn ongoing() -> Transaction {
     let mut tx = fixtures::transaction(0xabc);
     tx.apply(&says(RouterStatus::Ongoing), at(1_000));
@@ -47,8 +48,8 @@ fn matches(text: &str, tx: &Transaction, alerts: &[Alert]) -> bool {
     Filter::parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).matches(&Candidate { tx, alerts }, at(1_060))
 }
 
-/// What holds for [`ongoing`] with an alert.
-const HOLDS: &[&str] = &[
+/// Filters that match [`ongoing`] with an alert.
+const MATCHING: &[&str] = &[
     "",
     "  ",
     "0x00 -zzz",
@@ -106,14 +107,14 @@ const HOLDS: &[&str] = &[
 ];
 
 #[test]
-fn each_term_holds_or_not() {
+fn each_term_matches_or_not() {
     let tx = ongoing();
-    for text in HOLDS {
+    for text in MATCHING {
         assert!(matches(text, &tx, &[alert(Rule::Overdue)]), "{text}");
     }
-    for text in HOLDS.iter().filter(|text| !text.contains(' ') && !text.is_empty()) {
-        let contrary = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
-        assert!(!matches(&contrary, &tx, &[alert(Rule::Overdue)]), "{contrary}");
+    for text in MATCHING.iter().filter(|text| !text.contains(' ') && !text.is_empty()) {
+        let negated = text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned);
+        assert!(!matches(&negated, &tx, &[alert(Rule::Overdue)]), "{negated}");
     }
     assert!(!matches("is:attention", &tx, &[]));
     assert!(!matches("\"sup-44\"", &tx, &[]));
@@ -121,20 +122,20 @@ fn each_term_holds_or_not() {
 }
 
 #[test]
-fn what_is_set_aside_has_words_for_how_unless_something_fires() {
+fn handled_alerts_match_acked_and_snoozed_unless_another_alert_fires() {
     let tx = ongoing();
-    let said = |rule, said| Alert { handling: Some(said), ..alert(rule) };
-    let taken = || said(Rule::Overdue, Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
-    let snoozed = |until| said(Rule::Regressed, Handling::Snoozed(Snoozed { at: at(0), until }));
-    // The alerts; whether it is firing, acked, and snoozed.
+    let handled = |rule, handling| Alert { handling: Some(handling), ..alert(rule) };
+    let acknowledged = || handled(Rule::Overdue, Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
+    let snoozed = |until| handled(Rule::Regressed, Handling::Snoozed(Snoozed { at: at(0), until }));
+    // The alerts; whether `is:firing`, `is:acked` and `is:snoozed` match.
     let table = [
         (vec![], [false, false, false]),
         (vec![alert(Rule::Overdue)], [true, false, false]),
-        (vec![taken()], [false, true, false]),
-        (vec![taken(), alert(Rule::Regressed)], [true, false, false]),
-        (vec![taken(), snoozed(Snooze::Change)], [false, true, true]),
+        (vec![acknowledged()], [false, true, false]),
+        (vec![acknowledged(), alert(Rule::Regressed)], [true, false, false]),
+        (vec![acknowledged(), snoozed(Snooze::Change)], [false, true, true]),
         (vec![snoozed(Snooze::Until(at(1_061)))], [false, false, true]),
-        (vec![taken(), snoozed(Snooze::Until(at(1_060)))], [true, false, false]),
+        (vec![acknowledged(), snoozed(Snooze::Until(at(1_060)))], [true, false, false]),
     ];
     for (alerts, expected) in table {
         let found = ["is:firing", "is:acked", "is:snoozed"].map(|text| matches(text, &tx, &alerts));
@@ -143,7 +144,7 @@ fn what_is_set_aside_has_words_for_how_unless_something_fires() {
 }
 
 #[test]
-fn other_states_have_their_words_too() {
+fn other_states_match_their_terms() {
     let fresh = fixtures::transaction(1);
     for text in ["status:none", "checked>9999h", "-is:overdue", "due<0s", "is:active", "-status:unknown"] {
         assert!(matches(text, &fresh, &[]), "{text}");
@@ -164,18 +165,18 @@ fn other_states_have_their_words_too() {
 }
 
 #[test]
-fn errors_have_a_place_and_a_way_out() {
+fn errors_have_a_position_and_a_way_out() {
     let table = [
         ("is:overdu", 3..9, "did you mean `overdue`?"),
         ("a -is:x", 6..7, "expected one of attention, overdue"),
         ("statu:ongoing", 0..5, "did you mean `status`?"),
         ("status:ongoing,nofound", 15..22, "did you mean `not_found`?"),
         ("status:ongoing,", 7..15, "expected a value"),
-        ("chain:base OR vip", 11..13, "there is no or between terms"),
-        ("vip AND x", 4..7, "joined by and anyway"),
-        ("NOT vip", 0..3, "write `-` right before"),
+        ("chain:base OR vip", 11..13, "terms can't be joined by OR"),
+        ("vip AND x", 4..7, "all terms must match anyway"),
+        ("NOT vip", 0..3, "write `-` directly before"),
         ("from:", 0..5, "expected a value after `from:`"),
-        ("https://x", 0..5, "into quotation marks"),
+        ("https://x", 0..5, "in quotation marks"),
         ("age:30m", 0..3, "write age>30m"),
         ("status>3", 0..6, "can't be compared"),
         ("arb>base", 0..3, "from:ARB to:BASE"),
@@ -185,10 +186,10 @@ fn errors_have_a_place_and_a_way_out() {
         ("ä \"open", 3..8, "never closed"),
         ("/open\\/", 0..7, "never closed"),
         ("label:\"open", 6..11, "never closed"),
-        ("\"a\"b", 0..4, "expected a blank"),
+        ("\"a\"b", 0..4, "expected a space"),
         ("\"\"", 0..2, "expected text"),
-        ("/(/", 0..3, "no regular expression: unclosed group"),
-        ("/(\\w{100}){1000}/", 0..17, "no regular expression"),
+        ("/(/", 0..3, "not a valid regular expression: unclosed group"),
+        ("/(\\w{100}){1000}/", 0..17, "not a valid regular expression"),
         ("- a", 0..1, "right after `-`"),
         ("sort:sev,-du", 10..12, "did you mean `due`?"),
         ("sort:", 0..5, "expected one of sev, due"),
@@ -214,12 +215,12 @@ fn sort_keys_are_read_with_their_direction() {
 fn sorted(text: &str, rows: &[(Transaction, Vec<Alert>)]) -> Vec<i64> {
     let filter = Filter::parse(text).unwrap();
     let mut rows: Vec<Candidate> = rows.iter().map(|(tx, alerts)| Candidate { tx, alerts }).collect();
-    rows.sort_by(|a, b| compare(a, b, filter.sort(), at(5_000)));
+    rows.sort_by(|a, b| reference_order::compare(a, b, filter.sort(), at(5_000)));
     rows.iter().map(|row| row.tx.id.0).collect()
 }
 
 #[test]
-fn what_wants_a_look_comes_first() {
+fn transactions_are_sorted_by_each_key() {
     let waiting = |number: i64, submitted: i64| {
         let mut tx = fixtures::transaction(number);
         tx.params.submitted_at = Some(at(submitted));
@@ -228,12 +229,12 @@ fn what_wants_a_look_comes_first() {
     let mut done = waiting(4, 0);
     done.apply(&says(RouterStatus::Success), at(900));
     done.params.ticket = Some("b".into());
-    let mut asked = waiting(3, 10);
-    asked.apply(&says(RouterStatus::Ongoing), at(800));
-    asked.params.ticket = Some("A".into());
+    let mut polled = waiting(3, 10);
+    polled.apply(&says(RouterStatus::Ongoing), at(800));
+    polled.params.ticket = Some("A".into());
     let rows = [
         (done, vec![]),
-        (asked, vec![]),
+        (polled, vec![]),
         (waiting(2, 20), vec![alert(Rule::Refund)]),
         (waiting(1, 20), vec![alert(Rule::Refund), alert(Rule::Overdue)]),
     ];
@@ -261,12 +262,12 @@ fn what_wants_a_look_comes_first() {
 fn rows() -> impl Strategy<Value = Vec<(Transaction, Vec<Alert>)>> {
     let row = (0..7_usize, 0..3_i64, 0..3_i64, prop::option::of(0..3_u8), 0..5_usize);
     prop::collection::vec(row, 3).prop_map(|rows| {
-        let make = |(id, (status, asked, submitted, ticket, rule)): (usize, (usize, i64, i64, Option<u8>, usize))| {
+        let make = |(id, (status, polled, submitted, ticket, rule)): (usize, (usize, i64, i64, Option<u8>, usize))| {
             let mut tx = fixtures::transaction(i64::try_from(id).unwrap());
             tx.params.submitted_at = Some(at(submitted * 100));
             tx.params.ticket = ticket.map(|ticket| format!("T{ticket}"));
             if let Some(status) = RouterStatus::DOCUMENTED.get(status) {
-                tx.apply(&says(status.clone()), at(asked * 1_000));
+                tx.apply(&says(status.clone()), at(polled * 1_000));
             }
             (tx, Rule::ALL.get(rule + 6).map(|rule| alert(*rule)).into_iter().collect())
         };
@@ -276,7 +277,7 @@ fn rows() -> impl Strategy<Value = Vec<(Transaction, Vec<Alert>)>> {
 
 proptest! {
     #[test]
-    fn no_text_makes_it_panic(text in any::<String>(), typed in "(-?(is|status|sort|age|due|label|x)?[:<>=]{0,2}[\"/a-z,ä\\\\ (*{0-9-]{0,9}){0,4}") {
+    fn no_text_makes_the_parser_panic(text in any::<String>(), typed in "(-?(is|status|sort|age|due|label|x)?[:<>=]{0,2}[\"/a-z,ä\\\\ (*{0-9-]{0,9}){0,4}") {
         for text in [text, typed] {
             match Filter::parse(&text) {
                 Ok(filter) => prop_assert!(!filter.sort().is_empty()),
@@ -293,7 +294,7 @@ proptest! {
     fn the_order_is_total(rows in rows(), keys in prop::collection::vec((0..SortBy::ALL.len(), any::<bool>()), 0..4)) {
         let keys: Vec<_> = keys.into_iter().map(|(by, reversed)| SortKey { by: SortBy::ALL[by], reversed }).collect();
         let row = |index: usize| Candidate { tx: &rows[index].0, alerts: &rows[index].1 };
-        let order = |a, b| compare(&row(a), &row(b), &keys, at(2_000));
+        let order = |a, b| reference_order::compare(&row(a), &row(b), &keys, at(2_000));
         for (a, b, c) in [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)] {
             prop_assert!(order(a, a).is_eq() && order(a, b).is_ne());
             prop_assert_eq!(order(a, b), order(b, a).reverse());

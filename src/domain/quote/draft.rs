@@ -1,6 +1,6 @@
-//! A request for a route as a person writes it, on the command line or in the dashboard's form; and what came, in words.
+//! A request for a route as a person writes it, on the command line or in the dashboard's form; and the quote in words.
 //!
-//! It must never let a request through that can only be refused, nor shorten an address.
+//! A request that the service can only refuse must never pass, and an address must never be shortened.
 
 use chrono::{DateTime, Utc};
 
@@ -9,15 +9,15 @@ use crate::domain::{chains, deadline::Deadline, span, text};
 
 macro_rules! parts {
     ($($part:ident $name:literal,)*) => {
-        /// One value of a request.
+        /// A field of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Part { $(#[doc = concat!("`", $name, "`.")] $part,)* }
 
         impl Part {
-            /// All of them, in the order in which a person writes them.
+            /// All fields, in the order in which a person writes them.
             pub const ALL: [Self; 7] = [$(Self::$part,)*];
 
-            /// Its name, as the service has it (`service.md` 4.2).
+            /// Returns the service's name for the field (`service.md` 4.2).
             pub fn name(self) -> &'static str {
                 match self { $(Self::$part => $name,)* }
             }
@@ -35,54 +35,56 @@ parts! {
     ToAddress "toAddress",
 }
 
-/// What a person has written.
+/// The input of a person, not yet checked.
 #[derive(Clone, Copy, Debug)]
-pub struct Draft<'a> {
-    /// Source chain's ID.
+pub(crate) struct Draft<'a> {
+    /// The source chain's ID.
     pub from_chain: &'a str,
-    /// Source token's address.
+    /// The source token's address.
     pub from_token: &'a str,
-    /// An integer in the token's smallest unit.
+    /// The amount: an integer in the token's smallest unit.
     pub from_amount: &'a str,
-    /// Destination chain's ID.
+    /// The destination chain's ID.
     pub to_chain: &'a str,
-    /// Destination token's address.
+    /// The destination token's address.
     pub to_token: &'a str,
     /// The user's address on the source chain.
     pub from_address: &'a str,
-    /// The recipient's address; `None` for the same.
+    /// The recipient's address; `None` if it is the user's address.
     pub to_address: Option<&'a str>,
-    /// Pricing only.
+    /// Whether only a price is wanted.
     pub quote_only: bool,
 }
 
-/// What is wrong with one value.
+/// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrong {
-    /// Which one.
+    /// The field.
     pub part: Part,
     /// The reason and the way out.
     pub reason: String,
 }
 
 impl Draft<'_> {
-    /// The request, or everything that is wrong with it. With `any_chain` chain IDs pass that aren't known.
+    /// Returns the request, or all errors in the input. With `any_chain`, unknown chain IDs are accepted.
     ///
     /// # Errors
-    /// If the service could only refuse it.
-    pub fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<Wrong>> {
+    /// If the service could only refuse the request.
+    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<Wrong>> {
         let mut wrong = Vec::new();
-        let mut keep = |part, reason: String| wrong.push(Wrong { part, reason });
+        let mut add_error = |part, reason: String| wrong.push(Wrong { part, reason });
         let chain = |text: &str| chains::parse(text, any_chain).map_err(|error| error.to_string());
-        let from_chain = chain(self.from_chain).map_err(|reason| keep(Part::FromChain, reason)).ok();
-        let from_token = address(self.from_token).map_err(|reason| keep(Part::FromToken, reason)).unwrap_or_default();
-        let amount = Amount::parse(self.from_amount).map_err(|error| keep(Part::FromAmount, error.to_string())).ok();
-        let to_chain = chain(self.to_chain).map_err(|reason| keep(Part::ToChain, reason)).ok();
-        let to_token = address(self.to_token).map_err(|reason| keep(Part::ToToken, reason)).unwrap_or_default();
+        let from_chain = chain(self.from_chain).map_err(|reason| add_error(Part::FromChain, reason)).ok();
+        let from_token =
+            address(self.from_token).map_err(|reason| add_error(Part::FromToken, reason)).unwrap_or_default();
+        let amount =
+            Amount::parse(self.from_amount).map_err(|error| add_error(Part::FromAmount, error.to_string())).ok();
+        let to_chain = chain(self.to_chain).map_err(|reason| add_error(Part::ToChain, reason)).ok();
+        let to_token = address(self.to_token).map_err(|reason| add_error(Part::ToToken, reason)).unwrap_or_default();
         let from_address =
-            address(self.from_address).map_err(|reason| keep(Part::FromAddress, reason)).unwrap_or_default();
+            address(self.from_address).map_err(|reason| add_error(Part::FromAddress, reason)).unwrap_or_default();
         let to_address = match self.to_address {
-            Some(text) => address(text).map_err(|reason| keep(Part::ToAddress, reason)).unwrap_or_default(),
+            Some(text) => address(text).map_err(|reason| add_error(Part::ToAddress, reason)).unwrap_or_default(),
             None => from_address.clone(),
         };
         match (from_chain, to_chain, amount) {
@@ -101,7 +103,7 @@ impl Draft<'_> {
     }
 }
 
-/// An address is opaque, but it has no blanks and isn't cut.
+/// Checks an address. Addresses are opaque, but they contain no blanks and must not be cut.
 fn address(raw: &str) -> Result<String, String> {
     let clean = text::clean(raw);
     match clean.as_str() {
@@ -112,7 +114,8 @@ fn address(raw: &str) -> Result<String, String> {
 }
 
 impl QuoteRequest {
-    /// A word about an address that can't be one of its chain: a refund would go there.
+    /// Returns a warning if the user's address doesn't look like an address of the source chain: a refund would be paid
+    /// to it.
     pub fn odd_address(&self) -> Option<String> {
         let is_evm_chain = self.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
         let digits = self.from_address.strip_prefix("0x").unwrap_or_default();
@@ -125,7 +128,7 @@ impl QuoteRequest {
 }
 
 impl Quote {
-    /// What a person wants to know of it: what it is, and the words for it. `now` is when it would be sent.
+    /// Returns the facts about the quote for a person, as names and texts. `now` is the assumed submission time.
     pub fn facts(&self, request: &QuoteRequest, now: DateTime<Utc>) -> Vec<(&'static str, String)> {
         let estimate = self.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
         let none = || "(none came)".to_owned();
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
     use crate::domain::{fixtures, ids::ChainId};
 
-    const FINE: Draft<'_> = Draft {
+    const VALID: Draft<'_> = Draft {
         from_chain: "42161",
         from_token: "0xaf88",
         from_amount: "25",
@@ -160,10 +163,10 @@ mod tests {
     };
 
     #[test]
-    fn all_that_is_wrong_is_named_at_once_in_the_order_of_the_form() {
-        let request = FINE.request(false).unwrap();
+    fn all_errors_are_returned_at_once_in_the_order_of_the_form() {
+        let request = VALID.request(false).unwrap();
         assert_eq!((request.to_address.as_str(), request.from_amount.as_str()), ("0xabc", "25"));
-        let draft = Draft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..FINE };
+        let draft = Draft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..VALID };
         let wrong = draft.request(false).unwrap_err();
         let parts: Vec<Part> = wrong.iter().map(|wrong| wrong.part).collect();
         assert_eq!(parts, [Part::FromChain, Part::FromAmount, Part::ToToken, Part::ToAddress]);
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_opaque_but_whole() {
+    fn an_address_is_opaque_and_never_cut() {
         assert_eq!(address(" 0xAb "), Ok("0xAb".into()));
         for wrong in ["", " ", "0x a", "0x\u{200b}a"] {
             assert!(address(wrong).is_err(), "{wrong:?}");
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_none_of_its_chain_is_worth_a_word() {
+    fn an_address_unlike_its_chain_gets_a_warning() {
         let wallet = "0xAbc0000000000000000000000000000000000abc";
         let table =
             [("1", wallet, false), ("1", "nonsense", true), ("1", "0xabc", true), ("osmosis-1", "osmo1", false)];
@@ -191,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn what_came_is_said_with_what_follows_from_it() {
+    fn the_facts_contain_the_quote_and_its_deadline() {
         let quote =
             Quote { quote_id: Some("5f2a".into()), estimate: Some(Duration::from_secs(900)), ..Quote::default() };
-        let facts = quote.facts(&FINE.request(false).unwrap(), DateTime::UNIX_EPOCH);
+        let facts = quote.facts(&VALID.request(false).unwrap(), DateTime::UNIX_EPOCH);
         assert_eq!(facts[0], ("quoteId", "5f2a".into()));
         assert_eq!((facts[1].1.as_str(), facts[2].1.as_str()), ("900 s (15m)", "30m = 2 x est. 15m from sending on"));
     }

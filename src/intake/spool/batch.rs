@@ -1,4 +1,4 @@
-//! Rows in a temporary file, and which of them a later row replaces.
+//! Stores rows in a temporary file, and finds the rows that a later row replaces.
 
 use std::{
     fs::File,
@@ -17,52 +17,52 @@ use crate::domain::{
     transaction::NewTransaction,
 };
 
-/// So many rows can be told apart in memory: sixteen mebibytes.
-const ROOM: usize = 1 << 20;
-/// So many rows are decoded at a time: enough that handing them over costs nothing, and few enough to take no room.
-const PORTION: usize = 500;
-/// What the length of a row takes before it.
-const LENGTH: usize = size_of::<u32>();
+/// The most pairs that a sorter holds in memory: sixteen mebibytes.
+const PAIRS_IN_MEMORY: usize = 1 << 20;
+/// The rows decoded at a time: enough that passing them on costs nothing, and few enough to need little memory.
+const CHUNK_ROWS: usize = 500;
+/// The bytes of the length that precedes each row.
+const LENGTH_BYTES: usize = size_of::<u32>();
 
-type Hash = Box<dyn Fn((&str, String)) -> u64 + Send>;
+type HashFn = Box<dyn Fn((&str, String)) -> u64 + Send>;
 
-/// Two rows of the same transaction. The later one counts.
+/// Two rows of the same transaction. The later row replaces the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Duplicate {
-    /// The place of the earlier row.
+pub(crate) struct Duplicate {
+    /// The position of the earlier row in its file, in words.
     pub earlier: String,
-    /// The place of the later row.
+    /// The position of the later row in its file, in words.
     pub later: String,
-    /// The hash, as the later row has it.
+    /// The transaction hash as the later row writes it.
     pub hash: TxHash,
-    /// Whether both rows say the same.
+    /// Whether all values of both rows are equal.
     pub same: bool,
 }
 
-/// Rows in the order of their file.
+/// The rows of a file, in the order of the file.
 pub(super) struct SpooledBatch {
-    /// One row after the other, each behind its length.
+    /// The encoded rows, each preceded by its length.
     file: BufWriter<File>,
     length: u64,
     rows: u64,
-    hash: Hash,
-    /// A hash of each row's transaction, and where the row begins.
+    hash: HashFn,
+    /// The hash value of each row's transaction, and the offset of the row.
     by_hash: PairSorter,
-    /// Where each row begins that a later one replaces.
+    /// The offset of each row that a later row replaces, and the offset of the later row.
     replaced: PairSorter,
-    room: usize,
+    max_pairs: usize,
 }
 
 impl SpooledBatch {
     pub(super) fn new() -> io::Result<Self> {
         let hasher = RandomState::new();
-        Self::hashing(Box::new(move |key| hasher.hash_one(key)), ROOM)
+        Self::with_hash_fn(Box::new(move |key| hasher.hash_one(key)), PAIRS_IN_MEMORY)
     }
 
-    fn hashing(hash: Hash, room: usize) -> io::Result<Self> {
+    fn with_hash_fn(hash: HashFn, max_pairs: usize) -> io::Result<Self> {
         let file = BufWriter::with_capacity(1 << 16, tempfile::tempfile()?);
-        let (by_hash, replaced) = (PairSorter::new(room), PairSorter::new(room));
-        Ok(Self { file, length: 0, rows: 0, hash, by_hash, replaced, room })
+        let (by_hash, replaced) = (PairSorter::new(max_pairs), PairSorter::new(max_pairs));
+        Ok(Self { file, length: 0, rows: 0, hash, by_hash, replaced, max_pairs })
     }
 
     pub(super) fn put(&mut self, place: &str, new: &NewTransaction) -> io::Result<()> {
@@ -70,61 +70,61 @@ impl SpooledBatch {
         let length = u32::try_from(row.len()).map_err(io::Error::other)?;
         self.file.write_all(&length.to_le_bytes())?;
         self.file.write_all(&row)?;
-        self.by_hash.push(((self.hash)(key(new)), self.length))?;
-        self.length += (LENGTH + row.len()) as u64;
+        self.by_hash.push(((self.hash)(transaction_key(new)), self.length))?;
+        self.length += (LENGTH_BYTES + row.len()) as u64;
         self.rows += 1;
         Ok(())
     }
 
-    /// Finds the rows that a later one replaces, and tells of each in the order of the file. To be called once, after the last
-    /// row.
-    pub(super) fn drop_duplicates(&mut self, tell: &mut dyn FnMut(Duplicate)) -> io::Result<()> {
+    /// Finds the rows that a later row replaces, and passes each pair to `report` in the order of the later rows. Must
+    /// be called once, after the last row.
+    pub(super) fn drop_duplicates(&mut self, report: &mut dyn FnMut(Duplicate)) -> io::Result<()> {
         self.file.flush()?;
         self.by_hash.finish();
-        let mut by_later = PairSorter::new(self.room);
-        // The last rows of the transactions that share a hash, which are hardly ever two.
-        let (mut sharing, mut previous) = (Vec::new(), None);
+        let mut by_later = PairSorter::new(self.max_pairs);
+        // The last row of each transaction with the current hash value; two transactions rarely share one.
+        let (mut last_rows, mut previous) = (Vec::new(), None);
         for pair in self.by_hash.iter()? {
             let (hash, this) = pair?;
             if previous.replace(hash) != Some(hash) {
-                sharing.clear();
+                last_rows.clear();
             }
-            match self.same_as(this, &mut sharing)? {
+            match self.find_same_transaction(this, &mut last_rows)? {
                 Some(last) => {
                     self.replaced.push((*last, this))?;
                     by_later.push((this, *last))?;
                     *last = this;
                 }
-                None => sharing.push(this),
+                None => last_rows.push(this),
             }
         }
         self.replaced.finish();
         by_later.finish();
         for pair in by_later.iter()? {
             let (later, earlier) = pair?;
-            let (old, new) = (self.row_at(earlier)?, self.row_at(later)?);
+            let (old, new) = (self.read_row_at(earlier)?, self.read_row_at(later)?);
             let same = old.1 == new.1;
-            tell(Duplicate { earlier: old.0, later: new.0, hash: new.1.params.transaction_id, same });
+            report(Duplicate { earlier: old.0, later: new.0, hash: new.1.params.transaction_id, same });
         }
         Ok(())
     }
 
-    /// Of some rows the one of the same transaction as the row at `this`.
-    fn same_as<'a>(&self, this: u64, rows: &'a mut [u64]) -> io::Result<Option<&'a mut u64>> {
+    /// Returns the one of `rows` that has the same transaction as the row at `this`.
+    fn find_same_transaction<'a>(&self, this: u64, rows: &'a mut [u64]) -> io::Result<Option<&'a mut u64>> {
         for row in rows {
-            if key(&self.row_at(*row)?.1) == key(&self.row_at(this)?.1) {
+            if transaction_key(&self.read_row_at(*row)?.1) == transaction_key(&self.read_row_at(this)?.1) {
                 return Ok(Some(row));
             }
         }
         Ok(None)
     }
 
-    fn row_at(&self, start: u64) -> io::Result<(String, NewTransaction)> {
+    fn read_row_at(&self, start: u64) -> io::Result<(String, NewTransaction)> {
         let mut file = BufReader::with_capacity(1 << 10, self.file.get_ref());
         file.seek(SeekFrom::Start(start))?;
         let mut row = Vec::new();
         read_row(&mut file, &mut row)?;
-        decode(&row).map(|(place, new)| (place.to_owned(), new))
+        decode_row(&row).map(|(place, new)| (place.to_owned(), new))
     }
 }
 
@@ -133,19 +133,19 @@ impl Batch for SpooledBatch {
         self.rows
     }
 
-    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
+    fn for_each(&self, visit: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
         let mut replaced = self.replaced.iter()?;
         let mut next_replaced = replaced.next().transpose()?;
         let (file, length) = (self.file.get_ref(), self.length);
-        let (portions, rows) = mpsc::sync_channel(2);
+        let (chunks, rows) = mpsc::sync_channel(2);
         thread::scope(|scope| {
-            // Decoding goes on beside the work that the rows are for.
-            scope.spawn(move || decode_all(file, length, &portions));
-            for portion in rows {
-                for (start, new) in portion? {
+            // Rows are decoded in a separate thread while `visit` handles earlier ones.
+            scope.spawn(move || decode_all(file, length, &chunks));
+            for chunk in rows {
+                for (start, new) in chunk? {
                     if next_replaced.is_some_and(|(replaced, _)| replaced == start) {
                         next_replaced = replaced.next().transpose()?;
-                    } else if each(new).is_break() {
+                    } else if visit(new).is_break() {
                         return Ok(());
                     }
                 }
@@ -155,40 +155,41 @@ impl Batch for SpooledBatch {
     }
 }
 
-/// Some rows, each with the place where it begins.
-type Portion = Vec<(u64, NewTransaction)>;
+/// Decoded rows, each with its offset in the file.
+type Chunk = Vec<(u64, NewTransaction)>;
 
-/// Reads the file from its start and hands its rows over in portions, until its end, a fault, or nobody takes them any more.
-fn decode_all(file: &File, length: u64, portions: &SyncSender<io::Result<Portion>>) {
+/// Decodes the file from its start and sends its rows in chunks, until the end, an error, or until the receiver is
+/// gone.
+fn decode_all(file: &File, length: u64, chunks: &SyncSender<io::Result<Chunk>>) {
     let mut file = BufReader::with_capacity(1 << 16, file);
     let (mut start, mut row, mut rewound) = (0, Vec::new(), file.rewind());
     while start < length {
-        let mut portion = || {
+        let mut chunk = || {
             mem::replace(&mut rewound, Ok(()))?;
-            let mut portion = Portion::with_capacity(PORTION);
-            while start < length && portion.len() < PORTION {
+            let mut chunk = Chunk::with_capacity(CHUNK_ROWS);
+            while start < length && chunk.len() < CHUNK_ROWS {
                 read_row(&mut file, &mut row)?;
-                portion.push((start, decode(&row)?.1));
-                start += (LENGTH + row.len()) as u64;
+                chunk.push((start, decode_row(&row)?.1));
+                start += (LENGTH_BYTES + row.len()) as u64;
             }
-            Ok(portion)
+            Ok(chunk)
         };
-        let portion = portion();
-        let failed = portion.is_err();
-        if portions.send(portion).is_err() || failed {
+        let chunk = chunk();
+        let failed = chunk.is_err();
+        if chunks.send(chunk).is_err() || failed {
             return;
         }
     }
 }
 
-/// What makes two rows the same transaction.
-fn key(new: &NewTransaction) -> (&str, String) {
+/// Returns the source chain and the hash key, which identify a transaction.
+fn transaction_key(new: &NewTransaction) -> (&str, String) {
     (new.params.from_chain.as_str(), new.params.transaction_id.key())
 }
 
-/// Reads the bytes of the next row.
+/// Reads the bytes of the next row into `row`.
 fn read_row(file: &mut impl Read, row: &mut Vec<u8>) -> io::Result<()> {
-    let mut length = [0; LENGTH];
+    let mut length = [0; LENGTH_BYTES];
     file.read_exact(&mut length)?;
     row.clear();
     let length = u32::from_le_bytes(length);
@@ -198,8 +199,8 @@ fn read_row(file: &mut impl Read, row: &mut Vec<u8>) -> io::Result<()> {
     }
 }
 
-/// A row and its place in the imported file.
-fn decode(row: &[u8]) -> io::Result<(&str, NewTransaction)> {
+/// Decodes a row, and its position in the imported file.
+fn decode_row(row: &[u8]) -> io::Result<(&str, NewTransaction)> {
     postcard::from_bytes(row).map_err(io::Error::other)
 }
 
@@ -209,23 +210,27 @@ mod tests {
     use crate::domain::fixtures;
 
     #[test]
-    fn transactions_that_share_a_hash_are_told_apart() {
-        for room in [1, 2, 4, 6, 7] {
-            let mut batch = SpooledBatch::hashing(Box::new(|_| 7), room).unwrap();
+    fn transactions_with_equal_hash_values_are_distinguished() {
+        for max_pairs in [1, 2, 4, 6, 7] {
+            let mut batch = SpooledBatch::with_hash_fn(Box::new(|_| 7), max_pairs).unwrap();
             let places = ["a", "b", "a again", "b again", "a at last", "c"];
             for (place, number) in places.into_iter().zip([1, 2, 1, 2, 1, 3]) {
                 batch.put(place, &fixtures::new(number)).unwrap();
             }
             let mut pairs = Vec::new();
             batch.drop_duplicates(&mut |Duplicate { earlier, later, .. }| pairs.push([earlier, later])).unwrap();
-            assert_eq!(pairs, [["a", "a again"], ["b", "b again"], ["a again", "a at last"]], "room {room}");
-            let mut left = Vec::new();
+            assert_eq!(
+                pairs,
+                [["a", "a again"], ["b", "b again"], ["a again", "a at last"]],
+                "{max_pairs} pairs in memory"
+            );
+            let mut rows = Vec::new();
             let take = &mut |new: NewTransaction| {
-                left.push(new.params.transaction_id);
+                rows.push(new.params.transaction_id);
                 ControlFlow::Continue(())
             };
             batch.for_each(take).unwrap();
-            assert_eq!(left, [2, 1, 3].map(|number| fixtures::new(number).params.transaction_id));
+            assert_eq!(rows, [2, 1, 3].map(|number| fixtures::new(number).params.transaction_id));
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The import spool: where the rows of a file wait until the whole file was read, so that the store is touched only when every row
-//! is known to be good.
+//! The import spool: holds the rows of a file until the whole file is read, so that the store is changed only if every
+//! row is valid.
 //!
-//! Rows go to a temporary file that no other process can see and that is gone with its handle. A thread of its own writes them,
-//! beside the reading. Memory must not grow with the rows.
+//! Rows are kept in a temporary file that no other process can see and that disappears with its handle. A separate
+//! thread writes them while the input is read. Memory use must not grow with the number of rows.
 
 mod batch;
 mod sorter;
@@ -13,80 +13,81 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-pub use self::batch::Duplicate;
+pub(crate) use self::batch::Duplicate;
 use self::batch::SpooledBatch;
 use crate::domain::{
     batch::{Batch, SpoolError},
     transaction::NewTransaction,
 };
 
-/// So many rows are handed over at a time: enough that it costs nothing, and few enough to take no room.
-const ROWS: usize = 500;
+/// The rows sent to the writer at a time: enough that sending costs nothing, and few enough to need little memory.
+const CHUNK_ROWS: usize = 500;
 
-/// Rows, each with its place in the file.
-type Portion = Vec<(String, NewTransaction)>;
+/// Rows, each with its position in the file, in words.
+type Chunk = Vec<(String, NewTransaction)>;
 
-/// Takes the rows of a file, in their order.
-pub struct ImportSpool {
-    portion: Portion,
-    portions: SyncSender<Portion>,
-    /// `None` once it was joined.
+/// A spool that receives the rows of one file in order.
+pub(crate) struct ImportSpool {
+    chunk: Chunk,
+    chunks: SyncSender<Chunk>,
+    /// The writing thread; `None` after it was joined.
     writer: Option<JoinHandle<Result<SpooledBatch, SpoolError>>>,
 }
 
 impl ImportSpool {
-    /// An empty spool in the folder for temporary files.
+    /// Creates an empty spool in the folder for temporary files.
     ///
     /// # Errors
-    /// If the file can't be made, or there is no thread.
-    pub fn new() -> Result<Self, SpoolError> {
+    /// If the file can't be created or the thread can't be started.
+    pub(crate) fn new() -> Result<Self, SpoolError> {
         let batch = SpooledBatch::new()?;
-        let (portions, inbox) = mpsc::sync_channel(2);
-        let writer = thread::Builder::new().name("import-spool".into()).spawn(move || write(batch, &inbox))?;
-        Ok(Self { portion: Vec::new(), portions, writer: Some(writer) })
+        let (chunks, receiver) = mpsc::sync_channel(2);
+        let writer =
+            thread::Builder::new().name("import-spool".into()).spawn(move || write_chunks(batch, &receiver))?;
+        Ok(Self { chunk: Vec::new(), chunks, writer: Some(writer) })
     }
 
-    /// Takes a row; `place` says in words where in its file it stands.
+    /// Adds a row; `place` is the row's position in its file, in words.
     ///
     /// # Errors
-    /// If an earlier row could not be written.
-    pub fn put(&mut self, place: String, new: NewTransaction) -> Result<(), SpoolError> {
-        self.portion.push((place, new));
-        if self.portion.len() < ROWS { Ok(()) } else { self.hand_over() }
+    /// If an earlier row couldn't be written.
+    pub(crate) fn put(&mut self, place: String, new: NewTransaction) -> Result<(), SpoolError> {
+        self.chunk.push((place, new));
+        if self.chunk.len() < CHUNK_ROWS { Ok(()) } else { self.send_chunk() }
     }
 
-    /// After the last row: the batch, without rows that a later one replaces. `tell` hears of each of those, in the order of the
-    /// file.
+    /// Returns the batch without the rows that a later row replaces, and passes each such pair to `report`, in the
+    /// order of the file. Must be called after the last row.
     ///
     /// # Errors
     /// If the rows can't be written or read again.
-    pub fn finish(mut self, tell: &mut dyn FnMut(Duplicate)) -> Result<Box<dyn Batch>, SpoolError> {
-        self.hand_over()?;
-        let Self { portions, writer, .. } = self;
-        drop(portions);
-        let mut batch = join(writer)?;
-        batch.drop_duplicates(tell)?;
+    pub(crate) fn finish(mut self, report: &mut dyn FnMut(Duplicate)) -> Result<Box<dyn Batch>, SpoolError> {
+        self.send_chunk()?;
+        let Self { chunks, writer, .. } = self;
+        drop(chunks);
+        let mut batch = join_writer(writer)?;
+        batch.drop_duplicates(report)?;
         Ok(Box::new(batch))
     }
 
-    fn hand_over(&mut self) -> Result<(), SpoolError> {
-        let portion = mem::replace(&mut self.portion, Portion::with_capacity(ROWS));
-        // The writer takes no more: it failed, and says why.
-        self.portions.send(portion).or_else(|_| join(self.writer.take()).map(drop))
+    fn send_chunk(&mut self) -> Result<(), SpoolError> {
+        let chunk = mem::replace(&mut self.chunk, Chunk::with_capacity(CHUNK_ROWS));
+        // The channel is closed because the writer failed; joining the writer returns its error.
+        self.chunks.send(chunk).or_else(|_| join_writer(self.writer.take()).map(drop))
     }
 }
 
-/// Writes portions until there are no more, or there is no room.
-fn write(mut batch: SpooledBatch, inbox: &Receiver<Portion>) -> Result<SpooledBatch, SpoolError> {
-    for portion in inbox {
-        for (place, new) in portion {
+/// Writes chunks until the channel is closed or writing fails.
+fn write_chunks(mut batch: SpooledBatch, receiver: &Receiver<Chunk>) -> Result<SpooledBatch, SpoolError> {
+    for chunk in receiver {
+        for (place, new) in chunk {
             batch.put(&place, &new)?;
         }
     }
     Ok(batch)
 }
 
-fn join(writer: Option<JoinHandle<Result<SpooledBatch, SpoolError>>>) -> Result<SpooledBatch, SpoolError> {
+fn join_writer(writer: Option<JoinHandle<Result<SpooledBatch, SpoolError>>>) -> Result<SpooledBatch, SpoolError> {
     let ended = writer.and_then(|writer| writer.join().ok());
-    ended.unwrap_or_else(|| Err(io::Error::other("its writer has ended").into()))
+    ended.unwrap_or_else(|| Err(io::Error::other("the writer thread has stopped").into()))
 }

@@ -1,4 +1,4 @@
-//! The real driver over a real store and the simulated service, under paused time.
+//! Tests of the real driver with a real store and the simulated service, under paused time.
 
 mod day;
 mod need;
@@ -44,30 +44,30 @@ use crate::{
     store::{AlertQuery, Asked, Feed, OpenMark, Outcome as StoreOutcome, Reader, Store, Wake, testing},
 };
 
-/// In the simulated time; whatever a test waits for happens long before.
-const NEVER: Duration = Duration::from_secs(6 * 60 * 60);
+/// The longest wait for a condition, in simulated time.
+const TEST_TIMEOUT: Duration = Duration::from_secs(6 * 60 * 60);
 
-/// What stands between the poller and the service.
+/// The behavior of the connection to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Mood {
+enum Behavior {
     Fine,
-    /// The ID is one that the service has withdrawn.
+    /// The service has withdrawn the ID.
     Withdrawn,
     /// The connection is refused.
     Refused,
-    /// The request is accepted, and nothing comes.
+    /// The service accepts the request, and never answers.
     Silent,
     /// The client panics.
     Panics,
 }
 
-/// The simulated service in this process, as something that can be asked.
+/// A connection to the simulated service in this process.
 struct SimulatedWire {
     service: Arc<Mutex<Service>>,
     clock: Clock,
-    mood: fn(u64) -> Mood,
+    behavior: fn(u64) -> Behavior,
     requests: watch::Sender<Vec<(Mono, TransactionParams)>>,
-    /// Who asked for a route.
+    /// The `from_address` of each route request.
     routes: watch::Sender<Vec<String>>,
 }
 
@@ -88,16 +88,16 @@ impl Wire for SimulatedWire {
     async fn status(&self, params: &TransactionParams) -> Observation {
         let now = self.clock.now();
         self.requests.send_modify(|requests| requests.push((now.mono, params.clone())));
-        let id = match (self.mood)(now.mono.0.as_secs()) {
-            Mood::Fine => "an-integrator-7f3a",
-            Mood::Withdrawn => "revoked-integrator-7f3a",
-            Mood::Refused => {
+        let id = match (self.behavior)(now.mono.0.as_secs()) {
+            Behavior::Fine => "an-integrator-7f3a",
+            Behavior::Withdrawn => "revoked-integrator-7f3a",
+            Behavior::Refused => {
                 return self.fail(Failure::Transport("refused".to_owned()), Duration::from_millis(30)).await;
             }
-            Mood::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
-            Mood::Panics => panic!("the wire is to panic here"),
+            Behavior::Silent => return self.fail(Failure::TimedOut(TIMEOUT), TIMEOUT).await,
+            Behavior::Panics => panic!("panic of the simulated client"),
         };
-        let reply = locked(&self.service).handle(&Request::status(params, id), now);
+        let reply = lock(&self.service).handle(&Request::status(params, id), now);
         self.clock.sleep_until(now.mono + reply.delay).await;
         let seen =
             api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
@@ -116,7 +116,7 @@ impl Wire for SimulatedWire {
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap()
 }
 
@@ -124,7 +124,7 @@ fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_750_000_000, 0).unwrap()
 }
 
-/// A store in a temporary folder, a simulated service, and the time.
+/// A store in a temporary folder, a simulated service, and a clock.
 struct Bench {
     folder: TempDir,
     store: Store,
@@ -136,7 +136,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// A service that plays `scenario`, and a store that tracks all of its transactions.
+    /// Creates a service that plays `scenario`, and a store that tracks all transactions of the scenario.
     async fn new(scenario: &str, rps: f64) -> Self {
         let bench = Self::empty(scenario, rps);
         bench.import(bench.scenario.world(start()).transfers()).await;
@@ -172,19 +172,19 @@ impl Bench {
         spawn_blocking(move || testing::request_poll(&store, vec![row], at)).await.unwrap();
     }
 
-    fn start(&self, mood: fn(u64) -> Mood) -> Poller {
-        self.start_with(mood, None)
+    fn start(&self, behavior: fn(u64) -> Behavior) -> Poller {
+        self.start_with(behavior, None)
     }
 
-    fn start_with(&self, mood: fn(u64) -> Mood, shared: Option<PathBuf>) -> Poller {
-        self.start_in(Scope::Everything, mood, shared)
+    fn start_with(&self, behavior: fn(u64) -> Behavior, shared: Option<PathBuf>) -> Poller {
+        self.start_in(Scope::Everything, behavior, shared)
     }
 
-    fn start_in(&self, scope: Scope, mood: fn(u64) -> Mood, shared: Option<PathBuf>) -> Poller {
+    fn start_in(&self, scope: Scope, behavior: fn(u64) -> Behavior, shared: Option<PathBuf>) -> Poller {
         let wire = Arc::new(SimulatedWire {
             service: Arc::clone(&self.service),
             clock: self.clock.clone(),
-            mood,
+            behavior,
             requests: watch::Sender::default(),
             routes: watch::Sender::default(),
         });
@@ -220,24 +220,24 @@ impl Bench {
             .await
     }
 
-    /// The feed, without what says only that somebody was asked about or imported.
-    async fn news(&self) -> Vec<Change> {
+    /// Returns the feed without entries that only record a poll or an import.
+    async fn notable_changes(&self) -> Vec<Change> {
         let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
-        let Feed { changes, whole: true } = self.read(changes).await else { panic!("the feed was cut") };
+        let Feed { changes, whole: true } = self.read(changes).await else { panic!("the feed is incomplete") };
         changes.into_iter().filter(|change| !matches!(change.what, What::Polled | What::Imported)).collect()
     }
 
     async fn count(&self, name: &str) -> usize {
-        self.news().await.iter().filter(|change| change.what.name() == name).count()
+        self.notable_changes().await.iter().filter(|change| change.what.name() == name).count()
     }
 
-    /// Waits until all transactions are as `wanted` says.
+    /// Waits until every transaction satisfies `wanted`.
     async fn until_all(&self, wanted: fn(&Transaction) -> bool) {
         self.until(move |reader| testing::load_transactions(reader).iter().all(wanted)).await;
     }
 
     /// Waits until the feed has an entry of this name.
-    async fn until_told(&self, name: &'static str) {
+    async fn until_event(&self, name: &'static str) {
         self.until(move |reader| {
             let Feed { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
             changes.iter().any(|change| change.what.name() == name)
@@ -252,19 +252,19 @@ impl Bench {
                 commits.changed().await.unwrap();
             }
         };
-        timeout(NEVER, wait).await.expect("it never came about");
+        timeout(TEST_TIMEOUT, wait).await.expect("the condition never held");
     }
 
-    /// Lets so much time pass.
-    async fn pass(&self, span: Duration) {
+    /// Waits for this span of simulated time.
+    async fn advance(&self, span: Duration) {
         self.clock.sleep_until(self.clock.now().mono + span).await;
     }
 
     fn report(&self) -> Report {
-        locked(&self.service).report()
+        lock(&self.service).report()
     }
 
-    /// The budget as the service saw it.
+    /// Asserts that the service saw no window over the limit.
     fn assert_within_budget(&self) {
         let Report { throttled, worst_window, windows_over, .. } = self.report();
         assert_eq!((throttled, windows_over), (0, 0));
@@ -272,7 +272,7 @@ impl Bench {
     }
 }
 
-/// A poller that runs.
+/// A running poller.
 struct Poller {
     wire: Arc<SimulatedWire>,
     stop: oneshot::Sender<()>,
@@ -280,12 +280,12 @@ struct Poller {
 }
 
 impl Poller {
-    /// The requests so far: when each was sent, and about what.
+    /// Returns the requests so far: the moment and the parameters of each.
     fn requests(&self) -> Vec<(Mono, TransactionParams)> {
         self.wire.requests.borrow().clone()
     }
 
-    /// The seconds between requests.
+    /// Returns the seconds between successive requests.
     fn gaps(&self) -> Vec<f64> {
         let requests = self.requests();
         requests.windows(2).map(|pair| pair[1].0.since(pair[0].0).as_secs_f64()).collect()
@@ -294,7 +294,7 @@ impl Poller {
     async fn until_sent(&self, count: usize) {
         let mut requests = self.wire.requests.subscribe();
         let sent = requests.wait_for(|requests| requests.len() >= count);
-        timeout(NEVER, sent).await.expect("not so many were sent").unwrap();
+        timeout(TEST_TIMEOUT, sent).await.expect("too few requests were sent").unwrap();
     }
 
     async fn stop(self) -> Result<(), PollerError> {
@@ -302,7 +302,8 @@ impl Poller {
         self.task.await.unwrap()
     }
 
-    /// The requests by transaction; no two about the same one came within five seconds of each other.
+    /// Returns the moments of the requests by transaction. Asserts that two requests about one transaction are five
+    /// seconds apart.
     fn by_transaction(&self) -> BTreeMap<String, Vec<Mono>> {
         let mut asked: BTreeMap<_, Vec<Mono>> = BTreeMap::new();
         for (at, params) in self.requests() {
@@ -310,13 +311,13 @@ impl Poller {
         }
         for (hash, times) in &asked {
             let close = times.windows(2).find(|pair| pair[1].since(pair[0]) < Duration::from_secs(5));
-            assert_eq!(close, None, "{hash} was asked about twice within five seconds");
+            assert_eq!(close, None, "{hash} was polled twice within five seconds");
         }
         asked
     }
 }
 
-/// A scenario of `count` transactions that all answer so.
+/// Returns a scenario of `count` transactions that all have these answers.
 fn scenario(count: usize, service: &str, answers: &str) -> String {
     let transaction = |number| {
         format!(
@@ -331,19 +332,19 @@ fn scenario(count: usize, service: &str, answers: &str) -> String {
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 const SUCCESS: &str = r#"{ from = 0, status = "success", steps = 3 }"#;
 
-fn is(tx: &Transaction, status: &RouterStatus) -> bool {
+fn has_status(tx: &Transaction, status: &RouterStatus) -> bool {
     tx.state.status.as_ref() == Some(status)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_batch_of_200_ends_as_its_scenario_says_within_the_budget() {
+async fn batch_of_200_settles_as_in_its_scenario_within_the_budget() {
     let bench = Bench::new(include_str!("../../../assets/scenarios/batch-200.toml"), 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
-    // The scenario's length, and a round.
-    bench.pass(Duration::from_secs(150 + 25)).await;
+    let poller = bench.start(|_| Behavior::Fine);
+    // The scenario's length, and one sweep.
+    bench.advance(Duration::from_secs(150 + 25)).await;
     let sent = poller.requests().len();
-    bench.pass(Duration::from_secs(10 * 60)).await;
-    assert_eq!(poller.requests().len(), sent, "settled transactions were asked about again");
+    bench.advance(Duration::from_secs(10 * 60)).await;
+    assert_eq!(poller.requests().len(), sent, "settled transactions were polled again");
     bench.assert_within_budget();
     assert_eq!(bench.report().requests, sent as u64);
 
@@ -355,28 +356,29 @@ async fn a_batch_of_200_ends_as_its_scenario_says_within_the_budget() {
         let status = tx.state.status.as_ref().map(RouterStatus::raw);
         assert_eq!(status, bench.scenario.final_status(hash.as_str()), "{hash}");
         assert_eq!(tx.state.polls, asked[&hash.key()].len() as u64, "{hash}");
-        // 200 at 10 a second are 20 s a round, and a slot rests for a second after its answer; four rounds are the most.
+        // A sweep takes 20 s, because the rate is 10 a second, plus the rests of slots; the longest wait is four
+        // sweeps.
         let late = asked[&hash.key()].windows(2).find(|pair| pair[1].since(pair[0]) > Duration::from_secs(4 * 24));
-        assert_eq!(late, None, "{hash} was left waiting");
+        assert_eq!(late, None, "{hash} waited too long");
     }
     assert!(transactions.iter().all(Transaction::is_settled));
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_id_is_probed_once_a_minute_until_it_is_taken() {
+async fn refused_id_is_probed_once_a_minute_until_it_is_accepted() {
     let bench = Bench::new(&scenario(20, "", ONGOING), 10.0).await;
-    let poller = bench.start(|second| if second < 200 { Mood::Withdrawn } else { Mood::Fine });
-    bench.until_told("unauthorized").await;
+    let poller = bench.start(|second| if second < 200 { Behavior::Withdrawn } else { Behavior::Fine });
+    bench.until_event("unauthorized").await;
     assert_eq!(bench.alerts().await, [Rule::Unauthorized]);
-    bench.until_told("recovered").await;
+    bench.until_event("recovered").await;
     let before: Vec<_> = poller.gaps();
     assert_eq!(before.len(), 4, "{before:?}");
     assert!(before.iter().all(|gap| (60.0..61.0).contains(gap)), "{before:?}");
 
-    bench.until_all(|tx| is(tx, &RouterStatus::Ongoing)).await;
+    bench.until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
     assert_eq!((bench.count("unauthorized").await, bench.count("recovered").await), (1, 1));
-    assert_eq!(bench.count("poll_failed").await, 0, "the ID's trouble was held against a transaction");
+    assert_eq!(bench.count("poll_failed").await, 0, "a transaction failed because of the ID");
     assert_eq!(bench.alerts().await, []);
     poller.by_transaction();
     bench.assert_within_budget();
@@ -384,17 +386,17 @@ async fn a_refused_id_is_probed_once_a_minute_until_it_is_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_429_all_rest_as_long_as_the_service_asks_for() {
+async fn after_429_nothing_is_sent_for_the_time_that_the_service_asks_for() {
     for (header, least, most) in [(r#", retry_after = "7""#, 7.0, 10.6), ("", 1.0, 1.6)] {
         let answers = format!(r#"{{ from = 0, http = 429{header} }}, {{ from = 0.5, status = "ongoing" }}"#);
         let bench = Bench::new(&scenario(5, "", &answers), 10.0).await;
-        let poller = bench.start(|_| Mood::Fine);
-        bench.until_told("throttled").await;
+        let poller = bench.start(|_| Behavior::Fine);
+        bench.until_event("throttled").await;
         assert_eq!(bench.alerts().await, [Rule::Throttled]);
-        bench.until_told("recovered").await;
+        bench.until_event("recovered").await;
         let rest = poller.gaps()[0];
         assert!((least..most).contains(&rest), "{rest}");
-        bench.until_all(|tx| is(tx, &RouterStatus::Ongoing)).await;
+        bench.until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
         assert_eq!((bench.count("throttled").await, bench.count("recovered").await), (1, 1));
         assert_eq!((bench.alerts().await, bench.report().throttled), (vec![], 1));
         poller.stop().await.unwrap();
@@ -402,19 +404,19 @@ async fn after_429_all_rest_as_long_as_the_service_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_out_of_reach_is_told_once_and_probed_ever_more_rarely() {
+async fn unreachable_service_is_reported_once_and_probed_at_growing_intervals() {
     let bench = Bench::new(&scenario(10, "", ONGOING), 10.0).await;
-    let poller = bench.start(|second| if second < 100 { Mood::Refused } else { Mood::Fine });
-    bench.until_told("unreachable").await;
+    let poller = bench.start(|second| if second < 100 { Behavior::Refused } else { Behavior::Fine });
+    bench.until_event("unreachable").await;
     assert_eq!(poller.requests().len(), 5);
     assert_eq!(bench.alerts().await, [Rule::Unreachable]);
-    bench.until_told("recovered").await;
+    bench.until_event("recovered").await;
     let probes = poller.gaps().split_off(4);
     assert_eq!(probes.len(), 5, "{probes:?}");
     for (probe, wait) in probes.iter().zip([5.0, 10.0, 20.0, 40.0, 60.0]) {
         assert!((wait..wait + 0.2).contains(probe), "{probes:?}");
     }
-    bench.until_all(|tx| is(tx, &RouterStatus::Ongoing)).await;
+    bench.until_all(|tx| has_status(tx, &RouterStatus::Ongoing)).await;
     assert_eq!((bench.count("unreachable").await, bench.count("recovered").await), (1, 1));
     assert_eq!(bench.alerts().await, []);
     poller.by_transaction();
@@ -422,9 +424,9 @@ async fn a_service_out_of_reach_is_told_once_and_probed_ever_more_rarely() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_slot_of_a_lost_request_rests_for_its_timeout_and_a_window() {
+async fn slot_of_a_lost_request_rests_for_its_timeout_and_a_window() {
     let bench = Bench::new(&scenario(2, "", ONGOING), 1.0).await;
-    let poller = bench.start(|second| if second == 0 { Mood::Silent } else { Mood::Fine });
+    let poller = bench.start(|second| if second == 0 { Behavior::Silent } else { Behavior::Fine });
     poller.until_sent(2).await;
     let gap = poller.gaps()[0];
     assert!((21.0..21.1).contains(&gap), "{gap}");
@@ -432,14 +434,14 @@ async fn the_slot_of_a_lost_request_rests_for_its_timeout_and_a_window() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn refused_parameters_park_one_transaction_and_no_other() {
+async fn rejected_parameters_park_only_their_transaction() {
     let text = scenario(3, "", SUCCESS)
         + "[[transaction]]\ntransactionId = \"0xbad\"\nfromChainId = \"1\"\ntoChainId = \"10\"\nquoteId = \"q\"\n\
            answers = [{ from = 0, http = 400, body = '{\"message\":\"quoteId is not valid\"}' }]\n";
     let bench = Bench::new(&text, 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     bench.until_all(|tx| !tx.wants_polling()).await;
-    bench.pass(Duration::from_secs(600)).await;
+    bench.advance(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
     for tx in bench.transactions().await {
         assert_eq!(asked[&tx.params.transaction_id.key()].len(), 1);
@@ -453,17 +455,17 @@ async fn refused_parameters_park_one_transaction_and_no_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_no_record_keeps_the_last_state_and_what_is_undocumented_is_polled_on() {
+async fn answer_without_a_record_keeps_the_last_state_and_undocumented_status_is_polled_further() {
     let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 4, http = 200, body = "<html>" },
         { from = 12, status = "SUCCESS" }, { from = 40, status = "success" }"#;
     let bench = Bench::new(&scenario(1, "", answers), 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
-    bench.until_told("poll_failed").await;
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.until_event("poll_failed").await;
     let tx = bench.transactions().await.remove(0);
-    assert!(is(&tx, &RouterStatus::Ongoing) && tx.state.last_error.unwrap().contains("HTML"));
-    bench.until_told("alert_raised").await;
+    assert!(has_status(&tx, &RouterStatus::Ongoing) && tx.state.last_error.unwrap().contains("HTML"));
+    bench.until_event("alert_raised").await;
     let tx = bench.transactions().await.remove(0);
-    assert!(is(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.wants_polling());
+    assert!(has_status(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.wants_polling());
     assert_eq!(bench.alerts().await, [Rule::Regressed]);
     bench.until_all(Transaction::is_settled).await;
     assert_eq!(bench.alerts().await, []);
@@ -471,18 +473,18 @@ async fn what_is_no_record_keeps_the_last_state_and_what_is_undocumented_is_poll
 }
 
 #[tokio::test(start_paused = true)]
-async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_when_it_settles() {
+async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_by_settling() {
     let answers = r#"{ from = 0, status = "ongoing", steps = 1 }, { from = 400, status = "success", steps = 3 }"#;
     let bench = Bench::empty(&scenario(1, "", answers), 1.0);
     let mut new = bench.scenario.world(start()).transfers().remove(0);
-    // 15 minutes after this is the 120th second, which is in the middle of the outage.
+    // The deadline, 15 minutes after this moment, is the 120th second: in the middle of the outage.
     new.params.submitted_at = Some(start() - TimeDelta::seconds(900 - 120));
     bench.import(vec![new]).await;
-    let poller = bench.start(|second| if (110..128).contains(&second) { Mood::Refused } else { Mood::Fine });
-    bench.until_told("alert_raised").await;
+    let poller = bench.start(|second| if (110..128).contains(&second) { Behavior::Refused } else { Behavior::Fine });
+    bench.until_event("alert_raised").await;
     let tx = bench.transactions().await.remove(0);
-    let heard = (bench.clock.now().wall - start()).as_seconds_f64();
-    assert!((128.0..220.0).contains(&heard) && tx.is_overdue(), "{heard}");
+    let answered_after = (bench.clock.now().wall - start()).as_seconds_f64();
+    assert!((128.0..220.0).contains(&answered_after) && tx.is_overdue(), "{answered_after}");
     assert_eq!(bench.alerts().await, [Rule::Overdue]);
 
     bench.until_all(Transaction::is_settled).await;
@@ -491,32 +493,32 @@ async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_when_it_settles() 
         What::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
         _ => None,
     };
-    let steps: Vec<_> = bench.news().await.iter().filter_map(of_overdue).collect();
+    let steps: Vec<_> = bench.notable_changes().await.iter().filter_map(of_overdue).collect();
     assert_eq!((steps, bench.alerts().await), (vec!["raised", "cleared"], vec![]));
-    assert!(poller.requests().len() > 40, "it was hardly asked about between the two");
+    assert!(poller.requests().len() > 40, "too few polls between raise and clear");
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_person_s_request_about_a_settled_transaction_is_carried_out_once() {
+async fn requested_poll_of_a_settled_transaction_is_sent_once() {
     let bench = Bench::new(&scenario(2, "", SUCCESS), 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     bench.until_all(Transaction::is_settled).await;
     let tx = bench.transactions().await.remove(0);
     bench.request_poll(tx.id).await;
     bench.request_poll(tx.id).await;
     poller.until_sent(3).await;
-    bench.pass(Duration::from_secs(600)).await;
+    bench.advance(Duration::from_secs(600)).await;
     assert_eq!(poller.by_transaction()[&tx.params.transaction_id.key()].len(), 2);
     assert_eq!(poller.requests().len(), 3);
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_imported_while_it_runs_is_polled() {
+async fn transactions_imported_while_the_poller_runs_are_polled() {
     let bench = Bench::empty(&scenario(2, "", SUCCESS), 10.0);
     let mut batch = bench.scenario.world(start()).transfers();
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     bench.import(vec![batch.remove(0)]).await;
     bench.until(|reader| testing::load_transactions(reader).iter().filter(|tx| tx.is_settled()).count() == 1).await;
     bench.import(batch).await;
@@ -526,24 +528,24 @@ async fn what_is_imported_while_it_runs_is_polled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_it_is_stopped_what_is_under_way_is_kept_and_nothing_more_is_sent() {
+async fn stopped_poller_stores_answers_in_flight_and_sends_nothing_more() {
     let bench = Bench::new(&scenario(5, "latency_ms = 1000", ONGOING), 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     poller.until_sent(3).await;
     poller.stop().await.unwrap();
     assert_eq!(bench.report().requests, 3);
-    let answered = bench.transactions().await.iter().filter(|tx| is(tx, &RouterStatus::Ongoing)).count();
+    let answered = bench.transactions().await.iter().filter(|tx| has_status(tx, &RouterStatus::Ongoing)).count();
     assert_eq!(answered, 3);
-    // The store writes one thing after another: once this is kept, the poller's last report is.
+    // The store writes in order: after this write the poller's last report is stored.
     bench.import(Vec::new()).await;
     let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
     assert_eq!((report.health.name(), report.requests), ("stopped", 3));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_that_says_nothing_does_not_hold_up_the_end() {
+async fn silent_service_does_not_delay_the_stop() {
     let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
-    let poller = bench.start(|_| Mood::Silent);
+    let poller = bench.start(|_| Behavior::Silent);
     poller.until_sent(1).await;
     let stopped = bench.clock.now().mono;
     poller.stop().await.unwrap();
@@ -552,9 +554,9 @@ async fn a_service_that_says_nothing_does_not_hold_up_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_request_that_panics_ends_the_poller_with_an_error() {
+async fn panic_of_a_request_ends_the_poller_with_an_error() {
     let bench = Bench::new(&scenario(2, "", ONGOING), 10.0).await;
-    let poller = bench.start(|_| Mood::Panics);
-    let error = timeout(NEVER, poller.task).await.expect("it went on").unwrap().unwrap_err();
+    let poller = bench.start(|_| Behavior::Panics);
+    let error = timeout(TEST_TIMEOUT, poller.task).await.expect("the poller did not end").unwrap().unwrap_err();
     assert!(matches!(&error, PollerError::Task(task) if task.is_panic()), "{error}");
 }

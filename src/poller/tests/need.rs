@@ -1,16 +1,16 @@
-//! What people have open, and whether the budget is enough.
+//! Tests of transactions that people have open, and of the alert about a short budget.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_budget_that_is_short_for_two_minutes_is_an_alert_until_it_is_enough() {
-    // 60 to poll need 0.67 a second; half of that is there.
+async fn budget_short_for_two_minutes_raises_an_alert_until_it_is_sufficient() {
+    // 60 transactions need 0.67 polls a second; the budget allows about half of that.
     let text = scenario(60, "", &format!("{ONGOING}, {{ from = 600, status = \"success\", steps = 3 }}"));
     let bench = Bench::new(&text.replace("rps = 10.0", "rps = 0.4"), 0.4).await;
-    let poller = bench.start(|_| Mood::Fine);
-    bench.pass(Duration::from_secs(110)).await;
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.advance(Duration::from_secs(110)).await;
     assert_eq!(bench.alerts().await, []);
-    bench.pass(Duration::from_secs(20)).await;
+    bench.advance(Duration::from_secs(20)).await;
     assert_eq!(bench.alerts().await, [Rule::BudgetShort]);
     assert_eq!((bench.count("alert_raised").await, bench.count("recovered").await), (1, 0));
     let report = bench.read(|reader| reader.poller("default").unwrap()).await.unwrap();
@@ -21,32 +21,32 @@ async fn a_budget_that_is_short_for_two_minutes_is_an_alert_until_it_is_enough()
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_person_has_open_is_asked_about_every_five_seconds() {
+async fn open_transaction_is_polled_every_five_seconds() {
     let bench = Bench::new(&scenario(100, "", ONGOING), 10.0).await;
     let open = bench.transactions().await.remove(70);
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     poller.until_sent(10).await;
     let (store, until) = (bench.store.clone(), bench.clock.now().wall + TimeDelta::seconds(60));
     let mark = OpenMark { dashboard: 7, open: Some((open.id, until)), at: start() };
     spawn_blocking(move || store.mark_open(mark).wait()).await.unwrap().unwrap();
-    bench.pass(Duration::from_secs(120)).await;
+    bench.advance(Duration::from_secs(120)).await;
     let asked = &poller.by_transaction()[&open.params.transaction_id.key()];
-    // For a minute, and then like the others.
+    // The transaction is open for one minute, and is polled like all others in the next minute.
     assert!((12..=24).contains(&asked.len()), "{asked:?}");
     assert!(asked.windows(2).filter(|pair| pair[1].since(pair[0]) < Duration::from_secs(6)).count() >= 9, "{asked:?}");
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_label_keeps_its_weight_over_all_answers() {
+async fn label_weight_applies_after_every_answer() {
     let mut bench = Bench::empty(&scenario(40, "", ONGOING), 1.0);
     bench.weights = BTreeMap::from([("vip".to_owned(), 100.0)]);
     let mut batch = bench.scenario.world(start()).transfers();
     let vip = batch[7].params.transaction_id.key();
     batch[7].labels = vec!["vip".into()];
     bench.import(batch).await;
-    let poller = bench.start(|_| Mood::Fine);
-    bench.pass(Duration::from_secs(600)).await;
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.advance(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
     let others = asked.iter().filter(|(hash, _)| **hash != vip).map(|(_, asked)| asked.len()).max();
     assert!(asked[&vip].len() > 2 * others.unwrap(), "{} against at most {others:?}", asked[&vip].len());
@@ -54,16 +54,16 @@ async fn a_label_keeps_its_weight_over_all_answers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_429_the_rate_is_cut_and_comes_back_in_two_minutes() {
+async fn after_429_the_rate_is_cut_and_recovers_in_two_minutes() {
     let answers = r#"{ from = 0, status = "ongoing" }, { from = 30, http = 429 }, { from = 31, status = "ongoing" }"#;
     let bench = Bench::new(&scenario(100, "", answers), 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
-    bench.until_told("throttled").await;
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.until_event("throttled").await;
     let share = || bench.read(|reader| reader.poller("default").unwrap().unwrap().share);
-    bench.pass(Duration::from_secs(10)).await;
+    bench.advance(Duration::from_secs(10)).await;
     let cut = share().await;
     assert!((0.5..0.8).contains(&cut), "{cut}");
-    bench.pass(Duration::from_secs(130)).await;
+    bench.advance(Duration::from_secs(130)).await;
     assert_eq!(share().await, 1.0);
     poller.stop().await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Routes that people ask for, through the real driver.
+//! Tests of routes that people ask for, through the real driver.
 
 use super::*;
 
@@ -20,31 +20,31 @@ impl Bench {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_route_that_is_asked_for_is_answered_through_the_store() {
+async fn route_request_is_answered_through_the_store() {
     let bench = Bench::new(&scenario(50, "", ONGOING), 1.0).await;
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     poller.until_sent(3).await;
     let id = bench.ask_quote("0xAb", 30).await;
     let QuoteAnswer::Route(quote) = bench.until_quoted(id).await else { panic!("no route") };
     assert_eq!(quote.quote_id.as_deref(), Some("quote-of-0xAb"));
-    assert!(poller.requests().len() < 6, "the route had to wait");
+    assert!(poller.requests().len() < 6, "too many polls went ahead of the route");
     poller.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
+async fn poller_with_scope_requests_only_sends_only_requests_of_people() {
     let bench = Bench::new(&scenario(5, "", ONGOING), 10.0).await;
     let asked_before = bench.transactions().await.remove(2);
     bench.request_poll(asked_before.id).await;
     let given_up = bench.ask_quote("0xCd", 0).await;
     let wanted = bench.ask_quote("0xAb", 30).await;
-    let poller = bench.start_in(Scope::RequestsOnly, |_| Mood::Fine, None);
+    let poller = bench.start_in(Scope::RequestsOnly, |_| Behavior::Fine, None);
     bench.until_quoted(wanted).await;
     poller.until_sent(1).await;
     let asked_now = bench.transactions().await.remove(4);
     bench.request_poll(asked_now.id).await;
     poller.until_sent(2).await;
-    bench.pass(Duration::from_secs(60)).await;
+    bench.advance(Duration::from_secs(60)).await;
     let asked: Vec<_> = poller.by_transaction().into_keys().collect();
     assert_eq!(asked, [asked_before, asked_now].map(|tx| tx.params.transaction_id.key()));
     assert_eq!(poller.requests().len(), 2);
@@ -53,18 +53,18 @@ async fn who_serves_requests_only_polls_what_was_asked_for_and_nothing_else() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_route_is_asked_for_once_whatever_happens_to_who_asks() {
+async fn route_is_sent_once_even_if_its_poller_dies() {
     let bench = Bench::new("", 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     let first = bench.ask_quote("0x01", 30).await;
     let mut routes = poller.wire.routes.subscribe();
     routes.wait_for(|routes| routes.len() == 1).await.unwrap();
-    // While that one is under way another question comes, and then the poller dies.
+    // During the first request a second route is asked for, and then the poller dies.
     let second = bench.ask_quote("0x02", 30).await;
     routes.wait_for(|routes| routes.len() == 2).await.unwrap();
     poller.task.abort();
     assert!(poller.task.await.unwrap_err().is_cancelled());
-    let next = bench.start(|_| Mood::Fine);
+    let next = bench.start(|_| Behavior::Fine);
     let third = bench.ask_quote("0x03", 30).await;
     bench.until_quoted(third).await;
     assert_eq!(

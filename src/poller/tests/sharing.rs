@@ -1,14 +1,14 @@
-//! Several pollers on one store, and on one ID.
+//! Tests of several pollers on one store, and on one ID.
 
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn a_second_poller_waits_for_the_budget_and_takes_over() {
+async fn second_poller_waits_for_the_first_to_end_and_takes_over() {
     let bench = Bench::new(&scenario(30, "", ONGOING).replace("rps = 10.0", "rps = 2.0"), 2.0).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, folder());
+    let first = bench.start_with(|_| Behavior::Fine, folder());
     first.until_sent(10).await;
-    let second = bench.start_with(|_| Mood::Fine, folder());
+    let second = bench.start_with(|_| Behavior::Fine, folder());
     first.until_sent(20).await;
     assert_eq!(second.requests().len(), 0);
     first.stop().await.unwrap();
@@ -21,25 +21,25 @@ async fn a_second_poller_waits_for_the_budget_and_takes_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_budget_can_be_stopped() {
+async fn waiting_poller_can_be_stopped() {
     let bench = Bench::new(&scenario(1, "", ONGOING), 10.0).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, folder());
+    let first = bench.start_with(|_| Behavior::Fine, folder());
     first.until_sent(1).await;
-    let second = bench.start_with(|_| Mood::Fine, folder());
+    let second = bench.start_with(|_| Behavior::Fine, folder());
     first.until_sent(3).await;
     second.stop().await.unwrap();
     first.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_the_one_that_polls_dies_in_the_middle_of_a_request_another_sends_within_ten_seconds() {
+async fn after_a_poller_dies_during_a_request_another_sends_within_ten_seconds() {
     let bench = Bench::new(&scenario(3, "latency_ms = 1000", ONGOING).replace("rps = 10.0", "rps = 1.0"), 1.0).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let first = bench.start_with(|_| Mood::Fine, folder());
+    let first = bench.start_with(|_| Behavior::Fine, folder());
     first.until_sent(2).await;
-    let second = bench.start_with(|_| Mood::Fine, folder());
-    // Its request is under way.
+    let second = bench.start_with(|_| Behavior::Fine, folder());
+    // The poller dies while its request is in flight.
     let died = bench.clock.now().mono;
     first.task.abort();
     assert!(first.task.await.unwrap_err().is_cancelled());
@@ -58,8 +58,8 @@ async fn pollers_of_two_stores_share_one_id_s_budget_fairly() {
     let other = Bench { service: Arc::clone(&bench.service), clock: bench.clock.clone(), ..Bench::empty(&text, 4.0) };
     other.import(other.scenario.world(start()).transfers()).await;
     let folder = || Some(bench.folder.path().join("state"));
-    let pollers = [bench.start_with(|_| Mood::Fine, folder()), other.start_with(|_| Mood::Fine, folder())];
-    bench.pass(Duration::from_secs(60)).await;
+    let pollers = [bench.start_with(|_| Behavior::Fine, folder()), other.start_with(|_| Behavior::Fine, folder())];
+    bench.advance(Duration::from_secs(60)).await;
     bench.assert_within_budget();
     let [first, second] = pollers.map(|poller| {
         poller.by_transaction();

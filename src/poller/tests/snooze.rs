@@ -1,20 +1,24 @@
-//! Whoever polls brings back what was snoozed until a moment, also where nothing is asked about any more.
+//! Tests that a poller ends snoozes at their moment, also for transactions that are no longer polled.
 
 use super::*;
 use crate::domain::alert::Snooze;
 
 #[tokio::test(start_paused = true)]
-async fn a_snooze_on_what_has_settled_is_ended_within_seconds_of_its_moment() {
+async fn snooze_on_a_settled_transaction_ends_within_ten_seconds_of_its_moment() {
     let bench = Bench::new(&scenario(1, "", r#"{ from = 0, status = "partial_success", steps = 3 }"#), 10.0).await;
-    let poller = bench.start(|_| Mood::Fine);
+    let poller = bench.start(|_| Behavior::Fine);
     bench.until_all(Transaction::is_settled).await;
     let (store, at) = (bench.store.clone(), bench.clock.now().wall);
     let until = at + TimeDelta::seconds(60);
     let snooze = LocalEdit::Snooze { alerts: vec![1], until: Snooze::Until(until) };
     spawn_blocking(move || testing::edit(&store, "default", snooze, at)).await.unwrap();
-    bench.until_told("alert_unsnoozed").await;
-    let ended =
-        bench.news().await.iter().find(|change| change.what.name() == "alert_unsnoozed").map(|change| change.at);
+    bench.until_event("alert_unsnoozed").await;
+    let ended = bench
+        .notable_changes()
+        .await
+        .iter()
+        .find(|change| change.what.name() == "alert_unsnoozed")
+        .map(|change| change.at);
     let late = ended.unwrap() - until;
     assert!((0..=10).contains(&late.num_seconds()), "{late}");
     assert!(bench.read(|reader| reader.alerts(AlertQuery::Active).unwrap()[0].handling.is_none()).await);

@@ -1,7 +1,7 @@
-//! Backups: a copy of the store at one moment by SQLite's own means, verified before it gets its name.
+//! Backups: a copy of one snapshot of the store by SQLite's backup API, verified before it gets its final name.
 //!
-//! A backup that has its name is whole and sound: it is never written to again. It must never hold up whoever writes to
-//! the store.
+//! A backup with its final name is complete and sound, and is never written to again. Making a backup must never block
+//! writers of the store.
 
 use std::{
     ffi::OsString,
@@ -21,103 +21,106 @@ use super::{
     connection,
     integrity::{self, Depth},
     migrate,
-    paths::{self, STAMP},
+    paths::{self, TIMESTAMP_FORMAT},
 };
 use crate::{
     process::files,
     store::error::{self, StoreError},
 };
 
-/// How many of the daily ones are kept.
+/// The number of daily backups that are kept.
 const DAYS_KEPT: usize = 7;
-/// How many of those before a change of the schema.
+/// The number of backups before a change of the schema that are kept.
 const SCHEMAS_KEPT: usize = 3;
-/// When the next one is due.
-const DAILY: TimeDelta = TimeDelta::hours(24);
-/// How soon one that failed is tried again by whoever has done something else.
-const RETRIED: TimeDelta = TimeDelta::hours(1);
-/// Where it stands why the last one failed, by what follows the store's name.
-const FAILED: &str = ".failed";
-/// 4 MiB at a time: between two it can be called off.
-const PAGES: i32 = 1_024;
-/// How a copy is called until it is verified: by the name that it is to get, and this.
+/// The age of the newest backup at which the next backup is due.
+const DAILY_INTERVAL: TimeDelta = TimeDelta::hours(24);
+/// How soon after a failure a process that has finished its own command tries again.
+const RETRY_AFTER: TimeDelta = TimeDelta::hours(1);
+/// The ending, after the store's name, of the file that holds the reason of the last failure.
+const FAILURE_FILE: &str = ".failed";
+/// The number of pages per step: 4 MiB. Between steps the copy can be cancelled.
+const PAGES_PER_STEP: i32 = 1_024;
+/// Follows the final name in the name of a copy that isn't verified yet.
 const UNFINISHED: &str = ".unfinished-";
 
-/// A backup that was made.
+/// The result of making a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BackupReport {
-    /// How many transactions it holds.
+    /// The number of transactions in the backup.
     pub transactions: u64,
-    /// How large it is.
+    /// The size of the backup in bytes.
     pub bytes: u64,
 }
 
-/// What happens to a file that is there already.
+/// What to do with a file that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
-    /// It stays, and no backup is made.
+    /// The file stays, and no backup is made.
     Keep,
-    /// The backup takes its place.
+    /// The backup replaces the file.
     Replace,
 }
 
 /// A backup that lies beside a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
-    /// The file.
+    /// The path of the file.
     pub path: PathBuf,
-    /// When it was made, by its name.
+    /// When the backup was made, according to its name.
     pub at: DateTime<Utc>,
-    /// The schema before whose change it was made; `None` of a daily one.
+    /// The schema version before the change that the backup precedes; `None` for a daily backup.
     pub before: Option<i64>,
 }
 
-/// Whether somebody who has done something else is to see to the day's backup.
+/// Whether a process that has finished its own command should make the daily backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackupDue {
-    /// No: it is there, or there is nothing to keep, or another process is at it.
+    /// No: the backup exists, the store is empty, or another process is making the backup.
     No,
     /// Yes.
     Now,
-    /// Not again so soon: the last one failed, for this reason.
+    /// Not yet: the last attempt failed a short time ago, for this reason.
     Failed(String),
 }
 
-/// Copies the store that `source` has open to a file that is sound, or isn't there. `goes_on` is asked from time to time.
+/// Copies the store that `source` has open to the file `to`. The file is verified, or isn't written. `should_continue`
+/// is called from time to time: `false` cancels the copy.
 pub(in crate::store) fn copy(
     source: &Connection,
     to: &Path,
     existing: Existing,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<BackupReport, StoreError> {
     let failed = |reason: String| StoreError::Backup { path: to.to_owned(), reason };
     if existing == Existing::Keep && to.exists() {
-        return Err(failed("the file exists already; name another, or replace it with --force".into()));
+        return Err(failed("the file already exists; choose another name, or replace it with --force".into()));
     }
     let log = paths::companion(to, "-wal");
     if log.exists() {
-        // SQLite would bring it into the copy.
+        // SQLite would apply this log to the copy.
         let log = log.display();
-        return Err(failed(format!("{log} belongs to a store of that name; name another file, or move the log away")));
+        return Err(failed(format!(
+            "{log} is the write-ahead log of a store with that name; choose another name, or move the log away"
+        )));
     }
     let mut prefix = OsString::from(".");
     prefix.extend(to.file_name());
     prefix.push(UNFINISHED);
     let unfinished = tempfile::Builder::new().prefix(&prefix).tempfile_in(paths::folder_of(to));
     let unfinished = unfinished.map_err(|error| failed(error.to_string()))?.into_temp_path();
-    let transactions = write(source, &unfinished, goes_on).map_err(|fault| match fault {
-        Fault::CalledOff => failed("it was called off".into()),
+    let transactions = write(source, &unfinished, should_continue).map_err(|fault| match fault {
+        Fault::Cancelled => failed("it was cancelled".into()),
         Fault::Copying(error) if error::is_damage(&error) => StoreError::from(error),
         Fault::Copying(error) => failed(error::reason(&error)),
-        // The copy is as sound as what it was made of.
+        // A copy is exactly as sound as its source.
         Fault::Unsound(reason) => StoreError::Broken(reason),
     })?;
-    let bytes = put_in_place(unfinished, to, existing).map_err(|error| failed(error.to_string()))?;
+    let bytes = publish(unfinished, to, existing).map_err(|error| failed(error.to_string()))?;
     Ok(BackupReport { transactions, bytes })
 }
 
 enum Fault {
-    CalledOff,
+    Cancelled,
     Copying(rusqlite::Error),
     Unsound(String),
 }
@@ -128,33 +131,33 @@ impl From<rusqlite::Error> for Fault {
     }
 }
 
-/// Writes the copy and verifies it; returns how many transactions it holds.
-fn write(source: &Connection, to: &Path, goes_on: &dyn Fn() -> bool) -> Result<u64, Fault> {
+/// Writes the copy and verifies it. Returns the number of transactions in the copy.
+fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<u64, Fault> {
     let mut target = Connection::open(to)?;
-    // Whatever happens to it before it has its name, it is made anew.
+    // No syncs: a copy that has no final name yet is never continued, but made again.
     target.pragma_update(None, "synchronous", "off")?;
-    // One moment: whoever writes meanwhile goes on, and the copy needn't begin anew each time.
+    // One snapshot: writers continue meanwhile, and the copy doesn't restart after each commit.
     let snapshot = source.unchecked_transaction()?;
     snapshot.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     let copying = backup::Backup::new(&snapshot, &mut target)?;
-    while copying.step(PAGES)? != StepResult::Done {
-        if !goes_on() {
-            return Err(Fault::CalledOff);
+    while copying.step(PAGES_PER_STEP)? != StepResult::Done {
+        if !should_continue() {
+            return Err(Fault::Cancelled);
         }
     }
     drop(copying);
     snapshot.finish()?;
-    // One file, without a log beside it.
+    // The copy must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete")?;
     if let Some(reason) = integrity::unsound(&target, Depth::Full)? {
         return Err(Fault::Unsound(reason));
     }
     let count = integrity::count_transactions(&target)?;
-    if goes_on() { Ok(count) } else { Err(Fault::CalledOff) }
+    if should_continue() { Ok(count) } else { Err(Fault::Cancelled) }
 }
 
-/// Gives a verified copy its name, once it is on the disk.
-fn put_in_place(unfinished: TempPath, to: &Path, existing: Existing) -> io::Result<u64> {
+/// Syncs a verified copy to the disk and gives it its final name. Returns its size in bytes.
+fn publish(unfinished: TempPath, to: &Path, existing: Existing) -> io::Result<u64> {
     let file = File::open(&unfinished)?;
     file.sync_all()?;
     let bytes = file.metadata()?.len();
@@ -166,61 +169,63 @@ fn put_in_place(unfinished: TempPath, to: &Path, existing: Existing) -> io::Resu
     Ok(bytes)
 }
 
-/// The backups beside a store, the newest first. Those that a clock which was ahead dated after `now` come last.
-pub(in crate::store) fn kept(store: &Path, now: DateTime<Utc>) -> Vec<Backup> {
+/// Lists the backups beside a store, the newest first. Backups that a wrong clock dated after `now` come last.
+pub(in crate::store) fn list(store: &Path, now: DateTime<Utc>) -> Vec<Backup> {
     let entries = fs::read_dir(folder(store)).into_iter().flatten().flatten();
     let mut kept: Vec<Backup> = entries.filter_map(|entry| parse(store, entry.path())).collect();
     kept.sort_by_key(|kept| (kept.at > now, std::cmp::Reverse(kept.at)));
     kept
 }
 
-/// Makes the day's backup if it is due: of a store that holds something, by one process at a time. `None` if it isn't.
-pub(in crate::store) fn daily(
+/// Makes the daily backup if it is due. Only one process at a time makes it, and only if the store has transactions.
+/// Returns `None` otherwise.
+pub(in crate::store) fn make_daily(
     store: &Path,
     at: DateTime<Utc>,
-    goes_on: &dyn Fn() -> bool,
+    should_continue: &dyn Fn() -> bool,
 ) -> Result<Option<BackupReport>, StoreError> {
-    let Some((source, _lock)) = begin(store, at)? else { return Ok(None) };
-    sweep(store);
-    match copy(&source, &name(store, at, None), Existing::Replace, goes_on) {
+    let Some((source, _lock)) = open_if_due(store, at)? else { return Ok(None) };
+    remove_unfinished(store);
+    match copy(&source, &backup_path(store, at, None), Existing::Replace, should_continue) {
         Ok(report) => {
             prune(store, at);
-            fs::remove_file(beside(store, FAILED)).ok();
+            fs::remove_file(path_with_ending(store, FAILURE_FILE)).ok();
             Ok(Some(report))
         }
         Err(error) => {
-            if goes_on() {
-                note(store, &error);
+            if should_continue() {
+                save_failure(store, &error);
             }
             Err(error)
         }
     }
 }
 
-/// Leaves word of a failure for whoever comes next: who met it may have nobody to tell.
-fn note(store: &Path, failure: &StoreError) {
-    let written = files::private_options().write(true).create(true).truncate(true).open(beside(store, FAILED));
+/// Saves the reason of a failure for the next process: this process may have no way to report it.
+fn save_failure(store: &Path, failure: &StoreError) {
+    let written =
+        files::private_options().write(true).create(true).truncate(true).open(path_with_ending(store, FAILURE_FILE));
     if let Err(error) = written.and_then(|mut file| file.write_all(failure.to_string().as_bytes())) {
-        tracing::warn!("nobody will know that {failure}: {error}");
+        tracing::warn!("failed to record the backup failure ({failure}): {error}");
     }
 }
 
-/// Whether the day's backup is to be made by somebody who has done something else.
-pub(in crate::store) fn due(store: &Path, at: DateTime<Utc>) -> Result<BackupDue, StoreError> {
-    if begin(store, at)?.is_none() {
+/// Whether a process that has finished its own command should make the daily backup.
+pub(in crate::store) fn check_due(store: &Path, at: DateTime<Utc>) -> Result<BackupDue, StoreError> {
+    if open_if_due(store, at)?.is_none() {
         return Ok(BackupDue::No);
     }
-    let failed = beside(store, FAILED);
+    let failed = path_with_ending(store, FAILURE_FILE);
     let since = failed.metadata().and_then(|file| file.modified()).map(|noted| at - DateTime::<Utc>::from(noted));
     Ok(match since {
-        Ok(since) if since.abs() < RETRIED => BackupDue::Failed(fs::read_to_string(&failed).unwrap_or_default()),
+        Ok(since) if since.abs() < RETRY_AFTER => BackupDue::Failed(fs::read_to_string(&failed).unwrap_or_default()),
         _ => BackupDue::Now,
     })
 }
 
-/// The store, open for reading, and the lock of whoever makes a backup, if one is due, there is something to keep, and nobody else
-/// is at it.
-fn begin(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>, StoreError> {
+/// Opens the store for reading and locks the making of backups. Returns `None` unless a backup is due, the store has
+/// transactions, and no other process makes a backup.
+fn open_if_due(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>, StoreError> {
     if !is_due(store, at) {
         return Ok(None);
     }
@@ -230,18 +235,18 @@ fn begin(store: &Path, at: DateTime<Utc>) -> Result<Option<(Connection, File)>, 
     }
     let fault = |error: io::Error| StoreError::Backup { path: folder(store), reason: error.to_string() };
     let lock = lock_file(store).map_err(fault)?;
-    // It may have been made between our look and the lock.
+    // Another process may have made the backup between the check and the lock.
     let is_ours = lock.try_lock().is_ok() && is_due(store, at);
     Ok(is_ours.then_some((source, lock)))
 }
 
-/// The file that whoever makes a backup has locked, in a folder that is there.
+/// Opens the file that a process locks while it makes a backup. Creates the file and its folder if necessary.
 fn lock_file(store: &Path) -> io::Result<File> {
     files::create_private_folder(&folder(store))?;
-    files::private_options().write(true).create(true).truncate(false).open(beside(store, ".lock"))
+    files::private_options().write(true).create(true).truncate(false).open(path_with_ending(store, ".lock"))
 }
 
-/// A backup of what is to be brought to a new schema.
+/// Makes a backup before the schema of the store changes.
 pub(in crate::store) fn before_migration(
     source: &Connection,
     store: &Path,
@@ -249,10 +254,10 @@ pub(in crate::store) fn before_migration(
 ) -> Result<(), StoreError> {
     let from = migrate::version(source)?;
     let refused = |reason| StoreError::NotMigrated { path: store.to_owned(), from, reason };
-    // Whoever makes the day's backup is done soon.
+    // Another process that makes the daily backup finishes soon.
     let locked = lock_file(store).and_then(|lock| lock.lock().map(|()| lock));
     let _lock = locked.map_err(|error| refused(error.to_string()))?;
-    match copy(source, &name(store, at, Some(from)), Existing::Replace, &|| true) {
+    match copy(source, &backup_path(store, at, Some(from)), Existing::Replace, &|| true) {
         Ok(_) => prune(store, at),
         Err(StoreError::Backup { reason, .. }) => return Err(refused(reason)),
         Err(error) => return Err(error),
@@ -260,48 +265,48 @@ pub(in crate::store) fn before_migration(
     Ok(())
 }
 
-/// Backups from a clock that went ahead don't count: they would put the next one off for as long.
+/// Whether a backup is due. Backups with a date in the future don't count: they would delay the next backup.
 fn is_due(store: &Path, at: DateTime<Utc>) -> bool {
-    kept(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY)
+    list(store, at).iter().find(|kept| kept.at <= at).is_none_or(|newest| at - newest.at >= DAILY_INTERVAL)
 }
 
-/// Drops what is too many; and says so if it can't, since what is kept matters more.
+/// Deletes surplus backups. A failure is only logged, since the remaining backups matter more.
 fn prune(store: &Path, now: DateTime<Utc>) {
     let (daily, schemas): (Vec<Backup>, Vec<Backup>) =
-        kept(store, now).into_iter().partition(|kept| kept.before.is_none());
+        list(store, now).into_iter().partition(|kept| kept.before.is_none());
     for old in daily.iter().skip(DAYS_KEPT).chain(schemas.iter().skip(SCHEMAS_KEPT)) {
         if let Err(error) = fs::remove_file(&old.path) {
-            tracing::warn!("the old backup {} stays: {error}", old.path.display());
+            tracing::warn!("can't delete the old backup {}: {error}", old.path.display());
         }
     }
 }
 
-/// Removes copies that a process left unfinished when it was killed. Whoever calls it holds the lock.
-fn sweep(store: &Path) {
+/// Removes copies that killed processes left unfinished. The caller must hold the backup lock.
+fn remove_unfinished(store: &Path) {
     for entry in fs::read_dir(folder(store)).into_iter().flatten().flatten() {
         let file = entry.file_name();
         let name = file.to_str().and_then(|name| name.strip_prefix('.')).and_then(|name| name.split_once(UNFINISHED));
         let is_ours = name.is_some_and(|(name, _)| parse(store, entry.path().with_file_name(name)).is_some());
         if is_ours && let Err(error) = fs::remove_file(entry.path()) {
-            tracing::warn!("{} stays: {error}", entry.path().display());
+            tracing::warn!("can't delete the unfinished backup {}: {error}", entry.path().display());
         }
     }
 }
 
-/// Where a store's backups lie.
+/// Returns the folder of a store's backups.
 fn folder(store: &Path) -> PathBuf {
-    paths::folder_of(store).join(paths::BACKUPS)
+    paths::folder_of(store).join(paths::BACKUP_FOLDER)
 }
 
-fn beside(store: &Path, ending: &str) -> PathBuf {
+fn path_with_ending(store: &Path, ending: &str) -> PathBuf {
     let mut name = store.file_name().map_or_else(OsString::new, OsString::from);
     name.push(ending);
     folder(store).join(name)
 }
 
-fn name(store: &Path, at: DateTime<Utc>, before: Option<i64>) -> PathBuf {
+fn backup_path(store: &Path, at: DateTime<Utc>, before: Option<i64>) -> PathBuf {
     let schema = before.map_or_else(String::new, |version| format!(".schema-{version}"));
-    beside(store, &format!(".{}{schema}.backup", at.format(STAMP)))
+    path_with_ending(store, &format!(".{}{schema}.backup", at.format(TIMESTAMP_FORMAT)))
 }
 
 fn parse(store: &Path, path: PathBuf) -> Option<Backup> {
@@ -311,6 +316,6 @@ fn parse(store: &Path, path: PathBuf) -> Option<Backup> {
         Some((stamp, version)) => (stamp, Some(version.parse().ok()?)),
         None => (words, None),
     };
-    let at = NaiveDateTime::parse_from_str(stamp, STAMP).ok()?.and_utc();
+    let at = NaiveDateTime::parse_from_str(stamp, TIMESTAMP_FORMAT).ok()?.and_utc();
     Some(Backup { path, at, before })
 }

@@ -1,4 +1,4 @@
-//! The daily backup of a long-running process, on a thread of its own.
+//! The daily backup of a long-running process, on its own thread.
 //!
 //! The thread must never hold the store open: a process that ends doesn't wait for an unfinished copy.
 
@@ -19,42 +19,42 @@ use super::{
 use crate::clock::Clock;
 use crate::store::error::StoreError;
 
-/// How long after the start it looks first: by then the first screen is drawn.
-const FIRST: Duration = Duration::from_secs(5);
-/// Between two looks.
+/// The time from the start to the first check: by then the first screen is drawn.
+const FIRST_CHECK: Duration = Duration::from_secs(5);
+/// The time between two checks.
 const INTERVAL: Duration = Duration::from_secs(600);
 
 /// Makes backups until it is dropped.
 #[derive(Debug)]
 pub struct BackupSchedule {
-    _alive: Sender<()>,
+    _stop_sender: Sender<()>,
 }
 
 impl BackupSchedule {
     pub(in crate::store) fn start(path: PathBuf, health: Weak<Health>, clock: Clock) -> Result<Self, StoreError> {
-        let (alive, end) = mpsc::channel();
-        let keep = move || {
-            let mut wait = FIRST;
-            while end.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
-                run(&path, &health, &clock, &end);
+        let (stop_sender, stop_receiver) = mpsc::channel();
+        let run_schedule = move || {
+            let mut wait = FIRST_CHECK;
+            while stop_receiver.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+                back_up_if_due(&path, &health, &clock, &stop_receiver);
                 wait = INTERVAL;
             }
         };
-        thread::Builder::new().name("store-keeper".into()).spawn(keep).map_err(StoreError::Thread)?;
-        Ok(Self { _alive: alive })
+        thread::Builder::new().name("store-keeper".into()).spawn(run_schedule).map_err(StoreError::Thread)?;
+        Ok(Self { _stop_sender: stop_sender })
     }
 }
 
-fn run(path: &Path, health: &Weak<Health>, clock: &Clock, end: &Receiver<()>) {
-    let goes_on = || end.try_recv() == Err(TryRecvError::Empty);
-    match backup::daily(path, clock.now().wall, &goes_on) {
-        Ok(Some(report)) => tracing::info!(?report, "the day's backup is made"),
+fn back_up_if_due(path: &Path, health: &Weak<Health>, clock: &Clock, stop_receiver: &Receiver<()>) {
+    let should_continue = || stop_receiver.try_recv() == Err(TryRecvError::Empty);
+    match backup::make_daily(path, clock.now().wall, &should_continue) {
+        Ok(Some(report)) => tracing::info!(?report, "daily backup created"),
         Ok(None) => {}
         Err(error) => {
             tracing::error!("{error}");
-            // The copy is verified: what it says of damage is true of the store.
+            // The copy is verified, so damage of the copy is damage of the store.
             if let (StoreError::Broken(reason), Some(health)) = (error, health.upgrade()) {
-                health.note(&Trouble::Broken(reason));
+                health.report(&Trouble::Broken(reason));
             }
         }
     }

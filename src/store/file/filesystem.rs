@@ -1,11 +1,11 @@
-//! What lies below the store: whether its file system is one of the network, and how much room is left.
+//! The file system of the store: whether it is a network file system, and how much space is free.
 //!
-//! It looks at names and numbers of the system alone, never into the store.
+//! This module reads names and numbers from the operating system only, never the store.
 
 use std::path::Path;
 
-/// File systems whose locks and shared memory don't hold between machines, as Linux names them.
-const OF_THE_NETWORK: &[&str] = &[
+/// Network file systems, by their names in Linux. Their locks and shared memory don't work between machines.
+const NETWORK_FILE_SYSTEMS: &[&str] = &[
     "nfs",
     "nfs4",
     "cifs",
@@ -38,42 +38,43 @@ const OF_THE_NETWORK: &[&str] = &[
     "fuse.juicefs",
 ];
 
-/// The name of the network file system that `folder` lies on; `None` if it is a local one, or the system doesn't say.
-pub(in crate::store) fn network(folder: &Path) -> Option<String> {
+/// Returns the name of the network file system that holds `folder`. `None` if the file system is local or unknown.
+pub(in crate::store) fn network_kind(folder: &Path) -> Option<String> {
     let kind = kind(folder)?;
-    OF_THE_NETWORK.contains(&kind.as_str()).then_some(kind)
+    NETWORK_FILE_SYSTEMS.contains(&kind.as_str()).then_some(kind)
 }
 
-/// The name of the file system that `folder` lies on, where the system says.
+/// Returns the name of the file system that holds `folder`; `None` if it is unknown.
 #[cfg(target_os = "linux")]
-pub fn kind(folder: &Path) -> Option<String> {
+pub(crate) fn kind(folder: &Path) -> Option<String> {
     let device = std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(folder).ok()?);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    mounted(&mounts, (rustix::fs::major(device), rustix::fs::minor(device))).map(str::to_owned)
+    kind_of_device(&mounts, (rustix::fs::major(device), rustix::fs::minor(device))).map(str::to_owned)
 }
 
-/// The name of the file system that `folder` lies on, where the system says.
+/// Returns the name of the file system that holds `folder`; `None` if it is unknown.
 #[cfg(not(target_os = "linux"))]
 pub fn kind(_folder: &Path) -> Option<String> {
     None
 }
 
-/// The bytes that are free for this user where `folder` lies.
+/// Returns the bytes that are free for this user on the file system of `folder`; `None` if that is unknown.
 #[cfg(unix)]
-pub fn free(folder: &Path) -> Option<u64> {
+pub(crate) fn free(folder: &Path) -> Option<u64> {
     let numbers = rustix::fs::statvfs(folder).ok()?;
     numbers.f_bavail.checked_mul(numbers.f_frsize)
 }
 
-/// The bytes that are free for this user where `folder` lies.
+/// Returns the bytes that are free for this user on the file system of `folder`; `None` if that is unknown.
 #[cfg(not(unix))]
 pub fn free(_folder: &Path) -> Option<u64> {
     None
 }
 
-/// The name of the file system with this device number, in the words of proc(5): `36 35 98:0 /mnt1 /mnt2 rw - ext3 ...`.
+/// Returns the name of the file system with this device number. `mounts` has lines as in proc(5):
+/// `36 35 98:0 /mnt1 /mnt2 rw - ext3 ...`.
 #[cfg(any(target_os = "linux", test))]
-fn mounted(mounts: &str, (major, minor): (u32, u32)) -> Option<&str> {
+fn kind_of_device(mounts: &str, (major, minor): (u32, u32)) -> Option<&str> {
     let device = format!("{major}:{minor}");
     let mut of_device = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(&device));
     let (_, behind) = of_device.next()?.split_once(" - ")?;
@@ -90,16 +91,16 @@ mod tests {
 41 22 0:36 / /mnt/host rw,relatime shared:7 master:2 - fuse.sshfs me@host: rw";
 
     #[test]
-    fn the_file_system_is_found_by_its_device() {
-        assert_eq!(mounted(MOUNTS, (254, 0)), Some("ext4"));
-        assert_eq!(mounted(MOUNTS, (0, 35)), Some("nfs4"));
-        assert_eq!(mounted(MOUNTS, (0, 36)), Some("fuse.sshfs"));
-        assert_eq!(mounted(MOUNTS, (0, 3)), None);
-        assert!(["nfs4", "fuse.sshfs"].iter().all(|kind| OF_THE_NETWORK.contains(kind)));
+    fn file_system_is_found_by_its_device() {
+        assert_eq!(kind_of_device(MOUNTS, (254, 0)), Some("ext4"));
+        assert_eq!(kind_of_device(MOUNTS, (0, 35)), Some("nfs4"));
+        assert_eq!(kind_of_device(MOUNTS, (0, 36)), Some("fuse.sshfs"));
+        assert_eq!(kind_of_device(MOUNTS, (0, 3)), None);
+        assert!(["nfs4", "fuse.sshfs"].iter().all(|kind| NETWORK_FILE_SYSTEMS.contains(kind)));
     }
 
     #[test]
-    fn the_folder_of_this_test_is_local() {
-        assert_eq!(network(&std::env::temp_dir()), None);
+    fn temporary_folder_is_local() {
+        assert_eq!(network_kind(&std::env::temp_dir()), None);
     }
 }

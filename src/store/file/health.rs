@@ -1,6 +1,6 @@
-//! Whether the store can keep what it is given, for whoever shows it: the writer and the watcher say, others ask.
+//! Whether the store can be written. The writer and the watcher report faults; screens and commands read them.
 //!
-//! It must never touch the store's file but by asking for its metadata.
+//! This module must never touch the store's file, except to read its metadata.
 
 use std::{
     fmt, io,
@@ -11,17 +11,17 @@ use std::{
     },
 };
 
-use super::open_marker::{Left, OpenMarker};
+use super::open_marker::{ExitState, OpenMarker};
 use crate::store::error::{self, StoreError};
 
-/// After so many looks it is asked whether the file is still there: every second.
-const LOOKS_FOR_FILE: u64 = 4;
-/// After so many looks it is asked whether another process has found damage: every five seconds.
-const LOOKS_FOR_DAMAGE: u64 = 20;
-/// For so many looks in a row, of 250 ms each, the writer is at the same batch before it counts as waiting.
-const LOOKS: u32 = 12;
+/// The file's existence is tested once in this many checks: every second.
+const CHECKS_PER_FILE_TEST: u64 = 4;
+/// The marker is read for damage that another process found once in this many checks: every five seconds.
+const CHECKS_PER_DAMAGE_TEST: u64 = 20;
+/// The writer counts as waiting after it is at the same batch for this many checks in a row, 250 ms apart.
+const CHECKS_UNTIL_WAITING: u32 = 12;
 
-/// What stands in the way of keeping things.
+/// What prevents the store from being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trouble {
     /// The file isn't where it was when it was opened.
@@ -30,19 +30,17 @@ pub enum Trouble {
     Broken(String),
     /// The file can only be read.
     ReadOnly(PathBuf),
-    /// The last write failed; the next one is tried all the same.
+    /// The last write failed. The next write is tried all the same.
     NotKept(String),
     /// Another process holds the store's lock.
     Waiting,
 }
 
 impl fmt::Display for Trouble {
-    /// One sentence for the person.
+    /// Writes one sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting => {
-                out.write_str("another process has locked the store; what is to be kept waits until it is done")
-            }
+            Self::Waiting => out.write_str("another process has locked the store; writes wait until it finishes"),
             known => StoreError::from(known.clone()).fmt(out),
         }
     }
@@ -55,13 +53,13 @@ impl From<Trouble> for StoreError {
             Trouble::Broken(reason) => Self::Broken(reason),
             Trouble::ReadOnly(path) => Self::ReadOnly { path },
             Trouble::NotKept(reason) => Self::Commit(reason),
-            Trouble::Waiting => Self::Commit("another process has locked it".to_owned()),
+            Trouble::Waiting => Self::Commit("another process has locked the store".to_owned()),
         }
     }
 }
 
 impl Trouble {
-    fn of(error: &StoreError) -> Self {
+    fn from_error(error: &StoreError) -> Self {
         match error {
             StoreError::Broken(reason) => Self::Broken(reason.clone()),
             StoreError::Gone { path } => Self::Gone(path.clone()),
@@ -72,44 +70,45 @@ impl Trouble {
     }
 }
 
-/// What is known of a store that this process has open.
+/// The health of a store that this process has open.
 #[derive(Debug)]
 pub(in crate::store) struct Health {
     path: PathBuf,
-    file: Option<Identity>,
-    /// Says to whoever comes next how the store was left. Given up with the last handle.
+    file: Option<FileId>,
+    /// Records for the next process how the store was left. Dropped with the last handle.
     marker: Option<OpenMarker>,
     state: Mutex<State>,
-    /// Counts the writer's batches: odd while it is at one.
-    turn: AtomicU64,
+    /// Counts the starts and ends of the writer's batches: odd during a batch.
+    batch_phase: AtomicU64,
 }
 
 #[derive(Debug, Default)]
 struct State {
     trouble: Option<Trouble>,
-    /// The writer's turn at the last look, and for how many looks it has been that.
-    seen: (u64, u32),
-    looks: u64,
+    /// `batch_phase` at the last check, and the number of checks since it changed.
+    last_phase: (u64, u32),
+    checks: u64,
 }
 
 impl Health {
     pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>) -> Self {
-        let file = identity(path).ok().flatten();
-        Self { path: path.to_owned(), file, marker, state: Mutex::default(), turn: AtomicU64::new(0) }
+        let file = file_id(path).ok().flatten();
+        Self { path: path.to_owned(), file, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
     }
 
-    /// What stands in the way now.
+    /// The present trouble, if there is any.
     pub(in crate::store) fn trouble(&self) -> Option<Trouble> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = state.seen.1 >= LOOKS && state.seen.0 == self.turn.load(Ordering::Relaxed);
-        state.trouble.clone().or(waits.then_some(Trouble::Waiting))
+        let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
+            && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
+        state.trouble.clone().or(is_waiting.then_some(Trouble::Waiting))
     }
 
-    /// The writer begins a batch. It may not, if the file is damaged or isn't the store any more.
-    pub(in crate::store) fn begin(&self) -> Result<(), Trouble> {
-        self.turn.fetch_add(1, Ordering::Relaxed);
+    /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
+    pub(in crate::store) fn begin_batch(&self) -> Result<(), Trouble> {
+        self.batch_phase.fetch_add(1, Ordering::Relaxed);
         if self.is_gone() {
-            self.note(&Trouble::Gone(self.path.clone()));
+            self.report(&Trouble::Gone(self.path.clone()));
         }
         match self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone() {
             Some(trouble @ (Trouble::Gone(_) | Trouble::Broken(_))) => Err(trouble),
@@ -117,86 +116,86 @@ impl Health {
         }
     }
 
-    /// The writer has ended a batch: what becomes of it.
-    pub(in crate::store) fn end(&self, outcome: Result<(), StoreError>) -> Result<(), Trouble> {
-        self.turn.fetch_add(1, Ordering::Relaxed);
-        // What was committed to a file that is gone is lost with it.
+    /// Called when the writer has ended a batch. Returns the outcome for the batch's writes.
+    pub(in crate::store) fn end_batch(&self, outcome: Result<(), StoreError>) -> Result<(), Trouble> {
+        self.batch_phase.fetch_add(1, Ordering::Relaxed);
+        // A commit to a file that is gone is lost.
         let outcome = outcome.and_then(|()| match self.is_gone() {
             true => Err(StoreError::Gone { path: self.path.clone() }),
             false => Ok(()),
         });
-        let outcome = outcome.map_err(|error| Trouble::of(&error));
+        let outcome = outcome.map_err(|error| Trouble::from_error(&error));
         match &outcome {
             Ok(()) => self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble = None,
-            Err(trouble) => self.note(trouble),
+            Err(trouble) => self.report(trouble),
         }
         outcome
     }
 
-    /// Somebody met a fault.
-    pub(in crate::store) fn note(&self, trouble: &Trouble) {
+    /// Records a fault that any part of this process met.
+    pub(in crate::store) fn report(&self, trouble: &Trouble) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // A fault that can't be recovered now stays, whatever follows.
+        // Trouble that needs a restart stays, whatever follows.
         if matches!(state.trouble, Some(Trouble::Gone(_) | Trouble::Broken(_))) {
             return;
         }
         tracing::error!("{trouble}");
         state.trouble = Some(trouble.clone());
         if let (Trouble::Broken(reason), Some(marker)) = (trouble, &self.marker)
-            && let Err(error) = marker.write(&Left::Suspect(reason.clone()))
+            && let Err(error) = marker.write(&ExitState::Damaged(reason.clone()))
         {
-            tracing::error!("the next start may not know of it: {error}");
+            tracing::error!("failed to record the damage for the next start: {error}");
         }
     }
 
-    /// Checks whether the writer makes progress, and now and then whether the file is there and known to be sound. The watcher
-    /// calls this every 250 ms. Returns whether the state changed.
+    /// Checks whether the writer makes progress, and from time to time whether the file exists and is known to be
+    /// damaged. The watcher calls this every 250 ms. Returns whether the state changed.
     pub(in crate::store) fn check(&self) -> bool {
         let before = self.trouble();
-        let turn = self.turn.load(Ordering::Relaxed);
-        let (looks, suspicion) = {
+        let batch_phase = self.batch_phase.load(Ordering::Relaxed);
+        let (checks, reported_damage) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            let same = state.seen.0 == turn && turn % 2 == 1;
-            state.seen = (turn, if same { state.seen.1.saturating_add(1) } else { 0 });
-            state.looks += 1;
-            // Not while somebody of this process writes there, who holds the state meanwhile.
-            let marker = self.marker.as_ref().filter(|_| state.looks.is_multiple_of(LOOKS_FOR_DAMAGE));
-            (state.looks, marker.and_then(OpenMarker::suspicion))
+            let is_same_batch = state.last_phase.0 == batch_phase && batch_phase % 2 == 1;
+            state.last_phase = (batch_phase, if is_same_batch { state.last_phase.1.saturating_add(1) } else { 0 });
+            state.checks += 1;
+            // The state stays locked meanwhile, so that no other thread of this process writes the marker.
+            let marker = self.marker.as_ref().filter(|_| state.checks.is_multiple_of(CHECKS_PER_DAMAGE_TEST));
+            (state.checks, marker.and_then(OpenMarker::reported_damage))
         };
-        if looks.is_multiple_of(LOOKS_FOR_FILE) && self.is_gone() {
-            self.note(&Trouble::Gone(self.path.clone()));
+        if checks.is_multiple_of(CHECKS_PER_FILE_TEST) && self.is_gone() {
+            self.report(&Trouble::Gone(self.path.clone()));
         }
-        if let Some(reason) = suspicion {
-            self.note(&Trouble::Broken(reason));
+        if let Some(reason) = reported_damage {
+            self.report(&Trouble::Broken(reason));
         }
         self.trouble() != before
     }
 
-    /// Whether the path leads to another file than the one that was opened, or to none.
+    /// Whether the path leads to no file, or to a file other than the opened one.
     fn is_gone(&self) -> bool {
-        match identity(&self.path) {
+        match file_id(&self.path) {
             Ok(file) => file != self.file,
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         }
     }
 }
 
-/// What tells a file from every other.
+/// Identifies a file on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Identity {
+struct FileId {
     device: u64,
     file: u64,
 }
 
 #[cfg(unix)]
-fn identity(path: &Path) -> io::Result<Option<Identity>> {
+fn file_id(path: &Path) -> io::Result<Option<FileId>> {
     use std::os::unix::fs::MetadataExt;
-    path.metadata().map(|file| Some(Identity { device: file.dev(), file: file.ino() }))
+    path.metadata().map(|file| Some(FileId { device: file.dev(), file: file.ino() }))
 }
 
-/// Elsewhere a file that is open can't be removed.
+/// On other systems an open file can't be removed.
 #[cfg(not(unix))]
-fn identity(_path: &Path) -> io::Result<Option<Identity>> {
+fn file_id(_path: &Path) -> io::Result<Option<FileId>> {
     Ok(None)
 }
 
@@ -205,16 +204,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_writer_that_does_not_get_on_is_waiting() {
+    fn stalled_writer_counts_as_waiting() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let health = Health::new(file.path(), None);
-        health.begin().unwrap();
-        assert!((0..LOOKS).all(|_| !health.check()));
+        health.begin_batch().unwrap();
+        assert!((0..CHECKS_UNTIL_WAITING).all(|_| !health.check()));
         assert!(health.check() && health.trouble() == Some(Trouble::Waiting));
-        assert_eq!(health.end(Ok(())), Ok(()));
+        assert_eq!(health.end_batch(Ok(())), Ok(()));
         assert_eq!(health.trouble(), None);
-        // Between batches nobody waits, however long that is.
-        assert!((0..LOOKS * 2).all(|_| !health.check()));
+        // Between batches the writer never counts as waiting.
+        assert!((0..CHECKS_UNTIL_WAITING * 2).all(|_| !health.check()));
     }
 
     #[test]
@@ -229,25 +228,25 @@ mod tests {
         };
         let (one, other) = (health(), health());
         let damage = Trouble::Broken("a torn page".into());
-        one.note(&damage);
-        let news = (0..LOOKS_FOR_DAMAGE).filter(|_| other.check()).count();
-        assert_eq!((news, other.trouble()), (1, Some(damage)));
-        assert!(other.begin().is_err(), "and nothing more is written");
+        one.report(&damage);
+        let changes = (0..CHECKS_PER_DAMAGE_TEST).filter(|_| other.check()).count();
+        assert_eq!((changes, other.trouble()), (1, Some(damage)));
+        assert!(other.begin_batch().is_err(), "and nothing more is written");
     }
 
     #[test]
-    fn what_fails_once_is_forgotten_and_damage_is_not() {
+    fn failed_write_is_forgotten_and_damage_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let health = Health::new(file.path(), None);
         let full = Trouble::NotKept("no room".into());
-        health.begin().unwrap();
-        assert_eq!(health.end(Err(StoreError::Commit("no room".into()))), Err(full.clone()));
+        health.begin_batch().unwrap();
+        assert_eq!(health.end_batch(Err(StoreError::Commit("no room".into()))), Err(full.clone()));
         assert_eq!(health.trouble(), Some(full.clone()));
-        health.begin().unwrap();
-        health.end(Ok(())).unwrap();
+        health.begin_batch().unwrap();
+        health.end_batch(Ok(())).unwrap();
         assert_eq!(health.trouble(), None);
-        health.note(&Trouble::Broken("a torn page".into()));
-        health.note(&full);
-        assert!(health.begin().is_err() && health.trouble() == Some(Trouble::Broken("a torn page".into())));
+        health.report(&Trouble::Broken("a torn page".into()));
+        health.report(&full);
+        assert!(health.begin_batch().is_err() && health.trouble() == Some(Trouble::Broken("a torn page".into())));
     }
 }

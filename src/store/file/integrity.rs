@@ -14,7 +14,7 @@ pub(in crate::store) enum Depth {
     Full,
 }
 
-/// What is wrong with a store, by looking at all of it.
+/// Returns what is wrong with a store, if anything is. Reads the whole file.
 pub(in crate::store) fn unsound(connection: &Connection, depth: Depth) -> rusqlite::Result<Option<String>> {
     let check = if depth == Depth::Full { "PRAGMA integrity_check(1)" } else { "PRAGMA quick_check(1)" };
     let verdict: String = match connection.query_row(check, [], |row| row.get(0)) {
@@ -22,14 +22,14 @@ pub(in crate::store) fn unsound(connection: &Connection, depth: Depth) -> rusqli
         verdict => verdict?,
     };
     if verdict != "ok" {
-        // The check has headings; what it found stands below.
+        // The verdict begins with headings; its last line says what was found.
         return Ok(Some(verdict.lines().last().unwrap_or_default().to_owned()));
     }
-    let orphaned = if depth == Depth::Full { migrate::orphaned(connection)? } else { None };
-    Ok(orphaned.map(|table| format!("rows of `{table}` refer to something that isn't there")))
+    let orphaned = if depth == Depth::Full { migrate::find_table_with_orphans(connection)? } else { None };
+    Ok(orphaned.map(|table| format!("rows of `{table}` refer to missing rows")))
 }
 
-/// How many transactions a store holds.
+/// Returns the number of transactions in a store.
 pub(in crate::store) fn count_transactions(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row("SELECT count(*) FROM transactions", [], |row| row.get(0))
 }

@@ -1,7 +1,7 @@
-//! Detects what a store lost while no process had it open: its log, or its file. Reports the loss and keeps a copy of what is
-//! left.
+//! Detects what a store lost while no process had it open: its log, or its file. Reports the loss and keeps a copy of
+//! the remaining data.
 //!
-//! Only called by a process that has the store alone. The module must never change the store's own files.
+//! Only called by a process that has the store alone. This module must never change the store's own files.
 
 use std::{
     fs::{self, File},
@@ -13,78 +13,79 @@ use chrono::{DateTime, Utc};
 
 use super::{
     backup,
-    open_marker::Left,
-    paths::{self, STAMP},
+    open_marker::ExitState,
+    paths::{self, TIMESTAMP_FORMAT},
     recovery,
 };
 use crate::process::files;
 
-/// Where the header says how the file is written, and what it says of one with a log beside it.
-const FORMAT: (u64, u8) = (18, 2);
+/// The offset of the file format in SQLite's header, and the value there for a file with a log beside it.
+const WAL_FORMAT: (u64, u8) = (18, 2);
 
-/// What a person is to know before the store is opened, if something is missing.
-pub(in crate::store) fn notice(path: &Path, left: &Left, at: DateTime<Utc>) -> Option<String> {
+/// Returns a notice for the person, if the store's log or file is missing.
+pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
     let has_log = paths::companion(path, "-wal").exists();
-    match (left, path.exists()) {
-        (Left::Recovering(_), _) => None,
-        (Left::Abruptly, true) if !has_log && has_lost_its_log(path) => Some(without_log(path, at)),
-        (_, false) if !has_log => without_file(path, at),
+    match (exit_state, path.exists()) {
+        (ExitState::Recovering(_), _) => None,
+        (ExitState::Unclean, true) if !has_log && is_log_missing(path) => Some(report_lost_log(path, at)),
+        (_, false) if !has_log => report_lost_file(path, at),
         _ => None,
     }
 }
 
-/// Whoever has a store open for writing has a log beside it, which goes with the last one that leaves in order. One that is
-/// put back from a backup has none, and says so in its header.
-fn has_lost_its_log(path: &Path) -> bool {
+/// Whether the store should have a log but has none. A process that opens a store for writing creates a log, and the
+/// last process to close the store in order removes it. A restored backup has no log, and its header says so.
+fn is_log_missing(path: &Path) -> bool {
     let format = || {
         let (mut file, mut format) = (File::open(path)?, [0]);
-        file.seek(SeekFrom::Start(FORMAT.0))?;
+        file.seek(SeekFrom::Start(WAL_FORMAT.0))?;
         file.read_exact(&mut format)?;
-        Ok::<_, io::Error>(format == [FORMAT.1])
+        Ok::<_, io::Error>(format == [WAL_FORMAT.1])
     };
-    // Of one that can't be written nobody had a log.
+    // A file that can't be written never had a log.
     let is_read_only = path.metadata().is_ok_and(|file| file.permissions().readonly());
     !is_read_only && format().unwrap_or(false)
 }
 
-fn without_log(path: &Path, at: DateTime<Utc>) -> String {
-    let aside = recovery::unused(path, ".without-log-", at);
-    let said = format!(
-        "the store {} was not left in order, and its log is gone: what was kept last may be lost with it",
+fn report_lost_log(path: &Path, at: DateTime<Utc>) -> String {
+    let copy_path = recovery::unused_path(path, ".without-log-", at);
+    let message = format!(
+        "the store {} was not closed properly, and its write-ahead log is missing: the last changes may be lost",
         path.display()
     );
-    match copy(path, &aside) {
-        Ok(()) => format!("{said}; a copy of the file as it was found is kept as {}", aside.display()),
-        Err(error) => format!("{said}; no copy of the file as it was found could be kept: {error}"),
+    match copy(path, &copy_path) {
+        Ok(()) => format!("{message}; a copy of the file is kept as {}", copy_path.display()),
+        Err(error) => format!("{message}; the file could not be copied: {error}"),
     }
 }
 
-fn copy(path: &Path, aside: &Path) -> io::Result<()> {
-    let mut to = files::private_options().write(true).create_new(true).open(aside)?;
+fn copy(path: &Path, copy_path: &Path) -> io::Result<()> {
+    let mut to = files::private_options().write(true).create_new(true).open(copy_path)?;
     let copied = io::copy(&mut File::open(path)?, &mut to).and_then(|_| to.sync_all());
-    // Half a copy serves nobody.
-    copied.inspect_err(|_| drop(fs::remove_file(aside)))
+    // An incomplete copy is useless.
+    copied.inspect_err(|_| drop(fs::remove_file(copy_path)))
 }
 
-/// The backups of a store that is gone are put where the new one's don't push them out, and where it isn't mended with them.
-fn without_file(path: &Path, at: DateTime<Utc>) -> Option<String> {
-    let kept = backup::kept(path, at);
+/// Moves the backups of a lost store to a folder of their own. There newer backups don't displace them, and a recovery
+/// of the new store doesn't use them.
+fn report_lost_file(path: &Path, at: DateTime<Utc>) -> Option<String> {
+    let kept = backup::list(path, at);
     let newest = kept.first()?;
-    let folder = newest.path.with_file_name(format!("before-{}", at.format(STAMP)));
+    let folder = newest.path.with_file_name(format!("before-{}", at.format(TIMESTAMP_FORMAT)));
     let moved = |from: &Path| {
         files::create_private_folder(&folder)?;
         let to = from.file_name().map(|name| folder.join(name)).unwrap_or_default();
         fs::rename(from, &to).map(|()| to)
     };
-    // The newest last: killed on the way, the next start finds it and says the same.
+    // The newest backup is moved last: if the process is killed before, the next start finds that backup and reports
+    // the same.
     let outcome = kept.iter().rev().try_fold(PathBuf::new(), |_, kept| moved(&kept.path));
     let (newest, fate) = match outcome {
-        Ok(moved) => (moved, "its backups stay there".to_owned()),
-        Err(error) => (newest.path.clone(), format!("its backups can't be kept apart from new ones: {error}")),
+        Ok(moved) => (moved, "all its backups were moved to that folder".to_owned()),
+        Err(error) => (newest.path.clone(), format!("its backups can't be moved to a separate folder: {error}")),
     };
     Some(format!(
-        "the store {} isn't there any more, and an empty one is begun; its newest backup is {}, and {fate}; \
-         `hoptop backup --help` says how to go back to it",
+        "the store {} is missing, so an empty one was created; its newest backup is {}, and {fate}; `hoptop backup --help` explains how to restore it",
         path.display(),
         newest.display()
     ))

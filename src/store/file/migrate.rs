@@ -1,6 +1,6 @@
 //! The schema's history: append-only SQL files, each applied in one transaction, counted by `user_version`.
 //!
-//! A migration that has landed is never edited, so that every store out there goes the same way.
+//! A migration that has landed is never edited, so that all existing stores are migrated in the same way.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -18,25 +18,25 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0011_authors.sql"),
 ];
 
-/// The schema that this hoptop knows.
+/// The latest schema version that this hoptop knows.
 pub(in crate::store) const LATEST: i64 = MIGRATIONS.len() as i64;
 
-/// Brings the store to the schema `target`, at most [`LATEST`]. Killed at any step it is at the schema before or after
-/// that step.
+/// Migrates the store to the schema version `target`, at most [`LATEST`]. If the process is killed, the store has the
+/// schema before or after a step.
 pub(in crate::store) fn migrate(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
-    // Looked at without the lock, so that nobody who only opens a store waits for another process's writer.
+    // Read without the lock, so that opening a current store never waits for another process's writer.
     if version(connection)? >= target.min(LATEST) {
         return Ok(());
     }
-    // A table that others refer to is rebuilt by dropping it, which would drop what refers to it. It can't be switched
-    // inside of a transaction.
+    // To rebuild a table, a migration drops it, and foreign keys would then delete the rows that refer to it. The
+    // setting can't be changed inside a transaction.
     connection.pragma_update(None, "foreign_keys", false)?;
-    let outcome = steps(connection, target);
+    let outcome = apply_steps(connection, target);
     connection.pragma_update(None, "foreign_keys", true)?;
     outcome
 }
 
-fn steps(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
+fn apply_steps(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
     loop {
         // The version is read under the lock: another process may be migrating too.
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -44,27 +44,30 @@ fn steps(connection: &mut Connection, target: i64) -> rusqlite::Result<()> {
         let step = usize::try_from(version).ok().filter(|_| version < target).and_then(|step| MIGRATIONS.get(step));
         let Some(step) = step else { return Ok(()) };
         transaction.execute_batch(step)?;
-        if let Some(child) = orphaned(&transaction)? {
-            return Err(broken(&format!("schema {} would leave rows of `{child}` without their parent", version + 1)));
+        if let Some(child) = find_table_with_orphans(&transaction)? {
+            return Err(constraint_error(&format!(
+                "schema {} would leave rows of `{child}` without their parent",
+                version + 1
+            )));
         }
         transaction.pragma_update(None, "user_version", version + 1)?;
         transaction.commit()?;
     }
 }
 
-/// The schema of a store; 0 before the first migration.
+/// Returns the schema version of a store; 0 before the first migration.
 pub(in crate::store) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// A table with rows that refer to something that isn't there.
-pub(in crate::store) fn orphaned(connection: &Connection) -> rusqlite::Result<Option<String>> {
+/// Returns the name of a table with rows that refer to a missing row.
+pub(in crate::store) fn find_table_with_orphans(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut check = connection.prepare("PRAGMA foreign_key_check")?;
     let mut rows = check.query([])?;
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-fn broken(reason: &str) -> rusqlite::Error {
+fn constraint_error(reason: &str) -> rusqlite::Error {
     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY);
     rusqlite::Error::SqliteFailure(code, Some(reason.to_owned()))
 }
@@ -73,7 +76,7 @@ fn broken(reason: &str) -> rusqlite::Error {
 mod tests {
     use super::*;
 
-    /// A row in each table of that schema, so that a migration has something to lose.
+    /// Inserts a row into each table of the schema `version`, so that a migration has something to lose.
     fn fill(connection: &mut Connection, version: i64) {
         let rows = [
             "INSERT INTO transactions (id, profile, transaction_key, transaction_id, from_chain, to_chain, quote_id,
@@ -96,7 +99,7 @@ mod tests {
             "UPDATE alerts SET acknowledged_at = 2000, acknowledged_note = 'mine';
              INSERT INTO edits (at, profile, summary, steps) VALUES (2000, 'default', 'acknowledge 1 alert', '[]');",
         ];
-        // Each in the first schema that has its tables, as a store that was there from the beginning.
+        // Each insert runs in the first schema that has its tables, as in a store that existed from the beginning.
         for (rows, version) in rows.iter().chain(std::iter::repeat(&"")).zip(1..=version) {
             if version > 3 {
                 migrate(connection, version).unwrap();
@@ -105,7 +108,7 @@ mod tests {
         }
     }
 
-    fn calm(connection: &Connection) -> Vec<i64> {
+    fn severity_ranks(connection: &Connection) -> Vec<i64> {
         let mut statement = connection.prepare("SELECT calm FROM transactions ORDER BY id").unwrap();
         statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
     }
@@ -114,7 +117,7 @@ mod tests {
         connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
     }
 
-    /// The schema as SQLite keeps it, in the order of names.
+    /// Returns the schema as SQLite keeps it, in the order of names.
     fn schema(connection: &Connection) -> Vec<String> {
         let mut statement =
             connection.prepare("SELECT name || ifnull(sql, '') FROM sqlite_schema ORDER BY name").unwrap();
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_older_store_becomes_the_newest_and_keeps_what_it_holds() {
+    fn older_stores_migrate_to_the_latest_schema_and_keep_their_rows() {
         let folder = tempfile::tempdir().unwrap();
         let fresh = &mut Connection::open(folder.path().join("fresh.db")).unwrap();
         migrate(fresh, LATEST).unwrap();
@@ -135,7 +138,7 @@ mod tests {
             migrate(connection, LATEST).unwrap();
             assert_eq!(version(connection).unwrap(), LATEST);
             assert_eq!(schema(connection), schema(fresh), "from {older}");
-            assert_eq!(orphaned(connection).unwrap(), None);
+            assert_eq!(find_table_with_orphans(connection).unwrap(), None);
             let sound: String = connection.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
             assert_eq!(sound, "ok");
             for (table, rows) in [("transactions", 2), ("labels", 1), ("notes", 1), ("observations", 1), ("alerts", 1)]
@@ -145,21 +148,21 @@ mod tests {
             let sql = "SELECT id || quote_id || polls || status FROM transactions WHERE transaction_key = '0xab'";
             let kept: String = connection.query_row(sql, [], |row| row.get(0)).unwrap();
             assert_eq!(kept, "7q3ongoing");
-            // What is acknowledged stands behind what isn't.
-            assert_eq!(calm(connection), [if older < 4 { -3 } else { 0 }, 3]);
+            // Acknowledged alerts sort behind the others.
+            assert_eq!(severity_ranks(connection), [if older < 4 { -3 } else { 0 }, 3]);
             let guarded: bool = connection.pragma_query_value(None, "foreign_keys", |row| row.get(0)).unwrap();
             assert!(guarded);
         }
     }
 
     #[test]
-    fn rows_that_lost_their_parent_are_found() {
+    fn rows_with_a_missing_parent_are_found() {
         let connection = &mut Connection::open_in_memory().unwrap();
         migrate(connection, 3).unwrap();
         fill(connection, 3);
         migrate(connection, LATEST).unwrap();
-        assert_eq!(orphaned(connection).unwrap(), None);
+        assert_eq!(find_table_with_orphans(connection).unwrap(), None);
         connection.execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM transactions WHERE id = 7").unwrap();
-        assert!(orphaned(connection).unwrap().is_some());
+        assert!(find_table_with_orphans(connection).unwrap().is_some());
     }
 }

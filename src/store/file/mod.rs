@@ -1,11 +1,11 @@
-//! The store's file: opened, migrated, backed up, recovered, watched.
+//! The store's file: opening, migrating, backing up, recovering and watching it.
 //!
-//! It knows files, locks and SQLite's pragmas, and nothing of what the tables hold.
+//! This module knows files, locks and SQLite's pragmas, and nothing of the content of the tables.
 
 pub(super) mod backup;
 pub(super) mod backup_schedule;
 pub(super) mod connection;
-pub mod filesystem;
+pub(crate) mod filesystem;
 pub(super) mod health;
 pub(super) mod integrity;
 mod loss_report;

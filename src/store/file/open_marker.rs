@@ -1,8 +1,8 @@
-//! The open marker: a small file beside the store, locked by each process that has the store open, with the state in which the
-//! last process left the store.
+//! The open marker: a small file beside the store, locked by each process that has the store open. Its text is the
+//! state in which the last process left the store.
 //!
-//! A kernel lock ends with its process, so that the marker tells a crash from an orderly end. The marker is the only proof that no
-//! other process uses a store that is to be moved aside. The module must never touch the store's own files.
+//! A kernel lock ends with its process, so the marker distinguishes a crash from an orderly end. The marker is the only
+//! proof that no other process uses a store that is to be moved. This module must never touch the store's own files.
 
 use std::{
     ffi::OsString,
@@ -13,157 +13,161 @@ use std::{
 
 use crate::process::files;
 
-/// The longest marker.
-const MOST_BYTES: u64 = 4_096;
+/// The most bytes that are read from a marker.
+const MAX_BYTES: u64 = 4_096;
 
-/// How the last process left the store. The marker's text is one line; the rest is left over from longer texts.
+/// How the last process left the store. The marker's text is its first line; any other lines remain from longer texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Left {
-    /// In order.
+pub(in crate::store) enum ExitState {
+    /// Closed in order.
     Clean,
-    /// Not in order: the process was killed, or the machine went down.
-    Abruptly,
-    /// With damage that it found.
-    Suspect(String),
+    /// Not closed in order: the process was killed, or the machine went down.
+    Unclean,
+    /// Damaged, for this reason.
+    Damaged(String),
     /// During a recovery: the damaged file is moved, or is to be moved, to this name.
     Recovering(String),
 }
 
-impl Left {
-    fn words(&self) -> String {
+impl ExitState {
+    fn text(&self) -> String {
         match self {
             Self::Clean => "clean\n".to_owned(),
-            Self::Abruptly => "open\n".to_owned(),
-            Self::Suspect(reason) => format!("suspect {}\n", reason.replace('\n', " ")),
+            Self::Unclean => "open\n".to_owned(),
+            Self::Damaged(reason) => format!("suspect {}\n", reason.replace('\n', " ")),
             Self::Recovering(name) => format!("mending {name}\n"),
         }
     }
 
-    /// Whether a loss of power may neither take it away nor bring it back.
-    fn must_last(&self) -> bool {
-        matches!(self, Self::Recovering(_) | Self::Suspect(_))
+    /// Whether this state must be synced: a loss of power may neither remove this state nor bring it back.
+    fn must_sync(&self) -> bool {
+        matches!(self, Self::Recovering(_) | Self::Damaged(_))
     }
 
-    fn parse(words: &str) -> Self {
-        let line = words.lines().next().unwrap_or_default();
+    fn parse(text: &str) -> Self {
+        let line = text.lines().next().unwrap_or_default();
         match line.split_once(' ') {
-            Some(("suspect", reason)) => Self::Suspect(reason.to_owned()),
+            Some(("suspect", reason)) => Self::Damaged(reason.to_owned()),
             Some(("mending", name)) => Self::Recovering(name.to_owned()),
-            // An empty file was never written to: the first words are on the disk before anything is kept.
-            _ if words.is_empty() || line == "clean" => Self::Clean,
-            _ => Self::Abruptly,
+            // An empty file was never written to: the first text is synced before the store is written.
+            _ if text.is_empty() || line == "clean" => Self::Clean,
+            _ => Self::Unclean,
         }
     }
 }
 
-/// Being there. Given up by dropping it, or by dying.
+/// A marker that this process has locked. The lock ends when the value is dropped or the process dies.
 #[derive(Debug)]
 pub(in crate::store) struct OpenMarker {
     file: File,
-    /// How it was left, if nobody else is there: nobody comes in before [`OpenMarker::share`].
-    alone: Option<Left>,
+    /// How the store was left, if no other process has it open. None can open it before [`OpenMarker::share`].
+    exclusive_state: Option<ExitState>,
 }
 
 impl OpenMarker {
-    /// Comes in if there is a store that hoptop has opened before; waits for a process that recovers it. `None` if nobody was ever
-    /// here.
-    pub(in crate::store) fn enter(store: &Path) -> io::Result<Option<Self>> {
-        match files::private_options().read(true).write(true).open(place(store)) {
+    /// Locks the marker if a hoptop has opened the store before; waits for a process that recovers the store. Returns
+    /// `None` if there is no marker.
+    pub(in crate::store) fn open(store: &Path) -> io::Result<Option<Self>> {
+        match files::private_options().read(true).write(true).open(marker_path(store)) {
             Ok(file) => Self::lock(file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether somebody who had a store of that name open has left word.
-    pub(in crate::store) fn was_at(store: &Path) -> bool {
-        place(store).exists()
+    /// Whether a store of that name was ever open: its marker exists.
+    pub(in crate::store) fn exists_for(store: &Path) -> bool {
+        marker_path(store).exists()
     }
 
-    /// Comes in to a store that is new.
+    /// Creates and locks the marker of a new store.
     pub(in crate::store) fn create(store: &Path) -> io::Result<Self> {
-        Self::lock(files::private_options().read(true).write(true).create(true).truncate(false).open(place(store))?)
+        Self::lock(
+            files::private_options().read(true).write(true).create(true).truncate(false).open(marker_path(store))?,
+        )
     }
 
     fn lock(file: File) -> io::Result<Self> {
-        let mut presence = Self { file, alone: None };
+        let mut marker = Self { file, exclusive_state: None };
         loop {
-            match presence.file.try_lock() {
+            match marker.file.try_lock() {
                 Ok(()) => {
-                    presence.alone = Some(presence.read()?);
-                    return Ok(presence);
+                    marker.exclusive_state = Some(marker.read()?);
+                    return Ok(marker);
                 }
-                Err(TryLockError::WouldBlock) => presence.file.lock_shared()?,
+                Err(TryLockError::WouldBlock) => marker.file.lock_shared()?,
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            match presence.read()? {
-                // Whoever was mending it has died over it, or could not: what they left is to be mended, not to be used.
-                Left::Recovering(_) => presence.file.unlock()?,
-                _ => return Ok(presence),
+            match marker.read()? {
+                // The recovering process has died or failed. Its unfinished store must be recovered, not used.
+                ExitState::Recovering(_) => marker.file.unlock()?,
+                _ => return Ok(marker),
             }
         }
     }
 
-    /// How the last one left, if nobody else is there.
-    pub(in crate::store) fn alone(&self) -> Option<&Left> {
-        self.alone.as_ref()
+    /// Returns how the store was left, if no other process has it open.
+    pub(in crate::store) fn exclusive_state(&self) -> Option<&ExitState> {
+        self.exclusive_state.as_ref()
     }
 
-    /// The damage that another one has found, who may still be there.
-    pub(in crate::store) fn suspicion(&self) -> Option<String> {
-        match self.alone.is_none().then(|| self.read()) {
-            Some(Ok(Left::Suspect(reason))) => Some(reason),
+    /// Returns the damage that another process has recorded; that process may still be running.
+    pub(in crate::store) fn reported_damage(&self) -> Option<String> {
+        match self.exclusive_state.is_none().then(|| self.read()) {
+            Some(Ok(ExitState::Damaged(reason))) => Some(reason),
             _ => None,
         }
     }
 
-    /// Lets others in. From here on whoever dies leaves abruptly.
+    /// Admits other processes. From now on a process that dies leaves the state [`ExitState::Unclean`].
     pub(in crate::store) fn share(&mut self) -> io::Result<()> {
-        if self.alone.take().is_some() {
-            self.write(&Left::Abruptly)?;
+        if self.exclusive_state.take().is_some() {
+            self.write(&ExitState::Unclean)?;
             self.file.lock_shared()?;
-        } else if self.read()? == Left::Clean {
-            // The last one left in order while we came in.
-            self.write(&Left::Abruptly)?;
+        } else if self.read()? == ExitState::Clean {
+            // The last process closed the store in order while this process opened it.
+            self.write(&ExitState::Unclean)?;
         }
         Ok(())
     }
 
-    /// Leaves word for whoever comes next. Killed, or without room, what stood there stands.
-    pub(in crate::store) fn write(&self, left: &Left) -> io::Result<()> {
-        let (mut file, words) = (&self.file, left.words());
+    /// Writes the state for the next process. If the process is killed or the disk is full, the old state remains.
+    pub(in crate::store) fn write(&self, exit_state: &ExitState) -> io::Result<()> {
+        let (mut file, text) = (&self.file, exit_state.text());
         let is_first = file.metadata()?.len() == 0;
-        let must_last = is_first || left.must_last() || self.read()?.must_last();
+        let must_sync = is_first || exit_state.must_sync() || self.read()?.must_sync();
         file.seek(SeekFrom::Start(0))?;
-        file.write_all(words.as_bytes())?;
-        file.set_len(u64::try_from(words.len()).unwrap_or(MOST_BYTES))?;
-        // The move that it announces must not reach the disk before it, nor what is kept after it.
-        if must_last { file.sync_all() } else { Ok(()) }
+        file.write_all(text.as_bytes())?;
+        file.set_len(u64::try_from(text.len()).unwrap_or(MAX_BYTES))?;
+        // The marker must reach the disk before the move that it announces, and before any later write.
+        if must_sync { file.sync_all() } else { Ok(()) }
     }
 
-    fn read(&self) -> io::Result<Left> {
-        let (mut file, mut words) = (&self.file, Vec::new());
+    fn read(&self) -> io::Result<ExitState> {
+        let (mut file, mut text) = (&self.file, Vec::new());
         file.seek(SeekFrom::Start(0))?;
-        file.take(MOST_BYTES).read_to_end(&mut words)?;
-        Ok(Left::parse(&String::from_utf8_lossy(&words)))
+        file.take(MAX_BYTES).read_to_end(&mut text)?;
+        Ok(ExitState::parse(&String::from_utf8_lossy(&text)))
     }
 }
 
 impl Drop for OpenMarker {
-    /// The last one to go says that all is in order, unless somebody found it otherwise.
+    /// The last process records an orderly close, unless damage or a recovery is recorded.
     fn drop(&mut self) {
-        let is_last = self.alone.is_none() && self.file.try_lock().is_ok();
+        let is_last = self.exclusive_state.is_none() && self.file.try_lock().is_ok();
         if is_last
-            && self.read().is_ok_and(|left| left == Left::Abruptly)
-            && let Err(error) = self.write(&Left::Clean)
+            && self.read().is_ok_and(|exit_state| exit_state == ExitState::Unclean)
+            && let Err(error) = self.write(&ExitState::Clean)
         {
-            tracing::debug!("the store will be checked when it is opened next: {error}");
+            tracing::debug!(
+                "failed to record that the store was closed properly, so the next start checks it: {error}"
+            );
         }
     }
 }
 
-/// The file that says who is there.
-fn place(store: &Path) -> PathBuf {
+/// Returns the path of the marker.
+fn marker_path(store: &Path) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(".presence");
     PathBuf::from(name)
@@ -173,38 +177,40 @@ fn place(store: &Path) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn enter(store: &Path) -> OpenMarker {
-        OpenMarker::enter(store).unwrap().unwrap()
+    fn open_marker(store: &Path) -> OpenMarker {
+        OpenMarker::open(store).unwrap().unwrap()
     }
 
     #[test]
-    fn who_comes_next_knows_how_it_was_left() {
+    fn next_process_knows_how_the_store_was_left() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("hoptop.db");
-        assert!(OpenMarker::enter(&store).unwrap().is_none());
+        assert!(OpenMarker::open(&store).unwrap().is_none());
         let mut first = OpenMarker::create(&store).unwrap();
-        assert_eq!(first.alone(), Some(&Left::Clean));
+        assert_eq!(first.exclusive_state(), Some(&ExitState::Clean));
         first.share().unwrap();
-        let second = enter(&store);
-        assert_eq!(second.alone(), None);
-        // What a process that is killed leaves behind.
-        let abandoned = std::fs::read(place(&store)).unwrap();
+        let second = open_marker(&store);
+        assert_eq!(second.exclusive_state(), None);
+        // The marker as a killed process leaves it.
+        let abandoned = std::fs::read(marker_path(&store)).unwrap();
         drop((first, second));
-        assert_eq!(enter(&store).alone(), Some(&Left::Clean));
-        std::fs::write(place(&store), abandoned).unwrap();
-        assert_eq!(enter(&store).alone(), Some(&Left::Abruptly));
+        assert_eq!(open_marker(&store).exclusive_state(), Some(&ExitState::Clean));
+        std::fs::write(marker_path(&store), abandoned).unwrap();
+        assert_eq!(open_marker(&store).exclusive_state(), Some(&ExitState::Unclean));
     }
 
     #[test]
-    fn damage_that_was_found_is_not_forgotten_by_leaving() {
+    fn closing_keeps_recorded_damage_and_recovery() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("hoptop.db");
-        for left in [Left::Suspect("a torn page".into()), Left::Recovering("hoptop.db.damaged-1".into())] {
-            let mut presence = OpenMarker::create(&store).unwrap();
-            presence.share().unwrap();
-            presence.write(&left).unwrap();
-            drop(presence);
-            assert_eq!(enter(&store).alone(), Some(&left));
+        for exit_state in
+            [ExitState::Damaged("a torn page".into()), ExitState::Recovering("hoptop.db.damaged-1".into())]
+        {
+            let mut marker = OpenMarker::create(&store).unwrap();
+            marker.share().unwrap();
+            marker.write(&exit_state).unwrap();
+            drop(marker);
+            assert_eq!(open_marker(&store).exclusive_state(), Some(&exit_state));
         }
     }
 
@@ -212,33 +218,33 @@ mod tests {
     fn next_process_recovers_if_the_recovering_one_dies() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("hoptop.db");
-        let recovering = Left::Recovering("hoptop.db.damaged-1".into());
+        let recovering = ExitState::Recovering("hoptop.db.damaged-1".into());
         let recoverer = OpenMarker::create(&store).unwrap();
         recoverer.write(&recovering).unwrap();
         let waiting = std::thread::spawn({
             let store = store.clone();
-            move || enter(&store).alone().cloned()
+            move || open_marker(&store).exclusive_state().cloned()
         });
-        // It may come in before or after: both ways it has to find out.
+        // The other thread may open the marker before or after this. Both ways it must notice the recovery.
         std::thread::yield_now();
         drop(recoverer);
         assert_eq!(waiting.join().unwrap(), Some(recovering.clone()));
-        // One who is done says so.
-        let mut recoverer = enter(&store);
-        assert_eq!(recoverer.alone(), Some(&recovering));
-        recoverer.write(&Left::Abruptly).unwrap();
+        // A process that completes the recovery records this.
+        let mut recoverer = open_marker(&store);
+        assert_eq!(recoverer.exclusive_state(), Some(&recovering));
+        recoverer.write(&ExitState::Unclean).unwrap();
         recoverer.share().unwrap();
-        assert_eq!(enter(&store).alone(), None);
+        assert_eq!(open_marker(&store).exclusive_state(), None);
     }
 
     #[test]
-    fn words_that_were_written_in_part_lose_no_suspicion() {
-        let suspect = Left::Suspect("a torn page".into());
-        assert_eq!(Left::parse(&suspect.words()), suspect);
-        // Killed before the rest of the longer words was cut off.
-        assert_eq!(Left::parse("open\nct a torn page\n"), Left::Abruptly);
-        assert_eq!(Left::parse("suspect a torn page\nwords"), suspect);
-        assert_eq!(Left::parse("clean\n"), Left::Clean);
-        assert_eq!(Left::parse("cl"), Left::Abruptly);
+    fn partly_written_text_keeps_recorded_damage() {
+        let suspect = ExitState::Damaged("a torn page".into());
+        assert_eq!(ExitState::parse(&suspect.text()), suspect);
+        // The process was killed before it cut off the rest of the longer text.
+        assert_eq!(ExitState::parse("open\nct a torn page\n"), ExitState::Unclean);
+        assert_eq!(ExitState::parse("suspect a torn page\nwords"), suspect);
+        assert_eq!(ExitState::parse("clean\n"), ExitState::Clean);
+        assert_eq!(ExitState::parse("cl"), ExitState::Unclean);
     }
 }

@@ -1,7 +1,7 @@
-//! Copies the readable rows of a damaged store, table by table, into a sound one.
+//! Copies the readable rows of a damaged store, table by table, into a sound store.
 //!
-//! The module knows no table by name, so that it works for every schema; except for the packed texts, which refer to each other
-//! without SQLite's knowledge. It must never write to the damaged file.
+//! This module knows no table by name, so that it works for every schema. Packed texts are the exception: they refer to
+//! each other without SQLite's knowledge. It must never write to the damaged file.
 
 use std::{
     collections::BTreeSet,
@@ -15,45 +15,45 @@ use tempfile::TempDir;
 
 use super::{migrate, paths};
 
-/// The most rows that are looked up one by one where a table can't be read on.
+/// The most rows that are looked up one by one where a scan of the table can't continue.
 const MOST_LOOKUPS: i64 = 1_000_000;
 
-/// What was brought over.
+/// The result of copying the readable rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct RecoveredRows {
-    /// How many rows.
+    /// The number of rows that were copied.
     pub(in crate::store) rows: u64,
-    /// Whether there were tables, or parts of them, that couldn't be read.
+    /// Whether some tables, or parts of tables, couldn't be read.
     pub(in crate::store) has_holes: bool,
 }
 
 /// A damaged store that can be read in part, or a copy of it.
 pub(in crate::store) struct Source {
     pub(in crate::store) connection: Connection,
-    /// The copy's folder, which goes with it.
+    /// The folder of the copy, removed when this value is dropped.
     _folder: Option<TempDir>,
 }
 
-/// Opens a damaged store so that it stays as it is; if not even its header can be read, a copy of it that has the header of a
-/// sound one. Nothing if that doesn't help either.
+/// Opens a damaged store without changing it. If its header is unreadable, opens a copy with the header of a sound
+/// store. Returns `None` if the copy is unreadable too.
 pub(in crate::store) fn open(damaged: &Path, sound: &Path) -> Option<Source> {
     let in_place = || Ok(Source { connection: connect(damaged)?, _folder: None });
     let opened = in_place().or_else(|_: rusqlite::Error| with_header_of(sound, damaged));
-    opened.inspect_err(|error| tracing::error!("nothing can be read of {}: {error}", damaged.display())).ok()
+    opened.inspect_err(|error| tracing::error!("the damaged store {} can't be read: {error}", damaged.display())).ok()
 }
 
 fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
     let source =
         Connection::open_with_flags(damaged, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     source.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // Tables whose own entry is whole are read though others are torn, and a file that was cut off up to its end.
+    // This setting lets SQLite read the tables whose schema entries are sound, and a truncated file up to its end.
     source.set_db_config(DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, true)?;
     source.pragma_update(None, "writable_schema", true)?;
     source.query_row("SELECT 1 FROM sqlite_schema LIMIT 1", [], |_| Ok(()))?;
     Ok(source)
 }
 
-/// A copy of a damaged store, with its log, that has the header of a sound one.
+/// Makes a copy of a damaged store and its log, with the header of a sound store.
 fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
     let copy = || -> io::Result<_> {
         let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;
@@ -67,9 +67,10 @@ fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
         let mut header = [0; 100];
         File::open(sound)?.read_exact(&mut header)?;
         let mode = if has_log { 2 } else { 1 };
-        // How it is read, how many pages it has (as its size says), no free ones, and of which version it is.
-        let parts: [(usize, &[u8]); 4] =
-            [(18, &[mode, mode]), (28, &[0; 4]), (32, &[0; 8]), (60, &migrate::LATEST.to_be_bytes())];
+        // SQLite keeps `user_version` in four bytes. The bytes after it belong to the next field.
+        let version = u32::try_from(migrate::LATEST).unwrap_or_default().to_be_bytes();
+        // The file format, the number of pages (0: by the file's size), no free pages, and the schema version.
+        let parts: [(usize, &[u8]); 4] = [(18, &[mode, mode]), (28, &[0; 4]), (32, &[0; 8]), (60, &version)];
         for (at, bytes) in parts {
             let part = header.get_mut(at..).and_then(|rest| rest.get_mut(..bytes.len()));
             part.into_iter().for_each(|part| part.copy_from_slice(bytes));
@@ -81,10 +82,10 @@ fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
     Ok(Source { connection: connect(&copy)?, _folder: Some(folder) })
 }
 
-/// Brings over every row that can be read; of two with one key the damaged store's, which is the newer. A table that can be
-/// read whole is as it was, without what was deleted since the backup. Rows whose parent is lost are left out. To be called
-/// within a transaction without foreign keys.
-pub(in crate::store) fn partial_recovery(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
+/// Copies every row that can be read. The damaged store's row replaces the backup's row with the same key, since it is
+/// newer. A table that can be read whole replaces the backup's table, without rows that were deleted since. Rows whose
+/// parent is lost are left out. Must be called in a transaction without foreign keys.
+pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
     let mut recovered_rows = RecoveredRows::default();
     let is_newer = is_newer(source, target)?;
     for table in tables(target)? {
@@ -97,21 +98,21 @@ pub(in crate::store) fn partial_recovery(source: &Connection, target: &Connectio
         }
         let mut recovery =
             TableRecovery { source, target, table: &table, columns: shared, recovered_rows: &mut recovered_rows };
-        if is_newer && recovery.whole()? {
+        if is_newer && recovery.copy_whole()? {
             continue;
         }
         match table.has_rowid {
-            true => recovery.by_rowid()?,
-            false => recovery.both_ways()?,
+            true => recovery.copy_by_rowid()?,
+            false => recovery.scan_both_ways()?,
         }
     }
-    forget_unreadable(target)?;
-    drop_orphans(target)?;
+    clear_unreadable(target)?;
+    delete_orphans(target)?;
     Ok(recovered_rows)
 }
 
-/// Whether the damaged store went on from the backup. One that lost its log may be older: what it doesn't have was then not
-/// deleted.
+/// Whether the damaged store continued from the backup. A store that lost its log may be older: then a row that it
+/// doesn't have wasn't deleted.
 fn is_newer(source: &Connection, target: &Connection) -> rusqlite::Result<bool> {
     let mut statement = target.prepare("SELECT name, seq FROM sqlite_sequence")?;
     let mut last = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?;
@@ -125,7 +126,7 @@ fn is_newer(source: &Connection, target: &Connection) -> rusqlite::Result<bool> 
 struct Table {
     name: String,
     has_rowid: bool,
-    /// What its rows are in the order of.
+    /// The columns that order the rows.
     key: String,
 }
 
@@ -147,7 +148,7 @@ fn primary_key(db: &Connection, table: &str) -> rusqlite::Result<String> {
     Ok(names.collect::<rusqlite::Result<Vec<_>>>()?.join(", "))
 }
 
-/// The columns of a table that hold something of their own: generated ones follow.
+/// Returns the columns of a table that hold data of their own, without generated columns.
 fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = db.prepare("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0")?;
     statement.query_map([table], |row| row.get(0))?.collect()
@@ -159,9 +160,9 @@ fn quoted(name: &str) -> String {
 
 /// How a scan ended.
 #[derive(PartialEq, Eq)]
-enum End {
+enum ScanEnd {
     Whole,
-    /// There is no reading on from here.
+    /// The scan can't continue.
     Torn,
 }
 
@@ -174,13 +175,14 @@ struct TableRecovery<'a> {
 }
 
 impl TableRecovery<'_> {
-    /// The table as it was, if all of it can be read; else nothing.
-    fn whole(&mut self) -> rusqlite::Result<bool> {
+    /// Replaces the table with the damaged store's if all of it can be read; otherwise changes nothing. Returns whether
+    /// it did.
+    fn copy_whole(&mut self) -> rusqlite::Result<bool> {
         let before = std::mem::take(self.recovered_rows);
         self.target.execute_batch("SAVEPOINT table_whole")?;
         self.target.execute(&format!("DELETE FROM {}", quoted(&self.table.name)), [])?;
         let order = format!("ORDER BY {}", self.table.key);
-        let is_whole = self.scan(&order, &[], &mut |_| true)? == End::Whole && !self.recovered_rows.has_holes;
+        let is_whole = self.scan(&order, &[], &mut |_| true)? == ScanEnd::Whole && !self.recovered_rows.has_holes;
         self.target.execute_batch(if is_whole {
             "RELEASE table_whole"
         } else {
@@ -191,24 +193,24 @@ impl TableRecovery<'_> {
         Ok(is_whole)
     }
 
-    /// From both ends as far as each goes.
-    fn both_ways(&mut self) -> rusqlite::Result<()> {
+    /// Scans from both ends as far as each scan gets.
+    fn scan_both_ways(&mut self) -> rusqlite::Result<()> {
         let key = self.table.key.clone();
-        if self.scan(&format!("ORDER BY {key}"), &[], &mut |_| true)? == End::Torn {
+        if self.scan(&format!("ORDER BY {key}"), &[], &mut |_| true)? == ScanEnd::Torn {
             let backwards = key.replace(", ", " DESC, ");
             self.scan(&format!("ORDER BY {backwards} DESC"), &[], &mut |_| true)?;
         }
         Ok(())
     }
 
-    /// From both ends, and between them one by one: a page that can't be read hides its own rows alone.
-    fn by_rowid(&mut self) -> rusqlite::Result<()> {
+    /// Scans from both ends, and looks up rows between them one by one: an unreadable page hides only its own rows.
+    fn copy_by_rowid(&mut self) -> rusqlite::Result<()> {
         let (mut below, mut above) = (None, None);
         let upwards = &mut |rowid| {
             below = Some(rowid);
             true
         };
-        if self.scan("ORDER BY rowid", &[], upwards)? == End::Whole {
+        if self.scan("ORDER BY rowid", &[], upwards)? == ScanEnd::Whole {
             return Ok(());
         }
         self.scan("ORDER BY rowid DESC", &[], &mut |rowid| {
@@ -216,21 +218,26 @@ impl TableRecovery<'_> {
             below.is_none_or(|below| rowid > below)
         })?;
         let first = below.map_or(1, |below: i64| below.saturating_add(1));
-        let last = above.or_else(|| self.last_ever()).unwrap_or(first);
+        let last = above.or_else(|| self.rowid_after_last()).unwrap_or(first);
         for rowid in first..last.min(first.saturating_add(MOST_LOOKUPS)) {
             self.scan("WHERE rowid = ?", &[rowid], &mut |_| true)?;
         }
         Ok(())
     }
 
-    /// One after the highest rowid that the table ever had.
-    fn last_ever(&self) -> Option<i64> {
+    /// Returns one more than the highest rowid that the table ever had.
+    fn rowid_after_last(&self) -> Option<i64> {
         let sql = "SELECT seq + 1 FROM sqlite_sequence WHERE name = ?";
         self.source.query_row(sql, [&self.table.name], |row| row.get(0)).ok()
     }
 
-    /// Brings rows over until `wants_more` has enough, with each one's rowid.
-    fn scan(&mut self, order: &str, params: &[i64], wants_more: &mut dyn FnMut(i64) -> bool) -> rusqlite::Result<End> {
+    /// Copies rows, and passes each rowid to `wants_more`, until that returns `false`.
+    fn scan(
+        &mut self,
+        order: &str,
+        params: &[i64],
+        wants_more: &mut dyn FnMut(i64) -> bool,
+    ) -> rusqlite::Result<ScanEnd> {
         let names = self.columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
         let table = quoted(&self.table.name);
         let rowid = if self.table.has_rowid { "rowid" } else { "0" };
@@ -239,31 +246,31 @@ impl TableRecovery<'_> {
         let mut insert = self.target.prepare_cached(&insert)?;
         let Ok(mut select) = self.source.prepare_cached(&format!("SELECT {rowid}, {names} FROM {table} {order}"))
         else {
-            return Ok(self.torn());
+            return Ok(self.mark_torn());
         };
-        let Ok(mut rows) = select.query(params_from_iter(params)) else { return Ok(self.torn()) };
+        let Ok(mut rows) = select.query(params_from_iter(params)) else { return Ok(self.mark_torn()) };
         loop {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
-                Ok(None) => return Ok(End::Whole),
-                Err(_) => return Ok(self.torn()),
+                Ok(None) => return Ok(ScanEnd::Whole),
+                Err(_) => return Ok(self.mark_torn()),
             };
-            let Ok(rowid) = row.get(0) else { return Ok(self.torn()) };
-            // What isn't text, or not of the column's type, is none of ours.
+            let Ok(rowid) = row.get(0) else { return Ok(self.mark_torn()) };
+            // Invalid text, or a value that isn't of the column's type, was not written by hoptop.
             match values(row, self.columns.len()).and_then(|values| insert.execute(params_from_iter(values))) {
                 Ok(_) => self.recovered_rows.rows += 1,
-                Err(error) if is_of_the_row(&error) => self.recovered_rows.has_holes = true,
+                Err(error) if is_row_error(&error) => self.recovered_rows.has_holes = true,
                 Err(error) => return Err(error),
             }
             if !wants_more(rowid) {
-                return Ok(End::Whole);
+                return Ok(ScanEnd::Whole);
             }
         }
     }
 
-    fn torn(&mut self) -> End {
+    fn mark_torn(&mut self) -> ScanEnd {
         self.recovered_rows.has_holes = true;
-        End::Torn
+        ScanEnd::Torn
     }
 }
 
@@ -271,15 +278,15 @@ fn values(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<Value>> {
     (1..=count).map(|column| row.get(column)).collect()
 }
 
-/// Whether a row can't be taken over, but others may.
-fn is_of_the_row(error: &rusqlite::Error) -> bool {
+/// Whether the error concerns only this row, so that other rows may still be copied.
+fn is_row_error(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error_code();
     code.is_none() || matches!(code, Some(rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch))
 }
 
-/// Forgets texts that can't be unpacked any more, since what they were packed with is lost; what else stands in their rows
-/// stays.
-fn forget_unreadable(target: &Connection) -> rusqlite::Result<()> {
+/// Clears texts that can't be unpacked, because the dictionary or text that they depend on is lost. The other columns
+/// of their rows stay.
+fn clear_unreadable(target: &Connection) -> rusqlite::Result<()> {
     const TEXTS: [(&str, &str); 3] = [("observations", "body"), ("records", "body"), ("records", "record")];
     let clear = |table: &str, text: &str, column: &str, source: &str| {
         if !columns(target, table)?.contains(&format!("{text}_{column}")) {
@@ -291,13 +298,13 @@ fn forget_unreadable(target: &Connection) -> rusqlite::Result<()> {
         );
         target.execute(&sql, []).map(drop)
     };
-    // First the dictionaries: a base is packed with one.
+    // Dictionaries come first: a base is packed with a dictionary.
     TEXTS.iter().try_for_each(|(table, text)| clear(table, text, "dictionary", "dictionaries"))?;
     TEXTS.iter().try_for_each(|(table, text)| clear(table, text, "base", "observations WHERE body IS NOT NULL"))
 }
 
-/// Removes rows that refer to something that is lost.
-fn drop_orphans(target: &Connection) -> rusqlite::Result<()> {
+/// Deletes rows that refer to a lost row.
+fn delete_orphans(target: &Connection) -> rusqlite::Result<()> {
     for table in tables(target)? {
         let mut statement =
             target.prepare("SELECT \"table\", \"from\", ifnull(\"to\", 'rowid') FROM pragma_foreign_key_list(?)")?;
@@ -315,4 +322,26 @@ fn drop_orphans(target: &Connection) -> rusqlite::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_with_a_sound_header_has_the_latest_schema_version() {
+        let folder = tempfile::tempdir().unwrap();
+        let [sound, damaged] = ["sound", "damaged"].map(|name| folder.path().join(name));
+        migrate::migrate(&mut Connection::open(&damaged).unwrap(), migrate::LATEST).unwrap();
+        // A new store in place of the damaged one, as it is before it gets its schema.
+        Connection::open(&sound).unwrap().execute_batch("PRAGMA user_version = 1; VACUUM").unwrap();
+        let mut bytes = fs::read(&damaged).unwrap();
+        bytes[..100].fill(0xff);
+        fs::write(&damaged, bytes).unwrap();
+        assert!(connect(&damaged).is_err());
+        let source = open(&damaged, &sound).unwrap();
+        assert_eq!(migrate::version(&source.connection).unwrap(), migrate::LATEST);
+        let header = fs::read(source.connection.path().unwrap()).unwrap();
+        assert_eq!(header[64..68], [0; 4], "the next field is unchanged");
+    }
 }

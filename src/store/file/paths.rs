@@ -1,6 +1,6 @@
-//! The names of the files that belong to a store, and how they are made.
+//! The paths of the files that belong to a store, and how the files are created.
 //!
-//! It must never open the live file by ordinary I/O: closing it would drop SQLite's locks.
+//! This module must never open the live file by ordinary I/O: closing the file would drop SQLite's locks.
 
 use std::{
     ffi::OsString,
@@ -11,25 +11,25 @@ use std::{
 
 use crate::process::files;
 
-/// The folder of a store's backups, beside the store.
-pub(in crate::store) const BACKUPS: &str = "backups";
-/// How moments stand in names: in UTC, and in the order of time.
-pub(in crate::store) const STAMP: &str = "%Y%m%dT%H%M%SZ";
+/// The name of the folder of a store's backups, beside the store.
+pub(in crate::store) const BACKUP_FOLDER: &str = "backups";
+/// The format of moments in file names: in UTC, and in the order of time.
+pub(in crate::store) const TIMESTAMP_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
-/// The bytes of the store's log.
+/// Returns the size of the store's log in bytes; 0 if there is none.
 pub(in crate::store) fn log_size(store: &Path) -> u64 {
     companion(store, "-wal").metadata().map_or(0, |log| log.len())
 }
 
-/// A file that belongs to the store, named after it.
+/// Returns the path of a file that belongs to the store: the store's path with an ending.
 pub(in crate::store) fn companion(store: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Makes the folder (0700) and an empty file (0600) where there is none.
-pub(in crate::store) fn make_private(path: &Path) -> io::Result<()> {
+/// Creates the folder (0700) and an empty file (0600) if they don't exist.
+pub(in crate::store) fn create_private_file(path: &Path) -> io::Result<()> {
     if path.exists() {
         return Ok(());
     }
@@ -42,18 +42,19 @@ pub(in crate::store) fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes sure that a file's name is on the disk.
+/// Syncs the folder of a file, so that the file's name is on the disk.
 pub(in crate::store) fn sync_folder(of: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder_of(of))?.sync_all() } else { Ok(()) }
 }
 
-/// The folder that a file lies in.
+/// Returns the folder of a file.
 pub(in crate::store) fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Whether a file is one of a store's backups, by its name and where it lies.
+/// Whether a file is a store's backup, by its name and its folder.
 pub(in crate::store) fn is_backup(path: &Path) -> bool {
-    let lies_with_them = path.ancestors().skip(1).any(|folder| folder.file_name().is_some_and(|name| name == BACKUPS));
-    lies_with_them && path.extension().is_some_and(|ending| ending == "backup")
+    let is_in_backup_folder =
+        path.ancestors().skip(1).any(|folder| folder.file_name().is_some_and(|name| name == BACKUP_FOLDER));
+    is_in_backup_folder && path.extension().is_some_and(|ending| ending == "backup")
 }

@@ -1,6 +1,6 @@
-//! What SQLite can't compare as people write it: words without case, patterns, names of chains.
+//! SQL functions for comparisons that SQLite lacks: words without case, patterns, names of chains.
 //!
-//! Each function is pure and does what `domain::filter` does with the same text, so that both find the same.
+//! Each function is pure and treats a text as `domain::filter` does, so that both find the same.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rusqlite::{
 
 use crate::domain::{chains, filter::term};
 
-/// Teaches a connection the functions.
+/// Registers the functions on a connection.
 pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     connection.create_scalar_function("has_word", -1, flags, |call| any_text(call, term::contains))?;
@@ -21,7 +21,7 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
         .create_scalar_function("has_text", -1, flags, |call| any_text(call, |text, part| text.contains(part)))?;
     connection.create_scalar_function("has_pattern", -1, flags, |call| {
         let pattern = call.get_or_create_aux(0, |value| Ok::<_, BoxError>(Regex::new(value.as_str()?)?))?;
-        any(call, |text| pattern.is_match(text))
+        any_matches(call, |text| pattern.is_match(text))
     })?;
     connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::same))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
@@ -35,17 +35,17 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Whether one of the texts behind the first argument fits it.
-fn any_text(call: &Context<'_>, fits: fn(&str, &str) -> bool) -> Result<bool> {
+/// Whether one of the texts after the first argument matches the first argument.
+fn any_text(call: &Context<'_>, matches: fn(&str, &str) -> bool) -> Result<bool> {
     let wanted: Arc<String> = call.get_or_create_aux(0, |value| Ok::<_, FromSqlError>(value.as_str()?.to_owned()))?;
-    any(call, |text| fits(text, &wanted))
+    any_matches(call, |text| matches(text, &wanted))
 }
 
-fn any(call: &Context<'_>, fits: impl Fn(&str) -> bool) -> Result<bool> {
+fn any_matches(call: &Context<'_>, matches: impl Fn(&str) -> bool) -> Result<bool> {
     for argument in 1..call.len() {
         match call.get_raw(argument) {
             ValueRef::Null => {}
-            text if fits(text.as_str().map_err(Error::from)?) => return Ok(true),
+            text if matches(text.as_str().map_err(Error::from)?) => return Ok(true),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
-//! What happens to alerts: raised, cleared, handled by a person, and what ends that.
+//! Changes of alerts: raising, clearing, handling by a person, and the end of that handling.
 //!
-//! Every change of an alert is written to the feed here. Which alerts are raised or cleared is decided by the rules in
-//! `alerts`; nothing here may know a rule.
+//! This module writes every change of an alert to the feed. The rules in the crate's `alerts` module decide which
+//! alerts are raised or cleared; this module must never know a rule.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -21,7 +21,7 @@ use crate::{
     },
 };
 
-/// Carries out what the rules decided for one subject; the entry says for which, and when.
+/// Carries out what the rules decided for one subject. `entry` holds the subject and the moment.
 pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>) -> Result<(), StoreError> {
     let mut has_changed = false;
     for step in steps {
@@ -50,7 +50,7 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Resul
     if raised {
         let what = match flapping && !was_flapping {
             true => What::AlertFlapping { rule, severity: rule.severity() },
-            false => turned(rule, true, flapping),
+            false => feed_event(rule, true, flapping),
         };
         changes::append(db, entry, &what)?;
     }
@@ -59,12 +59,12 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Resul
 
 fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool, StoreError> {
     let Some(flapping) = alerts::clear(db, id, entry.at)? else { return Ok(false) };
-    changes::append(db, entry, &turned(rule, false, flapping))?;
+    changes::append(db, entry, &feed_event(rule, false, flapping))?;
     Ok(true)
 }
 
-/// What the feed says of an alert that was raised or cleared.
-fn turned(rule: Rule, raised: bool, flapping: bool) -> What {
+/// Returns what the feed says of an alert that was raised or cleared.
+fn feed_event(rule: Rule, raised: bool, flapping: bool) -> What {
     match (flapping, raised) {
         (true, _) => What::AlertFlipped { rule, raised },
         (false, true) => What::AlertRaised { rule, severity: rule.severity() },
@@ -79,17 +79,18 @@ pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resul
     carry_out(db, &steps, &Entry::of_row(row, at))
 }
 
-/// Raises again what was active when the polling of a transaction stopped, as it was handled then: no answer came since.
+/// Raises again the alerts that were active when the polling of a transaction stopped, with their handling at that
+/// time. No observation came since.
 pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     let reactivated = alerts::reactivate(db, row)?;
     for (rule, flapping) in &reactivated {
-        changes::append(db, &Entry::of_row(row, at), &turned(*rule, true, *flapping))?;
+        changes::append(db, &Entry::of_row(row, at), &feed_event(*rule, true, *flapping))?;
     }
     if reactivated.is_empty() { Ok(()) } else { alerts::write_severity_rank(db, row) }
 }
 
-/// Changes how an active alert is handled.
-pub(super) fn handle(
+/// Sets how an active alert is handled; `None` ends its handling.
+pub(super) fn change_handling(
     db: &Connection,
     alert: &Alert,
     handling: Option<&Handling>,
@@ -103,10 +104,10 @@ pub(super) fn handle(
     transaction.map_or(Ok(()), |row| alerts::write_severity_rank(db, row))
 }
 
-/// Ends the snoozes whose moment has come at `at`. Whether an alert counts as snoozed never depends on this; the order of
-/// lists does, and what the feed says.
+/// Ends the snoozes that have expired at `at`. Whether an alert counts as snoozed never depends on this call; only the
+/// feed and the order of lists do.
 pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
-    alerts::with_ended_snooze(db, at)?.iter().try_for_each(|alert| handle(db, alert, None, at))
+    alerts::with_ended_snooze(db, at)?.iter().try_for_each(|alert| change_handling(db, alert, None, at))
 }
 
 fn write_handling(

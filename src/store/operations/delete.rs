@@ -1,4 +1,4 @@
-//! Removing: transactions with everything that is known of them, and bodies of answers that nobody needs any more.
+//! Deletes transactions with all their data, and drops response bodies that are no longer needed.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,10 @@ use chrono::{DateTime, Utc};
 use rusqlite::Connection;
 
 use crate::{
-    domain::{change::What, ids::RowId, operation::TransactionKey},
+    domain::{
+        change::What,
+        ids::{RowId, TransactionKey},
+    },
     store::{
         error::StoreError,
         tables::{
@@ -19,14 +22,14 @@ use crate::{
 /// How much was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dropped {
-    /// Of how many transactions.
+    /// The number of transactions that had bodies.
     pub transactions: usize,
-    /// How many bodies.
+    /// The number of bodies.
     pub bodies: u64,
 }
 
-/// Removes transactions for good; returns how many there were. Samples of durations stay. What was removed leaves no trace in
-/// the file.
+/// Deletes transactions permanently; returns how many existed. Duration samples stay. Nothing of the deleted data
+/// remains in the file.
 pub(super) fn delete(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<usize, StoreError> {
     db.pragma_update(None, "secure_delete", true)?;
     let deleted = delete_rows(db, keys, at);
@@ -35,13 +38,13 @@ pub(super) fn delete(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>
 }
 
 fn delete_rows(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<usize, StoreError> {
-    // A transaction may be named twice.
+    // The same transaction may be named twice.
     let (mut known, mut seen): (Vec<(RowId, &str)>, _) = (Vec::new(), HashSet::new());
     for key in keys {
         let row = transactions::row_of(db, key)?.filter(|row| seen.insert(*row));
         known.extend(row.map(|row| (row, key.profile.as_str())));
     }
-    // First: afterwards nothing says to which transaction an alert belonged.
+    // This comes first: after the deletion nothing links an alert to its transaction.
     undo_history::forget(db, known.iter().map(|(row, _)| *row))?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
@@ -51,15 +54,15 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> R
     Ok(known.len())
 }
 
-/// Drops the bodies of transactions; their history says so. What else is known of them stays.
+/// Drops the response bodies of transactions and records this in their history. All other data stays.
 pub(super) fn drop_bodies(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<Dropped, StoreError> {
     let mut dropped = Dropped::default();
     for key in keys {
         let Some(transaction) = transactions::whole_of(db, key)? else { continue };
-        // The record must not need a body that is dropped.
+        // The record must not depend on a body that is dropped.
         records::pack_alone(db, &transaction)?;
         let bodies = observations::clear_bodies(db, transaction.id)? + records::clear_body(db, transaction.id)?;
-        // Another process may have done it already.
+        // Another process may have dropped the bodies already.
         let Some(bodies) = u64::try_from(bodies).ok().filter(|bodies| *bodies > 0) else { continue };
         changes::append(db, &Entry::of_row(transaction.id, at), &What::BodiesDropped { bodies })?;
         dropped = Dropped { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };

@@ -1,7 +1,7 @@
 //! Edits: changes that a person makes and can undo.
 //!
-//! An edit is planned as steps by what is true now, carried out, and recorded in the undo history. It must never change
-//! anything that its steps don't name, or undo could not reverse it.
+//! An edit is planned as steps from the present state of the store, carried out, and recorded in the undo history. It
+//! must never change anything that its steps don't name, or undo could not reverse it.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -10,7 +10,8 @@ use super::undo::{self, Direction, Pass};
 use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snoozed},
-        operation::{AlertKey, Edit, Stamp, TransactionKey},
+        ids::TransactionKey,
+        operation::{AlertKey, Edit, Stamp},
         transaction::TransactionHeader,
     },
     store::{
@@ -22,7 +23,7 @@ use crate::{
     },
 };
 
-/// Carries an edit out and records it. Returns how many things it changed.
+/// Carries out an edit and records it. Returns the number of changes.
 pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) -> Result<usize, StoreError> {
     let mut done = Vec::new();
     for mut step in plan(db, edit, stamp.at)? {
@@ -34,30 +35,30 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
     Ok(done.len())
 }
 
-/// The steps that an edit takes, as things are now.
+/// Returns the steps of an edit for the present state of the store.
 fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
     let mut steps = Vec::new();
     match edit {
         Edit::Untrack { transactions } => {
             let after = Polling::STOPPED;
-            for tx in headers(db, transactions)? {
+            for tx in load_headers(db, transactions)? {
                 let before = Polling::from(&tx.tracking);
                 steps.extend((before != after).then(|| Step::Tracking { row: tx.id.0, before, after: after.clone() }));
             }
         }
         Edit::AddNote { transactions, text } => {
-            for tx in headers(db, transactions)? {
+            for tx in load_headers(db, transactions)? {
                 steps.push(Step::Note { row: tx.id.0, note: notes::insert_withdrawn(db, tx.id, text, at)? });
             }
         }
         Edit::SetTicket { transactions, ticket } => {
-            for tx in headers(db, transactions)? {
+            for tx in load_headers(db, transactions)? {
                 let (before, after) = (tx.params.ticket, ticket.clone());
                 steps.extend((before != after).then_some(Step::Ticket { row: tx.id.0, before, after }));
             }
         }
         Edit::ChangeLabels { transactions, add, remove } => {
-            for tx in headers(db, transactions)? {
+            for tx in load_headers(db, transactions)? {
                 let has = |label: &&String| tx.labels.contains(label);
                 let step = |label: &String, added| Step::Label { row: tx.id.0, label: label.clone(), added };
                 steps.extend(add.iter().filter(|label| !has(label)).map(|label| step(label, true)));
@@ -77,14 +78,16 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
     Ok(steps)
 }
 
-/// The steps that handle alerts in this way, or end their handling; none for those that are handled so already.
+/// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that are handled so already
+/// get no step.
 fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<Step>, StoreError> {
     let mut steps = Vec::new();
     for key in keys {
         let Some(active) = alerts::by_key(db, key)? else { continue };
         let after = match (&active.handling, handling) {
-            (Some(before), Some(after)) if is_same_kind(before, after) => {
-                // An alert stays with whoever acknowledged it first; a note on one alert alone replaces the note.
+            (Some(before), Some(after)) if is_same_handling(before, after) => {
+                // The first acknowledgement of an alert stays. A new note replaces the old note only if the edit names
+                // one alert.
                 match (before, after) {
                     (Handling::Acknowledged(before), Handling::Acknowledged(after))
                         if keys.len() == 1 && after.note.is_some() && before.note != after.note =>
@@ -106,19 +109,19 @@ fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>
     Ok(steps)
 }
 
-/// Whether both acknowledge, or both snooze until the same.
-fn is_same_kind(one: &Handling, other: &Handling) -> bool {
-    match (one, other) {
+/// Whether both are acknowledgements, or both are snoozes until the same moment.
+fn is_same_handling(first: &Handling, second: &Handling) -> bool {
+    match (first, second) {
         (Handling::Acknowledged(_), Handling::Acknowledged(_)) => true,
-        (Handling::Snoozed(one), Handling::Snoozed(other)) => {
+        (Handling::Snoozed(first), Handling::Snoozed(second)) => {
             // The store keeps whole milliseconds.
-            let moment = |snoozed: &Snoozed| snoozed.until.moment().map(|moment| moment.timestamp_millis());
-            moment(one) == moment(other)
+            let end_of = |snoozed: &Snoozed| snoozed.until.moment().map(|moment| moment.timestamp_millis());
+            end_of(first) == end_of(second)
         }
         (Handling::Acknowledged(_), Handling::Snoozed(_)) | (Handling::Snoozed(_), Handling::Acknowledged(_)) => false,
     }
 }
 
-fn headers(db: &Connection, keys: &[TransactionKey]) -> Result<Vec<TransactionHeader>, StoreError> {
+fn load_headers(db: &Connection, keys: &[TransactionKey]) -> Result<Vec<TransactionHeader>, StoreError> {
     keys.iter().filter_map(|key| transactions::header_of(db, key).transpose()).collect()
 }

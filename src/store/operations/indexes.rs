@@ -1,80 +1,81 @@
-//! The indexes of the transactions, dropped while a batch is written that is larger than the store.
+//! Drops the indexes of the transactions while a batch is written that is larger than the store.
 //!
-//! Each row that is written into an index by itself goes to a page of its own; sorting them all at the end takes a fraction of
-//! that. It must never happen outside a transaction, nor drop what keeps a transaction unique unless nothing of the batch is
-//! stored.
+//! Each row that is inserted into an index goes to a different page. Building the index from all rows at the end takes
+//! a fraction of that time. This must never happen outside a transaction. The unique index may be dropped only if
+//! nothing of the batch is stored.
 
 use rusqlite::Connection;
 
 use crate::store::error::StoreError;
 
-/// So many rows are written quickly either way.
-const LEAST: u64 = 4_000;
+/// Batches with fewer rows are written quickly with or without the indexes.
+const MIN_ROWS: u64 = 4_000;
 
-/// Those that new rows enter, in another order than they come in.
-const ENTERED: [&str; 4] =
+/// Indexes whose order differs from the order in which rows arrive.
+const SECONDARY_INDEXES: [&str; 4] =
     ["transactions_by_urgency", "transactions_active", "transactions_by_status", "transactions_by_ticket"];
 
-/// What keeps a transaction unique.
-const KEY: [&str; 1] = ["transactions_by_key"];
+/// The index that keeps transactions unique.
+const UNIQUE_INDEX: [&str; 1] = ["transactions_by_key"];
 
 /// How much of a batch is new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Novelty {
-    /// All of it.
+    /// Every row is new.
     All,
-    /// About so many rows, by its beginning; at least one isn't.
+    /// About this many rows are new, estimated from the beginning of the batch. At least one row is stored already.
     About(u64),
 }
 
-/// The indexes as they are to be made again.
-pub(super) struct ToRestore {
-    made: Vec<String>,
-    all_new: bool,
+/// The dropped indexes, as SQL that makes them again.
+pub(super) struct DroppedIndexes {
+    definitions: Vec<String>,
+    is_all_new: bool,
 }
 
-/// Drops the indexes for a batch of so many rows of which no two are the same transaction, if making them again takes less
-/// than to keep them.
+/// Drops indexes for a batch of this many rows, if making them again takes less time than maintaining them. No two rows
+/// of the batch may be the same transaction.
 ///
-/// Everybody else goes on reading with them until the transaction ends; if it fails, they were never away. `novelty` looks
-/// how much of the batch is new; it is asked only if that may help.
+/// Other connections keep using the indexes until the transaction ends; a rollback leaves the indexes as they were.
+/// `novelty` estimates how much of the batch is new. It is called only if the estimate can matter.
 pub(super) fn drop_for(
     db: &Connection,
     rows: u64,
     novelty: impl FnOnce() -> Result<Novelty, StoreError>,
-) -> Result<ToRestore, StoreError> {
-    // All that is stored has to be sorted then. The highest number is at least their count, and read at once.
+) -> Result<DroppedIndexes, StoreError> {
+    // Making an index again sorts every stored row. The highest row number is at least the row count, and is read at
+    // once.
     let stored: u64 = db.query_row("SELECT ifnull(max(id), 0) FROM transactions", [], |row| row.get(0))?;
-    let least = LEAST.max(stored);
+    let min_rows = MIN_ROWS.max(stored);
     let novelty = match stored {
-        _ if rows < least => Novelty::About(rows),
+        _ if rows < min_rows => Novelty::About(rows),
         0 => Novelty::All,
         _ => novelty()?,
     };
-    let (entered, key): (&[&str], &[&str]) = match novelty {
-        Novelty::All => (&ENTERED, &KEY),
-        Novelty::About(new) if new < least => (&[], &[]),
-        Novelty::About(_) => (&ENTERED, &[]),
+    let (secondary, unique): (&[&str], &[&str]) = match novelty {
+        Novelty::All => (&SECONDARY_INDEXES, &UNIQUE_INDEX),
+        Novelty::About(new) if new < min_rows => (&[], &[]),
+        Novelty::About(_) => (&SECONDARY_INDEXES, &[]),
     };
-    let dropped = |name: &&str| -> rusqlite::Result<String> {
+    let drop_index = |name: &&str| -> rusqlite::Result<String> {
         let sql = "SELECT sql FROM sqlite_schema WHERE type = 'index' AND name = ?";
-        let made = db.query_row(sql, [name], |row| row.get(0))?;
+        let definition = db.query_row(sql, [name], |row| row.get(0))?;
         db.execute_batch(&format!("DROP INDEX {name}"))?;
-        Ok(made)
+        Ok(definition)
     };
-    let made = entered.iter().chain(key).map(dropped).collect::<rusqlite::Result<_>>()?;
-    Ok(ToRestore { made, all_new: novelty == Novelty::All })
+    let definitions = secondary.iter().chain(unique).map(drop_index).collect::<rusqlite::Result<_>>()?;
+    Ok(DroppedIndexes { definitions, is_all_new: novelty == Novelty::All })
 }
 
-impl ToRestore {
-    /// Whether nothing of the batch is stored yet: what would tell is among them.
-    pub(super) fn all_new(&self) -> bool {
-        self.all_new
+impl DroppedIndexes {
+    /// Whether no row of the batch is stored yet. The unique index is dropped then, so SQLite can't detect a duplicate.
+    pub(super) fn is_all_new(&self) -> bool {
+        self.is_all_new
     }
 
-    /// Makes them again as they were.
+    /// Makes the indexes again as they were.
     pub(super) fn restore(self, db: &Connection) -> Result<(), StoreError> {
-        self.made.iter().try_for_each(|made| Ok(db.execute_batch(made)?))
+        self.definitions.iter().try_for_each(|definition| Ok(db.execute_batch(definition)?))
     }
 }
 
@@ -116,20 +117,20 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_larger_than_the_store_leaves_the_indexes_as_they_were() {
+    fn batch_larger_than_the_store_leaves_the_indexes_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let store = Store::open(&path).unwrap();
         let db = Connection::open(&path).unwrap();
-        let made = indexes(&db);
+        let definitions = indexes(&db);
         let filter = Filter::parse("ticket:sup-3 sort:due").unwrap();
-        // A reader keeps its statements.
+        // The reader keeps its prepared statements.
         let reader = store.reader().unwrap();
         assert_eq!(reader.listing(&filter, NOW).count().unwrap(), 0);
         let report = track(&store, 0..4_200);
-        assert_eq!((report.added.count, indexes(&db)), (4_200, made.clone()));
+        assert_eq!((report.added.count, indexes(&db)), (4_200, definitions.clone()));
         assert_eq!(reader.listing(&filter, NOW).count().unwrap(), 600);
-        // Whether many were written at once, or the rest of them one by one.
+        // Rows of the bulk inserts, and rows that were inserted one by one at the end.
         for number in [0, 31, 32, 4_191, 4_192, 4_199] {
             let labelled = Filter::parse(&format!("label:of-{number}")).unwrap();
             let rows = reader.listing(&labelled, NOW).all().unwrap();
@@ -138,38 +139,38 @@ mod tests {
             assert_eq!(hashes, [TxHash::new(format!("0x{number:064x}"))]);
         }
         assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
-        // More that is new, beside what is there.
+        // More new rows, beside the stored rows.
         let report = track(&store, 5_000..9_500);
-        assert_eq!((report.added.count, indexes(&db)), (4_500, made.clone()));
+        assert_eq!((report.added.count, indexes(&db)), (4_500, definitions.clone()));
         assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
-        // Again, and more than there is: all but a few is known, and found as such.
+        // More rows than the store has, of which most are stored.
         let report = track(&store, 0..9_600);
-        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (900, 8_700, made.clone()));
-        // And twice as much, of which some is known here and there.
+        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (900, 8_700, definitions.clone()));
+        // Twice as many rows as the store has, of which 100 are stored.
         let report = track(&store, 9_500..29_500);
-        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (19_900, 100, made));
+        assert_eq!((report.added.count, report.unchanged.count, indexes(&db)), (19_900, 100, definitions));
     }
 
     #[test]
-    fn only_before_what_a_batch_outweighs_are_they_dropped_and_come_back_if_it_fails() {
+    fn indexes_are_dropped_only_for_batches_larger_than_the_store_and_return_after_a_rollback() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.db");
         let store = Store::open(&path).unwrap();
         let mut db = Connection::open(&path).unwrap();
-        let made = indexes(&db);
+        let definitions = indexes(&db);
         let dropped = |db: &mut Connection, rows, novelty| {
             let batch = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
             let dropped = drop_for(&batch, rows, || Ok(novelty)).unwrap();
-            assert_eq!(indexes(&batch).len() + dropped.made.len(), made.len());
-            dropped.made.len()
+            assert_eq!(indexes(&batch).len() + dropped.definitions.len(), definitions.len());
+            dropped.definitions.len()
         };
-        assert_eq!(dropped(&mut db, LEAST - 1, Novelty::All), 0);
-        assert_eq!(dropped(&mut db, LEAST, Novelty::About(0)), ENTERED.len() + 1);
-        assert_eq!(indexes(&db), made);
+        assert_eq!(dropped(&mut db, MIN_ROWS - 1, Novelty::All), 0);
+        assert_eq!(dropped(&mut db, MIN_ROWS, Novelty::About(0)), SECONDARY_INDEXES.len() + 1);
+        assert_eq!(indexes(&db), definitions);
         track(&store, 0..4_100);
         assert_eq!(dropped(&mut db, 4_099, Novelty::All), 0);
         assert_eq!(dropped(&mut db, 4_200, Novelty::About(4_099)), 0);
-        assert_eq!(dropped(&mut db, 4_200, Novelty::About(4_100)), ENTERED.len());
-        assert_eq!(dropped(&mut db, 4_100, Novelty::All), ENTERED.len() + 1);
+        assert_eq!(dropped(&mut db, 4_200, Novelty::About(4_100)), SECONDARY_INDEXES.len());
+        assert_eq!(dropped(&mut db, 4_100, Novelty::All), SECONDARY_INDEXES.len() + 1);
     }
 }

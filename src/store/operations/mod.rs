@@ -1,7 +1,7 @@
-//! Applying operations: the only way into the lasting tables.
+//! Applies operations: the only way into the lasting tables.
 //!
-//! [`apply`] is deterministic: the same operations in the same order make the same content of every store, whatever its row
-//! numbers. It must never read a clock, a setting or anything else that isn't in the store or in the operation.
+//! [`apply`] is deterministic: the same operations in the same order give every store the same content, except for row
+//! numbers. It must never read a clock, a setting or anything else outside the store and the operation.
 
 mod alerts;
 mod delete;
@@ -15,13 +15,8 @@ mod undo;
 
 use rusqlite::Transaction;
 
-pub use self::{
-    delete::Dropped,
-    poll::Observed,
-    quotes::Asked,
-    track::{ImportPreview, ImportReport, Tally},
-    undo::Reversal,
-};
+pub use self::track::ImportReport;
+pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
 use super::{
     error::StoreError,
     tables::{notification_cursors, quotes as quotes_table},
@@ -31,28 +26,28 @@ use crate::domain::{
     quote::QuoteRequest,
 };
 
-/// What an operation came to.
+/// The result of an operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// Nothing to report.
     Done,
-    /// Of [`Operation::Track`].
+    /// The result of [`Operation::Track`].
     Tracked(ImportReport),
-    /// Of [`Operation::Observe`].
+    /// The result of [`Operation::Observe`].
     Observed(Box<Observed>),
-    /// Of [`Operation::Edit`] and [`Operation::Delete`]: how many things changed.
+    /// The result of [`Operation::Edit`] and [`Operation::Delete`]: the number of changes.
     Changed(usize),
-    /// Of [`Operation::Undo`] and [`Operation::Redo`]; `None` if there was nothing to reverse.
+    /// The result of [`Operation::Undo`] and [`Operation::Redo`]; `None` if there was nothing to reverse.
     Reversed(Option<Reversal>),
-    /// Of [`Operation::DropBodies`].
+    /// The result of [`Operation::DropBodies`].
     Dropped(Dropped),
-    /// Of [`Operation::AskQuote`].
+    /// The result of [`Operation::AskQuote`].
     Asked(Asked),
-    /// Of [`Operation::ClaimQuote`]: what is to be sent, if anything is.
+    /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
     Claimed(Option<QuoteRequest>),
 }
 
-/// Defines a method for each kind of outcome, for who knows which operation the outcome is of.
+/// Defines a method for each kind of outcome, for callers that know which operation they applied.
 macro_rules! outcomes {
     ($($(#[$doc:meta])* $method:ident $variant:ident $kind:ty;)*) => {
         impl Outcome {
@@ -73,23 +68,24 @@ macro_rules! outcomes {
 }
 
 outcomes! {
-    /// What tracking a batch came to.
+    /// The result of tracking a batch.
     tracked Tracked ImportReport;
-    /// What an answer came to.
+    /// The result of an observation.
     observed Observed Box<Observed>;
-    /// How many things changed.
+    /// The number of changes.
     changed Changed usize;
-    /// What undo or redo came to.
+    /// The result of undo or redo.
     reversed Reversed Option<Reversal>;
     /// How much was dropped.
     dropped Dropped Dropped;
-    /// What asking for a route came to.
+    /// The result of asking for a route.
     asked Asked Asked;
     /// The claimed request.
     claimed Claimed Option<QuoteRequest>;
 }
 
-/// Applies one operation. What an error leaves half done is undone by whoever holds the transaction.
+/// Applies one operation. After an error the caller must roll back its transaction, since the operation may be half
+/// done.
 pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Result<Outcome, StoreError> {
     let Envelope { stamp, operation, .. } = envelope;
     let at = stamp.at;

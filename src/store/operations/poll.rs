@@ -1,4 +1,4 @@
-//! Polls: a person's request to poll now, and what an answer does to its transaction and to everything derived from it.
+//! Polls: a person's request to poll now, and the effects of an observation on its transaction and the derived data.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -9,8 +9,8 @@ use crate::{
     domain::{
         change::What,
         duration_stats::{self, DurationSample},
+        ids::TransactionKey,
         observation::Observation,
-        operation::TransactionKey,
         transaction::Transaction,
     },
     store::{
@@ -23,18 +23,18 @@ use crate::{
     },
 };
 
-/// What became of an answer.
+/// The result of an observation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// The transaction after the answer; `None` if it was deleted while the request was in flight.
+    /// The transaction after the observation; `None` if it was deleted while the request was in flight.
     pub transaction: Option<Transaction>,
-    /// Whether anything changed but the count and the moment of the last poll.
+    /// Whether anything changed except the count of polls and the moment of the last poll.
     pub is_news: bool,
-    /// The durations that the answer added to those that are known.
+    /// The duration samples that the observation added.
     pub samples: Vec<DurationSample>,
 }
 
-/// Keeps an answer: the observation, the transaction, its record, what is known of chains and durations, the feed, alerts.
+/// Applies an observation: writes the observation, the transaction, its record, chains, durations, the feed and alerts.
 pub(super) fn observe(
     db: &Connection,
     key: &TransactionKey,

@@ -1,4 +1,4 @@
-//! What concerns a profile as a whole: its poller's reports, events of its integrator ID, pauses.
+//! Writes that concern a whole profile: its poller's reports, events of its integrator ID, pauses.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// Keeps an event: an entry of the feed, and the profile's alerts.
+/// Records an event in the feed, and raises or clears the profile's alerts.
 pub(super) fn record_event(
     db: &Connection,
     profile: &str,
@@ -32,7 +32,7 @@ pub(super) fn record_event(
     alert_changes::carry_out(db, &judge_profile(event, &active), &entry)
 }
 
-/// The event's entry of the feed; that the budget is short is told by its alert alone.
+/// Returns the feed entry of an event. A short budget has none: its alert alone reports it.
 fn feed_entry(event: &ProfileEvent) -> Option<What> {
     match event.clone() {
         ProfileEvent::Throttled(error) => Some(What::Throttled { error }),
@@ -43,7 +43,7 @@ fn feed_entry(event: &ProfileEvent) -> Option<What> {
     }
 }
 
-/// Keeps a poller's report and the minute's figures, and ends the snoozes whose moment has come.
+/// Saves a poller's report and the statistics of the minute, and ends expired snoozes.
 pub(super) fn report_polling(
     db: &Connection,
     profile: &str,
@@ -56,7 +56,7 @@ pub(super) fn report_polling(
     alert_changes::end_snoozes(db, at)
 }
 
-/// Pauses the polling of a profile until a moment, or resumes it.
+/// Pauses the polling of a profile until a moment; `None` resumes it.
 pub(super) fn pause(db: &Connection, profile: &str, until: Option<DateTime<Utc>>) -> Result<(), StoreError> {
     pollers::set_pause(db, profile, until)
 }

@@ -1,6 +1,6 @@
-//! Routes that people ask for: asked, withdrawn, claimed by the poller, answered.
+//! Requests for routes: asked, withdrawn, claimed by the poller, answered.
 //!
-//! It must never ask twice for what was answered a moment ago, nor for a wallet that has to wait.
+//! Must never repeat a request that was answered a moment ago, nor send a request for a wallet that has to wait.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -21,23 +21,23 @@ use crate::{
     },
 };
 
-/// What asking for a route came to.
+/// The result of asking for a route.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
-    /// The poller will ask.
+    /// The poller will send the request.
     Pending {
-        /// The store's number, to read the answer by.
+        /// The store's number of the request, for reading the answer.
         id: i64,
-        /// What names the request; an equal request that waits already counts.
+        /// The key of the request. If an equal request waits already, this is its key.
         quote: Box<QuoteKey>,
     },
-    /// The same was answered a moment ago.
+    /// The same request was answered a moment ago.
     Kept(Box<StoredQuote>),
     /// The wallet has to wait.
     WalletHeld {
-        /// Until when.
+        /// When the wait ends.
         until: DateTime<Utc>,
-        /// What the service said.
+        /// The message of the service.
         message: String,
     },
 }
@@ -65,8 +65,8 @@ pub(super) fn ask(
     Ok(Asked::Pending { id, quote })
 }
 
-/// What is to be sent; `None` if another process claimed the request, nobody waits for it any more, or the wallet has to wait
-/// meanwhile, which is the request's answer then.
+/// Returns the request to send. Returns `None` if another process claimed the request, or nobody waits for it any more.
+/// If the wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
 pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>, StoreError> {
     if !quotes::claim(db, quote, at)? {
         return Ok(None);
@@ -92,7 +92,8 @@ pub(super) fn answer(
     changes::append(db, &Entry::of_profile(&quote.profile, at), &What::QuoteAnswered { id })
 }
 
-/// Until when the wallet of a request has to wait, with the service's words. Only requests for call data are limited.
+/// Returns when the wait of the request's wallet ends, and the service's message. Only requests for call data are
+/// limited.
 fn wallet_limit(
     db: &Connection,
     profile: &str,

@@ -1,7 +1,7 @@
-//! Tracking a batch: new transactions are added, known ones are updated where their parameters differ.
+//! Tracks a batch: adds new transactions, and updates known transactions whose parameters differ.
 //!
-//! A batch is kept whole or not at all, an empty field never erases what is known, and what the batch holds of another
-//! store's answers is no evidence of ours. Memory must not grow with the batch.
+//! A batch is stored whole or not at all. An empty field never erases a known value. Another store's observations in
+//! the batch are no evidence for this store. Memory must not grow with the batch.
 
 use std::{borrow::Cow, collections::BTreeMap, mem, ops::ControlFlow};
 
@@ -14,8 +14,8 @@ use crate::{
         batch::Batch,
         change::What,
         deadline::Deadline,
-        ids::RowId,
-        operation::{Stamp, TransactionKey},
+        ids::{RowId, TransactionKey},
+        operation::Stamp,
         text,
         transaction::{NewTransaction, Tracking, TransactionHeader, TransactionParams},
     },
@@ -31,14 +31,14 @@ use crate::{
     },
 };
 
-/// So many changes of what was known before can be undone.
-const STEPS: usize = 10_000;
-/// So many of a kind are named in a report.
-const NAMED: usize = 1_000;
+/// The most undo steps that are kept for changes of known transactions.
+const MAX_UNDO_STEPS: usize = 10_000;
+/// The most items of each kind that a report lists.
+const MAX_LISTED: usize = 1_000;
 
-/// So many rows are inserted by one statement where all of them are new: to begin and end a statement costs as much as a row.
-const AT_ONCE: usize = 32;
-/// What is written of a transaction.
+/// The number of rows per insert statement if all rows are new: starting and ending a statement costs as much as a row.
+const ROWS_PER_INSERT: usize = 32;
+/// The columns that are written for a new transaction.
 const COLUMNS: [&str; 13] = [
     "profile",
     "transaction_id",
@@ -55,12 +55,12 @@ const COLUMNS: [&str; 13] = [
     "due",
 ];
 
-/// How many there are of something, and the first thousand of them.
+/// The number of items, with the first thousand of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally<T> {
-    /// How many.
+    /// The number of items.
     pub count: usize,
-    /// The first of them.
+    /// The first items.
     pub first: Vec<T>,
 }
 
@@ -71,10 +71,10 @@ impl<T> Default for Tally<T> {
 }
 
 impl<T> Tally<T> {
-    fn push(&mut self, one: T) {
+    fn push(&mut self, item: T) {
         self.count += 1;
-        if self.first.len() < NAMED {
-            self.first.push(one);
+        if self.first.len() < MAX_LISTED {
+            self.first.push(item);
         }
     }
 }
@@ -82,43 +82,43 @@ impl<T> Tally<T> {
 impl<T> FromIterator<T> for Tally<T> {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
         let mut tally = Self::default();
-        all.into_iter().for_each(|one| tally.push(one));
+        all.into_iter().for_each(|item| tally.push(item));
         tally
     }
 }
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Tracked from now on.
+    /// Transactions that are tracked from now on.
     pub added: Tally<RowId>,
-    /// Known, and changed; with the fields that differ.
+    /// Known transactions that were changed, with the names of the changed fields.
     pub updated: Tally<(RowId, Vec<String>)>,
-    /// Known, and nothing new.
+    /// Known transactions that were not changed.
     pub unchanged: Tally<RowId>,
-    /// Of those that were added: what wasn't told and is known from the route's quote.
+    /// Added transactions with missing fields that were filled in from the route's quote.
     pub completed: Tally<(RowId, Vec<&'static str>)>,
-    /// How many of those that were added each other profile polls too, by the profile's name.
+    /// The number of added transactions that another profile polls too, by that profile's name.
     pub elsewhere: BTreeMap<String, usize>,
 }
 
 impl ImportReport {
-    /// A transaction of the batch: the first that was added, else updated, else known.
+    /// Returns one transaction of the batch: the first that was added, else updated, else unchanged.
     pub fn first(&self) -> Option<RowId> {
         let updated = self.updated.first.first().map(|(row, _)| row);
         self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
     }
 
-    /// What is said of transactions that other profiles poll too, each at its own ID's cost.
+    /// Returns a text about transactions that other profiles poll too, each at the cost of its own ID.
     pub fn twice(&self) -> Option<String> {
         let others = self.elsewhere.iter();
         let others: Vec<_> = others.map(|(profile, count)| format!("{count} in {}", text::clean(profile))).collect();
-        (!others.is_empty()).then(|| format!("also tracked: {}", others.join(", ")))
+        (!others.is_empty()).then(|| format!("also tracked in other profiles: {}", others.join(", ")))
     }
 
-    /// Looks up who else polls what was added, up to `last`, once all of it can be found. Costs n in what was added, unless nobody
-    /// else polls anything.
-    fn look_elsewhere(mut self, db: &Connection, last: Option<RowId>) -> Result<Self, StoreError> {
+    /// Counts the added transactions, up to `last`, that other profiles poll too. The indexes must be complete. The
+    /// cost is linear in the added rows, unless no other profile polls anything.
+    fn count_in_other_profiles(mut self, db: &Connection, last: Option<RowId>) -> Result<Self, StoreError> {
         let (Some(first), Some(last)) = (self.added.first.first(), last) else { return Ok(self) };
         let others = format!(
             "SELECT EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile < own.profile)
@@ -139,18 +139,18 @@ impl ImportReport {
     }
 }
 
-/// What an import would do.
+/// The expected result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImportPreview {
-    /// How many transactions would be tracked from then on.
+    /// The number of transactions that would be newly tracked.
     pub new: usize,
-    /// How many are tracked already.
+    /// The number of transactions that are tracked already.
     pub known: usize,
-    /// How many of those would be updated.
+    /// The number of tracked transactions that would be updated.
     pub changed: usize,
 }
 
-/// What tracking a batch would do, as the store is now.
+/// Returns what tracking a batch would do in the present state of the store.
 pub(in crate::store) fn preview(
     db: &Connection,
     profile: &str,
@@ -178,31 +178,31 @@ pub(super) fn track(
     stamp: &Stamp,
 ) -> Result<ImportReport, StoreError> {
     let mut import = Import::new(db, profile, stamp)?;
-    transactions.iter().try_for_each(|new| import.take_one(new))?;
+    transactions.iter().try_for_each(|new| import.import_one(new))?;
     let (report, last) = import.finish()?;
-    report.look_elsewhere(db, last)
+    report.count_in_other_profiles(db, last)
 }
 
-/// Tracks a batch of any size. A batch that is larger than the store is written without the indexes, which are made again at
-/// the end.
+/// Tracks a batch of any size. A batch that is larger than the store is written without the indexes, which are made
+/// again at the end.
 pub(in crate::store) fn track_batch(
     db: &Connection,
     profile: &str,
     batch: &dyn Batch,
     stamp: &Stamp,
 ) -> Result<ImportReport, StoreError> {
-    connection::with_room(db, || {
-        let indexes = indexes::drop_for(db, batch.rows(), || novelty(db, profile, batch))?;
-        let begin = if indexes.all_new() { Import::of_new } else { Import::new };
+    connection::with_large_cache(db, || {
+        let indexes = indexes::drop_for(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
+        let begin = if indexes.is_all_new() { Import::of_new } else { Import::new };
         let mut import = begin(db, profile, stamp)?;
-        for_each(batch, |new| import.take(new).map(ControlFlow::Continue))?;
+        for_each(batch, |new| import.import(new).map(ControlFlow::Continue))?;
         let (report, last) = import.finish()?;
         indexes.restore(db)?;
-        report.look_elsewhere(db, last)
+        report.count_in_other_profiles(db, last)
     })
 }
 
-/// Hands out the rows of a batch until there are no more, `each` breaks, or it fails.
+/// Calls `each` for the rows of a batch until `each` breaks or fails, or a row can't be read.
 fn for_each(
     batch: &dyn Batch,
     mut each: impl FnMut(NewTransaction) -> Result<ControlFlow<()>, StoreError>,
@@ -217,14 +217,14 @@ fn for_each(
     failure.map_or(Ok(read?), Err)
 }
 
-/// Looks up the transactions of a batch: all of them as long as none is stored, else enough to tell how many are.
-fn novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty, StoreError> {
-    const ENOUGH: u64 = 1_000;
+/// Estimates how much of a batch is new. Looks up rows until one is stored, and at least 1,000 rows.
+fn estimate_novelty(db: &Connection, profile: &str, batch: &dyn Batch) -> Result<Novelty, StoreError> {
+    const SAMPLE_ROWS: u64 = 1_000;
     let (mut seen, mut stored) = (0, 0);
     for_each(batch, |new| {
         seen += 1;
         stored += u64::from(transactions::row_of(db, &key(profile, &new.params))?.is_some());
-        Ok(if stored > 0 && seen >= ENOUGH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(if stored > 0 && seen >= SAMPLE_ROWS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     Ok(match stored {
         0 => Novelty::All,
@@ -240,95 +240,101 @@ fn key(profile: &str, params: &TransactionParams) -> TransactionKey {
     }
 }
 
-/// An import under way, in a transaction of the store.
+/// An import in progress, within a transaction of the store.
 struct Import<'a> {
     db: &'a Connection,
-    adding: CachedStatement<'a>,
+    insert: CachedStatement<'a>,
     entry: Entry<'a>,
     author: Option<&'a str>,
-    /// Whether any route was quoted: of most batches none was, and then no quote need be looked for.
+    /// Whether the profile has any quoted route. Usually it has none, and then no quote is looked up.
     has_quotes: bool,
-    /// Where all of the batch is new: what adds many, and those that wait to be so many.
-    many: Option<(Statement<'a>, Vec<NewTransaction>)>,
+    /// If all of the batch is new: the statement that inserts [`ROWS_PER_INSERT`] rows, and the rows that wait for it.
+    bulk: Option<(Statement<'a>, Vec<NewTransaction>)>,
     report: ImportReport,
     last_added: Option<RowId>,
-    /// Whether the one before was known.
-    was_known: bool,
-    /// What can be taken back of what was known before; one more than that says that there were too many.
+    /// Whether the previous transaction of the batch was known.
+    was_previous_known: bool,
+    /// Undo steps for known transactions. One step more than [`MAX_UNDO_STEPS`] means that there were too many.
     steps: Vec<Step>,
 }
 
 impl<'a> Import<'a> {
-    /// Of any batch.
+    /// Begins an import of any batch.
     fn new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self, StoreError> {
         let entry = Entry::of_profile(profile, stamp.at);
         let has_quotes = quotes::any(db, profile)?;
-        let adding = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insertion(1)))?;
+        let insert = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insert_sql(1)))?;
         let report = ImportReport::default();
-        let (last_added, was_known) = (None, false);
-        let (many, steps, author) = (None, Vec::new(), stamp.author.as_deref());
-        Ok(Self { db, adding, entry, author, has_quotes, many, report, last_added, was_known, steps })
+        let (last_added, was_previous_known) = (None, false);
+        let (bulk, steps, author) = (None, Vec::new(), stamp.author.as_deref());
+        Ok(Self { db, insert, entry, author, has_quotes, bulk, report, last_added, was_previous_known, steps })
     }
 
-    /// Of a batch in which no two are the same transaction, nor any one that is stored.
+    /// Begins an import of a batch whose transactions are all different and not stored yet.
     fn of_new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self, StoreError> {
-        let many = Some((db.prepare(&insertion(AT_ONCE))?, Vec::with_capacity(AT_ONCE)));
-        Ok(Self { many, ..Self::new(db, profile, stamp)? })
+        let bulk = Some((db.prepare(&insert_sql(ROWS_PER_INSERT))?, Vec::with_capacity(ROWS_PER_INSERT)));
+        Ok(Self { bulk, ..Self::new(db, profile, stamp)? })
     }
 
-    /// Takes a transaction of the batch.
-    fn take(&mut self, new: NewTransaction) -> Result<(), StoreError> {
-        let Some((_, waiting)) = &mut self.many else { return self.take_one(&new) };
+    /// Imports a transaction of the batch, at once or with the next bulk insert.
+    fn import(&mut self, new: NewTransaction) -> Result<(), StoreError> {
+        let Some((_, waiting)) = &mut self.bulk else { return self.import_one(&new) };
         waiting.push(new);
-        if waiting.len() == AT_ONCE { self.add_many() } else { Ok(()) }
+        if waiting.len() == ROWS_PER_INSERT { self.insert_waiting() } else { Ok(()) }
     }
 
-    fn take_one(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
-        // Mostly one is known if the one before was, and new if that was new; so that is tried first.
-        self.was_known = match self.was_known {
+    fn import_one(&mut self, new: &NewTransaction) -> Result<(), StoreError> {
+        // Neighbours in a batch are mostly both known or both new, so the case of the previous transaction is tried
+        // first.
+        self.was_previous_known = match self.was_previous_known {
             true => self.update(new)? || !self.add(new)?,
             false => !self.add(new)? && self.update(new)?,
         };
         Ok(())
     }
 
-    /// Adds it, unless it is known.
+    /// Adds a transaction unless it is known. Returns whether it was added.
     fn add(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
         let (mut params, mut completed) = (Cow::Borrowed(&new.params), Vec::new());
         if self.has_quotes {
             completed = quotes::complete(self.db, self.entry.profile, params.to_mut())?;
         }
-        bind(&mut self.adding, 0, (&params, new), &self.entry)?;
-        if self.adding.raw_execute()? == 0 {
+        bind(&mut self.insert, 0, (&params, new), &self.entry)?;
+        if self.insert.raw_execute()? == 0 {
             return Ok(false);
         }
-        self.added(RowId(self.db.last_insert_rowid()), new, completed).map(|()| true)
+        self.record_added(RowId(self.db.last_insert_rowid()), new, completed).map(|()| true)
     }
 
-    /// Adds those that wait, all at once.
-    fn add_many(&mut self) -> Result<(), StoreError> {
-        let Some((adding, waiting)) = &mut self.many else { return Ok(()) };
-        let mut waiting = mem::replace(waiting, Vec::with_capacity(AT_ONCE));
+    /// Inserts the waiting rows with one statement.
+    fn insert_waiting(&mut self) -> Result<(), StoreError> {
+        let Some((insert, waiting)) = &mut self.bulk else { return Ok(()) };
+        let mut waiting = mem::replace(waiting, Vec::with_capacity(ROWS_PER_INSERT));
         let mut completed = Vec::new();
-        for (place, new) in waiting.iter_mut().enumerate() {
+        for (row_index, new) in waiting.iter_mut().enumerate() {
             completed.push(match self.has_quotes {
                 true => quotes::complete(self.db, self.entry.profile, &mut new.params)?,
                 false => Vec::new(),
             });
-            bind(adding, place, (&new.params, new), &self.entry)?;
+            bind(insert, row_index, (&new.params, new), &self.entry)?;
         }
-        // Numbered one after the other, since nobody else writes meanwhile.
-        adding.raw_execute()?;
+        // The row numbers are consecutive, since no other process writes meanwhile.
+        insert.raw_execute()?;
         let first = self.db.last_insert_rowid() + 1 - waiting.len() as i64;
         for ((number, new), completed) in (first..).zip(&waiting).zip(completed) {
-            self.added(RowId(number), new, completed)?;
+            self.record_added(RowId(number), new, completed)?;
         }
         Ok(())
     }
 
-    /// It stands in its row: what belongs to it follows.
-    fn added(&mut self, row: RowId, new: &NewTransaction, completed: Vec<&'static str>) -> Result<(), StoreError> {
-        add_words(self.db, row, (&new.labels, &new.notes), self.entry.at)?;
+    /// Writes the labels and notes of a transaction whose row was inserted, and adds the row to the report.
+    fn record_added(
+        &mut self,
+        row: RowId,
+        new: &NewTransaction,
+        completed: Vec<&'static str>,
+    ) -> Result<(), StoreError> {
+        add_labels_and_notes(self.db, row, (&new.labels, &new.notes), self.entry.at)?;
         self.last_added = Some(row);
         self.report.added.push(row);
         if !completed.is_empty() {
@@ -337,23 +343,24 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Tells the feed what was added, and says what was done, with the last that was added.
+    /// Ends the import: inserts waiting rows, and writes the feed and the undo history. Returns the report and the last
+    /// added row.
     fn finish(mut self) -> Result<(ImportReport, Option<RowId>), StoreError> {
-        let left = self.many.take().map_or_else(Vec::new, |(_, waiting)| waiting);
-        left.iter().try_for_each(|new| self.take_one(new))?;
+        let left = self.bulk.take().map_or_else(Vec::new, |(_, waiting)| waiting);
+        left.iter().try_for_each(|new| self.import_one(new))?;
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
             let rows = (first.0..=last.0, "true");
             changes::append_to_each(self.db, rows, &What::Imported, self.entry.at)?;
-            // All that was added has its numbers in between, and nothing else.
+            // The numbers in this range are those of the added rows and no others.
             steps.push(Step::tracked(first.0, last.0));
         }
-        let summary = match (updated, self.steps.len() > STEPS) {
+        let summary = match (updated, self.steps.len() > MAX_UNDO_STEPS) {
             (0, _) => format!("track {added}"),
             (_, false) if added == 0 => format!("change {updated}"),
             (_, false) => format!("track {added}, change {updated}"),
-            // More would take more room than anybody's undo is worth.
+            // More steps would take more space than undo is worth.
             (_, true) => {
                 self.steps.clear();
                 format!("track {added} (that {updated} were changed can't be taken back)")
@@ -364,7 +371,7 @@ impl<'a> Import<'a> {
         Ok((self.report, self.last_added))
     }
 
-    /// Brings what is known up to what the batch says of it; whether it is known.
+    /// Updates a known transaction with the values of the batch. Returns whether the transaction is known.
     fn update(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
         let Some(known) = Known::load(self.db, self.entry.profile, &new.params)? else { return Ok(false) };
         let update = Update::new(self.db, &known, new)?;
@@ -372,7 +379,7 @@ impl<'a> Import<'a> {
             true => self.report.unchanged.push(known.header.id),
             false => {
                 let steps = update.write(self.db, &known.header, self.entry.at)?;
-                self.steps.extend(steps.into_iter().take((STEPS + 1).saturating_sub(self.steps.len())));
+                self.steps.extend(steps.into_iter().take((MAX_UNDO_STEPS + 1).saturating_sub(self.steps.len())));
                 self.report.updated.push((known.header.id, update.fields));
             }
         }
@@ -380,20 +387,20 @@ impl<'a> Import<'a> {
     }
 }
 
-/// What adds so many rows.
-fn insertion(rows: usize) -> String {
+/// Returns the SQL that inserts this many rows.
+fn insert_sql(rows: usize) -> String {
     let row = format!("({})", ["?"; COLUMNS.len()].join(", "));
     format!("INSERT INTO transactions ({}) VALUES {}", COLUMNS.join(", "), vec![row; rows].join(", "))
 }
 
-/// Puts a transaction into the row at this place of what adds some.
+/// Binds the values of a transaction to one row of an insert statement.
 fn bind(
-    adding: &mut Statement<'_>,
-    place: usize,
+    insert: &mut Statement<'_>,
+    row_index: usize,
     (params, new): (&TransactionParams, &NewTransaction),
     entry: &Entry<'_>,
 ) -> Result<(), StoreError> {
-    // What others saw before us counts; nobody saw it later than now.
+    // An earlier moment from another store counts. A moment in the future doesn't.
     let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
     let values: [&dyn ToSql; COLUMNS.len()] = [
         &entry.profile,
@@ -410,16 +417,16 @@ fn bind(
         &new.untracked,
         &columns::moment(Deadline::new(params.submitted_at, first_seen_at, params.estimate).at),
     ];
-    let mut parameters = place * COLUMNS.len()..;
+    let mut parameters = row_index * COLUMNS.len()..;
     parameters.next();
-    parameters.zip(values).try_for_each(|(parameter, value)| adding.raw_bind_parameter(parameter, value))?;
+    parameters.zip(values).try_for_each(|(parameter, value)| insert.raw_bind_parameter(parameter, value))?;
     Ok(())
 }
 
-/// What is known of a transaction of the batch.
+/// A transaction of the batch that the store has already.
 struct Known {
     header: TransactionHeader,
-    /// The request ID that the service said itself; loaded only where the batch brings one and none was given before.
+    /// The request ID from the service. Loaded only if the batch has a request ID and none was given before.
     request_id: Option<String>,
 }
 
@@ -433,10 +440,10 @@ impl Known {
         Ok(Some(Self { header, request_id }))
     }
 
-    /// The parameters after a batch that says this: an empty field erases nothing.
+    /// Returns the parameters after the import: an empty field of the batch erases nothing.
     fn merge(&self, new: &TransactionParams) -> TransactionParams {
         let before = &self.header.params;
-        // What the service said itself is nothing new.
+        // A request ID that the service reported is no change.
         let known = before.request_id.as_deref().or(self.request_id.as_deref());
         let request_id = new.request_id.as_deref().filter(|id| known != Some(id));
         TransactionParams {
@@ -453,8 +460,8 @@ impl Known {
     }
 }
 
-/// Puts labels and notes on a transaction; the numbers of the notes.
-fn add_words(
+/// Adds labels and notes to a transaction. Returns the numbers of the notes.
+fn add_labels_and_notes(
     db: &Connection,
     row: RowId,
     (labels, new_notes): (&[String], &[String]),
@@ -470,13 +477,13 @@ fn add_words(
     Ok(written)
 }
 
-/// What a batch says of a known transaction that isn't known yet.
+/// The changes that a batch makes to a known transaction.
 struct Update {
     params: TransactionParams,
     labels: Vec<String>,
     notes: Vec<String>,
     resumed: bool,
-    /// The names of what differs, as the files call it.
+    /// The names of the changed fields, as import files spell them.
     fields: Vec<String>,
 }
 
@@ -488,10 +495,10 @@ impl Update {
             words.iter().filter(|word| !known.contains(word)).cloned().collect()
         };
         let (labels, notes) = (unknown(&before.labels, &new.labels), unknown(&before.notes, &new.notes));
-        let mut fields = differences(&before.params, &params);
+        let mut fields = changed_fields(&before.params, &params);
         fields.extend((!labels.is_empty()).then_some("labels"));
         fields.extend((!notes.is_empty()).then_some("note"));
-        // Adding it again is how a person resumes what they or the service stopped.
+        // Adding a transaction again resumes its polling after a person or the service stopped it.
         let resumed = match before.tracking {
             Tracking::Active => false,
             Tracking::Parked(_) => !fields.is_empty(),
@@ -501,7 +508,7 @@ impl Update {
         Ok(Self { params, labels, notes, resumed, fields: fields.into_iter().map(str::to_owned).collect() })
     }
 
-    /// Writes it; what can be taken back of it.
+    /// Writes the changes and returns their undo steps.
     fn write(&self, db: &Connection, before: &TransactionHeader, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
         let params = transactions::write_told(db, before, &self.params)?;
@@ -509,7 +516,7 @@ impl Update {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
-        let notes = add_words(db, row, (&self.labels, &self.notes), at)?;
+        let notes = add_labels_and_notes(db, row, (&self.labels, &self.notes), at)?;
         changes::append(db, &Entry::of_row(row, at), &What::edited(self.fields.clone()))?;
         let params = (params != before.params).then(|| Step::Params {
             row: row.0,
@@ -527,8 +534,8 @@ impl Update {
     }
 }
 
-fn differences(before: &TransactionParams, after: &TransactionParams) -> Vec<&'static str> {
-    // The store keeps milliseconds: what differs by less is the same.
+fn changed_fields(before: &TransactionParams, after: &TransactionParams) -> Vec<&'static str> {
+    // The store keeps whole milliseconds: smaller differences don't count.
     let same_moment = before.submitted_at.map(columns::moment) == after.submitted_at.map(columns::moment);
     let same_estimate = before.estimate.map(columns::span) == after.estimate.map(columns::span);
     [

@@ -1,6 +1,6 @@
-//! Carrying out the steps of an edit, reversing them, and applying them again.
+//! Carries out the steps of an edit, reverses them, and applies them again.
 //!
-//! A step changes something only where things are as it expects: whatever happened since counts, and is left as it is.
+//! A step changes a value only if the present value is the expected one. A later change counts and is left as it is.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use super::alerts as alert_changes;
 use crate::{
     domain::{
         alert::{Handling, Subject},
-        change::{Turned, What},
+        change::{PARAMS_FIELD, Turned, What},
         ids::{RowId, TxHash},
     },
     store::{
@@ -25,29 +25,29 @@ use crate::{
     },
 };
 
-/// What undoing or redoing an edit came to.
+/// The result of undoing or redoing an edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reversal {
     /// The edit in words.
     pub summary: String,
-    /// The transaction that the edit is about, if it is one alone.
+    /// The hash of the edit's transaction, if the edit concerns exactly one.
     pub about: Option<TxHash>,
-    /// How many steps were carried out.
+    /// The number of steps that were carried out.
     pub done: usize,
-    /// How many steps were left out, since something else happened to what they changed.
+    /// The number of steps that were skipped, because their values were changed later.
     pub left: usize,
-    /// Whether an import was undone, so that its transactions are kept and no longer polled.
+    /// Whether an import was undone. Its transactions are kept but no longer polled.
     pub stopped_import: bool,
 }
 
-/// In which direction the steps of an edit go.
+/// The direction in which the steps of an edit are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Direction {
-    /// For the first time.
+    /// Applies the edit for the first time.
     Apply,
-    /// Back to what was before.
+    /// Restores the state before the edit.
     Undo,
-    /// Once more.
+    /// Applies the edit again.
     Redo,
 }
 
@@ -59,15 +59,15 @@ pub(super) struct Pass {
 }
 
 impl Pass {
-    /// What to change, and into what, of the states before and after a step.
-    fn ends<T>(self, before: T, after: T) -> (T, T) {
+    /// Returns the state that a step expects and the state that it writes, from the states before and after the edit.
+    fn in_direction<T>(self, before: T, after: T) -> (T, T) {
         match self.direction {
             Direction::Apply | Direction::Redo => (before, after),
             Direction::Undo => (after, before),
         }
     }
 
-    fn turned(self) -> Option<Turned> {
+    fn feed_mark(self) -> Option<Turned> {
         match self.direction {
             Direction::Apply => None,
             Direction::Undo => Some(Turned::TakenBack),
@@ -76,21 +76,22 @@ impl Pass {
     }
 }
 
-/// Reverses the last edit of a profile that isn't reversed; `None` if there is none.
+/// Reverses the last edit of a profile that isn't reversed yet. Returns `None` if there is none.
 pub(super) fn undo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
     let Some(edit) = undo_history::last_applied(db, profile)? else { return Ok(None) };
     let what = What::TakenBack { summary: edit.summary.clone() };
     replay(db, profile, edit, Pass { direction: Direction::Undo, at }, &what).map(Some)
 }
 
-/// Applies the edit of a profile again that was reversed last; `None` if there is none, or another edit came since.
+/// Applies again the edit of a profile that was reversed last. Returns `None` if there is none, or another edit came
+/// since.
 pub(super) fn redo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
     let Some(edit) = undo_history::last_reversed(db, profile)? else { return Ok(None) };
     let what = What::DoneAgain { summary: edit.summary.clone() };
     replay(db, profile, edit, Pass { direction: Direction::Redo, at }, &what).map(Some)
 }
 
-/// Carries out the steps of a recorded edit, and says so in the feed.
+/// Carries out the steps of a recorded edit and records this in the feed.
 fn replay(
     db: &Connection,
     profile: &str,
@@ -98,11 +99,11 @@ fn replay(
     pass: Pass,
     what: &What,
 ) -> Result<Reversal, StoreError> {
-    let (about, is_undo) = (about(db, &edit.steps)?, pass.direction == Direction::Undo);
+    let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == Direction::Undo);
     let is_import = edit.steps.iter().any(|step| matches!(step, Step::Tracked { .. }));
     let mut reversal =
         Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, stopped_import: is_undo && is_import };
-    // The last step is reversed first.
+    // Undo reverses the last step first.
     let steps: &mut dyn Iterator<Item = &mut Step> =
         if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
     for step in steps {
@@ -119,8 +120,8 @@ impl Reversal {
     }
 }
 
-/// The one transaction that every step is about, if there is one.
-fn about(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>, StoreError> {
+/// Returns the hash of the transaction that every step concerns, if there is exactly one.
+fn single_transaction(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>, StoreError> {
     let mut about = None;
     for step in steps {
         let row = match step {
@@ -140,14 +141,15 @@ fn about(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>, StoreError> 
     Ok(key.map(|key| key.hash))
 }
 
-/// Carries a step out in one direction; whether things were as the step expects.
+/// Carries out a step in one direction. Returns `false` and changes nothing if the present state isn't the expected
+/// one.
 pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<bool, StoreError> {
     match step {
         Step::Tracked { first, last, stopped } => {
             let rows = *first..=*last;
             if pass.direction == Direction::Undo {
                 let entries = stop_polling(db, rows, pass.at)?;
-                // No entry has a number between these: no row was stopped, and none is to be polled again.
+                // An empty range of entries: no row was stopped, so redo must resume none.
                 *stopped = Some(entries.unwrap_or((1, 0)));
                 Ok(entries.is_some())
             } else {
@@ -155,41 +157,41 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<
             }
         }
         Step::Params { row, before, after } => {
-            let (from, to) = pass.ends(before, after);
+            let (from, to) = pass.in_direction(before, after);
             let known = transactions::header(db, RowId(*row))?.filter(|known| known.params == **from);
             if let Some(known) = &known {
                 transactions::write_told(db, known, to)?;
             }
-            edited(db, known.is_some(), *row, "what we were told", pass)
+            record_edit(db, known.is_some(), *row, PARAMS_FIELD, pass)
         }
-        Step::Tracking { row, before, after } => set_polling(db, RowId(*row), pass.ends(before, after), pass),
+        Step::Tracking { row, before, after } => set_polling(db, RowId(*row), pass.in_direction(before, after), pass),
         Step::Ticket { row, before, after } => {
-            let (from, to) = pass.ends(before, after);
+            let (from, to) = pass.in_direction(before, after);
             let sql = "UPDATE transactions SET ticket = ?3 WHERE id = ?1 AND ticket IS ?2";
             let done = db.prepare_cached(sql)?.execute(params![*row, *from, *to])? > 0;
             let field = to.as_deref().map_or_else(|| "no ticket".to_owned(), |ticket| format!("ticket {ticket}"));
-            edited(db, done, *row, &field, pass)
+            record_edit(db, done, *row, &field, pass)
         }
         Step::Label { row, label, added } => {
-            let (_, is_present) = pass.ends(!*added, *added);
+            let (_, is_present) = pass.in_direction(!*added, *added);
             let sql = match is_present {
                 true => "INSERT OR IGNORE INTO labels SELECT id, ?2 FROM transactions WHERE id = ?1",
                 false => "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2",
             };
             let done = db.prepare_cached(sql)?.execute(params![*row, *label])? > 0;
-            edited(db, done, *row, &format!("label {}{label}", if is_present { '+' } else { '-' }), pass)
+            record_edit(db, done, *row, &format!("label {}{label}", if is_present { '+' } else { '-' }), pass)
         }
         Step::Note { row, note } => {
             let withdrawn_at = (pass.direction == Direction::Undo).then_some(pass.at);
-            edited(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
+            record_edit(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
         }
         Step::Acknowledged { alert, before, after } => {
-            let (from, to) = pass.ends(before, after);
+            let (from, to) = pass.in_direction(before, after);
             let Some(active) = alerts::by_id(db, *alert)? else { return Ok(false) };
             if active.handling.as_ref().map(WrittenHandling::from) != *from {
                 return Ok(false);
             }
-            alert_changes::handle(db, &active, to.as_ref().map(Handling::from).as_ref(), pass.at)?;
+            alert_changes::change_handling(db, &active, to.as_ref().map(Handling::from).as_ref(), pass.at)?;
             Ok(true)
         }
     }
@@ -204,17 +206,17 @@ fn set_polling(db: &Connection, row: RowId, (from, to): (&Polling, &Polling), pa
     }
     if to.untracked {
         changes::append(db, &Entry::of_row(row, pass.at), &What::Untracked)?;
-        // Without polling nobody learns whether the alerts still hold.
+        // Without polls nothing shows whether the alerts still hold.
         alert_changes::clear_all(db, row, pass.at)?;
         Ok(true)
     } else {
         alert_changes::reactivate(db, row, pass.at)?;
-        edited(db, true, row.0, "polled again", pass)
+        record_edit(db, true, row.0, "polled again", pass)
     }
 }
 
-/// Stops polling what is polled of a batch, in one statement, since there may be a million. Returns the first and the last
-/// entry of the feed that says so, if any row was stopped.
+/// Stops polling a range of rows with one statement, since there may be a million. Returns the first and the last feed
+/// entry about this, if any row was stopped.
 fn stop_polling(
     db: &Connection,
     rows: RangeInclusive<i64>,
@@ -226,13 +228,13 @@ fn stop_polling(
     let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
     let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
     alerting.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alert_changes::clear_all(db, row, at))?;
-    // A reason to park stays: it is true again when the transaction is polled again.
+    // The reason for parking stays: it holds again when polling resumes.
     let stopped = format!("UPDATE transactions SET untracked = 1 WHERE {which}");
     let stopped = db.prepare_cached(&stopped)?.execute([rows.start(), rows.end()])?;
     Ok((stopped > 0).then_some(entries.into_inner()))
 }
 
-/// Polls again what [`stop_polling`] stopped, but for what a person stopped since.
+/// Resumes polling of the rows that [`stop_polling`] stopped, except rows that a person stopped since.
 fn resume_polling(
     db: &Connection,
     rows: RangeInclusive<i64>,
@@ -260,9 +262,10 @@ fn resume_polling(
     Ok(done)
 }
 
-fn edited(db: &Connection, done: bool, row: i64, field: &str, pass: Pass) -> Result<bool, StoreError> {
+/// Appends an edit to the feed if `done`. Returns `done`.
+fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: Pass) -> Result<bool, StoreError> {
     if done {
-        let what = What::Edited { fields: vec![field.to_owned()], turned: pass.turned() };
+        let what = What::Edited { fields: vec![field.to_owned()], turned: pass.feed_mark() };
         changes::append(db, &Entry::of_row(RowId(row), pass.at), &what)?;
     }
     Ok(done)

@@ -1,6 +1,7 @@
 //! Checksums of the tables' logical content: equal in every store that applied the same operations in the same order.
 //!
-//! Row numbers, compression and caches don't count: a row is named by what it is, a packed text by what it holds.
+//! Row numbers, compression and caches don't count. Rows are identified by their keys, and packed texts by their
+//! content.
 
 use rusqlite::{Connection, Row, types::ValueRef};
 use serde_json::Value;
@@ -22,21 +23,21 @@ use crate::{
 /// The checksum of one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableChecksum {
-    /// The table.
+    /// The name of the table.
     pub table: &'static str,
-    /// How many rows it holds.
+    /// The number of rows.
     pub rows: u64,
-    /// SHA-256 of the rows in their logical order, in hexadecimal digits.
+    /// The SHA-256 of the rows in their logical order, as hexadecimal digits.
     pub digest: String,
 }
 
-/// What of a table counts, in its logical order.
+/// The columns of a table that count, in the table's logical order.
 struct Table {
     name: &'static str,
     sql: &'static str,
-    /// Where packed texts begin: each takes three columns.
+    /// The first columns of packed texts; each text takes three columns.
     packed: &'static [usize],
-    /// Where the steps of an edit stand.
+    /// The column with the steps of an edit.
     steps: Option<usize>,
 }
 
@@ -44,8 +45,8 @@ const fn table(name: &'static str, sql: &'static str) -> Table {
     Table { name, sql, packed: &[], steps: None }
 }
 
-/// The tables that operations write to, but for what can be derived or serves those who follow the feed: `attention`, `polls`
-/// (polls without news) and `feed` (where the feed begins).
+/// The tables that operations write to. Left out are tables with derived or local data: `attention` (open transactions
+/// of this machine), `polls` (polls without a change) and `feed` (the state of the feed).
 const TABLES: &[Table] = &[
     table(
         "transactions",
@@ -87,7 +88,7 @@ const TABLES: &[Table] = &[
          LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4, 5, alerts.id",
     ),
     table(
-        // Some events name a row by its number.
+        // The details of some events contain a row number.
         "changes",
         "SELECT seq, at, ifnull(changes.profile, transactions.profile), from_chain, transaction_key, event,
          iif(event IN ('deleted', 'quote_asked', 'quote_answered'), NULL, what) FROM changes
@@ -118,7 +119,8 @@ const TABLES: &[Table] = &[
 ];
 
 impl Reader {
-    /// The checksums of all tables in one snapshot. Costs n in everything that is stored, since packed texts are unpacked.
+    /// Returns the checksums of all tables in one snapshot. Costs O(n) in everything stored, because packed texts are
+    /// unpacked.
     pub fn checksums(&self) -> Result<Vec<TableChecksum>, StoreError> {
         self.snapshot(|| TABLES.iter().map(|table| checksum(self.db(), table)).collect())
     }
@@ -136,15 +138,18 @@ fn checksum(db: &Connection, table: &Table) -> Result<TableChecksum, StoreError>
         while column < count {
             if table.packed.contains(&column) {
                 let unpacked = bodies::unpack(db, &Packed::read(row, column)?, |base| observations::body(db, base))?;
-                add(&mut digest, unpacked.as_deref().map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())));
+                add_value(
+                    &mut digest,
+                    unpacked.as_deref().map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes())),
+                );
                 column += 3;
                 continue;
             }
             if table.steps == Some(column) {
                 let steps = named_steps(db, row, column)?;
-                add(&mut digest, ValueRef::Text(steps.as_bytes()));
+                add_value(&mut digest, ValueRef::Text(steps.as_bytes()));
             } else {
-                add(&mut digest, row.get_ref(column)?);
+                add_value(&mut digest, row.get_ref(column)?);
             }
             column += 1;
         }
@@ -153,8 +158,8 @@ fn checksum(db: &Connection, table: &Table) -> Result<TableChecksum, StoreError>
     Ok(TableChecksum { table: table.name, rows: number, digest })
 }
 
-/// Adds a value with its type and length, so that no two rows look alike.
-fn add(digest: &mut Sha256, value: ValueRef<'_>) {
+/// Adds a value with its type and length, so that different rows never give the same bytes.
+fn add_value(digest: &mut Sha256, value: ValueRef<'_>) {
     let (kind, bytes): (u8, &[u8]) = match &value {
         ValueRef::Null => (0, &[]),
         ValueRef::Integer(number) => (1, &number.to_le_bytes()),
@@ -167,7 +172,7 @@ fn add(digest: &mut Sha256, value: ValueRef<'_>) {
     digest.update(bytes);
 }
 
-/// The steps of an edit with transactions and alerts named by what they are.
+/// Returns the steps of an edit as JSON, with row numbers replaced by the keys of transactions and alerts.
 fn named_steps(db: &Connection, row: &Row<'_>, column: usize) -> Result<String, StoreError> {
     let unreadable = |error| columns::unreadable(column, error);
     let mut steps: Value =
@@ -176,7 +181,7 @@ fn named_steps(db: &Connection, row: &Row<'_>, column: usize) -> Result<String, 
         for fields in
             step.as_object_mut().into_iter().flat_map(|step| step.values_mut()).filter_map(Value::as_object_mut)
         {
-            // A note is named by its transaction and its place among the edits.
+            // The transaction and the position among the edits identify a note.
             fields.remove("note");
             let number = |fields: &serde_json::Map<String, Value>, name| fields.get(name).and_then(Value::as_i64);
             if let Some(row) = number(fields, "row") {

@@ -1,6 +1,7 @@
-//! A filter as SQL: the same rows pass as pass `Filter::matches`, which a test holds against each other.
+//! The translation of a filter into SQL. The SQL selects the same rows as `Filter::matches`; a test compares both.
 //!
-//! It knows the columns and nothing of what a filter means; text of a person goes in as a parameter, never as SQL.
+//! This module knows the columns, but must never decide what a filter means. A person's text becomes a parameter, never
+//! SQL.
 
 use std::borrow::Cow;
 
@@ -16,17 +17,17 @@ use crate::domain::{
 };
 use crate::store::{tables::columns, tables::transactions::NEVER_DUE};
 
-/// The name of the source chain, as `Transaction::from_name` has it.
+/// The SQL for the name of the source chain; equals `Transaction::from_name`.
 pub(in crate::store) const FROM_NAME: &str = "coalesce(from_name, shipped_name(from_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = from_chain), from_chain)";
-/// The name of the destination chain, as `Transaction::to_name` has it.
+/// The SQL for the name of the destination chain; equals `Transaction::to_name`.
 pub(in crate::store) const TO_NAME: &str = "coalesce(to_name, shipped_name(to_chain), (SELECT name FROM chains
     WHERE chains.profile = transactions.profile AND chains.id = to_chain), to_chain)";
 
-/// What every row passes.
+/// The condition that every row meets.
 const ALWAYS: &str = "TRUE";
 
-/// What stands behind `WHERE`, with its parameters in their order.
+/// A condition for `WHERE`, with its parameters in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store) struct Condition {
     pub(in crate::store) sql: String,
@@ -34,13 +35,13 @@ pub(in crate::store) struct Condition {
 }
 
 impl Condition {
-    /// The condition that a filter sets at `now`.
+    /// Returns the condition of a filter at `now`.
     pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>) -> Self {
         let mut condition = Self { sql: String::new(), parameters: Vec::new() };
         let now = columns::moment(now);
         for (index, term) in filter.terms().iter().enumerate() {
             condition.push(if index > 0 { " AND " } else { "" });
-            condition.term(term, now);
+            condition.push_term(term, now);
         }
         if filter.terms().is_empty() {
             condition.push(ALWAYS);
@@ -48,12 +49,12 @@ impl Condition {
         condition
     }
 
-    /// Whether it asks for nothing.
+    /// Whether every row meets the condition.
     pub(in crate::store) fn is_always_true(&self) -> bool {
         self.sql == ALWAYS
     }
 
-    /// With another condition that must hold too.
+    /// Returns the condition combined with another one by `AND`.
     pub(in crate::store) fn and(mut self, sql: &str, parameters: &[Value]) -> Self {
         self.push(" AND ");
         self.push(sql);
@@ -65,57 +66,57 @@ impl Condition {
         self.sql.push_str(sql);
     }
 
-    fn term(&mut self, term: &Term, now: i64) {
-        // What can't be said of a row doesn't hold, so that its contrary does.
+    fn push_term(&mut self, term: &Term, now: i64) {
+        // A test that is NULL counts as false, so that its negation is true.
         self.push(if term.negated { "NOT ifnull((" } else { "(" });
         match &term.test {
-            Test::Word(word) => self.any_text("has_word", word),
-            Test::Exact(text) => self.any_text("has_text", text),
-            Test::Pattern(pattern) => self.any_text("has_pattern", pattern.as_str()),
+            Test::Word(word) => self.push_text_search("has_word", word),
+            Test::Exact(text) => self.push_text_search("has_text", text),
+            Test::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
             Test::Is(state) => self.push(&state_sql(*state, now)),
-            Test::Status(wanted) => self.any_status(wanted),
-            Test::Chain(side, chain) => self.side(*side, chain),
-            Test::Span(measure, comparison, limit) => self.push(&span_sql(*measure, *comparison, *limit, now)),
+            Test::Status(wanted) => self.push_status_test(wanted),
+            Test::Chain(side, chain) => self.push_chain_test(*side, chain),
+            Test::Span(measure, comparison, limit) => self.push(&measure_sql(*measure, *comparison, *limit, now)),
             Test::Label(label) => {
                 self.push("id IN (SELECT transaction_row FROM labels WHERE ");
-                self.same("label", label);
+                self.push_text_equality("label", label);
                 self.push(")");
             }
-            Test::Ticket(ticket) => self.same("ticket", ticket),
-            Test::Profile(profile) => self.same("profile", profile),
+            Test::Ticket(ticket) => self.push_text_equality("ticket", ticket),
+            Test::Profile(profile) => self.push_text_equality("profile", profile),
             Test::Own(profile) => {
                 self.push("profile = ?");
-                self.parameter(profile);
+                self.push_parameter(profile);
             }
         }
         self.push(if term.negated { "), FALSE)" } else { ")" });
     }
 
-    fn parameter(&mut self, text: &str) {
+    fn push_parameter(&mut self, text: &str) {
         self.parameters.push(Value::Text(text.to_owned()));
     }
 
-    /// Whether a column is a text, without case: by its index where ASCII is all that there is to compare.
-    fn same(&mut self, column: &str, lower: &str) {
-        match lower.is_ascii() {
+    /// Adds a test for equality without case. ASCII text is compared by `NOCASE`, because then an index can be used.
+    fn push_text_equality(&mut self, column: &str, lowercase: &str) {
+        match lowercase.is_ascii() {
             true => self.push(&format!("{column} = ? COLLATE NOCASE")),
             false => self.push(&format!("is_word(?, {column})")),
         }
-        self.parameter(lower);
+        self.push_parameter(lowercase);
     }
 
-    /// Whether any text that a person would search by fits.
-    fn any_text(&mut self, function: &str, wanted: &str) {
+    /// Adds a test that calls an SQL function with all texts that a person may search for.
+    fn push_text_search(&mut self, function: &str, wanted: &str) {
         self.push(&format!(
             "{function}(?, transaction_id, from_chain, to_chain, ticket, {FROM_NAME}, {TO_NAME})
              OR EXISTS (SELECT 1 FROM labels WHERE transaction_row = transactions.id AND {function}(?, label))
              OR EXISTS (SELECT 1 FROM notes WHERE transaction_row = transactions.id AND taken_back_at IS NULL
                 AND {function}(?, text))"
         ));
-        (0..3).for_each(|_| self.parameter(wanted));
+        (0..3).for_each(|_| self.push_parameter(wanted));
     }
 
-    fn any_status(&mut self, wanted: &[StatusTest]) {
+    fn push_status_test(&mut self, wanted: &[StatusTest]) {
         let documented = |test: &StatusTest| match test {
             StatusTest::Documented(status) => Some(status.name()),
             StatusTest::Unknown | StatusTest::NoAnswer => None,
@@ -137,17 +138,17 @@ impl Condition {
         self.push(&tests.join(" OR "));
     }
 
-    fn side(&mut self, side: Side, chain: &ChainTest) {
-        let ends = [(Side::From, "from_chain", FROM_NAME), (Side::To, "to_chain", TO_NAME)];
-        let asked = ends.into_iter().filter(|(end, ..)| side == Side::Either || side == *end);
-        for (index, (_, column, name)) in asked.enumerate() {
+    fn push_chain_test(&mut self, side: Side, chain: &ChainTest) {
+        let sides = [(Side::From, "from_chain", FROM_NAME), (Side::To, "to_chain", TO_NAME)];
+        let selected = sides.into_iter().filter(|(end, ..)| side == Side::Either || side == *end);
+        for (index, (_, column, name)) in selected.enumerate() {
             self.push(if index > 0 { " OR " } else { "" });
             for id in chain.ids() {
                 self.push(&format!("{column} = ? OR "));
-                self.parameter(id.as_str());
+                self.push_parameter(id.as_str());
             }
             self.push(&format!("is_word(?, {name})"));
-            self.parameter(chain.name());
+            self.push_parameter(chain.name());
         }
     }
 }
@@ -158,30 +159,30 @@ fn state_sql(state: State, now: i64) -> Cow<'static, str> {
         State::Overdue => "status IS NOT NULL AND due <= last_checked_at",
         State::Unsettled => "settled_at IS NULL",
         State::Settled => "settled_at IS NOT NULL",
-        State::Firing => return Cow::Owned(format!("calm < 3 AND {}", firing(now))),
-        State::Acked => return set_aside("acknowledged_at IS NOT NULL", now),
-        State::Snoozed => return set_aside("snoozed_at IS NOT NULL", now),
+        State::Firing => return Cow::Owned(format!("calm < 3 AND {}", firing_sql(now))),
+        State::Acked => return handled_sql("acknowledged_at IS NOT NULL", now),
+        State::Snoozed => return handled_sql("snoozed_at IS NOT NULL", now),
         State::Active => "settled_at IS NULL AND untracked = 0",
         State::Parked => "untracked = 0 AND parked_reason IS NOT NULL",
         State::Untracked => "untracked = 1",
     })
 }
 
-/// What stands for a transaction.
-const STANDING: &str = "SELECT 1 FROM alerts WHERE transaction_row = transactions.id AND cleared_at IS NULL";
+/// The SQL query for the active alerts of a transaction.
+const ACTIVE_ALERTS: &str = "SELECT 1 FROM alerts WHERE transaction_row = transactions.id AND cleared_at IS NULL";
 
-/// Whether something that stands fires (`Alert::state`).
-fn firing(now: i64) -> String {
-    format!("EXISTS ({STANDING} AND acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= {now}))")
+/// Returns the condition for transactions with a firing alert (`Alert::state`).
+fn firing_sql(now: i64) -> String {
+    format!("EXISTS ({ACTIVE_ALERTS} AND acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= {now}))")
 }
 
-/// Whether nothing that stands fires, and something is set aside in this way.
-fn set_aside(how: &str, now: i64) -> Cow<'static, str> {
-    // With what nobody has said anything of `calm` is less.
-    Cow::Owned(format!("calm BETWEEN 0 AND 2 AND EXISTS ({STANDING} AND {how}) AND NOT {}", firing(now)))
+/// Returns the condition for transactions without a firing alert and with an alert that is handled as `handling` says.
+fn handled_sql(handling: &str, now: i64) -> Cow<'static, str> {
+    // With an unhandled alert, `calm` is negative.
+    Cow::Owned(format!("calm BETWEEN 0 AND 2 AND EXISTS ({ACTIVE_ALERTS} AND {handling}) AND NOT {}", firing_sql(now)))
 }
 
-fn span_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: i64) -> String {
+fn measure_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: i64) -> String {
     let sign = match comparison {
         Comparison::Less => "<",
         Comparison::LessOrEqual => "<=",
@@ -192,7 +193,7 @@ fn span_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: i64
     match measure {
         Measure::Age => format!("max(0, ifnull(settled_at, {now}) - submitted) {sign} {limit}"),
         Measure::Due => format!("due <> {NEVER_DUE} AND due {sign} {}", now.saturating_add(limit)),
-        // Never answered counts as infinitely long ago.
+        // A transaction without an answer counts as checked infinitely long ago.
         Measure::Checked => format!("ifnull({now} - last_checked_at, {}) {sign} {limit}", i64::MAX),
     }
 }

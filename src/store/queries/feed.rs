@@ -1,7 +1,8 @@
-//! Following the change feed: what changed since the last read. The poller, the dashboard and `watch` all use it.
+//! Reading the change feed: the changes since the last read. The poller, the dashboard and `watch` use this module.
 //!
-//! A reader never misses a change, however far it falls behind: changes come in portions. The first read says to load
-//! everything; what that is, is the caller's to say, so that nobody holds a million transactions who shows forty.
+//! A reader gets every change, however old its position is: changes come in batches. The first read asks the caller to
+//! load its data. The caller decides what to load, so that a program that shows 40 rows needn't hold a million
+//! transactions.
 
 use std::{
     collections::BTreeSet,
@@ -16,54 +17,55 @@ use crate::{
     store::{error::StoreError, reader::Reader, tables::changes::Feed},
 };
 
-/// Entries of the feed that are read at a time.
-const PAGE: usize = 1_000;
-/// The most changes of one read, so that a reader that fell behind needs no more memory than others.
-const MOST: usize = 5_000;
+/// The number of feed entries per query.
+const PAGE_SIZE: usize = 1_000;
+/// The number of changes at which a read ends, which limits the memory of a reader with an old position.
+const MAX_CHANGES: usize = 5_000;
 
-/// What changed since the last read.
+/// The changes since the last read.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Whether this is the first read: everything is to be loaded.
+    /// Whether this is the first read, so that the caller must load its data.
     pub resync: bool,
-    /// What happened, in order; empty after `resync`.
+    /// The changes in order; empty if `resync` is set.
     pub changes: Vec<Change>,
-    /// Whether entries that only said that something was polled are missing.
+    /// Whether `polled` entries may be missing, because they were pruned.
     pub polls_dropped: bool,
-    /// Whether more changes can be read at once.
+    /// Whether more changes are available for the next read.
     pub more: bool,
 }
 
 impl Changes {
-    /// The transactions that changed; with those that were only polled, or without.
+    /// Returns the changed transactions. `polled` says whether to include transactions that were only polled.
     pub fn rows(&self, polled: bool) -> BTreeSet<RowId> {
         let wanted = |change: &&Change| polled || change.what != What::Polled;
         self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
     }
 }
 
-/// A reader with its position in the feed. Clones share both.
+/// A reader of the feed with its position. Clones share the connection and the position.
 #[derive(Clone)]
 pub struct FeedReader(Arc<Mutex<Cursor>>);
 
 struct Cursor {
     reader: Reader,
-    /// The number of the last entry that was read; `None` before the first read.
+    /// The number of the last entry read; `None` before the first read.
     seq: Option<i64>,
 }
 
 impl FeedReader {
-    /// A reader that has read nothing yet.
+    /// Creates a reader that has read nothing yet.
     pub fn new(reader: Reader) -> Self {
         Self(Arc::new(Mutex::new(Cursor { reader, seq: None })))
     }
 
-    /// What changed since the last read. Blocks for the disk; not for async code.
+    /// Returns the changes since the last read. Blocks on the disk: not for async code.
     pub fn changes(&self) -> Result<Changes, StoreError> {
         self.changes_with(|changes, _| Ok(changes))
     }
 
-    /// The same with what `work` reads because of it, in the same snapshot: if that fails, the same changes come again.
+    /// Like [`Self::changes`], but calls `work` with the changes in the same snapshot. After an error the next read
+    /// returns the same changes.
     pub fn changes_with<T>(
         &self,
         work: impl FnOnce(Changes, &Reader) -> Result<T, StoreError>,
@@ -80,7 +82,7 @@ impl FeedReader {
         Ok(done)
     }
 
-    /// Reads something else over the same connection.
+    /// Calls `work` with the feed's connection, to read other data.
     pub fn read<T>(&self, work: impl FnOnce(&Reader) -> Result<T, StoreError>) -> Result<T, StoreError> {
         work(&self.0.lock().unwrap_or_else(PoisonError::into_inner).reader)
     }
@@ -90,12 +92,12 @@ impl Cursor {
     fn catch_up(&self, mut seq: i64) -> Result<(i64, Changes), StoreError> {
         let mut read = Changes::default();
         loop {
-            let Feed { changes: page, whole: is_whole } = self.reader.changes_after(seq, PAGE)?;
-            let is_last = page.len() < PAGE;
+            let Feed { changes: page, whole: is_whole } = self.reader.changes_after(seq, PAGE_SIZE)?;
+            let is_last = page.len() < PAGE_SIZE;
             seq = page.last().map_or(seq, |change| change.seq);
             read.polls_dropped |= !is_whole;
             read.changes.extend(page);
-            read.more = !is_last && read.changes.len() >= MOST;
+            read.more = !is_last && read.changes.len() >= MAX_CHANGES;
             if is_last || read.more {
                 return Ok((seq, read));
             }
@@ -114,7 +116,7 @@ mod tests {
     };
 
     #[test]
-    fn news_and_what_is_read_because_of_them_are_of_one_moment() {
+    fn changes_and_dependent_reads_share_one_snapshot() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         let track = |number| testing::track(&store, "default", vec![fixtures::new(number)], DateTime::UNIX_EPOCH);
@@ -123,19 +125,19 @@ mod tests {
         let counted = feed.changes_with(|_, reader| {
             let before = tracked(reader)?;
             track(1);
-            // A read within is of the same snapshot, and doesn't end it.
+            // A nested read uses the same snapshot and doesn't end it.
             let Feed { changes, .. } = reader.changes_after(0, 10)?;
             Ok((before, changes.len(), tracked(reader)?))
         });
         assert_eq!(counted.unwrap(), (0, 0, 0));
-        // An error ends the snapshot too.
+        // An error also ends the snapshot.
         feed.changes_with(|_, _| Err::<(), _>(StoreError::Closed)).unwrap_err();
         assert_eq!(feed.read(tracked).unwrap(), 1);
         assert_eq!(feed.changes().unwrap().changes.len(), 1);
     }
 
     #[test]
-    fn news_that_nothing_could_be_made_of_come_again() {
+    fn changes_are_returned_again_after_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         let feed = FeedReader::new(store.reader().unwrap());

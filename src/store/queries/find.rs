@@ -1,4 +1,4 @@
-//! Finding transactions by what a person types: a hash, a part of one, or a URL that contains one.
+//! Finding transactions by a person's text: a hash, a part of a hash, or a URL that contains a hash.
 
 use crate::{
     domain::{
@@ -9,36 +9,38 @@ use crate::{
     store::{error::StoreError, reader::Reader, tables::transactions},
 };
 
-/// What a hash, a part of one or a URL that contains one leads to.
+/// The result of a search by a hash, a part of a hash, or a URL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lookup {
-    /// Nothing that is tracked.
+    /// No tracked transaction.
     None,
     /// One transaction.
     One(Box<Transaction>),
-    /// Several; at most ten of them.
+    /// Several transactions; at most ten are listed.
     Many(Vec<Transaction>),
 }
 
 impl Reader {
-    /// At most so many transactions whose hash begins so; the newest ones if `text` is empty. Costs what it finds.
-    pub fn with_hash_beginning(&self, text: &str, most: usize) -> Result<Vec<TransactionHeader>, StoreError> {
+    /// Returns at most `limit` transactions whose hash begins with `text`; the newest if `text` is empty. Costs O(n) in
+    /// the results.
+    pub fn with_hash_beginning(&self, text: &str, limit: usize) -> Result<Vec<TransactionHeader>, StoreError> {
         let text = text::clean(text);
-        // With `0x` a hash has no case.
+        // Hashes with the prefix `0x` are compared without case.
         let text = if text.starts_with("0x") || text.starts_with("0X") { text.to_lowercase() } else { text };
-        let which = if text.is_empty() {
+        let condition = if text.is_empty() {
             "?1 = '' ORDER BY id DESC"
         } else {
-            // No text goes further than its beginning with the last letter there is.
+            // U+10FFFF is the greatest character: every hash that begins with the text sorts before the text followed
+            // by it.
             "transaction_key >= ?1 AND transaction_key < ?1 || char(1114111) ORDER BY transaction_key"
         };
-        let sql = transactions::select(&format!("WHERE {which} LIMIT ?2"));
+        let sql = transactions::select(&format!("WHERE {condition} LIMIT ?2"));
         let mut statement = self.db().prepare_cached(&sql)?;
-        let rows = statement.query_map((text, most), transactions::read)?;
+        let rows = statement.query_map((text, limit), transactions::read)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Finds `TX` of the command line: a hash, any unique part of six or more characters of it, or a URL with one in it.
+    /// Finds `TX` of the command line: a hash, a part of six or more characters, or a URL that contains a hash.
     pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
         let text = text::clean(text);
         let exact = self.select("transaction_key = ?1", &TxHash::new(text.clone()).key())?;
@@ -47,7 +49,7 @@ impl Reader {
         }
         if let Some((from, hash)) = TxHash::parse_on_chain(&text) {
             let mut found = match TxHash::parse_short(hash.as_str()) {
-                Some(ends) => self.by_ends(ends)?,
+                Some(ends) => self.find_by_ends(ends)?,
                 None => self.select("transaction_key = ?1", &hash.key())?,
             };
             found.retain(|tx| tx.params.from_chain == from);
@@ -56,7 +58,7 @@ impl Reader {
             }
         }
         if let Some(ends) = TxHash::parse_short(&text) {
-            return self.by_ends(ends).map(Lookup::from);
+            return self.find_by_ends(ends).map(Lookup::from);
         }
         let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
         for part in parts.clone() {
@@ -69,12 +71,12 @@ impl Reader {
         if is_url || text.chars().count() < 6 {
             return Ok(Lookup::None);
         }
-        // In an index, which has less to be read than the table.
+        // The subquery scans an index, which is smaller than the table.
         let by_part = "id IN (SELECT id FROM transactions WHERE instr(lower(transaction_key), ?1) > 0 LIMIT 10)";
         Ok(Lookup::from(self.select(by_part, &text.to_lowercase())?))
     }
 
-    fn by_ends(&self, (head, tail): (String, String)) -> Result<Vec<Transaction>, StoreError> {
+    fn find_by_ends(&self, (head, tail): (String, String)) -> Result<Vec<Transaction>, StoreError> {
         let by_ends = "id IN (SELECT id FROM transactions WHERE transaction_key GLOB ?1 LIMIT 10)";
         self.select(by_ends, &format!("{head}*{tail}"))
     }
@@ -90,7 +92,7 @@ impl Reader {
 impl From<Vec<Transaction>> for Lookup {
     fn from(mut found: Vec<Transaction>) -> Self {
         match (found.len(), found.pop()) {
-            (1, Some(one)) => Self::One(Box::new(one)),
+            (1, Some(only)) => Self::One(Box::new(only)),
             (_, Some(last)) => {
                 found.push(last);
                 Self::Many(found)

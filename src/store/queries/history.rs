@@ -1,4 +1,4 @@
-//! The history of one transaction: what changed, and the answers that changed it.
+//! The history of one transaction: its changes, and the answers that caused them.
 
 use std::collections::HashMap;
 
@@ -23,15 +23,15 @@ use crate::{
 /// One line of a transaction's history.
 #[derive(Clone, Debug, PartialEq)]
 pub enum HistoryLine {
-    /// Something changed.
+    /// A change from the feed.
     Change(Change),
-    /// An answer, or several in a row of which only the first brought news; with what its body has otherwise than the one
-    /// before it that came with the same HTTP status.
+    /// An answer with its repetitions, and the differences between its body and the previous body with the same HTTP
+    /// status.
     Observation(StoredObservation, Vec<Difference>),
 }
 
 impl HistoryLine {
-    /// When it happened; of several equal answers the first.
+    /// Returns when the change happened, or when the answer first arrived.
     pub fn at(&self) -> DateTime<Utc> {
         match self {
             Self::Change(change) => change.at,
@@ -41,17 +41,18 @@ impl HistoryLine {
 }
 
 impl Reader {
-    /// What happened to a transaction, the oldest first. Of the bodies only what differs is told; [`body`](Self::body) has them.
+    /// Returns the history of a transaction, oldest first. Bodies are given as differences; [`body`](Self::body)
+    /// returns a whole one.
     pub fn history(&self, row: RowId) -> Result<Vec<HistoryLine>, StoreError> {
         let mut lines = Vec::new();
-        // Between an answer and an error's body everything differs, and that says nothing.
+        // Bodies of errors are compared only with each other: all of an error's body differs from a record.
         let mut before: HashMap<Option<u16>, String> = HashMap::new();
         for answer in observations::of_transaction(self.db(), row)? {
             let body = observations::readable_body(self.db(), answer.id)?;
             let same = before.get(&answer.http_status).zip(body.as_ref());
-            let differs = same.map(|(before, body)| differences(before, body)).unwrap_or_default();
+            let changed_fields = same.map(|(before, body)| differences(before, body)).unwrap_or_default();
             before.extend(body.map(|body| (answer.http_status, body)));
-            lines.push(HistoryLine::Observation(answer, differs));
+            lines.push(HistoryLine::Observation(answer, changed_fields));
         }
         lines.extend(changes::of_transaction(self.db(), row)?.into_iter().map(HistoryLine::Change));
         lines.sort_by_key(HistoryLine::at);

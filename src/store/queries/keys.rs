@@ -1,4 +1,4 @@
-//! From one store's row numbers to the names that every store understands.
+//! The conversion of one store's row numbers into keys, which are valid in every store.
 
 use crate::{
     domain::operation::{Edit, LocalEdit},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Reader {
-    /// An edit as an operation takes it; transactions and alerts that are gone are left out.
+    /// Converts an edit by row numbers into an edit by keys. Transactions and alerts that are gone are left out.
     pub fn resolve(&self, edit: LocalEdit) -> Result<Edit, StoreError> {
         edit.resolve(|row| transactions::key(self.db(), row), |alert| alerts::key(self.db(), alert))
     }

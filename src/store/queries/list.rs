@@ -1,8 +1,9 @@
-//! Lists of any length, a page at a time: which rows pass a filter, in its order, from one row on.
+//! Lists of any length in pages: the rows that pass a filter, in the filter's order, from a given row on.
 //!
-//! Each page is one query that begins at a row's place in the order (keyset), so that the millionth costs what the first does
-//! wherever an index has the order: all of them do but age, which goes on, and route, whose names the chains bring. Of these two
-//! a page costs n in what passes. It never holds a snapshot longer than its page takes.
+//! Each page is a query that begins at a row's position in the order (keyset pagination). With an index, the millionth
+//! page costs as much as the first. Two orders have no index: age, which changes with time, and route, whose names come
+//! from the chains. A page in these orders costs O(n) in the rows that pass. A snapshot must never be held for longer
+//! than a page takes.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Valu
 
 use super::{
     condition::Condition,
-    order::{self, Direction, Stretch},
+    order::{self, Direction, Segment},
 };
 use crate::{
     domain::{
@@ -40,34 +41,35 @@ use crate::{
 /// A transaction with its active alerts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Listed<R = StatusRecord> {
-    /// The transaction, with as much of its record as `R` holds.
+    /// The transaction, with its record of type `R`.
     pub transaction: Transaction<R>,
-    /// Its alerts, the oldest first.
+    /// The active alerts, oldest first.
     pub alerts: Vec<Alert>,
 }
 
-/// Where a page lies.
+/// The position of a page in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At the beginning.
+    /// At the start of the list.
     First,
-    /// At the end.
+    /// At the end of the list.
     Last,
-    /// Around the first of these rows that is in the list; at the beginning if none is.
+    /// Around the first of these rows that is in the list; at the start if none is.
     Around {
-        /// The rows, the most wanted first.
+        /// The candidate rows, most wanted first.
         rows: Vec<RowId>,
-        /// At most so many rows before it; with it the others.
+        /// The maximum number of rows before the found row. The found row and the rows after it fill the rest of the
+        /// page.
         before: usize,
     },
 }
 
-/// How far a transaction is.
+/// The progress of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Its status; `None` before the first answer.
+    /// The status; `None` before the first answer.
     pub status: Option<RouterStatus>,
-    /// Whether it is to be polled.
+    /// Whether the transaction is polled.
     pub is_polled: bool,
 }
 
@@ -77,44 +79,44 @@ impl<R> From<&Transaction<R>> for Progress {
     }
 }
 
-/// What who reads a page has already, so that it isn't read again.
+/// The rows that the caller already has, so that they aren't read again.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Known {
     /// The rows.
     pub rows: BTreeSet<RowId>,
-    /// How far the feed was when they were read.
+    /// The number of the feed's last entry when the rows were read.
     pub as_of: i64,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
-    /// The numbers of its rows, in order.
+    /// The row numbers of the page, in order.
     pub order: Vec<RowId>,
-    /// The rows in that order, but for those that were known and haven't changed since.
+    /// The rows in the same order, without those that were known and haven't changed.
     pub rows: Vec<Listed>,
-    /// How far the feed was when it was read.
+    /// The number of the feed's last entry when the page was read.
     pub as_of: i64,
-    /// Whether there are rows before these.
+    /// Whether the list has rows before the page.
     pub more_before: bool,
-    /// Whether there are rows behind these.
+    /// Whether the list has rows after the page.
     pub more_behind: bool,
 }
 
-/// A list: what passes a filter at a moment, in its order.
+/// A list: the rows that pass a filter at a given time, in the filter's order.
 pub struct Listing<'a> {
     db: &'a Connection,
     condition: Condition,
-    stretches: Vec<Stretch>,
+    segments: Vec<Segment>,
 }
 
 impl Reader {
-    /// What passes a filter at a moment, in the filter's order.
+    /// Returns the list of a filter at `now`.
     pub fn listing(&self, filter: &Filter, now: DateTime<Utc>) -> Listing<'_> {
         Listing::new(self.db(), filter, now)
     }
 
-    /// One transaction with its active alerts.
+    /// Returns one transaction with its record and its active alerts.
     pub fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
         listed(self.db(), row)
     }
@@ -124,21 +126,21 @@ impl Reader {
         with_record(self.db(), listed)
     }
 
-    /// One transaction without its record, with its active alerts.
+    /// Returns one transaction with its active alerts, without unpacking its record.
     pub fn listed_header(&self, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
         listed_header(self.db(), row)
     }
 
-    /// Hands out each of these transactions that is still there, in their order; ends at the first error. Each is read by itself,
-    /// so that a slow taker holds nobody up.
+    /// Calls `visit` for each of these transactions that still exists, in their order; stops at the first error. Each
+    /// row is read by itself, so that a slow `visit` blocks no writer.
     pub fn each<E: From<StoreError>>(
         &self,
         rows: &[RowId],
-        mut each: impl FnMut(&Transaction, &[Alert]) -> Result<(), E>,
+        mut visit: impl FnMut(&Transaction, &[Alert]) -> Result<(), E>,
     ) -> Result<(), E> {
         for row in rows {
             if let Some(Listed { transaction, alerts }) = self.listed(*row)? {
-                each(&transaction, &alerts)?;
+                visit(&transaction, &alerts)?;
             }
         }
         Ok(())
@@ -147,53 +149,53 @@ impl Reader {
 
 impl<'a> Listing<'a> {
     fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        // A label may be on a hundred thousand.
-        let is_of_few = |term: &Term| !term.negated && matches!(term.test, Test::Ticket(_));
-        let mut stretches = order::stretches(filter.sort(), now);
-        if filter.terms().iter().any(is_of_few) {
-            stretches = stretches.into_iter().map(Stretch::of_few).collect();
+        // A ticket is on few transactions; a label may be on 100,000.
+        let is_selective = |term: &Term| !term.negated && matches!(term.test, Test::Ticket(_));
+        let mut segments = order::segments(filter.sort(), now);
+        if filter.terms().iter().any(is_selective) {
+            segments = segments.into_iter().map(Segment::without_order_index).collect();
         }
-        Self { db, condition: Condition::new(filter, now), stretches }
+        Self { db, condition: Condition::new(filter, now), segments }
     }
 
-    /// The page at a place, of at most `length` rows. Costs what it holds that isn't known wherever an index has the order, and
-    /// else n in what passes.
+    /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
+    /// has the order, else in the rows that pass.
     pub fn page(&self, place: Place, length: usize, known: &Known) -> Result<Page, StoreError> {
-        // Or a row that moves meanwhile would be there twice.
+        // In one snapshot: otherwise a row that moves in between could appear twice.
         connection::snapshot(self.db, || {
             let mut page = match place {
-                Place::First => self.begin(length),
-                Place::Last => self.end(length),
+                Place::First => self.first_page(length),
+                Place::Last => self.last_page(length),
                 Place::Around { rows, before } => match self.first_of(&rows)? {
-                    Some(row) => self.around(row, (before, length.saturating_sub(before))),
-                    None => self.begin(length),
+                    Some(row) => self.page_around(row, (before, length.saturating_sub(before))),
+                    None => self.first_page(length),
                 },
             }?;
-            self.read(&mut page, known)?;
+            self.load_rows(&mut page, known)?;
             Ok(page)
         })
     }
 
-    fn begin(&self, length: usize) -> Result<Page, StoreError> {
-        // One more says whether there are more.
-        let rows = self.rows(None, Direction::Forwards, length + 1)?;
-        Ok(page_of((Vec::new(), 0), (rows, length)))
+    fn first_page(&self, length: usize) -> Result<Page, StoreError> {
+        // One extra row shows whether the list goes on.
+        let rows = self.row_ids(None, Direction::Forwards, length + 1)?;
+        Ok(build_page((Vec::new(), 0), (rows, length)))
     }
 
-    fn end(&self, length: usize) -> Result<Page, StoreError> {
-        let rows = self.rows(None, Direction::Backwards, length + 1)?;
-        Ok(page_of((rows, length), (Vec::new(), 0)))
+    fn last_page(&self, length: usize) -> Result<Page, StoreError> {
+        let rows = self.row_ids(None, Direction::Backwards, length + 1)?;
+        Ok(build_page((rows, length), (Vec::new(), 0)))
     }
 
-    fn around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
-        let Some(standing) = self.standing(row)? else { return self.begin(before + behind) };
-        let others = self.rows(Some(&standing), Direction::Forwards, behind)?;
-        let rows_before = self.rows(Some(&standing), Direction::Backwards, before + 1)?;
-        Ok(page_of((rows_before, before), ([vec![row], others].concat(), behind)))
+    fn page_around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
+        let Some(position) = self.position(row)? else { return self.first_page(before + behind) };
+        let others = self.row_ids(Some(&position), Direction::Forwards, behind)?;
+        let rows_before = self.row_ids(Some(&position), Direction::Backwards, before + 1)?;
+        Ok(build_page((rows_before, before), ([vec![row], others].concat(), behind)))
     }
 
-    /// Reads the rows of a page that aren't known as they are now.
-    fn read(&self, page: &mut Page, known: &Known) -> Result<(), StoreError> {
+    /// Reads the current state of the page's rows that aren't known or have changed.
+    fn load_rows(&self, page: &mut Page, known: &Known) -> Result<(), StoreError> {
         page.as_of = changes::last(self.db)?;
         let changed = match known.rows.is_empty() {
             true => None,
@@ -207,40 +209,45 @@ impl<'a> Listing<'a> {
         Ok(())
     }
 
-    /// The numbers of all rows, in order: 8 bytes each.
+    /// Returns the numbers of all rows, in order. Takes 8 bytes per row.
     pub fn all(&self) -> Result<Vec<RowId>, StoreError> {
-        self.rows(None, Direction::Forwards, usize::MAX)
+        self.row_ids(None, Direction::Forwards, usize::MAX)
     }
 
-    /// The same of a list that isn't longer than `most`; `None` of one that is.
-    pub fn at_most(&self, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
-        let rows = self.rows(None, Direction::Forwards, most.saturating_add(1))?;
-        Ok((rows.len() <= most).then_some(rows))
+    /// Like [`Self::all`], but returns `None` if the list has more than `limit` rows.
+    pub fn at_most(&self, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        let rows = self.row_ids(None, Direction::Forwards, limit.saturating_add(1))?;
+        Ok((rows.len() <= limit).then_some(rows))
     }
 
-    /// The rows from one to another, both with them, whichever comes first; `None` if they are more than `most`. The one counts
-    /// where it stands, in the list or not any more.
-    pub fn between(&self, one: RowId, other: RowId, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
-        // Or a row that moves meanwhile would hide the other end.
+    /// Returns the rows between two rows, including both, in the order of the list; `None` if there are more than
+    /// `limit`. The row `from` is included even if it is no longer in the list.
+    pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
+        // In one snapshot: otherwise a row that moves in between could hide the row `to`.
         connection::snapshot(self.db, || {
-            let mut found = self.reach((one, other), Direction::Forwards, most)?;
+            let mut found = self.rows_to((from, to), Direction::Forwards, limit)?;
             if found.is_none() {
-                found = self.reach((one, other), Direction::Backwards, most)?;
+                found = self.rows_to((from, to), Direction::Backwards, limit)?;
                 found.iter_mut().for_each(|rows| rows.reverse());
             }
             Ok(found)
         })
     }
 
-    fn reach(&self, (from, to): (RowId, RowId), way: Direction, most: usize) -> Result<Option<Vec<RowId>>, StoreError> {
-        let Some(standing) = self.standing(from)? else { return Ok(None) };
-        let others = self.rows(Some(&standing), way, most.saturating_sub(1))?;
+    fn rows_to(
+        &self,
+        (from, to): (RowId, RowId),
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Option<Vec<RowId>>, StoreError> {
+        let Some(position) = self.position(from)? else { return Ok(None) };
+        let others = self.row_ids(Some(&position), direction, limit.saturating_sub(1))?;
         let rows = [vec![from], others].concat();
         let end = rows.iter().position(|row| *row == to);
         Ok(end.and_then(|end| rows.get(..=end)).map(<[RowId]>::to_vec))
     }
 
-    /// Of all rows how far each is, in no order.
+    /// Returns the progress of all rows, in no particular order.
     pub fn outcomes(&self) -> Result<Vec<(RowId, Progress)>, StoreError> {
         let mut found = Vec::new();
         let sql = format!("SELECT id, status, {POLLED} FROM transactions WHERE {}", self.condition.sql);
@@ -253,9 +260,9 @@ impl<'a> Listing<'a> {
         Ok(found)
     }
 
-    /// How many rows there are. Costs n in what the filter's index leaves.
+    /// Returns the number of rows. Costs O(n) in the rows that the filter's index selects.
     pub fn count(&self) -> Result<u64, StoreError> {
-        // SQLite counts the rows of a whole table by its pages, if it isn't asked to look at each of them.
+        // Without a `WHERE` clause SQLite counts entries page by page, without looking at each row.
         let sql = match self.condition.is_always_true() {
             true => "SELECT count(*) FROM transactions".to_owned(),
             false => format!("SELECT count(*) FROM transactions WHERE {}", self.condition.sql),
@@ -264,14 +271,14 @@ impl<'a> Listing<'a> {
         Ok(self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
     }
 
-    /// How many rows there are before one; costs n in these.
+    /// Returns the number of rows before a row. Costs O(n) in these rows.
     pub fn count_before(&self, row: RowId) -> Result<u64, StoreError> {
-        let Some(standing) = self.standing(row)? else { return Ok(0) };
+        let Some(position) = self.position(row)? else { return Ok(0) };
         let mut count = 0;
-        for (index, stretch) in self.stretches.iter().enumerate().take(standing.stretch + 1) {
-            let own = self.condition.clone().and(&stretch.condition, &[]);
-            let conditions = match index == standing.stretch {
-                true => behind(&own, stretch, &standing, Direction::Backwards),
+        for (index, segment) in self.segments.iter().enumerate().take(position.segment + 1) {
+            let own = self.condition.clone().and(&segment.condition, &[]);
+            let conditions = match index == position.segment {
+                true => conditions_after(&own, segment, &position, Direction::Backwards),
                 false => vec![own],
             };
             for Condition { sql, parameters } in conditions {
@@ -283,77 +290,95 @@ impl<'a> Listing<'a> {
         Ok(count)
     }
 
-    /// The row that stands next to one, behind it or before it.
+    /// Returns the next row after a row, or with `forwards` false the row before it.
     pub fn next(&self, row: RowId, forwards: bool) -> Result<Option<RowId>, StoreError> {
-        let way = if forwards { Direction::Forwards } else { Direction::Backwards };
-        let Some(standing) = self.standing(row)? else { return Ok(None) };
-        Ok(self.rows(Some(&standing), way, 1)?.first().copied())
+        let direction = if forwards { Direction::Forwards } else { Direction::Backwards };
+        let Some(position) = self.position(row)? else { return Ok(None) };
+        Ok(self.row_ids(Some(&position), direction, 1)?.first().copied())
     }
 
-    /// The row that stands first, or last.
+    /// Returns the first row of the list, or with `first` false the last row.
     pub fn outermost(&self, first: bool) -> Result<Option<RowId>, StoreError> {
-        let way = if first { Direction::Forwards } else { Direction::Backwards };
-        Ok(self.rows(None, way, 1)?.first().copied())
+        let direction = if first { Direction::Forwards } else { Direction::Backwards };
+        Ok(self.row_ids(None, direction, 1)?.first().copied())
     }
 
-    fn rows(&self, from: Option<&RowPosition>, way: Direction, most: usize) -> Result<Vec<RowId>, StoreError> {
+    fn row_ids(
+        &self,
+        from: Option<&RowPosition>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<RowId>, StoreError> {
         let mut found = Vec::new();
-        let last = self.stretches.len().saturating_sub(1);
-        for step in 0..self.stretches.len() {
-            let index = if way == Direction::Forwards { step } else { last - step };
-            let Some(stretch) = self.stretches.get(index) else { continue };
-            let place = from.filter(|standing| standing.stretch == index);
-            let passed = from.is_some_and(|standing| match way {
-                Direction::Forwards => index < standing.stretch,
-                Direction::Backwards => index > standing.stretch,
+        let last = self.segments.len().saturating_sub(1);
+        for offset in 0..self.segments.len() {
+            let index = if direction == Direction::Forwards { offset } else { last - offset };
+            let Some(segment) = self.segments.get(index) else { continue };
+            let from_position = from.filter(|position| position.segment == index);
+            let is_skipped = from.is_some_and(|position| match direction {
+                Direction::Forwards => index < position.segment,
+                Direction::Backwards => index > position.segment,
             });
-            if passed {
+            if is_skipped {
                 continue;
             }
-            for query in self.queries(stretch, place, way) {
-                if found.len() < most {
-                    found.extend(self.read_rows(query, most - found.len())?);
+            for query in self.queries(segment, from_position, direction) {
+                if found.len() < limit {
+                    found.extend(self.read_rows(query, limit - found.len())?);
                 }
             }
         }
         Ok(found)
     }
 
-    fn read_rows(&self, (sql, mut parameters): (String, Vec<Value>), most: usize) -> Result<Vec<RowId>, StoreError> {
-        parameters.push(Value::Integer(i64::try_from(most).unwrap_or(i64::MAX)));
+    fn read_rows(&self, (sql, mut parameters): (String, Vec<Value>), limit: usize) -> Result<Vec<RowId>, StoreError> {
+        parameters.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
         let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(parameters), |row| row.get(0).map(RowId))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// The queries for the rows of a stretch, one after the other; the last parameter of each is how many.
-    fn queries(&self, stretch: &Stretch, from: Option<&RowPosition>, way: Direction) -> Vec<(String, Vec<Value>)> {
-        let own = self.condition.clone().and(&stretch.condition, &[]);
+    /// Returns the queries for the rows of a segment, in order. The last parameter, to be added by the caller, is the
+    /// limit.
+    fn queries(
+        &self,
+        segment: &Segment,
+        from: Option<&RowPosition>,
+        direction: Direction,
+    ) -> Vec<(String, Vec<Value>)> {
+        let own = self.condition.clone().and(&segment.condition, &[]);
         let conditions = match from {
-            Some(standing) => behind(&own, stretch, standing, way),
+            Some(position) => conditions_after(&own, segment, position, direction),
             None => vec![own],
         };
         let query = |Condition { sql, parameters }| {
-            (format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", stretch.order(way)), parameters)
+            (
+                format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", segment.order(direction)),
+                parameters,
+            )
         };
         conditions.into_iter().map(query).collect()
     }
 
-    /// Where a row stands, whether it passes or not; nothing of one that isn't there.
-    fn standing(&self, row: RowId) -> Result<Option<RowPosition>, StoreError> {
-        for (index, stretch) in self.stretches.iter().enumerate() {
-            let sql = format!("SELECT {} FROM transactions WHERE id = ? AND {}", stretch.place(), stretch.condition);
+    /// Returns a row's position in the order, whether or not the row passes the filter; `None` if there is no such row.
+    fn position(&self, row: RowId) -> Result<Option<RowPosition>, StoreError> {
+        for (index, segment) in self.segments.iter().enumerate() {
+            let sql = format!(
+                "SELECT {} FROM transactions WHERE id = ? AND {}",
+                segment.position_columns(),
+                segment.condition
+            );
             let mut statement = self.db.prepare_cached(&sql)?;
             let columns = statement.column_count();
             let read = |row: &Row<'_>| (0..columns).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>();
             if let Some(values) = statement.query_row([row.0], read).optional()? {
-                return Ok(Some(RowPosition { stretch: index, values }));
+                return Ok(Some(RowPosition { segment: index, values }));
             }
         }
         Ok(None)
     }
 
-    /// The first of these rows that is in the list.
+    /// Returns the first of these rows that is in the list.
     fn first_of(&self, rows: &[RowId]) -> Result<Option<RowId>, StoreError> {
         let sql = format!("SELECT 1 FROM transactions WHERE {} AND id = ?", self.condition.sql);
         let mut statement = self.db.prepare_cached(&sql)?;
@@ -381,22 +406,27 @@ fn listed_header(db: &Connection, row: RowId) -> Result<Option<Listed<RecordSumm
     Ok(Some(Listed { transaction, alerts: alerts::load(db, AlertQuery::OfTransaction(row))? }))
 }
 
-/// The page of so many of the rows before a place, the nearest first, and so many of those from it on.
-fn page_of(before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Page {
+/// Builds a page from the rows before a position (nearest first) and from it on, each with the maximum number to take.
+fn build_page(before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Page {
     let (more_before, more_behind) = (before.0.len() > before.1, behind.0.len() > behind.1);
     let order = before.0.into_iter().take(before.1).rev().chain(behind.0.into_iter().take(behind.1)).collect();
     Page { order, more_before, more_behind, ..Page::default() }
 }
 
-/// A condition for the rows behind one, in parts.
-fn behind(own: &Condition, stretch: &Stretch, standing: &RowPosition, way: Direction) -> Vec<Condition> {
-    let parts = stretch.behind(&standing.values, way).into_iter();
+/// Returns the conditions for the rows after a position, in the order of their rows.
+fn conditions_after(
+    own: &Condition,
+    segment: &Segment,
+    position: &RowPosition,
+    direction: Direction,
+) -> Vec<Condition> {
+    let parts = segment.rows_after(&position.values, direction).into_iter();
     parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
 }
 
-/// Where a row stands in an order.
+/// The position of a row in an order: its segment, and its values of the sort keys.
 struct RowPosition {
-    stretch: usize,
+    segment: usize,
     values: Vec<Value>,
 }
 

@@ -1,4 +1,4 @@
-//! Lists of the store against the same done in memory, and the plans of those that people keep open.
+//! Tests that compare lists of the store with lists made in memory, and check the query plans of common lists.
 
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ fn at(seconds: i64) -> DateTime<Utc> {
     Utc.timestamp_opt(1_700_000_000 + seconds, 0).unwrap()
 }
 
-/// A transaction of a generated world: its parameters, when it is added, and the answers.
+/// A generated transaction: its parameters, when it is added, its answers, and the handling of its alerts.
 #[derive(Clone, Debug)]
 struct Generated {
     ticket: Option<&'static str>,
@@ -37,20 +37,23 @@ struct Generated {
     estimate: Option<u64>,
     added: i64,
     answers: Vec<(i64, RouterStatus)>,
-    said: Option<Said>,
+    handling: Option<GeneratedHandling>,
 }
 
-/// What is said of all that stands for a transaction then.
+/// The handling of the transaction's active alerts.
 #[derive(Clone, Copy, Debug)]
-enum Said {
+enum GeneratedHandling {
     Acknowledged,
     Snoozed(Snooze),
 }
 
-fn said() -> impl Strategy<Value = Option<Said>> {
+fn handling() -> impl Strategy<Value = Option<GeneratedHandling>> {
     let snoozes = [Snooze::Change, Snooze::Until(at(2_999)), Snooze::Until(at(3_000)), Snooze::Until(at(4_000))];
-    let said = prop_oneof![Just(Said::Acknowledged), prop::sample::select(snoozes.to_vec()).prop_map(Said::Snoozed)];
-    prop::option::of(said)
+    let handling = prop_oneof![
+        Just(GeneratedHandling::Acknowledged),
+        prop::sample::select(snoozes.to_vec()).prop_map(GeneratedHandling::Snoozed)
+    ];
+    prop::option::of(handling)
 }
 
 fn status() -> impl Strategy<Value = RouterStatus> {
@@ -70,28 +73,28 @@ fn generated() -> impl Strategy<Value = Generated> {
         prop::option::of(0_u64..4_000),
         0_i64..2_000,
         prop::collection::vec((0_i64..4_000, status()), 0..4),
-        said(),
+        handling(),
     )
-        .prop_map(|(ticket, labels, chains, hash, estimate, added, mut answers, said)| {
+        .prop_map(|(ticket, labels, chains, hash, estimate, added, mut answers, handling)| {
             answers.sort_by_key(|(second, _)| *second);
-            Generated { ticket, labels, chains, hash, estimate, added, answers, said }
+            Generated { ticket, labels, chains, hash, estimate, added, answers, handling }
         })
 }
 
-fn params(number: usize, of: &Generated) -> NewTransaction {
+fn params(number: usize, generated: &Generated) -> NewTransaction {
     let mut new = fixtures::new(i64::try_from(number).unwrap() + 1);
-    let prefix = if of.hash.is_multiple_of(3) { "0xAB" } else { "Sol" };
-    new.params.transaction_id = crate::domain::ids::TxHash::new(format!("{prefix}{:02x}{number:06x}", of.hash));
-    new.params.from_chain = ChainId::new(of.chains.0);
-    new.params.to_chain = ChainId::new(of.chains.1);
-    new.params.ticket = of.ticket.map(str::to_owned);
-    new.params.estimate = of.estimate.map(Duration::from_secs);
-    new.params.submitted_at = of.hash.is_multiple_of(2).then(|| at(of.added - 30));
-    new.labels.clone_from(&of.labels);
+    let prefix = if generated.hash.is_multiple_of(3) { "0xAB" } else { "Sol" };
+    new.params.transaction_id = crate::domain::ids::TxHash::new(format!("{prefix}{:02x}{number:06x}", generated.hash));
+    new.params.from_chain = ChainId::new(generated.chains.0);
+    new.params.to_chain = ChainId::new(generated.chains.1);
+    new.params.ticket = generated.ticket.map(str::to_owned);
+    new.params.estimate = generated.estimate.map(Duration::from_secs);
+    new.params.submitted_at = generated.hash.is_multiple_of(2).then(|| at(generated.added - 30));
+    new.labels.clone_from(&generated.labels);
     new
 }
 
-fn says(status: RouterStatus, from: &str) -> Observation {
+fn answer_with_status(status: RouterStatus, from: &str) -> Observation {
     let mut record = StatusRecord::bare(status);
     let name = (from == "99").then(|| "Élysée".to_owned());
     record.from = ChainSide { chain_id: Some(ChainId::new(from)), chain_name: name, ..ChainSide::default() };
@@ -101,23 +104,23 @@ fn says(status: RouterStatus, from: &str) -> Observation {
     }
 }
 
-fn world(of: &[Generated]) -> (TempDir, Store) {
+fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-    for (number, generated) in of.iter().enumerate() {
+    for (number, generated) in transactions.iter().enumerate() {
         let report = testing::track(&store, "default", vec![params(number, generated)], at(generated.added));
         for (second, status) in &generated.answers {
-            let observation = says(status.clone(), generated.chains.0);
+            let observation = answer_with_status(status.clone(), generated.chains.0);
             testing::observe(&store, report.added.first[0], observation, at(generated.added + second));
         }
-        let standing = store.reader().unwrap().alerts(AlertQuery::OfTransaction(report.added.first[0])).unwrap();
-        let mut alerts: Vec<i64> = standing.iter().map(|alert| alert.id).collect();
-        // Of some not of all that stands for them.
+        let active = store.reader().unwrap().alerts(AlertQuery::OfTransaction(report.added.first[0])).unwrap();
+        let mut alerts: Vec<i64> = active.iter().map(|alert| alert.id).collect();
+        // For some transactions only the first alert is handled.
         alerts.truncate(if generated.hash.is_multiple_of(5) { 1 } else { alerts.len() });
-        let edit = match generated.said {
+        let edit = match generated.handling {
             None => continue,
-            Some(Said::Acknowledged) => Edit::Acknowledge { alerts, note: None },
-            Some(Said::Snoozed(until)) => Edit::Snooze { alerts, until },
+            Some(GeneratedHandling::Acknowledged) => Edit::Acknowledge { alerts, note: None },
+            Some(GeneratedHandling::Snoozed(until)) => Edit::Snooze { alerts, until },
         };
         testing::edit(&store, "default", edit, at(2_500));
     }
@@ -128,8 +131,8 @@ fn in_memory(reader: &Reader, filter: &Filter, now: DateTime<Utc>) -> Vec<RowId>
     let (transactions, alerts, _) = reader.load().unwrap();
     let (alerts, _) = fixtures::by_subject(alerts);
     let candidate = |tx| Candidate { tx, alerts: alerts.get(&tx.id).map_or(&[], Vec::as_slice) };
-    let mut passing: Vec<_> = transactions.iter().map(candidate).filter(|one| filter.matches(one, now)).collect();
-    passing.sort_by(|a, b| filter::compare(a, b, filter.sort(), now));
+    let mut passing: Vec<_> = transactions.iter().map(candidate).filter(|item| filter.matches(item, now)).collect();
+    passing.sort_by(|a, b| filter::reference_order::compare(a, b, filter.sort(), now));
     passing.iter().map(|candidate| candidate.tx.id).collect()
 }
 
@@ -178,29 +181,29 @@ const TERMS: &[&str] = &[
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn the_store_lists_what_memory_lists(
-        of in prop::collection::vec(generated(), 1..14),
+    fn store_listing_equals_in_memory_listing(
+        transactions in prop::collection::vec(generated(), 1..14),
         second in prop::sample::select(SortBy::ALL),
-        (turned, length) in (any::<(bool, bool)>(), 1_usize..6),
+        (reversed, length) in (any::<(bool, bool)>(), 1_usize..6),
     ) {
-        let (_folder, store) = world(&of);
+        let (_folder, store) = build_store(&transactions);
         let reader = store.reader().unwrap();
         let now = at(3_000);
-        let sign = |turned| if turned { "-" } else { "" };
-        // Each order has its turn in each case.
+        let sign = |reversed| if reversed { "-" } else { "" };
+        // Each case tests every order.
         for (term, first) in TERMS.iter().zip(SortBy::ALL.iter().cycle()) {
-            let sort = format!("sort:{}{},{}{}", sign(turned.0), first.name(), sign(turned.1), second.name());
+            let sort = format!("sort:{}{},{}{}", sign(reversed.0), first.name(), sign(reversed.1), second.name());
             let filter = Filter::parse(&format!("{term} {sort}")).unwrap();
             let expected = in_memory(&reader, &filter, now);
             prop_assert_eq!(&reader.listing(&filter, now).all().unwrap(), &expected, "{} {}", term, &sort);
             prop_assert_eq!(reader.listing(&filter, now).count().unwrap() as usize, expected.len(), "{}", term);
-            pages(&reader, &filter, now, (&expected, length))?;
+            check_pages(&reader, &filter, now, (&expected, length))?;
         }
     }
 }
 
-/// Goes through the list page by page, both ways, and asks for each row where it stands.
-fn pages(
+/// Reads the list page by page in both directions, and checks the position of each row.
+fn check_pages(
     reader: &Reader,
     filter: &Filter,
     now: DateTime<Utc>,
@@ -212,15 +215,15 @@ fn pages(
     let last = listing.page(Place::Last, length, &Known::default()).unwrap();
     prop_assert_eq!(rows(&first), &expected[..length.min(expected.len())]);
     prop_assert_eq!(rows(&last), &expected[expected.len().saturating_sub(length)..]);
-    for (place, row) in expected.iter().enumerate() {
+    for (index, row) in expected.iter().enumerate() {
         let before = length / 2;
         let page = listing.page(Place::Around { rows: vec![*row], before }, length, &Known::default()).unwrap();
-        let (from, to) = (place.saturating_sub(before), (place + length - before).min(expected.len()));
+        let (from, to) = (index.saturating_sub(before), (index + length - before).min(expected.len()));
         prop_assert_eq!(rows(&page), &expected[from..to]);
         prop_assert_eq!((page.more_before, page.more_behind), (from > 0, to < expected.len()));
-        prop_assert_eq!(listing.count_before(*row).unwrap() as usize, place);
-        prop_assert_eq!(listing.next(*row, true).unwrap(), expected.get(place + 1).copied());
-        let previous = place.checked_sub(1).and_then(|place| expected.get(place)).copied();
+        prop_assert_eq!(listing.count_before(*row).unwrap() as usize, index);
+        prop_assert_eq!(listing.next(*row, true).unwrap(), expected.get(index + 1).copied());
+        let previous = index.checked_sub(1).and_then(|index| expected.get(index)).copied();
         prop_assert_eq!(listing.next(*row, false).unwrap(), previous);
         let ends = [true, false].map(|first| listing.outermost(first).unwrap());
         prop_assert_eq!(ends, [expected.first().copied(), expected.last().copied()]);
@@ -228,9 +231,9 @@ fn pages(
     Ok(())
 }
 
-/// Four transactions in the order of their tickets.
-fn four() -> (TempDir, Store) {
-    let of = |ticket| Generated {
+/// Returns a store with four transactions, sorted by ticket.
+fn four_transactions() -> (TempDir, Store) {
+    let with_ticket = |ticket| Generated {
         ticket: Some(ticket),
         labels: Vec::new(),
         chains: ("1", "8453"),
@@ -238,19 +241,19 @@ fn four() -> (TempDir, Store) {
         estimate: None,
         added: 0,
         answers: Vec::new(),
-        said: None,
+        handling: None,
     };
-    world(&["a", "b", "c", "d"].map(of))
+    build_store(&["a", "b", "c", "d"].map(with_ticket))
 }
 
 #[test]
-fn the_rows_between_two_are_the_same_from_either_end_and_no_more_than_asked_for() {
-    let (_folder, store) = four();
+fn between_returns_the_same_rows_in_both_directions_up_to_its_limit() {
+    let (_folder, store) = four_transactions();
     let reader = store.reader().unwrap();
     let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
     let listing = reader.listing(&filter, at(0));
     let rows = |ids: &[i64]| Some(ids.iter().copied().map(RowId).collect::<Vec<_>>());
-    let between = |one, other, most| listing.between(RowId(one), RowId(other), most).unwrap();
+    let between = |from, to, limit| listing.between(RowId(from), RowId(to), limit).unwrap();
     assert_eq!([between(1, 4, 3), between(4, 1, 3)], [rows(&[1, 3, 4]), rows(&[1, 3, 4])]);
     assert_eq!([between(1, 4, 2), between(4, 1, 2), between(9, 1, 9)], [None, None, None]);
     assert_eq!([between(2, 1, 3), between(2, 3, 3)], [rows(&[1, 2]), rows(&[2, 3])], "it has left the list");
@@ -258,8 +261,8 @@ fn the_rows_between_two_are_the_same_from_either_end_and_no_more_than_asked_for(
 }
 
 #[test]
-fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
-    let (_folder, store) = four();
+fn page_is_around_the_first_candidate_in_the_list() {
+    let (_folder, store) = four_transactions();
     let reader = store.reader().unwrap();
     let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
     let around = |rows: &[i64], before| {
@@ -272,29 +275,29 @@ fn where_the_wanted_row_has_left_the_list_the_next_one_counts() {
     assert_eq!(around(&[4], 0), [4]);
 }
 
-/// How SQLite goes about the page behind a row, in both ways.
+/// Returns SQLite's query plans for the page after a row, in both directions.
 fn plan(store: &Store, text: &str) -> String {
     let filter = Filter::parse(text).unwrap();
     let connection = connection::open_for_reading(store.path()).unwrap();
     let listing = Listing::new(&connection, &filter, at(0) + TimeDelta::hours(1));
-    let mut params = String::new();
-    for way in [Direction::Forwards, Direction::Backwards] {
+    let mut plans = String::new();
+    for direction in [Direction::Forwards, Direction::Backwards] {
         let row = listing.all().unwrap().first().copied().unwrap();
-        let standing = listing.standing(row).unwrap();
-        let stretch = &listing.stretches[standing.as_ref().unwrap().stretch];
-        for (sql, mut parameters) in listing.queries(stretch, standing.as_ref(), way) {
+        let position = listing.position(row).unwrap();
+        let segment = &listing.segments[position.as_ref().unwrap().segment];
+        for (sql, mut parameters) in listing.queries(segment, position.as_ref(), direction) {
             parameters.push(Value::Integer(50));
             let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();
-            params += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
+            plans += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
         }
     }
-    params
+    plans
 }
 
 #[test]
-fn what_people_keep_open_is_read_by_index_and_never_sorted() {
-    let of = |number: i64| Generated {
+fn common_lists_use_an_index_and_no_sort() {
+    let generate = |number: i64| Generated {
         ticket: Some("SUP-1"),
         labels: vec!["vip".into()],
         chains: ("1", "8453"),
@@ -302,9 +305,9 @@ fn what_people_keep_open_is_read_by_index_and_never_sorted() {
         estimate: None,
         added: number,
         answers: vec![(5, if number % 2 == 0 { RouterStatus::Success } else { RouterStatus::Refund })],
-        said: (number % 3 == 0).then_some(Said::Snoozed(Snooze::Change)),
+        handling: (number % 3 == 0).then_some(GeneratedHandling::Snoozed(Snooze::Change)),
     };
-    let (_folder, store) = world(&(0..20).map(of).collect::<Vec<_>>());
+    let (_folder, store) = build_store(&(0..20).map(generate).collect::<Vec<_>>());
     for (text, index) in [
         ("", "transactions_by_urgency"),
         ("is:attention", "transactions_by_urgency"),
@@ -329,7 +332,7 @@ fn what_people_keep_open_is_read_by_index_and_never_sorted() {
         assert!(plan.lines().all(|line| line.contains(&format!("INDEX {index} "))), "{text}:\n{plan}");
         assert!(!plan.contains("TEMP B-TREE FOR ORDER BY"), "{text}:\n{plan}");
     }
-    // What has no index keeps no more than a page of what passes.
+    // Orders without an index sort the rows that pass, but keep no more than a page of them.
     for text in ["sort:age", "sort:route", "is:active sort:age"] {
         assert!(plan(&store, text).contains("TEMP B-TREE FOR ORDER BY"), "{text}");
     }
@@ -346,8 +349,8 @@ fn what_people_keep_open_is_read_by_index_and_never_sorted() {
 }
 
 #[test]
-fn what_is_known_is_read_again_after_anything_that_changes_it() {
-    let (_folder, store) = four();
+fn known_row_is_read_again_after_any_change() {
+    let (_folder, store) = four_transactions();
     let (reader, filter) = (store.reader().unwrap(), Filter::parse("sort:ticket").unwrap());
     let listing = reader.listing(&filter, at(0));
     let whole = || listing.page(Place::First, 9, &Known::default()).unwrap();
@@ -356,22 +359,23 @@ fn what_is_known_is_read_again_after_anything_that_changes_it() {
         testing::edit(&store, "default", edit, now);
     };
     let answer = |status: &str| {
-        let observation = says(RouterStatus::from(status.to_owned()), "1");
+        let observation = answer_with_status(RouterStatus::from(status.to_owned()), "1");
         testing::observe(&store, row, observation, now);
     };
-    let params = |ticket: &str| {
+    let import_ticket = |ticket: &str| {
         let mut new = fixtures::new(1);
         new.params = whole().rows.into_iter().find(|listed| listed.transaction.id == row).unwrap().transaction.params;
         new.params.ticket = Some(ticket.to_owned());
         testing::submit_track(&store, "default", vec![new], now).wait().map(drop).unwrap();
     };
-    let standing = || reader.alerts(AlertQuery::OfTransaction(row)).unwrap().iter().map(|alert| alert.id).collect();
+    let active_alerts =
+        || reader.alerts(AlertQuery::OfTransaction(row)).unwrap().iter().map(|alert| alert.id).collect();
     let writes: [&dyn Fn(); 15] = [
         &|| answer("ongoing"),
         &|| answer("ongoing"),
         &|| answer("needs_gas"),
-        &|| edit(Edit::Acknowledge { alerts: standing(), note: None }),
-        &|| edit(Edit::Snooze { alerts: standing(), until: Snooze::Until(at(60)) }),
+        &|| edit(Edit::Acknowledge { alerts: active_alerts(), note: None }),
+        &|| edit(Edit::Snooze { alerts: active_alerts(), until: Snooze::Until(at(60)) }),
         &|| testing::report(&store, "default", PollerReport { at: at(61), ..PollerReport::default() }),
         &|| edit(Edit::AddNote { transactions: vec![row], text: "said so".into() }),
         &|| edit(Edit::ChangeLabels { transactions: vec![row], add: vec!["vip".into()], remove: Vec::new() }),
@@ -379,21 +383,21 @@ fn what_is_known_is_read_again_after_anything_that_changes_it() {
         &|| testing::request_poll(&store, vec![row], now),
         &|| edit(Edit::Untrack { transactions: vec![row] }),
         &|| drop(testing::undo(&store, "default", now)),
-        &|| params("z"),
+        &|| import_ticket("z"),
         &|| answer("success"),
         &|| assert_eq!(testing::delete(&store, vec![RowId(1)], now), 1),
     ];
-    let mut held = whole();
+    let mut cached = whole();
     for (number, write) in writes.iter().enumerate() {
         write();
-        let known = Known { rows: held.order.iter().copied().collect(), as_of: held.as_of };
+        let known = Known { rows: cached.order.iter().copied().collect(), as_of: cached.as_of };
         let read = listing.page(Place::First, 9, &known).unwrap();
         assert!(read.rows.iter().all(|listed| listed.transaction.id == row), "{number}: the others haven't changed");
         let fresh =
-            |id: &RowId| read.rows.iter().chain(&held.rows).find(|listed| listed.transaction.id == *id).unwrap();
+            |id: &RowId| read.rows.iter().chain(&cached.rows).find(|listed| listed.transaction.id == *id).unwrap();
         let merged: Vec<Listed> = read.order.iter().map(fresh).cloned().collect();
         let expected = whole();
         assert_eq!((&merged, &read.order), (&expected.rows, &expected.order), "{number}");
-        held = expected;
+        cached = expected;
     }
 }

@@ -1,6 +1,6 @@
-//! What is read across tables: lists, the feed, histories, numbers.
+//! The queries over several tables: lists, the feed, histories, statistics.
 //!
-//! What concerns one table alone stands in an `impl Reader` block in the table's file. It must never write.
+//! A query of a single table is in an `impl Reader` block in the table's file. A query must never write.
 
 pub(super) mod checksum;
 mod condition;

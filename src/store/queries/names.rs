@@ -1,7 +1,7 @@
-//! The tickets, labels and profiles that there are, by how they begin: for completion.
+//! Tickets, labels and profiles by prefix, for completion.
 //!
-//! A query steps from one name to the next in their index, so that a name which a hundred thousand transactions share costs no
-//! more than another. Profiles are those of what is polled, and those that have ever been polled.
+//! A query steps from one distinct name to the next in an index. A name shared by 100,000 transactions costs no more
+//! than any other name. Profiles are those with polled transactions, and those with a report of a poller.
 
 use crate::{
     domain::filter::Named,
@@ -9,16 +9,16 @@ use crate::{
 };
 
 impl Reader {
-    /// At most so many tickets, labels or profiles that begin with a text, without case, in their order.
-    pub fn names(&self, of: Named, beginning: &str, most: usize) -> Result<Vec<String>, StoreError> {
-        let mut statement = self.db().prepare_cached(&sql(of))?;
-        let rows = statement.query_map((beginning, most), |row| row.get(0))?;
+    /// Returns at most `limit` tickets, labels or profiles that begin with a text, without case, in alphabetical order.
+    pub fn names(&self, kind: Named, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+        let mut statement = self.db().prepare_cached(&sql(kind))?;
+        let rows = statement.query_map((beginning, limit), |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
-fn sql(of: Named) -> String {
-    let (table, column) = match of {
+fn sql(kind: Named) -> String {
+    let (table, column) = match kind {
         Named::Ticket => ("transactions", "ticket"),
         Named::Label => ("labels", "label"),
         Named::Profile => return profiles(),
@@ -53,7 +53,7 @@ mod tests {
     use crate::store::{Store, file::connection};
 
     #[test]
-    fn an_index_leads_from_one_name_to_the_next() {
+    fn names_are_read_by_index() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         let db = connection::open_for_reading(store.path()).unwrap();
@@ -62,14 +62,14 @@ mod tests {
             (Named::Label, "labels_by_label"),
             (Named::Profile, "transactions_polled"),
         ];
-        for (of, index) in indexes {
-            let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {}", sql(of))).unwrap();
+        for (kind, index) in indexes {
+            let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {}", sql(kind))).unwrap();
             let plan: Vec<String> =
                 statement.query_map(("", 9), |row| row.get(3)).unwrap().map(Result::unwrap).collect();
             let of_table: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
             assert!(of_table.len() == 2 && of_table.iter().all(|step| step.contains(index)), "{plan:?}");
-            // Of all profiles, which are few, it takes the first.
-            assert!(of == Named::Profile || !plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+            // Profiles are few, so that they may be sorted.
+            assert!(kind == Named::Profile || !plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
         }
     }
 }

@@ -1,6 +1,7 @@
-//! What is tracked, in numbers.
+//! Statistics of the tracked transactions.
 //!
-//! Each number is one query over an index, or says what it costs. Nothing here takes memory for each transaction.
+//! Each number is one query over an index, or its documentation says what it costs. Memory doesn't grow with the
+//! transactions.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{OptionalExtension, params};
@@ -21,19 +22,19 @@ use crate::{
     },
 };
 
-/// What a profile's poller has to poll.
+/// The workload of a profile's poller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PollingLoad {
-    /// How many transactions are polled.
+    /// The number of polled transactions.
     pub polled: usize,
-    /// How many of these are young (`need::young_until`).
+    /// The number of polled transactions that are young (`need::young_until`).
     pub young: usize,
-    /// The oldest answer; of a transaction never answered when it was first seen.
+    /// The oldest time of an answer. A transaction without an answer counts with the time when it was first seen.
     pub oldest: Option<DateTime<Utc>>,
 }
 
 impl Reader {
-    /// What a profile's poller has to poll at `now`. Costs n in what is polled.
+    /// Returns the workload of a profile's poller at `now`. Costs O(n) in the polled transactions.
     pub fn polling_load(&self, profile: &str, now: DateTime<Utc>) -> Result<PollingLoad, StoreError> {
         let sql = format!(
             "SELECT count(*), count(*) FILTER (WHERE (status IS NULL OR status = 'not_found') AND submitted > ?2)
@@ -45,14 +46,15 @@ impl Reader {
         Ok(PollingLoad { polled, young, oldest: self.oldest_answer(profile)? })
     }
 
-    /// The newest answer about any transaction. Costs n.
+    /// Returns the time of the newest answer about any transaction. Costs O(n) in all transactions.
     pub fn newest_answer(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
         let sql = "SELECT max(last_checked_at) FROM transactions";
         let newest: Option<i64> = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0))?;
         Ok(newest.map(columns::moment_from))
     }
 
-    /// How many transactions of a profile have each status; `None` before the first answer. Costs n, in the index of statuses.
+    /// Returns the number of a profile's transactions with each status; `None` is before the first answer. Costs O(n)
+    /// in an index.
     pub fn count_by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
         let sql = "SELECT status, count(*) FROM transactions WHERE profile = ? GROUP BY status";
         let mut statement = self.db().prepare_cached(sql)?;
@@ -61,7 +63,7 @@ impl Reader {
         Ok(rows.into_iter().map(|(status, count)| (status.map(RouterStatus::from), count)).collect())
     }
 
-    /// Alerts, each with the transaction that it is about, if it is about one.
+    /// Returns alerts, each with its transaction if the alert is about a transaction.
     pub fn alerts_with_transactions(&self, query: AlertQuery) -> Result<Vec<(Alert, Option<Transaction>)>, StoreError> {
         let with_transaction = |alert: Alert| {
             let listed = match alert.subject {
@@ -73,8 +75,8 @@ impl Reader {
         self.alerts(query)?.into_iter().map(with_transaction).collect()
     }
 
-    /// The first transaction with an active alert in the order in which lists show them, with the most urgent of its alerts:
-    /// unhandled first, then by rule.
+    /// Returns the first transaction with an active alert in the default order of lists, with its most urgent alert:
+    /// unhandled before handled, then by rule.
     pub fn most_urgent(&self) -> Result<Option<(Alert, Transaction)>, StoreError> {
         let sql = "SELECT id FROM transactions WHERE calm < 3 ORDER BY calm, due, id LIMIT 1";
         let row = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0).map(RowId)).optional()?;

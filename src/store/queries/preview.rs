@@ -1,4 +1,4 @@
-//! What an import would do, without doing it.
+//! A preview of an import that writes nothing.
 
 use crate::{
     domain::batch::Batch,
@@ -10,9 +10,9 @@ use crate::{
 };
 
 impl Reader {
-    /// What tracking a batch would do, as the store is now.
+    /// Returns what tracking a batch would change in the store's present state.
     pub fn preview_import(&self, profile: &str, batch: &dyn Batch) -> Result<ImportPreview, StoreError> {
-        // One snapshot is what an import would see, and many times cheaper than one for each row.
+        // One snapshot shows the same state as an import would see, and is many times faster than one snapshot per row.
         self.snapshot(|| operations::preview(self.db(), profile, batch))
     }
 }

@@ -1,6 +1,6 @@
-//! The alerts' table: rows to values, and the writes that one row takes.
+//! The `alerts` table: how rows are read, and the single writes of a row.
 //!
-//! What a change of an alert means for the feed and for others is decided in `operations`; nothing here may append to the feed.
+//! `operations` decides what a change of an alert means for the feed; this module must never append to the feed.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -21,37 +21,39 @@ use crate::{
 const COLUMNS: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
     acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at FROM alerts";
 const ACTIVE: &str = "cleared_at IS NULL";
-/// Whether a person has acknowledged or snoozed the alert.
+/// The SQL condition for alerts that a person acknowledged or snoozed.
 const IS_HANDLED: &str = "(acknowledged_at IS NOT NULL OR snoozed_at IS NOT NULL)";
-/// The severity rank of a transaction without an active alert.
-const NO_ALERT: i64 = 3;
+/// The severity rank of a transaction without an active alert. Also the distance from a firing to a handled alert's
+/// rank.
+const NO_ALERT_RANK: i64 = 3;
 
 /// Which alerts to load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlertQuery {
-    /// The active ones, the oldest first.
+    /// All active alerts, oldest first.
     Active,
-    /// The active ones of one transaction, the oldest first.
+    /// The active alerts of one transaction, oldest first.
     OfTransaction(RowId),
-    /// The active ones of profiles as a whole, the oldest first.
+    /// The active alerts about a whole profile, of every profile, oldest first.
     OfProfiles,
-    /// The most urgent active ones, at most so many: handled ones last; of one rule the oldest first. Costs n in what is active.
+    /// At most this many active alerts, most urgent first: unhandled before handled, then by rule, then oldest first.
+    /// Costs O(n) in the active alerts.
     MostUrgent(usize),
-    /// Those that were cleared since a moment, the newest first, at most so many.
+    /// At most this many alerts that were cleared at or after a time, newest first.
     ClearedSince(DateTime<Utc>, usize),
 }
 
-/// How many alerts are active.
+/// The numbers of active alerts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlertCounts {
-    /// Those that fire: nobody has handled them, or their snooze is over. Critical, warning, info.
+    /// Firing alerts (not handled, or with an ended snooze) by severity: critical, warning, info.
     pub firing: [u64; 3],
-    /// Those that are acknowledged or snoozed.
+    /// Acknowledged and snoozed alerts.
     pub handled: u64,
 }
 
 impl AlertCounts {
-    /// The sum of the counts by rule ([`Reader::alerts_by_rule`]).
+    /// Adds up the counts by rule ([`Reader::alerts_by_rule`]).
     pub fn sum(by_rule: &[(Rule, [u64; 2])]) -> Self {
         let mut counts = Self::default();
         for (rule, [firing, handled]) in by_rule {
@@ -68,12 +70,12 @@ impl AlertCounts {
 }
 
 impl Reader {
-    /// Alerts, in the order that the query names.
+    /// Returns alerts, in the order that the query documents.
     pub fn alerts(&self, query: AlertQuery) -> Result<Vec<Alert>, StoreError> {
         load(self.db(), query)
     }
 
-    /// How many alerts are active at `now` by rule, of one profile or of all: those that fire, and those that are handled.
+    /// Returns the numbers of firing and handled alerts at `now` for each rule, of one profile or of all.
     pub fn alerts_by_rule(
         &self,
         profile: Option<&str>,
@@ -100,41 +102,40 @@ pub(in crate::store) fn load(db: &Connection, query: AlertQuery) -> Result<Vec<A
         AlertQuery::OfProfiles => {
             collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row IS NULL ORDER BY id"), [])
         }
-        AlertQuery::MostUrgent(most) => {
+        AlertQuery::MostUrgent(limit) => {
             let urgency = Rule::ALL.iter().enumerate();
-            let urgency: String =
-                urgency.map(|(place, rule)| format!(" WHEN '{}' THEN {place}", rule.name())).collect();
+            let urgency: String = urgency.map(|(rank, rule)| format!(" WHEN '{}' THEN {rank}", rule.name())).collect();
             let order = format!("{IS_HANDLED}, CASE rule{urgency} ELSE {} END, raised_at, id", Rule::ALL.len());
             let sql = format!("{COLUMNS} WHERE {ACTIVE} ORDER BY {order} LIMIT ?");
-            collect(db, &sql, [i64::try_from(most).unwrap_or(i64::MAX)])
+            collect(db, &sql, [i64::try_from(limit).unwrap_or(i64::MAX)])
         }
-        AlertQuery::ClearedSince(since, most) => {
+        AlertQuery::ClearedSince(since, limit) => {
             let sql = format!("{COLUMNS} WHERE cleared_at >= ? ORDER BY cleared_at DESC, id DESC LIMIT ?");
-            collect(db, &sql, params![columns::moment(since), i64::try_from(most).unwrap_or(i64::MAX)])
+            collect(db, &sql, params![columns::moment(since), i64::try_from(limit).unwrap_or(i64::MAX)])
         }
     }
 }
 
-/// The active alerts of a transaction and of its profile as a whole.
+/// Returns the active alerts of a transaction, and those about its whole profile.
 pub(in crate::store) fn active_for(db: &Connection, profile: &str, row: RowId) -> Result<Vec<Alert>, StoreError> {
-    // Two lookups by index instead of one scan of every active alert.
+    // Two index lookups instead of a scan of all active alerts.
     let mut alerts = load(db, AlertQuery::OfTransaction(row))?;
     alerts.extend(active_of_profile(db, profile)?);
     Ok(alerts)
 }
 
-/// The active alerts of one profile as a whole.
+/// Returns the active alerts about a whole profile.
 pub(in crate::store) fn active_of_profile(db: &Connection, profile: &str) -> Result<Vec<Alert>, StoreError> {
     let sql = format!("{COLUMNS} WHERE {ACTIVE} AND transaction_row IS NULL AND profile = ?1 ORDER BY id");
     collect(db, &sql, [profile])
 }
 
-/// An active alert.
+/// Returns an active alert by its number.
 pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>, StoreError> {
     Ok(collect(db, &format!("{COLUMNS} WHERE {ACTIVE} AND id = ?"), [id])?.into_iter().next())
 }
 
-/// The active alert that a key names.
+/// Returns the active alert with a key.
 pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>, StoreError> {
     let (profile, row) = match &key.about {
         AlertSubject::Profile(profile) => (profile, None),
@@ -150,7 +151,7 @@ pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option
     Ok(collect(db, &sql, values)?.into_iter().next())
 }
 
-/// What names an active alert in every store.
+/// Returns the key of an active alert, which is valid in every store.
 pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>, StoreError> {
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
     let about = match alert.subject {
@@ -163,13 +164,13 @@ pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>
     Ok(Some(AlertKey { about, rule: alert.rule, raised_at: alert.raised_at }))
 }
 
-/// Alerts whose snooze is over at `at`.
+/// Returns the active alerts whose snooze has ended at `at`.
 pub(in crate::store) fn with_ended_snooze(db: &Connection, at: DateTime<Utc>) -> Result<Vec<Alert>, StoreError> {
     let sql = format!("{COLUMNS} WHERE snoozed_until <= ? AND {ACTIVE} ORDER BY snoozed_until, id");
     collect(db, &sql, [columns::moment(at)])
 }
 
-/// What an alert is inserted with.
+/// The initial values of an alert.
 pub(in crate::store) struct NewAlert<'a> {
     pub(in crate::store) profile: &'a str,
     pub(in crate::store) transaction: Option<RowId>,
@@ -179,7 +180,7 @@ pub(in crate::store) struct NewAlert<'a> {
     pub(in crate::store) flapping: bool,
 }
 
-/// Inserts an alert; `false` if one of the rule is active for the subject already.
+/// Inserts an alert. Returns `false` if an alert with the same rule and subject is already active.
 pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bool, StoreError> {
     let inserted = db
         .prepare_cached(
@@ -197,7 +198,7 @@ pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bo
     Ok(inserted > 0)
 }
 
-/// Whether an alert that is raised now is flapping, and whether the one before it was.
+/// Returns whether an alert raised at `at` is flapping, and whether the previous alert with its rule and subject was.
 pub(in crate::store) fn flapping(
     db: &Connection,
     (profile, transaction): (&str, Option<RowId>),
@@ -215,20 +216,20 @@ pub(in crate::store) fn flapping(
     Ok((raises.len() + 1 >= FLAPPING_RAISES, raises.first() == Some(&true)))
 }
 
-/// Sets how many clean observations in a row there were.
+/// Sets the number of consecutive observations without the alert's condition.
 pub(in crate::store) fn set_clean(db: &Connection, id: i64, clean: u32) -> Result<(), StoreError> {
     db.prepare_cached("UPDATE alerts SET clean = ? WHERE id = ?")?.execute(params![clean, id])?;
     Ok(())
 }
 
-/// Clears an active alert; whether it was flapping. `None` if it wasn't active.
+/// Clears an active alert. Returns whether it was flapping; `None` if it wasn't active.
 pub(in crate::store) fn clear(db: &Connection, id: i64, at: DateTime<Utc>) -> Result<Option<bool>, StoreError> {
     let sql = "UPDATE alerts SET cleared_at = ? WHERE id = ? AND cleared_at IS NULL RETURNING flapping";
     Ok(db.prepare_cached(sql)?.query_row(params![columns::moment(at), id], |row| row.get(0)).optional()?)
 }
 
-/// Activates again what was cleared when the polling of a transaction stopped, as it was handled then. Returns the rules, each
-/// with whether the alert is flapping.
+/// Activates the alerts again that were cleared when polling of the transaction stopped; their handling is unchanged.
+/// Returns the rules, each with whether the alert is flapping.
 pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(Rule, bool)>, StoreError> {
     let sql = "UPDATE OR IGNORE alerts SET cleared_at = NULL, clean = 0 WHERE transaction_row = ?1 AND cleared_at =
         (SELECT max(at) FROM changes WHERE transaction_row = ?1 AND event = 'untracked') RETURNING rule, flapping";
@@ -238,7 +239,7 @@ pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(R
     Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::named(&rule)?, flapping))).collect())
 }
 
-/// Writes how an alert is handled; `None` lets it fire.
+/// Writes the handling of an alert; with `None` the alert fires.
 pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<&Handling>) -> Result<(), StoreError> {
     let (acknowledged, snoozed) = match handling {
         Some(Handling::Acknowledged(acknowledgement)) => (Some(acknowledgement), None),
@@ -258,8 +259,8 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
     Ok(())
 }
 
-/// Writes the severity rank of a transaction, the first key of the order in which people look (`filter::compare`): -3 with a
-/// critical alert, -2 with a warning, -1 with one for information; 0, 1, 2 likewise if all are handled; 3 with none.
+/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`): critical alert
+/// -3, warning -2, info -1; likewise 0, 1, 2 if all alerts are handled; 3 without alerts.
 pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<(), StoreError> {
     let rank = |alert: &Alert| {
         let rank = match alert.rule.severity() {
@@ -267,10 +268,10 @@ pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Resu
             Severity::Warning => -2,
             Severity::Info => -1,
         };
-        if alert.handling.is_some() { rank + NO_ALERT } else { rank }
+        if alert.handling.is_some() { rank + NO_ALERT_RANK } else { rank }
     };
     let active = load(db, AlertQuery::OfTransaction(row))?;
-    let rank = active.iter().map(rank).min().unwrap_or(NO_ALERT);
+    let rank = active.iter().map(rank).min().unwrap_or(NO_ALERT_RANK);
     db.prepare_cached("UPDATE transactions SET calm = ? WHERE id = ?")?.execute([rank, row.0])?;
     Ok(())
 }
@@ -278,7 +279,7 @@ pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Resu
 fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<Vec<Alert>, StoreError> {
     let mut statement = db.prepare_cached(sql)?;
     let rows = statement.query_map(params, read)?;
-    // A rule that a later version added is unknown to this one.
+    // A later version of hoptop may add rules that this version doesn't know.
     Ok(rows.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
 }
 

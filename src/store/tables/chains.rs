@@ -1,4 +1,4 @@
-//! The chains' table: the newest description of each chain, as the service gave it.
+//! The `chains` table: the newest description of each chain from the service.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -8,7 +8,8 @@ use crate::{domain::ids::ChainId, store::reader::Reader};
 use super::columns;
 use crate::{domain::chain_config::ChainConfig, store::error::StoreError};
 
-/// Keeps a description that differs from the one before. One without a name never takes the place of one that has it.
+/// Writes a chain's description if it differs from the stored one. A description without a name never replaces a
+/// description with a name.
 pub(in crate::store) fn learn(
     db: &Connection,
     profile: &str,
@@ -26,7 +27,7 @@ pub(in crate::store) fn learn(
 }
 
 impl Reader {
-    /// What the service said of a chain.
+    /// Returns the service's description of a chain.
     pub fn chain(&self, profile: &str, id: &ChainId) -> Result<Option<ChainConfig>, StoreError> {
         let config = self
             .db()

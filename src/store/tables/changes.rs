@@ -1,6 +1,7 @@
-//! The change feed: appended with each write, read by number.
+//! The change feed (`changes`, `polls`, `feed`): each write appends entries, and readers read them by number.
 //!
-//! Entries that bring no news are dropped in time, and who hasn't read them yet is told so; no other entry ever is.
+//! Entries of polls that changed nothing are pruned in time; `Feed::whole` shows a reader that entries are missing. No
+//! other entry is pruned.
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
@@ -17,61 +18,61 @@ use crate::{
     store::{error::StoreError, file::connection, reader::Reader},
 };
 
-/// How many numbers back entries without news are kept.
-const POLLED_KEPT: i64 = 5_000;
-/// And how often the older ones go.
-const POLLED_PRUNED: i64 = 1_000;
+/// The range of numbers, counted back from the newest, in which `polled` entries are kept.
+const KEPT_POLLS: i64 = 5_000;
+/// The interval of entry numbers at which older `polled` entries are pruned.
+const PRUNE_INTERVAL: i64 = 1_000;
 
-/// Where the JSON of an event has its name; the table has a column for it.
+/// The JSON field with an event's name. The table has a column for the name, so that the JSON there lacks this field.
 const EVENT: &str = "event";
-/// Where the JSON of an entry has its steps.
+/// The JSON field with the indexes of several new steps, and the name of their shared entry.
 const STEPS: &str = "steps";
 const POLLED: &str = "polled";
-/// What a change of the status is called in the table: of these there are most.
+/// The short name of a status change in the table, for these are the most frequent entries.
 const STATUS: &str = "status";
 
 const SELECT: &str = "SELECT seq, at,
     ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation
     FROM changes";
 
-/// What a reader that knows the feed up to some number gets.
+/// The part of the feed after an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Feed {
-    /// What came after it, in order.
+    /// The changes after the entry, in order.
     pub changes: Vec<Change>,
-    /// Whether that is all: otherwise entries that only said that something was polled were dropped.
+    /// Whether the changes are complete. If not, only `polled` entries are missing.
     pub whole: bool,
 }
 
-/// When something happened, and to what.
+/// The time and the subject of a feed entry.
 #[derive(Clone, Copy)]
 pub(in crate::store) struct Entry<'a> {
     pub(in crate::store) at: DateTime<Utc>,
     pub(in crate::store) profile: &'a str,
     pub(in crate::store) transaction: Option<RowId>,
-    /// The answer that showed it.
+    /// The observation that caused the entry.
     pub(in crate::store) observation: Option<i64>,
 }
 
 impl<'a> Entry<'a> {
-    /// Something that happened to a transaction, other than by an answer. The profile is the transaction's.
+    /// Returns an entry that no answer caused, about a transaction. The profile is the transaction's.
     pub(in crate::store) fn of_row(row: RowId, at: DateTime<Utc>) -> Self {
         Self { at, profile: "", transaction: Some(row), observation: None }
     }
 
-    /// Something that concerns a whole profile.
+    /// Returns an entry about a whole profile.
     pub(in crate::store) fn of_profile(profile: &'a str, at: DateTime<Utc>) -> Self {
         Self { at, profile, transaction: None, observation: None }
     }
 }
 
 impl Reader {
-    /// What came after the feed's entry `seq`, at most `limit` entries.
+    /// Returns the changes after the feed's entry `seq`, from at most `limit` entries.
     pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Feed, StoreError> {
-        connection::snapshot(self.db(), || after(self.db(), seq, limit))
+        connection::snapshot(self.db(), || load_after(self.db(), seq, limit))
     }
 
-    /// The number of the feed's last entry; 0 if there is none.
+    /// Returns the number of the feed's last entry; 0 if there is none.
     pub fn last_change(&self) -> Result<i64, StoreError> {
         last(self.db())
     }
@@ -86,7 +87,7 @@ fn insert(db: &Connection, entry: &Entry<'_>, (event, details): (&str, Option<St
     let (seq, at, row) = (last(db)? + 1, columns::moment(entry.at), entry.transaction.map(|row| row.0));
     if let (POLLED, Some(row)) = (event, row) {
         db.prepare_cached("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)")?.execute([seq, at, row])?;
-        return if seq % POLLED_PRUNED == 0 { prune(db, seq - POLLED_KEPT) } else { Ok(()) };
+        return if seq % PRUNE_INTERVAL == 0 { prune(db, seq - KEPT_POLLS) } else { Ok(()) };
     }
     let profile = row.is_none().then_some(entry.profile);
     db.prepare_cached(
@@ -96,18 +97,18 @@ fn insert(db: &Connection, entry: &Entry<'_>, (event, details): (&str, Option<St
     Ok(())
 }
 
-/// Appends what one answer brought. New steps mostly come together, and share an entry.
+/// Appends the changes that one answer caused. New steps mostly come together, so that they share one entry.
 pub(in crate::store) fn append_all(db: &Connection, entry: &Entry<'_>, changes: &[What]) -> Result<(), StoreError> {
     let step = |what: &What| match what {
         What::StepAdded { index } => Some(*index),
         _ => None,
     };
     let steps: Vec<usize> = changes.iter().filter_map(step).collect();
-    let mut told = false;
+    let mut has_appended_steps = false;
     for what in changes {
         match step(what) {
             None => append(db, entry, what)?,
-            Some(_) if std::mem::replace(&mut told, true) => {}
+            Some(_) if std::mem::replace(&mut has_appended_steps, true) => {}
             Some(_) => {
                 let details = serde_json::json!({ STEPS: steps }).to_string();
                 insert(db, entry, (STEPS, Some(details)))?;
@@ -117,7 +118,7 @@ pub(in crate::store) fn append_all(db: &Connection, entry: &Entry<'_>, changes: 
     Ok(())
 }
 
-/// What an event says beyond its name.
+/// Returns the JSON of an event without its name; `None` if nothing else is in it.
 fn details(what: &What) -> Result<Option<String>, StoreError> {
     if let What::StatusChanged { previous, current } = what {
         return Ok(Some(serde_json::json!([previous, current]).to_string()));
@@ -129,21 +130,22 @@ fn details(what: &What) -> Result<Option<String>, StoreError> {
     Ok(written.map_err(unreadable)?)
 }
 
-/// Appends an entry for each of these transactions that `which`, a condition in SQL, holds for.
+/// Appends an entry for each transaction among these rows that meets `condition` (SQL). Returns the numbers of the
+/// entries.
 ///
-/// It numbers them itself, as everybody does who appends: SQLite knows nothing of the numbers that polls have taken, and
-/// whoever follows would miss what comes before them.
+/// The entries must be numbered here, as in every append: SQLite's own counter doesn't know the numbers of `polls`. A
+/// reader at one of those numbers would miss an entry with a smaller number.
 pub(in crate::store) fn append_to_each(
     db: &Connection,
-    (rows, which): (RangeInclusive<i64>, &str),
+    (rows, condition): (RangeInclusive<i64>, &str),
     what: &What,
     at: DateTime<Utc>,
 ) -> Result<RangeInclusive<i64>, StoreError> {
-    // One statement for all of them: of a large batch a tenth of what one each would take.
+    // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
     let before = last(db)?;
     db.prepare_cached(&format!(
         "INSERT INTO changes (seq, at, transaction_row, event, what)
-         SELECT ?1 + id, ?2, id, ?3, ?4 FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {which} ORDER BY id"
+         SELECT ?1 + id, ?2, id, ?3, ?4 FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {condition} ORDER BY id"
     ))?
     .execute(params![
         before + 1 - rows.start(),
@@ -156,7 +158,7 @@ pub(in crate::store) fn append_to_each(
     Ok(before + 1..=last(db)?)
 }
 
-/// Forgets that transactions were polled that are there no more.
+/// Deletes the `polled` entries of deleted transactions.
 pub(in crate::store) fn forget_polls_of_deleted(db: &Connection) -> Result<(), StoreError> {
     let gone = "NOT EXISTS (SELECT 1 FROM transactions WHERE id = transaction_row)";
     db.prepare_cached(&format!("DELETE FROM polls WHERE {gone}"))?.execute([])?;
@@ -169,36 +171,36 @@ fn prune(db: &Connection, floor: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The number of the last entry; 0 if there is none.
+/// Returns the number of the last entry; 0 if there is none.
 pub(in crate::store) fn last(db: &Connection) -> Result<i64, StoreError> {
-    // What was removed with its transaction had a number too, which must never come again.
+    // Entries deleted with their transaction had numbers too, and a number must never be used again.
     let sql = "SELECT max(ifnull((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0),
                ifnull((SELECT max(seq) FROM polls), 0))";
     Ok(db.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Up to where entries without news were dropped.
+/// Returns the number up to which `polled` entries were pruned.
 fn floor(db: &Connection) -> Result<i64, StoreError> {
     Ok(db.prepare_cached("SELECT floor FROM feed")?.query_row([], |row| row.get(0))?)
 }
 
-/// Counts one more commit; its number.
+/// Increments the number of commits; returns the new number.
 pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64, StoreError> {
-    // In two statements: `RETURNING` would make a temporary table for each commit.
+    // Two statements, because `RETURNING` would make a temporary table in each commit.
     let number = last_commit(db)? + 1;
     db.prepare_cached("UPDATE feed SET commits = ?")?.execute([number])?;
     Ok(number)
 }
 
-/// The number of the last commit.
+/// Returns the number of the last commit.
 pub(in crate::store) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT commits FROM feed")?.query_row([], |row| row.get(0))
 }
 
-/// What came after a number; to be read in one snapshot.
-fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+/// Returns the changes after an entry. The caller must hold a snapshot.
+fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
     let floor = floor(db)?;
-    // Both by their numbers, so that neither is sorted. Of what was removed nobody needs to know that it was polled.
+    // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left out.
     let sql = format!(
         "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL
          FROM (SELECT seq, at, transaction_row FROM polls WHERE seq > ?1) CROSS JOIN transactions ON id = transaction_row
@@ -206,41 +208,41 @@ fn after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    Ok(Feed { changes: flat(rows)?, whole: seq >= floor })
+    Ok(Feed { changes: flatten(rows)?, whole: seq >= floor })
 }
 
-/// The transactions that something happened to after a number; `None` if they are many, or not all of them are known any more.
+/// Returns the transactions with entries after a number; `None` if there are many, or if some entries were pruned.
 pub(in crate::store) fn rows_after(db: &Connection, seq: i64) -> Result<Option<BTreeSet<RowId>>, StoreError> {
-    /// To read whatever was asked for costs no more than to look for those among so many.
-    const MOST: usize = 500;
+    /// The limit of entries. With more entries, reading all wanted rows again is as fast as searching the entries.
+    const MAX_ROWS: usize = 500;
     if seq < floor(db)? {
         return Ok(None);
     }
     let sql = "SELECT transaction_row FROM polls WHERE seq > ?1
                UNION ALL SELECT transaction_row FROM changes WHERE seq > ?1 LIMIT ?2";
     let mut statement = db.prepare_cached(sql)?;
-    let rows = statement.query_map(params![seq, i64::try_from(MOST).unwrap_or(i64::MAX)], |row| row.get(0))?;
+    let rows = statement.query_map(params![seq, i64::try_from(MAX_ROWS).unwrap_or(i64::MAX)], |row| row.get(0))?;
     let rows: Vec<Option<i64>> = rows.collect::<Result<_, _>>()?;
-    Ok((rows.len() < MOST).then(|| rows.into_iter().flatten().map(RowId).collect()))
+    Ok((rows.len() < MAX_ROWS).then(|| rows.into_iter().flatten().map(RowId).collect()))
 }
 
-/// What brought news of one transaction, the oldest first.
+/// Returns the changes of one transaction without its polls, oldest first.
 pub(in crate::store) fn of_transaction(db: &Connection, transaction: RowId) -> Result<Vec<Change>, StoreError> {
     let sql = format!("{SELECT} WHERE transaction_row = ? ORDER BY seq");
     let mut statement = db.prepare_cached(&sql)?;
-    flat(statement.query_map([transaction.0], read)?)
+    flatten(statement.query_map([transaction.0], read)?)
 }
 
-fn flat(rows: impl Iterator<Item = rusqlite::Result<Vec<Change>>>) -> Result<Vec<Change>, StoreError> {
+fn flatten(rows: impl Iterator<Item = rusqlite::Result<Vec<Change>>>) -> Result<Vec<Change>, StoreError> {
     let rows: Vec<Vec<Change>> = rows.collect::<Result<_, _>>()?;
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// What an entry says: one change, or several steps.
+/// Reads the changes of an entry: one change, or several new steps.
 fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
     let unreadable = |error| columns::unreadable(5, error);
     let details = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose().map_err(unreadable)?;
-    let whats: Vec<What> = match details.unwrap_or_else(|| Value::Object(Map::new())) {
+    let events: Vec<What> = match details.unwrap_or_else(|| Value::Object(Map::new())) {
         Value::Object(mut fields) => match fields.remove(STEPS) {
             Some(steps) => {
                 let steps: Vec<usize> = serde_json::from_value(steps).map_err(unreadable)?;
@@ -251,8 +253,8 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
                 vec![serde_json::from_value(Value::Object(fields)).map_err(unreadable)?]
             }
         },
-        pair => {
-            let (previous, current) = serde_json::from_value(pair).map_err(unreadable)?;
+        statuses => {
+            let (previous, current) = serde_json::from_value(statuses).map_err(unreadable)?;
             vec![What::StatusChanged { previous, current }]
         }
     };
@@ -266,5 +268,5 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
             observation: row.get(6)?,
         })
     };
-    whats.into_iter().map(change).collect()
+    events.into_iter().map(change).collect()
 }

@@ -1,4 +1,4 @@
-//! How values stand in columns: moments and durations as whole milliseconds.
+//! The encoding of values in columns: points in time and durations are whole milliseconds.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ pub(in crate::store) fn moment_from(milliseconds: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(milliseconds).unwrap_or(DateTime::UNIX_EPOCH)
 }
 
-/// A moment that may be absent.
+/// Reads a point in time that may be NULL.
 pub(in crate::store) fn optional_moment(
     row: &Row<'_>,
     column: impl RowIndex,
@@ -29,7 +29,7 @@ pub(in crate::store) fn span_from(milliseconds: i64) -> Duration {
     Duration::from_millis(u64::try_from(milliseconds).unwrap_or(0))
 }
 
-/// A JSON column that can't be parsed, as the error of the statement that read it.
+/// Converts the error of a JSON column that can't be parsed into an error of the statement that read the column.
 pub(in crate::store) fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
 }

@@ -1,4 +1,4 @@
-//! Observed durations: statistics for the forecasts, and each single duration for display.
+//! Observed durations: statistics for the forecasts (`forecasts`), and each single duration for display (`durations`).
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,19 +18,19 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
-/// So many of a route's newest durations are compared with.
-const COMPARED: usize = 500;
+/// The number of newest durations of a route that a transaction is compared with.
+const MAX_COMPARED: usize = 500;
 
-/// What was tracked on one route, and how long it took.
+/// The transactions of one route, by outcome, and their durations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RouteStats {
     /// The route.
     pub route: RouteKey,
-    /// How many transactions have each status; those without an answer yet under the empty name.
+    /// The number of transactions with each status; transactions without an answer have the empty name.
     pub outcomes: BTreeMap<String, u64>,
-    /// How many of them are settled.
+    /// The number of settled transactions.
     pub settled: u64,
-    /// What was observed of it.
+    /// The observed durations of the route.
     pub past: RouteDurations,
 }
 
@@ -77,17 +77,17 @@ fn evidence(db: &Connection, profile: &str, (from, to, gmp): (&str, &str, bool))
         )?
         .query_row(params![profile, from, to, gmp], |row| row.get(0))
         .optional()?;
-    Ok(parse(json.as_deref())?)
+    Ok(parse_evidence(json.as_deref())?)
 }
 
-/// Evidence from its column.
-pub(in crate::store) fn parse(json: Option<&str>) -> rusqlite::Result<Evidence> {
+/// Parses evidence from its JSON column; NULL is no evidence.
+pub(in crate::store) fn parse_evidence(json: Option<&str>) -> rusqlite::Result<Evidence> {
     let parsed = json.map(serde_json::from_str).transpose();
     parsed.map(Option::unwrap_or_default).map_err(|error| columns::unreadable(4, error))
 }
 
 impl Reader {
-    /// What is known of durations, by route and by source chain.
+    /// Returns the duration statistics of a profile, by route and by source chain.
     pub fn duration_stats(&self, profile: &str) -> Result<DurationStats, StoreError> {
         let mut statement =
             self.db().prepare_cached("SELECT from_chain, to_chain, gmp, evidence FROM forecasts WHERE profile = ?")?;
@@ -96,7 +96,7 @@ impl Reader {
         while let Some(row) = rows.next()? {
             let from = ChainId::new(row.get::<_, String>(0)?);
             let (to, gmp, evidence) =
-                (row.get::<_, String>(1)?, row.get(2)?, parse(Some(row.get::<_, String>(3)?.as_str()))?);
+                (row.get::<_, String>(1)?, row.get(2)?, parse_evidence(Some(row.get::<_, String>(3)?.as_str()))?);
             match to.as_str() {
                 "" => drop(chains.insert(from, evidence)),
                 _ => drop(routes.insert(RouteKey { from, to: ChainId::new(to), gmp }, evidence)),
@@ -105,7 +105,7 @@ impl Reader {
         Ok(DurationStats { routes, chains })
     }
 
-    /// The durations of the transfers on one route.
+    /// Returns the newest durations of one route, shortest first, with the route's statistics.
     pub fn past(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
         let db = self.db();
         let mut statement = db.prepare_cached(
@@ -113,12 +113,12 @@ impl Reader {
          WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ? ORDER BY id DESC LIMIT ?) ORDER BY took",
         )?;
         let (from, to) = (route.from.as_str(), route.to.as_str());
-        let rows = statement.query_map(params![profile, from, to, route.gmp, COMPARED], |row| row.get(0))?;
+        let rows = statement.query_map(params![profile, from, to, route.gmp, MAX_COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
         Ok(RouteDurations { evidence: evidence(db, profile, (from, to, route.gmp))?, took })
     }
 
-    /// Every route of a profile, with the outcomes of its transfers. Costs n in what is tracked.
+    /// Returns every route of a profile with the outcomes of its transactions. Costs O(n) in the tracked transactions.
     pub fn routes(&self, profile: &str) -> Result<Vec<RouteStats>, StoreError> {
         let mut statement = self.db().prepare_cached(
             "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at)

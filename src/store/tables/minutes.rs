@@ -1,7 +1,7 @@
-//! What the budget was spent on, minute by minute: counted from what whoever polls says of itself, for the charts.
+//! The use of the budget per minute (`minutes`), counted from the pollers' reports, for the charts.
 //!
-//! A write costs three look-ups by index, whatever is tracked; a day is kept. It must never guess: where nobody polled, or the
-//! poller was silent, there is no minute, or a short one.
+//! A write costs three index lookups, however much is tracked. One day is kept. This module must never guess: without
+//! reports there is no minute, or a minute with less polled time.
 
 use std::time::Duration;
 
@@ -17,79 +17,79 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
-const MINUTE: i64 = 60_000;
-/// What is older is dropped.
-const KEPT: TimeDelta = TimeDelta::days(1);
-/// Between two reports of a poller that is at work there is never more: the rest it slept, or was suspended.
-const LONGEST_SILENCE: Duration = Duration::from_secs(15);
+const MINUTE_MILLIS: i64 = 60_000;
+/// The age at which minutes are deleted.
+const RETENTION: TimeDelta = TimeDelta::days(1);
+/// The longest time between two reports of a working poller. In a longer gap the poller slept or was suspended.
+const MAX_REPORT_GAP: Duration = Duration::from_secs(15);
 
-/// One minute of a profile's polling.
+/// The polling of a profile in one minute.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Minute {
-    /// When it began.
+    /// The start of the minute.
     pub at: DateTime<Utc>,
-    /// Requests that were sent.
+    /// The number of requests sent.
     pub requests: u64,
-    /// How many of these were answered with 429.
+    /// The number of these requests that were answered with 429.
     pub throttled: u64,
-    /// How many of these brought nothing for another reason: a time-out, a 5xx, no connection.
+    /// The number of these requests that failed otherwise: time-out, 5xx, no connection.
     pub failed: u64,
-    /// For so long somebody polled, as far as that was said, by a clock that doesn't jump.
+    /// The time in which a poller worked, as far as reports show, measured by a monotonic clock.
     pub polled_for: Duration,
-    /// The limit of the ID in requests per second, as it last was.
+    /// The last limit of the integrator ID, in requests per second.
     pub limit: f64,
-    /// The greatest age of the oldest answer; nothing if nothing was to be asked about.
+    /// The greatest age of the oldest answer; `None` if nothing was polled.
     pub oldest: Option<Duration>,
 }
 
 impl Minute {
-    /// Requests per second, while somebody polled.
+    /// Returns the requests per second of polled time.
     pub fn rate(&self) -> f64 {
-        /// In less the chance of one request more or less is greater than what it says.
-        const LEAST: f64 = 1.0;
-        self.requests as f64 / self.polled_for.as_secs_f64().max(LEAST)
+        /// The shortest time to divide by: in less time, a single request would change the rate too much.
+        const MIN_SECONDS: f64 = 1.0;
+        self.requests as f64 / self.polled_for.as_secs_f64().max(MIN_SECONDS)
     }
 }
 
-/// What a poller did between two reports.
-struct Done {
+/// The work of a poller between two reports.
+struct Work {
     requests: u64,
     throttled: u64,
     failed: u64,
     polled_for: Duration,
 }
 
-impl Done {
-    /// Since its last report, or since it started. Nothing if the last report was another one's and this one isn't new: what it
-    /// did meanwhile, or had reported before, can't be told apart.
+impl Work {
+    /// Returns the work since the same poller's last report, or since its start. Returns `None` if the last report came
+    /// from another run and this run isn't new: work before and after that report can't be told apart.
     fn between(before: Option<&PollerReport>, now: &PollerReport) -> Option<Self> {
-        let nothing = PollerReport::default();
-        let continued = |before: &&PollerReport| before.process == now.process && before.running <= now.running;
-        let before = match before.filter(continued) {
+        let zero = PollerReport::default();
+        let is_same_run = |before: &&PollerReport| before.process == now.process && before.running <= now.running;
+        let before = match before.filter(is_same_run) {
             Some(before) => before,
-            None if now.running <= LONGEST_SILENCE => &nothing,
+            None if now.running <= MAX_REPORT_GAP => &zero,
             None => return None,
         };
         Some(Self {
             requests: now.requests.saturating_sub(before.requests),
             throttled: now.throttled.saturating_sub(before.throttled),
             failed: now.failed.saturating_sub(before.failed),
-            polled_for: now.running.saturating_sub(before.running).min(LONGEST_SILENCE),
+            polled_for: now.running.saturating_sub(before.running).min(MAX_REPORT_GAP),
         })
     }
 }
 
-/// Counts what a poller did since the last report of its profile.
+/// Counts the work of a poller since the last report of its profile.
 pub(in crate::store) fn count(
     db: &Connection,
     profile: &str,
     (before, now): (Option<&PollerReport>, &PollerReport),
 ) -> Result<(), StoreError> {
-    // Who waits for another one polls nothing.
-    let Some(done) = Done::between(before, now).filter(|_| now.health != PollerHealth::Waiting) else { return Ok(()) };
+    // A poller that waits for another process sends no requests.
+    let Some(work) = Work::between(before, now).filter(|_| now.health != PollerHealth::Waiting) else { return Ok(()) };
     let oldest = transactions::oldest_answer(db, profile)?.map(|oldest| columns::span(span::between(oldest, now.at)));
     let at = columns::moment(now.at);
-    let minute = at - at.rem_euclid(MINUTE);
+    let minute = at - at.rem_euclid(MINUTE_MILLIS);
     db.prepare_cached(
         "INSERT INTO minutes (profile, at, requests, throttled, failed, polled_for, limited_to, oldest)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
@@ -99,15 +99,15 @@ pub(in crate::store) fn count(
     .execute(params![
         profile,
         minute,
-        done.requests,
-        done.throttled,
-        done.failed,
-        columns::span(done.polled_for),
+        work.requests,
+        work.throttled,
+        work.failed,
+        columns::span(work.polled_for),
         now.rps,
         oldest
     ])?;
-    let kept_from = columns::moment(now.at - KEPT);
-    // Those to come were counted by a clock that was ahead.
+    let kept_from = columns::moment(now.at - RETENTION);
+    // Minutes in the future were counted when the clock was ahead.
     db.prepare_cached("DELETE FROM minutes WHERE profile = ? AND (at < ? OR at > ?)")?.execute(params![
         profile,
         kept_from,
@@ -117,7 +117,7 @@ pub(in crate::store) fn count(
 }
 
 impl Reader {
-    /// What a profile's budget was spent on since a moment, minute by minute, the oldest first.
+    /// Returns the minutes of a profile since a time, oldest first.
     pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<Minute>, StoreError> {
         let mut statement = self.db().prepare_cached(
             "SELECT at, requests, throttled, failed, polled_for, limited_to, oldest FROM minutes

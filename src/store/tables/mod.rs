@@ -1,9 +1,10 @@
-//! The tables: of each what a row holds, how it is read and which single writes there are.
+//! The tables: the columns of each row, how rows are read, and the single writes of each table.
 //!
-//! Only `operations` write to them, and only `operations` and `queries` read them otherwise than through their `impl Reader`
-//! blocks. A table must never append to the feed by itself, nor decide what a value means.
+//! Only `operations` may write to the tables. Only `operations` and `queries` may read them directly; other modules
+//! read through the `impl Reader` blocks. A table must never append to the feed by itself, nor decide what a value
+//! means.
 //!
-//! A file has the name of its table, but for these:
+//! Most files have the name of their table. The exceptions:
 //!
 //! | table | file |
 //! | --- | --- |

@@ -1,4 +1,5 @@
-//! The notes' table: what people wrote on transactions, and when. A note that is undone stays, and is withdrawn.
+//! The `notes` table: the notes of people on transactions. A note that is undone stays in the table, marked as
+//! withdrawn.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
@@ -9,29 +10,29 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
-/// What a person wrote.
+/// A note that a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// When.
+    /// When the note was written.
     pub at: DateTime<Utc>,
-    /// Their words.
+    /// The text of the note.
     pub text: String,
 }
 
 impl Reader {
-    /// The newest notes of one transaction, at most so many, the oldest of them first.
-    pub fn notes(&self, row: RowId, most: usize) -> Result<Vec<Note>, StoreError> {
+    /// Returns the newest `limit` notes of one transaction, oldest first.
+    pub fn notes(&self, row: RowId, limit: usize) -> Result<Vec<Note>, StoreError> {
         let mut statement = self.db().prepare_cached(
             "SELECT at, text FROM notes WHERE transaction_row = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?",
         )?;
         let note = |row: &rusqlite::Row<'_>| Ok(Note { at: columns::moment_from(row.get(0)?), text: row.get(1)? });
-        let mut notes: Vec<Note> = statement.query_map(params![row.0, most], note)?.collect::<Result<_, _>>()?;
+        let mut notes: Vec<Note> = statement.query_map(params![row.0, limit], note)?.collect::<Result<_, _>>()?;
         notes.reverse();
         Ok(notes)
     }
 }
 
-/// Inserts a note; its number.
+/// Inserts a note; returns its number.
 pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
     db.prepare_cached("INSERT INTO notes (transaction_row, at, text) VALUES (?, ?, ?)")?.execute(params![
         row.0,
@@ -41,7 +42,7 @@ pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, at: Date
     Ok(db.last_insert_rowid())
 }
 
-/// Inserts a note that counts as withdrawn until its step is carried out; its number.
+/// Inserts a note that is withdrawn until its step is carried out; returns its number.
 pub(in crate::store) fn insert_withdrawn(
     db: &Connection,
     row: RowId,
@@ -53,7 +54,7 @@ pub(in crate::store) fn insert_withdrawn(
     Ok(note)
 }
 
-/// Withdraws a note, or lets it count again; `false` if it was so before.
+/// Withdraws a note, or restores it with `None`. Returns `false` if nothing changed.
 pub(in crate::store) fn set_withdrawn(
     db: &Connection,
     note: i64,
@@ -74,7 +75,7 @@ mod tests {
     };
 
     #[test]
-    fn the_newest_notes_come_with_their_times_and_without_what_was_taken_back() {
+    fn newest_notes_have_their_times_and_exclude_undone_notes() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("notes.db")).unwrap();
         let at = |seconds| DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds);

@@ -1,7 +1,7 @@
-//! The table of notification cursors (`heralds`): a row for each channel of each profile.
+//! The notification cursors (`heralds`): one row for each channel of each profile.
 //!
-//! The change feed is the queue: its entries of alerts are never dropped but with their transaction, so that a position in the
-//! feed is all that has to be kept.
+//! The change feed is the queue of notifications. Its alert entries are deleted only with their transaction, so that a
+//! position in the feed is the only state of a channel.
 
 use rusqlite::{Connection, params};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Reader {
-    /// The cursors of a profile's notification channels, by the channels' names.
+    /// Returns the cursors of a profile's notification channels, ordered by channel name.
     pub fn notification_cursors(&self, profile: &str) -> Result<Vec<NotificationCursor>, StoreError> {
         let sql = "SELECT way, seq, error FROM heralds WHERE profile = ? ORDER BY way";
         let read = |row: &rusqlite::Row<'_>| {

@@ -1,6 +1,8 @@
-//! The observations' table: each answer that brought news is kept with its body, the others are counted with it.
+//! The `observations` table: answers that changed something are stored with their bodies; repeated answers are only
+//! counted.
 //!
-//! An entry is never rewritten but for its count; retention may drop its body, and says so.
+//! Only the count, the last time and the latency of an entry are updated. Retention may delete an entry's body, and the
+//! feed reports the deletion.
 
 use std::time::Duration;
 
@@ -19,27 +21,27 @@ use crate::domain::{
 };
 use crate::store::{error::StoreError, reader::Reader};
 
-/// One kept answer.
+/// One stored answer, with the number of its repetitions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredObservation {
-    /// The store's number.
+    /// The number of the entry in this store.
     pub id: i64,
-    /// When it first came.
+    /// When the answer first arrived.
     pub first_at: DateTime<Utc>,
-    /// When it last came.
+    /// When the answer last arrived.
     pub last_at: DateTime<Utc>,
-    /// How many times in a row.
+    /// How many times in a row the answer arrived.
     pub times: u64,
-    /// What it said, in a few words: a status, `not found`, a failure.
+    /// The answer in a few words: a status, `not found`, a failure.
     pub summary: String,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status; `None` without an HTTP response.
     pub http_status: Option<u16>,
-    /// The last one's latency.
+    /// The latency of the last repetition.
     pub latency: Duration,
 }
 
 impl StoredObservation {
-    /// What came, in words, for a person.
+    /// Returns a sentence for a person about the answer.
     pub fn sentence(&self) -> String {
         let http = self.http_status.map_or_else(String::new, |status| format!(" (HTTP {status})"));
         let times = match self.times {
@@ -51,18 +53,18 @@ impl StoredObservation {
 }
 
 impl Reader {
-    /// The answers about a transaction, the oldest first.
+    /// Returns the stored answers about a transaction, oldest first.
     pub fn answers(&self, row: RowId) -> Result<Vec<StoredObservation>, StoreError> {
         of_transaction(self.db(), row)
     }
 
-    /// The body of one answer, as it came, by the store's number.
+    /// Returns the body of one answer by its number in this store, byte for byte as received.
     pub fn body(&self, observation: i64) -> Result<Option<String>, StoreError> {
         body(self.db(), observation)
     }
 
-    /// The time from the previous answer that told the state of the same transaction to this one; `None` of the first. A
-    /// failure tells nothing of the state.
+    /// Returns the time from the previous answer with a state (HTTP 200 or 404) of the same transaction to this answer;
+    /// `None` for the first answer. Failures in between are skipped.
     pub fn gap_before(&self, observation: i64) -> Result<Option<Duration>, StoreError> {
         let sql = "SELECT first_at, (SELECT max(last_at) FROM observations AS earlier
                    WHERE earlier.transaction_row = this.transaction_row AND earlier.id < this.id
@@ -77,30 +79,31 @@ impl Reader {
         Ok(moments.map(|(before, at)| span::between(before, at)))
     }
 
-    /// From a place on, transactions that settled before a moment and still have bodies, the longest settled first, at most so
-    /// many; and the place behind them. Costs n in what settled between the two places.
+    /// Returns at most `limit` transactions that settled before a time and still have bodies, longest settled first,
+    /// starting at a cursor; and the cursor for the next call. Costs O(n) in the settled transactions between the two
+    /// cursors.
     pub fn with_old_bodies(
         &self,
         from: OldBodies,
         settled_before: DateTime<Utc>,
-        most: usize,
+        limit: usize,
     ) -> Result<(OldBodies, Vec<RowId>), StoreError> {
-        with_old_bodies(self.db(), from, settled_before, most)
+        with_old_bodies(self.db(), from, settled_before, limit)
     }
 }
 
-/// Where the body of the last answer stands.
+/// Where the body of the last answer is stored.
 pub(in crate::store) enum LastBody<'a> {
-    /// The last entry of the history has it.
+    /// In the last entry of the history.
     InHistory(&'a str),
-    /// No entry has it; and whether it is that of a record.
-    Apart(&'a str, bool),
-    /// None came: the last one is still the last.
+    /// In no entry: the body belongs in `records`. The flag says whether the body is that of a record.
+    Separate(&'a str, bool),
+    /// The answer had no body: the previous last body remains.
     Unchanged,
 }
 
-/// Keeps an answer: with an entry of its own if it brought news, else counted with the one before. With it the number of the
-/// entry. A failure is told apart by its words, since a page with an error is another one each time.
+/// Stores an answer: as a new entry if it changed something, else as a repetition of the last entry. Returns the number
+/// of the entry. Failures are compared by their summaries, because the body of an error page differs each time.
 pub(in crate::store) fn keep<'a>(
     db: &Connection,
     transaction: &Transaction,
@@ -108,7 +111,7 @@ pub(in crate::store) fn keep<'a>(
     at: DateTime<Utc>,
 ) -> Result<(i64, LastBody<'a>), StoreError> {
     let summary = summary(&observation.outcome);
-    let brought_news = transaction.state.last_changed_at == Some(at);
+    let has_changed = transaction.state.last_changed_at == Some(at);
     let last = db
         .prepare_cached(
             "SELECT id, summary, http_status FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1",
@@ -120,14 +123,14 @@ pub(in crate::store) fn keep<'a>(
         .optional()?;
     let (moment, latency) = (columns::moment(at), columns::span(observation.latency));
     if let Some((id, true)) = last
-        && !brought_news
+        && !has_changed
     {
         db.prepare_cached("UPDATE observations SET last_at = ?, latency = ?, times = times + 1 WHERE id = ?")?
             .execute(params![moment, latency, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) if readable_body(db, id)?.as_deref() == Some(text) => LastBody::InHistory(text),
-            Some(text) => LastBody::Apart(text, matches!(observation.outcome, Outcome::Record(_))),
+            Some(text) => LastBody::Separate(text, matches!(observation.outcome, Outcome::Record(_))),
         };
         return Ok((id, last));
     }
@@ -152,8 +155,8 @@ pub(in crate::store) fn keep<'a>(
     Ok((db.last_insert_rowid(), last))
 }
 
-/// Packs a body. That of a record is like the first one of its transaction, or like those of its route; what else comes, such
-/// as a page with an error, is like nothing.
+/// Packs a body. The body of a record is packed with the transaction's first body or the dictionary of its route as the
+/// base. Other bodies, such as error pages, are packed without a base.
 pub(in crate::store) fn pack(
     db: &Connection,
     transaction: &Transaction,
@@ -162,16 +165,17 @@ pub(in crate::store) fn pack(
     if !is_record {
         return bodies::pack(text, None);
     }
-    match first(db, transaction.id)? {
-        Some((id, like)) => bodies::pack_like(text, None, (id, &like)),
+    match first_packed_body(db, transaction.id)? {
+        Some((id, first_text)) => bodies::pack_with_base(text, None, (id, &first_text)),
         None => {
             bodies::pack_first(db, &transaction.params, (text, &bodies::record_json(transaction)?.unwrap_or_default()))
         }
     }
 }
 
-/// The first body of a transaction that others are packed with, and its number.
-fn first(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, StoreError> {
+/// Returns the first body of a transaction that was packed with a dictionary, and its entry's number. Other bodies use
+/// it as their base.
+fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, StoreError> {
     let first = db
         .prepare_cached(
             "SELECT id FROM observations WHERE transaction_row = ? AND body_dictionary IS NOT NULL ORDER BY id LIMIT 1",
@@ -182,19 +186,19 @@ fn first(db: &Connection, transaction: RowId) -> Result<Option<(i64, String)>, S
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
-/// The body of one entry.
+/// Returns the body of one entry.
 pub(in crate::store) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
     let packed = db
         .prepare_cached("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?")?
         .query_row([id], |row| Packed::read(row, 0))
         .optional()?;
-    // What another body was packed with was packed with a dictionary itself.
+    // The base of a body is packed with a dictionary only, so that this recursion ends.
     packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
 }
 
-/// The body of one entry; none if it can't be unpacked, so that one bad text stands in nobody's way.
+/// Returns the body of one entry; `None` if it can't be unpacked, so that one damaged text doesn't fail the whole read.
 pub(in crate::store) fn readable_body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
-    bodies::readable(body(db, id), format_args!("the body of answer {id}"))
+    bodies::none_if_unreadable(body(db, id), format_args!("the body of answer {id}"))
 }
 
 fn summary(outcome: &Outcome) -> String {
@@ -208,7 +212,7 @@ fn summary(outcome: &Outcome) -> String {
 
 const SELECT: &str = "SELECT id, first_at, last_at, times, summary, http_status, latency FROM observations";
 
-/// The entries of one transaction, the oldest first.
+/// Returns the entries of one transaction, oldest first.
 pub(in crate::store) fn of_transaction(
     db: &Connection,
     transaction: RowId,
@@ -218,7 +222,7 @@ pub(in crate::store) fn of_transaction(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The last body that came.
+/// Returns the last body in the entries of a transaction.
 pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
     let id = db
         .prepare_cached(
@@ -241,7 +245,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {
     })
 }
 
-/// A place in the order in which transactions settled: what was dropped before it isn't looked at again.
+/// A cursor in the order in which transactions settled. Bodies before the cursor are already dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OldBodies {
     settled_at: i64,
@@ -252,7 +256,7 @@ fn with_old_bodies(
     db: &Connection,
     from: OldBodies,
     before: DateTime<Utc>,
-    most: usize,
+    limit: usize,
 ) -> Result<(OldBodies, Vec<RowId>), StoreError> {
     let mut statement = db.prepare_cached(
         "SELECT settled_at, id FROM transactions
@@ -261,7 +265,7 @@ fn with_old_bodies(
               OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
          ORDER BY settled_at, id DESC LIMIT ?4",
     )?;
-    let rows = statement.query_map(params![from.settled_at, from.row, columns::moment(before), most], |row| {
+    let rows = statement.query_map(params![from.settled_at, from.row, columns::moment(before), limit], |row| {
         Ok(OldBodies { settled_at: row.get(0)?, row: row.get(1)? })
     })?;
     let found: Vec<OldBodies> = rows.collect::<Result<_, _>>()?;
@@ -269,7 +273,7 @@ fn with_old_bodies(
     Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
 }
 
-/// Clears the bodies of one transaction's answers; returns how many there were.
+/// Clears the bodies of one transaction's answers; returns the number of cleared bodies.
 pub(in crate::store) fn clear_bodies(db: &Connection, transaction: RowId) -> Result<usize, StoreError> {
     let sql = "UPDATE observations SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";

@@ -1,4 +1,4 @@
-//! The table of what people have open (`attention`): a row for each dashboard of this machine, for the poller.
+//! The table of open transactions (`attention`): a row for each dashboard on this machine, read by the poller.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
@@ -6,22 +6,22 @@ use rusqlite::{Connection, params};
 use super::columns;
 use crate::{domain::ids::RowId, store::error::StoreError};
 
-/// What one dashboard has open. It means nothing on another machine, so that it is no operation.
+/// The transaction that one dashboard shows. Not an operation, because it means nothing on another machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenMark {
-    /// The dashboard, by its process.
+    /// The process ID of the dashboard.
     pub dashboard: u32,
-    /// The open transaction, and until when it counts as open; `None` if there is none.
+    /// The open transaction and the end of this mark's validity; `None` if no transaction is open.
     pub open: Option<(RowId, DateTime<Utc>)>,
-    /// When.
+    /// When the mark was made.
     pub at: DateTime<Utc>,
 }
 
 pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), StoreError> {
-    // Of dashboards that are gone.
+    // Marks of ended dashboards expire.
     db.prepare_cached("DELETE FROM attention WHERE until <= ?")?.execute([columns::moment(mark.at)])?;
     match mark.open {
-        // The transaction may have been deleted meanwhile.
+        // The transaction may be deleted by now.
         Some((row, until)) => db
             .prepare_cached(
                 "INSERT INTO attention (viewer, transaction_row, until)
@@ -34,7 +34,7 @@ pub(in crate::store) fn write(db: &Connection, mark: &OpenMark) -> Result<(), St
     Ok(())
 }
 
-/// What is open at `at`.
+/// Returns the transactions that are open at `at`.
 pub(in crate::store) fn open_at(db: &Connection, at: DateTime<Utc>) -> Result<Vec<RowId>, StoreError> {
     let mut statement =
         db.prepare_cached("SELECT DISTINCT transaction_row FROM attention WHERE until > ? ORDER BY transaction_row")?;

@@ -1,4 +1,4 @@
-//! The tables of pollers (`pollers`, `pauses`): what each profile's poller last said of itself, and until when a person paused it.
+//! The tables of pollers: the last report of each profile's poller (`pollers`), and the ends of pauses (`pauses`).
 
 use chrono::{DateTime, TimeDelta, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -12,27 +12,27 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
-/// No pause is longer. A moment further ahead was written by a clock that was ahead.
+/// The longest pause. A later end was written while the clock was ahead, and is ignored.
 const LONGEST_PAUSE: TimeDelta = TimeDelta::hours(1);
 
-/// What people want of a profile's poller.
+/// The requests of people to a profile's poller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PollerRequests {
-    /// The transactions that people have open, of any profile.
+    /// The transactions of any profile that people have open.
     pub open: Vec<RowId>,
-    /// Until when nothing is to be polled but what people ask for, if so.
+    /// The end of the pause, if the profile is paused. During a pause only requested transactions are polled.
     pub paused_until: Option<DateTime<Utc>>,
-    /// The routes that somebody waits for and nobody has claimed, the oldest first.
+    /// The quote requests that are still wanted and not claimed, oldest first.
     pub quotes: Vec<StoredQuote>,
 }
 
 impl Reader {
-    /// What a profile's poller last said of itself.
+    /// Returns the last report of a profile's poller.
     pub fn poller(&self, profile: &str) -> Result<Option<PollerReport>, StoreError> {
         read(self.db(), profile)
     }
 
-    /// What people want of a profile's poller at `now`.
+    /// Returns the requests of people to a profile's poller at `now`.
     pub fn poller_requests(&self, profile: &str, now: DateTime<Utc>) -> Result<PollerRequests, StoreError> {
         Ok(PollerRequests {
             open: open_transactions::open_at(self.db(), now)?,
@@ -41,7 +41,7 @@ impl Reader {
         })
     }
 
-    /// Until when a profile isn't polled, since a person paused it; `None` if it is polled at `now`.
+    /// Returns the end of the profile's pause; `None` if the profile isn't paused at `now`.
     pub fn paused_until(&self, profile: &str, now: DateTime<Utc>) -> Result<Option<DateTime<Utc>>, StoreError> {
         let sql = "SELECT until FROM pauses WHERE profile = ?1 AND until > ?2 AND until <= ?3";
         let values = params![profile, columns::moment(now), columns::moment(now + LONGEST_PAUSE)];
@@ -50,7 +50,7 @@ impl Reader {
     }
 }
 
-/// Pauses a profile until a moment, or resumes it.
+/// Pauses a profile until a time; with `None` resumes it.
 pub(in crate::store) fn set_pause(
     db: &Connection,
     profile: &str,

@@ -1,4 +1,5 @@
-//! The tables of quotes: routes that were asked for with their answers, and the wallets that have to wait.
+//! The tables of quotes (`quotes`, `wallet_limits`): requested routes with their answers, and wallets under a rate
+//! limit.
 
 use std::time::Duration;
 
@@ -15,31 +16,31 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
-/// A route that was asked for.
+/// A requested route.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredQuote {
-    /// The store's number.
+    /// The number of the request in this store.
     pub id: i64,
     /// The profile whose budget the request is spent from.
     pub profile: String,
-    /// What was asked for.
+    /// The request.
     pub request: QuoteRequest,
-    /// When.
+    /// When the route was asked for.
     pub asked_at: DateTime<Utc>,
-    /// When the request was sent, if it was.
+    /// When the request was sent; `None` if it wasn't.
     pub sent_at: Option<DateTime<Utc>>,
-    /// When the answer came.
+    /// When the answer arrived.
     pub answered_at: Option<DateTime<Utc>>,
     /// The answer.
     pub answer: Option<QuoteAnswer>,
-    /// The HTTP status of the answer, if there was one.
+    /// The HTTP status of the answer; `None` without an HTTP response.
     pub http_status: Option<u16>,
-    /// The body as it came, but for the integrator ID.
+    /// The body of the response, with the integrator ID removed.
     pub body: Option<String>,
 }
 
 impl StoredQuote {
-    /// What names the request in every store.
+    /// Returns the key of the request, which is valid in every store.
     pub fn key(&self) -> QuoteKey {
         QuoteKey { profile: self.profile.clone(), request: self.request.clone(), asked_at: self.asked_at }
     }
@@ -49,14 +50,14 @@ const SELECT: &str =
     "SELECT id, profile, request, asked_at, sent_at, answered_at, answer, http_status, body FROM quotes";
 
 impl Reader {
-    /// A route that was asked for, by the store's number.
+    /// Returns a requested route by its number in this store.
     pub fn quote(&self, id: i64) -> Result<Option<StoredQuote>, StoreError> {
         let sql = format!("{SELECT} WHERE id = ?");
         Ok(self.db().prepare_cached(&sql)?.query_row([id], read).optional()?)
     }
 }
 
-/// The numbers of the routes that somebody waits for at `at` and nobody has claimed, the oldest first.
+/// Returns the requests of a profile that are still wanted at `at` and not claimed, oldest first.
 pub(in crate::store) fn pending(
     db: &Connection,
     profile: &str,
@@ -70,7 +71,8 @@ pub(in crate::store) fn pending(
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// A route that was found for the same request a moment ago. After the clock was set back there is none.
+/// Returns the newest route for the same request that was found within [`FRESH`]; `None` if its answer is later than
+/// `at`, which happens after the clock was set back.
 pub(in crate::store) fn fresh(
     db: &Connection,
     profile: &str,
@@ -86,7 +88,7 @@ pub(in crate::store) fn fresh(
     Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
 }
 
-/// Extends an equal request that waits already; its number, and when it was asked.
+/// Extends the wait for an equal request that is not answered. Returns its number and when it was asked for.
 pub(in crate::store) fn extend(
     db: &Connection,
     profile: &str,
@@ -103,7 +105,7 @@ pub(in crate::store) fn extend(
     Ok(db.prepare_cached(sql)?.query_row(values, read).optional()?)
 }
 
-/// Inserts a request; its number.
+/// Inserts a request; returns its number.
 pub(in crate::store) fn insert(
     db: &Connection,
     quote: &QuoteKey,
@@ -120,10 +122,10 @@ pub(in crate::store) fn insert(
     Ok(db.last_insert_rowid())
 }
 
-/// Condition for the newest request of a key, whose parameters are the first three.
+/// The SQL condition for the newest request with a key; the parts of the key are the first three parameters.
 const OF_KEY: &str = "id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2 AND asked_at = ?3)";
 
-/// Ends the wait for a request that isn't sent yet, unless somebody else wants it for longer than `wanted_until`.
+/// Ends the wait for a request that isn't sent yet, unless another process wants it for longer than `wanted_until`.
 pub(in crate::store) fn withdraw(
     db: &Connection,
     quote: &QuoteKey,
@@ -136,7 +138,7 @@ pub(in crate::store) fn withdraw(
     Ok(())
 }
 
-/// Marks a request as sent; `false` if it was sent already, was answered, or isn't wanted any more.
+/// Marks a request as sent. Returns `false` if it is already sent or answered, or no longer wanted.
 pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool, StoreError> {
     let sql = format!(
         "UPDATE quotes SET sent_at = ?4 WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4"
@@ -145,7 +147,7 @@ pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Ut
     Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at])? > 0)
 }
 
-/// Keeps the answer to a request; its number, unless it was answered before.
+/// Writes the answer to a request. Returns the request's number, or `None` if it already had an answer.
 pub(in crate::store) fn set_answer(
     db: &Connection,
     quote: &QuoteKey,
@@ -156,7 +158,7 @@ pub(in crate::store) fn set_answer(
         QuoteAnswer::Route(quote) => (quote.quote_id.as_deref(), quote.estimate.map(columns::span)),
         _ => (None, None),
     };
-    let written = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
+    let json = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
     let sql = format!(
         "UPDATE quotes SET answered_at = ?4, answer = ?5, http_status = ?6, body = ?7, quote_id = ?8, estimate = ?9
          WHERE {OF_KEY} AND answered_at IS NULL RETURNING id"
@@ -166,7 +168,7 @@ pub(in crate::store) fn set_answer(
         to_json(&quote.request)?,
         columns::moment(quote.asked_at),
         columns::moment(at),
-        written,
+        json,
         observation.http_status,
         observation.body,
         quote_id,
@@ -175,7 +177,7 @@ pub(in crate::store) fn set_answer(
     Ok(db.prepare_cached(&sql)?.query_row(values, |row| row.get(0)).optional()?)
 }
 
-/// Until when a wallet has to wait, with the service's words, if that is later than `at`.
+/// Returns the end of a wallet's rate limit and the service's message; `None` if no limit applies at `at`.
 pub(in crate::store) fn wallet_limit(
     db: &Connection,
     profile: &str,
@@ -189,7 +191,7 @@ pub(in crate::store) fn wallet_limit(
     Ok(limit.filter(|(until, _)| *until > at))
 }
 
-/// Lets a wallet wait for as long as the service asked, from `at` on.
+/// Sets a wallet's rate limit, from `at` on for as long as the service asked.
 pub(in crate::store) fn set_wallet_limit(
     db: &Connection,
     (profile, wallet): (&str, &str),
@@ -202,14 +204,14 @@ pub(in crate::store) fn set_wallet_limit(
     Ok(())
 }
 
-/// Whether any route of a profile was quoted.
+/// Whether any quote of a profile has a quote ID.
 pub(in crate::store) fn any(db: &Connection, profile: &str) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
 }
 
-/// Fills in what a transaction's quote knows and its parameters lack: the estimate, and who is paid a refund. Returns the
-/// names of the fields that it filled in.
+/// Fills in missing parameters of a transaction from its quote: the estimate, and `fromAddress`, which gets refunds.
+/// Returns the names of the filled fields.
 pub(in crate::store) fn complete(
     db: &Connection,
     profile: &str,
@@ -218,7 +220,7 @@ pub(in crate::store) fn complete(
     let sql = "SELECT estimate, request FROM quotes WHERE profile = ? AND quote_id = ? ORDER BY id DESC LIMIT 1";
     let found = db
         .prepare_cached(sql)?
-        .query_row([profile, &params.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, request(row, 1)?)))
+        .query_row([profile, &params.quote_id], |row| Ok((row.get::<_, Option<i64>>(0)?, read_request(row, 1)?)))
         .optional()?;
     let Some((estimate, request)) = found else { return Ok(Vec::new()) };
     let mut filled = Vec::new();
@@ -237,7 +239,7 @@ fn to_json(request: &QuoteRequest) -> Result<String, StoreError> {
     Ok(serde_json::to_string(request).map_err(|error| columns::unreadable(1, error))?)
 }
 
-fn request(row: &Row<'_>, column: usize) -> rusqlite::Result<QuoteRequest> {
+fn read_request(row: &Row<'_>, column: usize) -> rusqlite::Result<QuoteRequest> {
     serde_json::from_str(row.get_ref(column)?.as_str()?).map_err(|error| columns::unreadable(column, error))
 }
 
@@ -247,7 +249,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredQuote> {
     Ok(StoredQuote {
         id: row.get(0)?,
         profile: row.get(1)?,
-        request: request(row, 2)?,
+        request: read_request(row, 2)?,
         asked_at: columns::moment_from(row.get(3)?),
         sent_at: columns::optional_moment(row, 4)?,
         answered_at: columns::optional_moment(row, 5)?,

@@ -1,6 +1,7 @@
-//! The records' table: of each transaction the last record, as far as it could be read, and the last body.
+//! The `records` table: the last record of each transaction, as far as it could be parsed, and the last body.
 //!
-//! It holds what is true now and is written anew; what was true before stands in the observations, which never are.
+//! A row holds the present state and is overwritten. Earlier states are in the observations, which are never
+//! overwritten.
 
 use std::borrow::Cow;
 
@@ -14,7 +15,7 @@ use super::{
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::StoreError, reader::Reader};
 
-/// The last record of a transaction. One that can't be unpacked any more is as good as none: the next answer brings another.
+/// Returns the last record of a transaction; `None` also if it can't be unpacked, since the next answer replaces it.
 pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
     let packed = db
         .prepare_cached("SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?")?
@@ -22,12 +23,12 @@ pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Op
         .optional()?;
     let Some(packed) = packed else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
-    let json = bodies::readable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
+    let json = bodies::none_if_unreadable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
     let record = json.map(|json| serde_json::from_str(&json)).transpose();
     Ok(record.map_err(|error| columns::unreadable(0, error))?)
 }
 
-/// Writes what an answer made of the record, and the last body where no observation has the same.
+/// Writes the record as an answer changed it, and the last body if no observation holds the same body.
 pub(in crate::store) fn write(
     db: &Connection,
     transaction: &Transaction,
@@ -35,16 +36,16 @@ pub(in crate::store) fn write(
     (entry, last): (i64, LastBody<'_>),
 ) -> Result<(), StoreError> {
     if transaction.state.record.as_ref() != before {
-        let like = match &last {
+        let base_text = match &last {
             LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
-            LastBody::Apart(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
+            LastBody::Separate(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
         };
-        write_record(db, transaction, (entry, like.as_deref()))?;
+        write_record(db, transaction, (entry, base_text.as_deref()))?;
     }
     let last = match last {
         LastBody::InHistory(_) => Packed::NONE,
         LastBody::Unchanged => return Ok(()),
-        LastBody::Apart(body, is_record) => observations::pack(db, transaction, (body, is_record))?,
+        LastBody::Separate(body, is_record) => observations::pack(db, transaction, (body, is_record))?,
     };
     let sql = if last == Packed::NONE {
         "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"
@@ -56,16 +57,16 @@ pub(in crate::store) fn write(
     Ok(())
 }
 
-/// Packs the record like the body of its entry: what a body says the record says too, in other words.
+/// Packs the record with its entry's body as the base, because the body has much of the same content.
 fn write_record(
     db: &Connection,
     transaction: &Transaction,
-    (entry, like): (i64, Option<&str>),
+    (entry, base_text): (i64, Option<&str>),
 ) -> Result<(), StoreError> {
-    let packed = match (bodies::record_json(transaction)?, bodies::dictionary(db, &transaction.params)?) {
+    let packed = match (bodies::record_json(transaction)?, bodies::newest_dictionary(db, &transaction.params)?) {
         (None, _) => Packed::NONE,
-        (Some(json), Some(dictionary)) => match like {
-            Some(like) => bodies::pack_like(&json, Some(&dictionary), (entry, like))?,
+        (Some(json), Some(dictionary)) => match base_text {
+            Some(base_text) => bodies::pack_with_base(&json, Some(&dictionary), (entry, base_text))?,
             None => bodies::pack(&json, Some(&dictionary))?,
         },
         (Some(json), None) => bodies::pack(&json, None)?,
@@ -82,14 +83,14 @@ fn write_packed(db: &Connection, row: RowId, packed: &Packed) -> Result<(), Stor
     Ok(())
 }
 
-/// Packs a transaction's record so that it needs no body any more.
+/// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
 pub(in crate::store) fn pack_alone(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
     let Some(json) = bodies::record_json(transaction)? else { return Ok(()) };
-    let dictionary = bodies::dictionary(db, &transaction.params)?;
+    let dictionary = bodies::newest_dictionary(db, &transaction.params)?;
     write_packed(db, transaction.id, &bodies::pack(&json, dictionary.as_ref())?)
 }
 
-/// Clears the last body of a transaction where no observation has the same; returns how many there were.
+/// Clears the last body of a transaction in this table; returns the number of cleared bodies.
 pub(in crate::store) fn clear_body(db: &Connection, transaction: RowId) -> Result<usize, StoreError> {
     let sql = "UPDATE records SET body = NULL, body_dictionary = NULL, body_base = NULL
                WHERE transaction_row = ? AND body IS NOT NULL";
@@ -97,7 +98,7 @@ pub(in crate::store) fn clear_body(db: &Connection, transaction: RowId) -> Resul
 }
 
 impl Reader {
-    /// The last body that came about a transaction, as it came.
+    /// Returns the last body about a transaction, byte for byte as received.
     pub fn last_body(&self, row: RowId) -> Result<Option<String>, StoreError> {
         match last_body(self.db(), row)? {
             Some(body) => Ok(Some(body)),
@@ -106,7 +107,7 @@ impl Reader {
     }
 }
 
-/// The last body, if no observation has the same.
+/// Returns the last body; `None` if an observation holds it.
 fn last_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
     let packed = db
         .prepare_cached("SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?")?

@@ -1,7 +1,7 @@
-//! The transactions' table: what one row holds, read and written.
+//! The `transactions` table: the columns of a row, and how rows are read and written.
 //!
-//! The row type names every column once, so that what is selected, read and written can't drift apart. What an answer or an
-//! edit means for a transaction is decided in `domain`; nothing here may decide it.
+//! The row type names every column once, so that selecting, reading and writing a row always agree. `domain` decides
+//! what an answer or an edit means for a transaction; this module must never decide it.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
@@ -9,8 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 use super::{columns, durations, records};
 use crate::{
     domain::{
-        ids::{ChainId, RowId, TxHash},
-        operation::TransactionKey,
+        ids::{ChainId, RowId, TransactionKey, TxHash},
         record::RecordSummary,
         status::RouterStatus,
         transaction::{ChainNames, Tracking, Transaction, TransactionHeader, TransactionParams, TransactionState},
@@ -18,22 +17,24 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
-/// Whether a transaction is polled (`Transaction::wants_polling`); `transactions_polled` is an index of these.
+/// The SQL condition for transactions that are polled (`Transaction::wants_polling`). The index `transactions_polled`
+/// has the same condition.
 pub(in crate::store) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
 
-/// Where a transaction that doesn't wait stands in the order of deadlines.
+/// The value of the column `due` for a transaction that doesn't wait: later than every deadline.
 pub(in crate::store) const NEVER_DUE: i64 = i64::MAX;
 
-/// Defines the row: each field with the SQL that selects it. A field of a column of its own has that column's name.
+/// Defines the row type: each field with the SQL that selects the field. A field with its own column has the column's
+/// name.
 macro_rules! row {
     ($($field:ident: $type:ty = $sql:expr,)*) => {
-        /// A transaction as its columns have it.
+        /// The values of one row, as SQLite stores them.
         struct TransactionRow {
             $($field: $type,)*
         }
 
         impl TransactionRow {
-            /// What is selected, in the order in which [`Self::read`] takes it.
+            /// The selected expressions, in the order in which [`Self::read`] reads them.
             const SELECTED: &[&str] = &[$($sql,)*];
 
             fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
@@ -42,7 +43,7 @@ macro_rules! row {
                 Ok(Self { $($field: row.get(next())?,)* })
             }
 
-            /// The value of a column.
+            /// Returns the value of a column; `None` if no field has this name.
             fn value(&self, column: &str) -> Option<&dyn ToSql> {
                 match column {
                     $(stringify!($field) => Some(&self.$field),)*
@@ -97,23 +98,23 @@ row! {
         AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND forecasts.gmp = 0)",
 }
 
-/// What every answer changes. Most answers leave the other columns alone, which stand in indexes.
+/// The columns that every answer changes. Most answers leave the other columns, many of which are indexed, unchanged.
 const POLL_COLUMNS: &[&str] =
     &["message", "last_checked_at", "polls", "failures", "failing_since", "last_error", "conflict"];
-/// What a new status changes.
+/// The columns that a new status changes.
 const STATUS_COLUMNS: &[&str] =
     &["status", "status_since", "last_changed_at", "settled_at", "gmp", "from_name", "to_name", "due"];
-/// The parameters, but for what names the transaction.
+/// The columns of the parameters, except those of the transaction's key.
 const PARAMETER_COLUMNS: &[&str] =
     &["to_chain", "quote_id", "request_id", "estimate", "submitted_at", "from_address", "ticket"];
-/// Whether the transaction is polled.
+/// The columns that say whether the transaction is polled.
 const TRACKING_COLUMNS: &[&str] = &["untracked", "parked_reason", "poll_requested_at"];
 
 impl TransactionRow {
-    /// The header that the row holds.
+    /// Converts the row into a transaction header.
     fn into_header(self) -> rusqlite::Result<TransactionHeader> {
         let moment = |at: Option<i64>| at.map(columns::moment_from);
-        let list = |json: Option<String>| match json {
+        let parse_list = |json: Option<String>| match json {
             None => Ok(Vec::new()),
             Some(json) => serde_json::from_str(&json).map_err(|error| columns::unreadable(0, error)),
         };
@@ -141,12 +142,12 @@ impl TransactionRow {
                 from_address: self.from_address,
                 ticket: self.ticket,
             },
-            labels: list(self.labels)?,
-            notes: list(self.notes)?,
+            labels: parse_list(self.labels)?,
+            notes: parse_list(self.notes)?,
             first_seen_at: columns::moment_from(self.first_seen_at),
             chain_names: ChainNames { from: self.from_chain_name, to: self.to_chain_name },
             poll_requested_at: moment(self.poll_requested_at),
-            indexing: durations::parse(self.indexing.as_deref())?,
+            indexing: durations::parse_evidence(self.indexing.as_deref())?,
             tracking,
             state: TransactionState {
                 status: self.status.map(RouterStatus::from),
@@ -165,8 +166,8 @@ impl TransactionRow {
         })
     }
 
-    /// The row of a transaction with this summary of its record, but for what other tables hold.
-    fn of<R>(transaction: &Transaction<R>, record: RecordSummary) -> Self {
+    /// Builds a row from a transaction and the summary of its record. Fields from other tables stay `None`.
+    fn from_transaction<R>(transaction: &Transaction<R>, record: RecordSummary) -> Self {
         let moment = |at: Option<DateTime<Utc>>| at.map(columns::moment);
         let Transaction { params, state, .. } = transaction;
         let (untracked, parked_reason) = match &transaction.tracking {
@@ -213,7 +214,7 @@ impl TransactionRow {
         }
     }
 
-    /// Writes some columns of the row.
+    /// Updates these columns of the row.
     fn update(&self, db: &Connection, columns: &[&[&str]]) -> Result<(), StoreError> {
         let columns: Vec<&str> = columns.iter().copied().flatten().copied().collect();
         let assignments: Vec<String> = columns.iter().map(|column| format!("{column} = ?")).collect();
@@ -225,51 +226,53 @@ impl TransactionRow {
     }
 }
 
-/// Selects headers; what follows is the condition. Rows are read by [`read`].
-pub(in crate::store) fn select(which: &str) -> String {
-    format!("SELECT {} FROM transactions {which}", TransactionRow::SELECTED.join(", "))
+/// Returns the SQL that selects headers, with `clause` (`WHERE …` or `ORDER BY …`) at its end. [`read`] reads the rows.
+pub(in crate::store) fn select(clause: &str) -> String {
+    format!("SELECT {} FROM transactions {clause}", TransactionRow::SELECTED.join(", "))
 }
 
-/// The header of a row that [`select`] found.
+/// Reads the header from a row that [`select`] found.
 pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<TransactionHeader> {
     TransactionRow::read(row)?.into_header()
 }
 
 impl Reader {
-    /// What lists show of a transaction, so that no record is unpacked.
+    /// Returns a transaction with the summary of its record, without unpacking the record; `None` if there is no such
+    /// row.
     pub fn header(&self, row: RowId) -> Result<Option<TransactionHeader>, StoreError> {
         header(self.db(), row)
     }
 
-    /// The row of the transaction that a key names.
+    /// Returns the row of the transaction with this key.
     pub fn row_of(&self, key: &TransactionKey) -> Result<Option<RowId>, StoreError> {
         row_of(self.db(), key)
     }
 
-    /// What names these transactions in every store; those that are gone are left out.
+    /// Returns the keys of these transactions, which are valid in every store. Deleted transactions are left out.
     pub fn keys(&self, rows: &[RowId]) -> Result<Vec<TransactionKey>, StoreError> {
         rows.iter().filter_map(|row| key(self.db(), *row).transpose()).collect()
     }
 
-    /// The oldest answer among the transactions that a profile's poller polls; of one never answered when it was first seen.
+    /// Returns the oldest time of an answer about the polled transactions of a profile. A transaction without an answer
+    /// counts with the time when it was first seen.
     pub fn oldest_answer(&self, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
         oldest_answer(self.db(), profile)
     }
 
-    /// Hands out the header of each transaction that a profile's poller polls, and of each that a person asked to poll.
-    pub fn each_polled(&self, profile: &str, mut each: impl FnMut(TransactionHeader)) -> Result<(), StoreError> {
+    /// Calls `visit` with the header of each polled transaction of a profile, and of each with a requested poll.
+    pub fn each_polled(&self, profile: &str, mut visit: impl FnMut(TransactionHeader)) -> Result<(), StoreError> {
         for condition in [POLLED.to_owned(), format!("poll_requested_at IS NOT NULL AND NOT ({POLLED})")] {
             let mut statement = self.db().prepare_cached(&select(&format!("WHERE profile = ? AND {condition}")))?;
             let mut rows = statement.query([profile])?;
             while let Some(row) = rows.next()? {
-                each(read(row)?);
+                visit(read(row)?);
             }
         }
         Ok(())
     }
 
-    /// The row of the transaction with this hash in a profile, or else in any other. A hash may have its source chain before
-    /// it (`42161:0x9f3c…`); then only the profile counts.
+    /// Returns the row of the transaction with this hash in `profile`, or else in any profile. The hash may have a
+    /// prefix with the source chain (`42161:0x9f3c…`); then only `profile` is searched.
     pub fn find_exact(&self, profile: &str, hash: &TxHash) -> Result<Option<RowId>, StoreError> {
         if let Some((from_chain, hash)) = TxHash::parse_on_chain(hash.as_str()) {
             return self.row_of(&TransactionKey { profile: profile.to_owned(), from_chain, hash });
@@ -280,12 +283,12 @@ impl Reader {
     }
 }
 
-/// What lists show of a transaction.
+/// Returns a transaction with the summary of its record; `None` if there is no such row.
 pub(in crate::store) fn header(db: &Connection, row: RowId) -> Result<Option<TransactionHeader>, StoreError> {
     Ok(db.prepare_cached(&select("WHERE id = ?"))?.query_row([row.0], read).optional()?)
 }
 
-/// What lists show of the transaction that a key names.
+/// Returns the transaction with this key, with the summary of its record.
 pub(in crate::store) fn header_of(
     db: &Connection,
     key: &TransactionKey,
@@ -295,25 +298,25 @@ pub(in crate::store) fn header_of(
     Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
 }
 
-/// A transaction with its record.
+/// Adds the full record to a transaction header.
 pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction, StoreError> {
     let record = records::record(db, header.id)?;
     Ok(header.with_record(record))
 }
 
-/// The transaction that a key names, with its record.
+/// Returns the transaction with this key, with its full record.
 pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>, StoreError> {
     header_of(db, key)?.map(|header| whole(db, header)).transpose()
 }
 
-/// The row of the transaction that a key names.
+/// Returns the row of the transaction with this key.
 pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>, StoreError> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];
     Ok(db.prepare_cached(sql)?.query_row(values, |row| row.get(0).map(RowId)).optional()?)
 }
 
-/// What names a transaction in every store.
+/// Returns the key of a transaction, which is valid in every store.
 pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>, StoreError> {
     let sql = "SELECT profile, from_chain, transaction_id FROM transactions WHERE id = ?";
     let read = |row: &Row<'_>| {
@@ -326,7 +329,7 @@ pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<Transa
     Ok(db.prepare_cached(sql)?.query_row([row.0], read).optional()?)
 }
 
-/// The oldest answer among the transactions that are polled.
+/// Returns the oldest time of an answer about the polled transactions of a profile, as [`Reader::oldest_answer`] does.
 pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<Option<DateTime<Utc>>, StoreError> {
     let sql =
         format!("SELECT min(ifnull(last_checked_at, first_seen_at)) FROM transactions WHERE profile = ? AND {POLLED}");
@@ -334,7 +337,7 @@ pub(in crate::store) fn oldest_answer(db: &Connection, profile: &str) -> Result<
     Ok(oldest.map(columns::moment_from))
 }
 
-/// Every transaction with its record, in the order in which they were added.
+/// Returns every transaction with its record, in the order in which they were added.
 #[cfg(test)]
 pub(in crate::store) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreError> {
     let mut statement = db.prepare_cached(&select("ORDER BY id"))?;
@@ -342,27 +345,27 @@ pub(in crate::store) fn all(db: &Connection) -> Result<Vec<Transaction>, StoreEr
     rows.map(|row| whole(db, row?)).collect()
 }
 
-/// Removes a transaction, and with it whatever refers to it.
+/// Deletes a transaction, and by foreign keys all rows that refer to it.
 pub(in crate::store) fn delete(db: &Connection, row: RowId) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM transactions WHERE id = ?")?.execute([row.0])?;
     Ok(())
 }
 
-/// Writes that a person asked to poll a transaction now.
+/// Writes the time at which a person requested a poll of a transaction.
 pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     db.prepare_cached("UPDATE transactions SET poll_requested_at = ? WHERE id = ?")?
         .execute(params![columns::moment(at), row.0])?;
     Ok(())
 }
 
-/// Writes what an answer changed.
+/// Writes the changes of an answer, and only the groups of columns that changed.
 pub(in crate::store) fn write_answer(
     db: &Connection,
     before: &Transaction,
     after: &Transaction,
 ) -> Result<(), StoreError> {
     let mut changed = vec![POLL_COLUMNS];
-    // Two answers of one moment may both bring news, so that the moment alone doesn't tell.
+    // Two answers at the same time may both change something: comparing the times alone isn't enough.
     let (summary_before, summary_after) = (summary(before), summary(after));
     let status = |tx: &Transaction| {
         let TransactionState { status, settled_at, last_changed_at, .. } = &tx.state;
@@ -374,10 +377,11 @@ pub(in crate::store) fn write_answer(
     if (&before.tracking, before.poll_requested_at) != (&after.tracking, after.poll_requested_at) {
         changed.push(TRACKING_COLUMNS);
     }
-    TransactionRow::of(after, summary_after).update(db, &changed)
+    TransactionRow::from_transaction(after, summary_after).update(db, &changed)
 }
 
-/// Writes other parameters of a transaction, and what follows from them. Returns the parameters as the store keeps them.
+/// Writes new parameters of a transaction and the columns derived from them. Returns the parameters as stored
+/// (milliseconds).
 pub(in crate::store) fn write_told(
     db: &Connection,
     before: &TransactionHeader,
@@ -391,28 +395,28 @@ pub(in crate::store) fn write_told(
     let header = TransactionHeader { params: params.clone(), ..before.clone() };
     let mut changed = vec![PARAMETER_COLUMNS];
     if params.to_chain != before.params.to_chain {
-        // The name of the destination chain stands in the record.
+        // The name of the destination chain comes from the record.
         changed.push(STATUS_COLUMNS);
         let whole = whole(db, header)?;
-        TransactionRow::of(&whole, summary(&whole)).update(db, &changed)?;
+        TransactionRow::from_transaction(&whole, summary(&whole)).update(db, &changed)?;
         return Ok(params);
     }
     if due(&header) != due(before) {
-        // The deadline stands in several indexes, each of which takes as long to write as the row.
+        // The deadline is part of several indexes; updating each takes as long as updating the row.
         changed.push(&["due"]);
     }
-    TransactionRow::of(&header, RecordSummary::default()).update(db, &changed)?;
+    TransactionRow::from_transaction(&header, RecordSummary::default()).update(db, &changed)?;
     Ok(params)
 }
 
-/// What a row holds of a transaction's record.
+/// Returns the summary of a transaction's record that its row holds.
 fn summary(transaction: &Transaction) -> RecordSummary {
     let record = transaction.state.record.as_ref();
     let TransactionParams { from_chain, to_chain, .. } = &transaction.params;
     record.map(|record| RecordSummary::new(record, from_chain, to_chain)).unwrap_or_default()
 }
 
-/// Where a transaction stands in the order of deadlines.
+/// Returns the deadline in milliseconds if the transaction waits, else [`NEVER_DUE`].
 fn due<R>(transaction: &Transaction<R>) -> i64 {
     if transaction.is_waiting() { columns::moment(transaction.deadline().at) } else { NEVER_DUE }
 }

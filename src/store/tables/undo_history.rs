@@ -1,6 +1,6 @@
-//! The undo history's table (`edits`): what people did, each with the steps that it takes to reverse it.
+//! The undo history (`edits`): the edits of people, each with the steps that reverse it.
 //!
-//! An edit stays when it is reversed, and says so. What a step does to other tables is decided in `operations`.
+//! A reversed edit stays in the table, marked as reversed. `operations` decides what a step does to other tables.
 
 use std::collections::HashSet;
 
@@ -18,40 +18,40 @@ use crate::{
     store::error::StoreError,
 };
 
-/// One thing that an edit changed, from one state to another.
+/// One change of an edit, with the states before and after the change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(in crate::store) enum Step {
-    /// Rows were added, from the first number to the last.
+    /// Rows were added, with the numbers from `first` to `last`.
     Tracked {
         first: i64,
         last: i64,
-        /// The entries of the feed, first and last, that say which rows were stopped when this step was reversed.
+        /// The numbers of the first and last feed entries for the rows that undoing this step stopped.
         #[serde(default)]
         stopped: Option<(i64, i64)>,
     },
-    /// The parameters of a transaction.
+    /// The parameters of a transaction changed.
     #[serde(rename = "told")]
     Params { row: i64, before: Box<TransactionParams>, after: Box<TransactionParams> },
-    /// Whether a transaction is polled.
+    /// Polling of a transaction stopped or resumed.
     Tracking { row: i64, before: Polling, after: Polling },
-    /// The ticket.
+    /// The ticket changed.
     Ticket { row: i64, before: Option<String>, after: Option<String> },
     /// A label was added or removed.
     Label { row: i64, label: String, added: bool },
     /// A note was added.
     Note { row: i64, note: i64 },
-    /// How an alert is handled.
+    /// The handling of an alert changed.
     Acknowledged { alert: i64, before: Option<WrittenHandling>, after: Option<WrittenHandling> },
 }
 
 impl Step {
-    /// Rows were added, from the first number to the last.
+    /// Returns the step that added the rows from `first` to `last`.
     pub(in crate::store) fn tracked(first: i64, last: i64) -> Self {
         Self::Tracked { first, last, stopped: None }
     }
 
-    /// The row that the step names by itself.
+    /// Returns the single transaction row that the step changed, if the step names it.
     pub(in crate::store) fn row(&self) -> Option<RowId> {
         match self {
             Self::Tracked { .. } | Self::Acknowledged { .. } => None,
@@ -63,7 +63,7 @@ impl Step {
         }
     }
 
-    /// Whether the step is about one of these transactions, or of these alerts.
+    /// Whether the step concerns one of these transactions or alerts.
     fn is_about(&self, rows: &HashSet<i64>, alerts: &HashSet<i64>) -> bool {
         match self {
             Self::Acknowledged { alert, .. } => alerts.contains(alert),
@@ -72,7 +72,7 @@ impl Step {
     }
 }
 
-/// Whether a transaction is polled, as its columns have it.
+/// The columns that say whether a transaction is polled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct Polling {
     pub(in crate::store) untracked: bool,
@@ -80,7 +80,7 @@ pub(in crate::store) struct Polling {
 }
 
 impl Polling {
-    /// Polled until it is settled.
+    /// Polled until settled.
     pub(in crate::store) const ACTIVE: Self = Self { untracked: false, parked: None };
     /// Stopped by a person.
     pub(in crate::store) const STOPPED: Self = Self { untracked: true, parked: None };
@@ -96,12 +96,12 @@ impl From<&Tracking> for Polling {
     }
 }
 
-/// How an alert is handled, as the undo history has it.
+/// The handling of an alert, as stored in the undo history.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct WrittenHandling {
     at: i64,
     note: Option<String>,
-    /// How the alert is snoozed; absent of an acknowledgement. Earlier versions wrote acknowledgements only.
+    /// The snooze; `None` for an acknowledgement. Earlier versions stored acknowledgements only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     snoozed: Option<WrittenSnooze>,
 }
@@ -143,14 +143,14 @@ impl From<&WrittenHandling> for Handling {
     }
 }
 
-/// An edit of the history.
+/// An edit in the undo history.
 pub(in crate::store) struct RecordedEdit {
     pub(in crate::store) id: i64,
     pub(in crate::store) summary: String,
     pub(in crate::store) steps: Vec<Step>,
 }
 
-/// Adds an edit. One without steps changed nothing, and isn't added.
+/// Adds an edit. An edit without steps changed nothing and isn't added.
 pub(in crate::store) fn insert(
     db: &Connection,
     (profile, author): (&str, Option<&str>),
@@ -165,38 +165,38 @@ pub(in crate::store) fn insert(
     Ok(())
 }
 
-/// The last edit of a profile that isn't reversed.
+/// Returns the last edit of a profile that isn't reversed.
 pub(in crate::store) fn last_applied(db: &Connection, profile: &str) -> Result<Option<RecordedEdit>, StoreError> {
     select(db, profile, "WHERE profile = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1")
 }
 
-/// The edit of a profile that was reversed last, unless another edit came since.
+/// Returns the edit of a profile that was reversed last; `None` if a new edit was made since.
 pub(in crate::store) fn last_reversed(db: &Connection, profile: &str) -> Result<Option<RecordedEdit>, StoreError> {
-    // Edits are reversed from the last one backwards. An edit that was reversed before a later one was reversed was so
-    // before the later one was made, and would come behind it.
-    let which = "WHERE profile = ?1 AND taken_back_at IS NOT NULL
+    // Edits are reversed from the newest backwards. An edit that was reversed before a later edit was reversed can't be
+    // redone: it was already reversed when the later edit was made.
+    let clause = "WHERE profile = ?1 AND taken_back_at IS NOT NULL
         AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL)
         AND NOT EXISTS (SELECT 1 FROM edits AS later WHERE later.profile = ?1 AND later.id > undone.id
             AND later.taken_back_at > undone.taken_back_at)
         ORDER BY id LIMIT 1";
-    select(db, profile, which)
+    select(db, profile, clause)
 }
 
-fn select(db: &Connection, profile: &str, which: &str) -> Result<Option<RecordedEdit>, StoreError> {
-    let sql = format!("SELECT id, summary, steps FROM edits AS undone {which}");
+fn select(db: &Connection, profile: &str, clause: &str) -> Result<Option<RecordedEdit>, StoreError> {
+    let sql = format!("SELECT id, summary, steps FROM edits AS undone {clause}");
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
     let found = db.prepare_cached(&sql)?.query_row([profile], read).optional()?;
     found.map(|(id, summary, steps)| Ok(RecordedEdit { id, summary, steps: from_json(&steps)? })).transpose()
 }
 
-/// Writes an edit's steps, and when it was reversed; `None` of one that is applied again.
+/// Writes an edit's steps and when it was reversed; `None` if it is applied again.
 pub(in crate::store) fn update(
     db: &Connection,
     profile: &str,
     edit: &RecordedEdit,
     reversed_at: Option<DateTime<Utc>>,
 ) -> Result<(), StoreError> {
-    // In the order in which it happened, whatever the clock says.
+    // The stored times follow the order of the reversals, even if the clock was set back.
     let sql = "UPDATE edits SET steps = ?3, taken_back_at =
         iif(?2 IS NULL, NULL, max(?2, (SELECT ifnull(max(taken_back_at), 0) + 1 FROM edits WHERE profile = ?4)))
         WHERE id = ?1";
@@ -205,14 +205,14 @@ pub(in crate::store) fn update(
     Ok(())
 }
 
-/// Removes the steps about transactions that are about to be deleted. Costs n in all edits, however few transactions there
-/// are.
+/// Removes the steps about transactions that are about to be deleted. Costs O(n) in all edits, even for a single
+/// transaction.
 pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId>) -> Result<(), StoreError> {
     let rows: HashSet<i64> = rows.map(|row| row.0).collect();
     let mut alerts = HashSet::new();
     for row in &rows {
-        let mut own = db.prepare_cached("SELECT id FROM alerts WHERE transaction_row = ?")?;
-        alerts.extend(own.query_map([row], |alert| alert.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
+        let mut statement = db.prepare_cached("SELECT id FROM alerts WHERE transaction_row = ?")?;
+        alerts.extend(statement.query_map([row], |alert| alert.get::<_, i64>(0))?.collect::<Result<Vec<_>, _>>()?);
     }
     let ids =
         db.prepare_cached("SELECT id FROM edits")?.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;

@@ -1,4 +1,4 @@
-//! Copies of a store: whole and sound, or not there.
+//! Tests of backups: a backup is complete and intact, or there is no file.
 
 use std::{cell::Cell, fs};
 
@@ -13,13 +13,13 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_backup_that_failed_is_told_of_for_an_hour_and_then_tried_again() {
+fn failed_backup_is_reported_for_an_hour_and_then_retried() {
     let (_folder, store) = open();
     let now = Clock::system().now().wall;
-    assert_eq!(store.backup_due(now).unwrap(), BackupDue::No, "there is nothing to keep");
+    assert_eq!(store.backup_due(now).unwrap(), BackupDue::No, "an empty store needs no backup");
     testing::track(&store, "default", vec![fixtures::new(1)], now);
     assert_eq!(store.backup_due(now).unwrap(), BackupDue::Now);
-    // It is called off, though nobody wants that any more a moment later.
+    // The backup is cancelled at the first question, although the answer is "go on" from then on.
     let asked = Cell::new(0);
     let failed = Store::backup_if_due(store.path(), now, &|| asked.replace(asked.get() + 1) > 0).unwrap_err();
     assert_eq!(store.backup_due(now).unwrap(), BackupDue::Failed(failed.to_string()));
@@ -30,14 +30,14 @@ fn a_backup_that_failed_is_told_of_for_an_hour_and_then_tried_again() {
 }
 
 #[test]
-fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
+fn backup_is_one_intact_file_and_replaces_a_file_only_on_request() {
     let (folder, store) = open();
     testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0));
     let to = folder.path().join("copy.db");
     let report = store.backup(&to, Existing::Keep, &|| true).unwrap();
     assert_eq!((report.transactions, report.bytes), (2, to.metadata().unwrap().len()));
     let again = store.backup(&to, Existing::Keep, &|| true).unwrap_err();
-    assert!(again.to_string().contains("exists already"), "{again}");
+    assert!(again.to_string().contains("already exists"), "{again}");
     testing::track(&store, "default", vec![fixtures::new(3)], at(1));
     assert_eq!(store.backup(&to, Existing::Replace, &|| true).unwrap().transactions, 3);
     assert_eq!(names(folder.path()), ["copy.db", "deep"]);
@@ -45,18 +45,18 @@ fn a_backup_is_one_sound_file_and_never_takes_anothers_place_unasked() {
     let mode: String = copy.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
     assert_eq!(mode, "delete");
     drop(copy);
-    // It is a store like any other.
+    // The copy is a complete store.
     assert_eq!(Store::open(&to).unwrap().reader().unwrap().load().unwrap().0.len(), 3);
     let before = names(folder.path());
-    let called_off = store.backup(&folder.path().join("other.db"), Existing::Keep, &|| false).unwrap_err();
-    assert!(called_off.to_string().contains("called off"), "{called_off}");
-    assert_eq!(names(folder.path()), before, "and nothing is left of it");
-    let nowhere = store.backup(&folder.path().join("missing/copy.db"), Existing::Keep, &|| true).unwrap_err();
-    assert!(nowhere.to_string().contains("was not made"), "{nowhere}");
+    let cancelled = store.backup(&folder.path().join("other.db"), Existing::Keep, &|| false).unwrap_err();
+    assert!(cancelled.to_string().contains("it was cancelled"), "{cancelled}");
+    assert_eq!(names(folder.path()), before, "a cancelled backup leaves no file");
+    let without_folder = store.backup(&folder.path().join("missing/copy.db"), Existing::Keep, &|| true).unwrap_err();
+    assert!(without_folder.to_string().contains("was not made"), "{without_folder}");
 }
 
 #[test]
-fn a_backup_is_of_one_moment_whoever_writes_meanwhile() {
+fn backup_is_consistent_despite_concurrent_writes() {
     let (folder, store) = open();
     testing::track(&store, "default", (1..=2_000).map(fixtures::new).collect(), at(0));
     let source = connection::open_for_reading(store.path()).unwrap();
@@ -68,12 +68,12 @@ fn a_backup_is_of_one_moment_whoever_writes_meanwhile() {
     };
     let report = backup::copy(&source, &to, Existing::Keep, &writes).unwrap();
     assert_eq!(report.transactions, 2_000);
-    let called_off = backup::copy(&source, &folder.path().join("other.db"), Existing::Keep, &|| false);
-    assert!(called_off.is_err() || number.get() == 10_000);
+    let cancelled = backup::copy(&source, &folder.path().join("other.db"), Existing::Keep, &|| false);
+    assert!(cancelled.is_err() || number.get() == 10_000);
 }
 
 #[test]
-fn one_a_day_and_the_last_seven_are_kept() {
+fn one_backup_a_day_is_made_and_the_last_seven_are_kept() {
     let (folder, store) = open();
     let day = |day: i64| at(day * 86_400);
     assert_eq!(Store::backup_if_due(store.path(), day(0), &|| true).unwrap(), None);
@@ -86,11 +86,11 @@ fn one_a_day_and_the_last_seven_are_kept() {
     assert_eq!(kept, [9, 8, 7, 6, 5, 4, 3].map(day));
     let backups = folder.path().join("deep/backups");
     assert!(names(&backups).contains(&"hoptop.db.19700110T000000Z.backup".to_owned()), "{:?}", names(&backups));
-    // What a killed process left, and what isn't ours.
+    // A leftover of a killed process, and files of other stores.
     fs::write(backups.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed"), "half").unwrap();
     fs::write(backups.join(".hoptop.db.b.19700110T000000Z.backup.unfinished-theirs"), "being made").unwrap();
     fs::write(backups.join("other.db.19700101T000000Z.backup"), "theirs").unwrap();
-    // A clock that was a year ahead puts nothing off.
+    // A backup dated a year ahead doesn't delay the next backup.
     assert!(Store::backup_if_due(store.path(), day(365), &|| true).unwrap().is_some());
     assert!(Store::backup_if_due(store.path(), day(11), &|| true).unwrap().is_some());
     let names = names(&backups);
@@ -100,7 +100,7 @@ fn one_a_day_and_the_last_seven_are_kept() {
 }
 
 #[test]
-fn backups_of_a_clock_that_was_ahead_come_last_and_go_first() {
+fn backups_dated_in_the_future_are_listed_last_and_deleted_first() {
     let (folder, store) = open();
     import_one(&store);
     let day = |day: i64| at(day * 86_400);
@@ -116,7 +116,7 @@ fn backups_of_a_clock_that_was_ahead_come_last_and_go_first() {
 }
 
 #[test]
-fn a_backup_that_is_looked_at_stays_as_it_is() {
+fn opening_a_backup_leaves_it_unchanged() {
     let (folder, store) = open();
     import_one(&store);
     Store::backup_if_due(store.path(), at(0), &|| true).unwrap();
@@ -131,19 +131,19 @@ fn a_backup_that_is_looked_at_stays_as_it_is() {
 }
 
 #[test]
-fn a_copy_is_not_put_before_the_log_of_another_store() {
+fn backup_is_refused_where_another_store_has_a_log() {
     let (folder, store) = open();
     import_one(&store);
     let other = Store::open(&folder.path().join("other.db")).unwrap();
     import_one(&other);
     let refused = store.backup(other.path(), Existing::Replace, &|| true).unwrap_err().to_string();
-    assert!(refused.contains("other.db-wal belongs to a store of that name"), "{refused}");
+    assert!(refused.contains("other.db-wal is the write-ahead log of a store with that name"), "{refused}");
     drop(other);
     store.backup(&folder.path().join("other.db"), Existing::Replace, &|| true).unwrap();
 }
 
 #[test]
-fn one_process_makes_the_backup() {
+fn only_one_process_makes_the_backup() {
     let (folder, store) = open();
     import_one(&store);
     let backups = folder.path().join("deep/backups");
@@ -155,8 +155,8 @@ fn one_process_makes_the_backup() {
     assert!(Store::backup_if_due(store.path(), at(0), &|| true).unwrap().is_some());
 }
 
-/// A store of the first schema with one transaction.
-fn old(path: &Path) {
+/// Creates a store of the first schema with one transaction.
+fn create_old_store(path: &Path) {
     let mut db = Connection::open(path).unwrap();
     connection::claim(&db, path).unwrap();
     migrate::migrate(&mut db, 1).unwrap();
@@ -168,10 +168,10 @@ fn old(path: &Path) {
 }
 
 #[test]
-fn a_backup_comes_before_each_change_of_the_schema() {
+fn backup_precedes_each_schema_change() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
-    old(&path);
+    create_old_store(&path);
     let store = Store::open_lasting(&path, at(0)).unwrap();
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
     let kept = store.backups(at(0));
@@ -180,12 +180,15 @@ fn a_backup_comes_before_each_change_of_the_schema() {
 }
 
 #[test]
-fn without_room_for_the_backup_the_schema_stays() {
+fn schema_is_not_migrated_if_its_backup_fails() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
-    old(&path);
+    create_old_store(&path);
     fs::write(folder.path().join("backups"), "a file where the folder should be").unwrap();
     let refused = Store::open_lasting(&path, at(0)).err().unwrap();
-    assert!(refused.to_string().contains("was left at schema 1, since no backup could be made"), "{refused}");
+    assert!(
+        refused.to_string().contains("was not upgraded from schema 1: the backup before the upgrade failed"),
+        "{refused}"
+    );
     assert_eq!(migrate::version(&Connection::open(&path).unwrap()).unwrap(), 1);
 }

@@ -1,16 +1,16 @@
-//! What people do, taking it back, doing it again, and removing for good.
+//! Tests of edits: applying, undoing, redoing, and deleting transactions for good.
 
 use super::*;
 use crate::domain::{filter::Named, transaction::Transaction};
 
-/// The editable state of the first transaction: whether it is polled, its ticket, labels and notes.
-fn told(store: &Store) -> String {
+/// Returns the editable state of the first transaction: whether it is polled, its ticket, labels and notes.
+fn editable_state(store: &Store) -> String {
     let tx = store.reader().unwrap().transaction(RowId(1)).unwrap().unwrap();
     format!("{:?} {:?} {:?} {:?}", tx.tracking, tx.params.ticket, tx.labels, tx.notes)
 }
 
 #[test]
-fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
+fn every_edit_can_be_undone_and_redone_and_stays_in_the_history() {
     let (_folder, store) = open();
     let rows = vec![import_one(&store)];
     observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), 1);
@@ -26,38 +26,39 @@ fn every_edit_can_be_taken_back_and_done_again_and_the_record_of_it_stays() {
         Edit::ChangeLabels { transactions: rows.clone(), add: Vec::new(), remove: vec!["late".into()] },
         Edit::Untrack { transactions: rows.clone() },
     ];
-    let mut states = vec![told(&store)];
+    let mut states = vec![editable_state(&store)];
     for edit in &edits {
         assert!(testing::edit(&store, "default", edit.clone(), at(2)) > 0, "{edit:?}");
-        states.push(told(&store));
+        states.push(editable_state(&store));
     }
     for state in states.iter().rev().skip(1) {
         let back = testing::undo(&store, "default", at(3));
         if back.is_none() {
-            // That it was tracked isn't an edit of these.
+            // All edits are undone.
             break;
         }
-        assert_eq!((back.unwrap().left, &told(&store)), (0, state));
+        assert_eq!((back.unwrap().left, &editable_state(&store)), (0, state));
     }
     for state in states.iter().skip(1) {
         assert_eq!(testing::redo(&store, "default", at(4)).unwrap().left, 0);
-        assert_eq!(&told(&store), state);
+        assert_eq!(&editable_state(&store), state);
     }
     assert_eq!(testing::redo(&store, "default", at(5)), None);
     let history = store.reader().unwrap().history(rows[0]).unwrap();
-    let told = history.iter().filter_map(|line| match line {
+    let sentences = history.iter().filter_map(|line| match line {
         HistoryLine::Change(change) => Some(change.what.sentence()),
         HistoryLine::Observation(..) => None,
     });
-    let told: Vec<_> = told.collect();
-    // The two labels are two; that it is polled again is told of taking back only.
-    for (how, count) in [("edited: ", 6), ("taken back: ", 7), ("done again: ", 6)] {
-        assert_eq!(told.iter().filter(|said| said.starts_with(how)).count(), count, "{how}{told:?}");
+    let sentences: Vec<_> = sentences.collect();
+    // The first label edit adds two labels, so that it has two entries. Only undoing `Untrack` has an entry that begins
+    // so.
+    for (how, count) in [("edited: ", 6), ("undone: ", 7), ("redone: ", 6)] {
+        assert_eq!(sentences.iter().filter(|sentence| sentence.starts_with(how)).count(), count, "{how}{sentences:?}");
     }
 }
 
 #[test]
-fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
+fn edits_undone_before_a_new_edit_are_not_redone() {
     let (_folder, store) = open();
     let rows = vec![import_one(&store)];
     let ticket = |ticket: &str, when| {
@@ -75,9 +76,9 @@ fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
     ticket("SUP-2", 3);
     ticket("SUP-3", 4);
     assert_eq!([back(5), back(6)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
-    // In the order in which they were done, and not the one from before.
+    // Redo applies edits in their original order, and leaves out the edit undone before them.
     assert_eq!([again(7), again(8), again(9)], [Some("ticket SUP-2".into()), Some("ticket SUP-3".into()), None]);
-    // Whatever the clock does meanwhile.
+    // The order doesn't depend on the clock.
     assert_eq!([back(900), back(5)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
     assert_eq!([again(4), again(3)], [Some("ticket SUP-2".into()), Some("ticket SUP-3".into())]);
     assert_eq!([back(2), back(1)], [Some("ticket SUP-3".into()), Some("ticket SUP-2".into())]);
@@ -86,7 +87,7 @@ fn what_was_taken_back_before_something_else_was_done_is_not_done_again() {
 }
 
 #[test]
-fn nothing_is_taken_back_over_what_happened_since() {
+fn undo_keeps_later_changes() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let ticket = |ticket: &str| Edit::SetTicket { transactions: vec![row], ticket: Some(ticket.into()) };
@@ -103,13 +104,13 @@ fn nothing_is_taken_back_over_what_happened_since() {
     assert_eq!((back.done, back.left), (0, 1));
     let kept = store.reader().unwrap().transaction(row).unwrap().unwrap();
     assert_eq!(kept.params.ticket.as_deref(), Some("SUP-9"));
-    // A new edit ends what could be done again.
+    // A new edit ends the possibility to redo.
     testing::edit(&store, "default", ticket("SUP-3"), at(4));
     assert_eq!(testing::redo(&store, "default", at(5)), None);
 }
 
 #[test]
-fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
+fn deleted_transaction_leaves_no_data_and_is_reported_in_the_feed() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, body(RouterStatus::Ongoing, 1), 1);
@@ -128,7 +129,7 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
     let kept: String =
         db.query_row("SELECT group_concat(content) FROM dictionaries", [], |row| row.get(0)).unwrap_or_default();
     assert!(!kept.contains(hash.as_str()));
-    // Nor does the file have it where nothing is stored any more.
+    // The free space of the file doesn't contain the hash either.
     db.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
     let (path, hash) = (store.path().to_owned(), hash.as_str().as_bytes());
     drop((reader, db, store));
@@ -137,7 +138,7 @@ fn what_is_removed_is_gone_with_all_that_was_known_of_it_and_others_are_told() {
 }
 
 #[test]
-fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
+fn undoing_a_correction_restores_the_parameters_and_nothing_else() {
     let (_folder, store) = open();
     testing::track(&store, "default", (1..=3).map(fixtures::new).collect(), at(0));
     let params = TransactionParams { quote_id: "right".into(), ticket: Some("SUP-1".into()), ..fixtures::params(1) };
@@ -149,7 +150,7 @@ fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
     assert_eq!((kept.params.quote_id.as_str(), kept.params.ticket.as_deref()), ("quote-1", None));
     let polled = || reader.polling_load("default", at(9)).unwrap().polled;
     assert_eq!(polled(), 3);
-    // Next comes the import itself, all of it at once.
+    // The next undo reverses the whole import.
     assert_eq!(testing::undo(&store, "default", at(3)).unwrap().summary, "track 3");
     assert_eq!(polled(), 0);
     testing::redo(&store, "default", at(4));
@@ -157,7 +158,7 @@ fn undoing_a_correction_brings_back_what_was_told_and_nothing_else() {
 }
 
 #[test]
-fn what_is_stopped_has_no_alerts_any_more() {
+fn untracked_transaction_has_no_alerts() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, fixtures::says(RouterStatus::NeedsGas), 1);
@@ -170,73 +171,73 @@ fn what_is_stopped_has_no_alerts_any_more() {
 }
 
 #[test]
-fn what_stood_when_polling_stopped_stands_again_when_that_is_taken_back() {
+fn undoing_untrack_restores_the_alerts_that_it_cleared() {
     let (_folder, store) = open();
     let row = import_one(&store);
     observe(&store, row, fixtures::says(RouterStatus::PartialSuccess), 1);
-    let standing = || store.reader().unwrap().alerts(AlertQuery::OfTransaction(row)).unwrap();
-    let alerts = vec![standing()[0].id];
+    let active = || store.reader().unwrap().alerts(AlertQuery::OfTransaction(row)).unwrap();
+    let alerts = vec![active()[0].id];
     testing::edit(&store, "default", Edit::Acknowledge { alerts, note: Some("mine".into()) }, at(2));
-    let before = standing();
+    let before = active();
     testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(3));
-    assert_eq!(standing(), []);
+    assert_eq!(active(), []);
     testing::undo(&store, "default", at(4));
-    assert_eq!(standing(), before);
+    assert_eq!(active(), before);
     let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
     assert_eq!(store.reader().unwrap().listing(&attention, at(4)).count().unwrap(), 1);
-    // The same for an import that was taken back and done again; what was cleared before that stays so.
+    // Undoing an import has the same effect. An alert that was cleared before stays cleared.
     testing::redo(&store, "default", at(5));
-    assert_eq!(standing(), []);
+    assert_eq!(active(), []);
     testing::undo(&store, "default", at(6));
     testing::undo(&store, "default", at(7));
     testing::undo(&store, "default", at(8));
-    assert_eq!(standing(), []);
+    assert_eq!(active(), []);
     testing::redo(&store, "default", at(9));
-    assert_eq!(standing().len(), 1);
+    assert_eq!(active().len(), 1);
 }
 
-/// What the feed tells a follower who has read all there is.
-fn heard(follower: &FeedReader) -> Vec<(&'static str, Option<RowId>)> {
-    follower.changes().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()
+/// Reads all new changes of the feed: their names and transactions.
+fn read_changes(feed_reader: &FeedReader) -> Vec<(&'static str, Option<RowId>)> {
+    feed_reader.changes().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()
 }
 
 #[test]
-fn who_follows_hears_that_an_import_was_taken_back_and_done_again() {
+fn feed_reports_the_transactions_of_an_undone_and_redone_import() {
     let (_folder, store) = open();
     let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
-    let follower = FeedReader::new(store.reader().unwrap());
-    follower.changes().unwrap();
-    // Numbers of the feed that no entry but a poll has taken.
+    let feed_reader = FeedReader::new(store.reader().unwrap());
+    feed_reader.changes().unwrap();
+    // These polls use numbers of the feed.
     (1..9).for_each(|second| observe(&store, rows[0], fixtures::says(RouterStatus::Ongoing), second));
-    heard(&follower);
+    read_changes(&feed_reader);
     testing::undo(&store, "default", at(10));
     let both = |name| [(name, Some(rows[0])), (name, Some(rows[1]))];
-    assert_eq!(heard(&follower), [&both("untracked")[..], &[("taken_back", None)]].concat());
+    assert_eq!(read_changes(&feed_reader), [&both("untracked")[..], &[("taken_back", None)]].concat());
     testing::redo(&store, "default", at(11));
-    assert_eq!(heard(&follower), [&both("edited")[..], &[("done_again", None)]].concat());
+    assert_eq!(read_changes(&feed_reader), [&both("edited")[..], &[("done_again", None)]].concat());
 }
 
 #[test]
-fn who_follows_reads_on_when_something_was_removed_that_was_polled() {
+fn feed_reader_continues_after_a_polled_transaction_is_deleted() {
     let (_folder, store) = open();
     let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
-    let follower = FeedReader::new(store.reader().unwrap());
-    follower.changes().unwrap();
+    let feed_reader = FeedReader::new(store.reader().unwrap());
+    feed_reader.changes().unwrap();
     let polled = |row, second| observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
     rows.iter().for_each(|row| polled(*row, 1));
-    heard(&follower);
+    read_changes(&feed_reader);
     rows.iter().for_each(|row| polled(*row, 2));
     testing::delete(&store, vec![rows[0]], at(3));
-    assert_eq!(heard(&follower), [("polled", Some(rows[1])), ("deleted", None)]);
-    // Stores that were written before have such entries, and salvaged ones may.
+    assert_eq!(read_changes(&feed_reader), [("polled", Some(rows[1])), ("deleted", None)]);
+    // Stores of earlier versions have such entries; recovered stores may have them too.
     let db = Connection::open(store.path()).unwrap();
     db.execute("INSERT INTO polls (seq, at, transaction_row) VALUES (99, 0, 1)", []).unwrap();
     polled(rows[1], 4);
-    assert_eq!(heard(&follower), [("polled", Some(rows[1]))]);
+    assert_eq!(read_changes(&feed_reader), [("polled", Some(rows[1]))]);
 }
 
 #[test]
-fn an_import_is_one_step_however_new_and_known_ones_are_mixed() {
+fn import_of_new_and_known_transactions_is_one_step() {
     let (_folder, store) = open();
     testing::track(&store, "default", (1..=9).step_by(2).map(fixtures::new).collect(), at(0));
     let report = testing::track(&store, "default", (1..=10).map(fixtures::new).collect(), at(1));
@@ -252,7 +253,7 @@ fn an_import_is_one_step_however_new_and_known_ones_are_mixed() {
 }
 
 #[test]
-fn doing_an_import_again_polls_only_what_taking_it_back_had_stopped() {
+fn redoing_an_import_polls_only_transactions_that_its_undo_stopped() {
     let (_folder, store) = open();
     let mut batch: Vec<_> = (1..=5).map(fixtures::new).collect();
     batch[4].untracked = true;
@@ -268,7 +269,7 @@ fn doing_an_import_again_polls_only_what_taking_it_back_had_stopped() {
     assert_eq!(tracking(), [const { Tracking::Untracked }; 5]);
     testing::redo(&store, "default", at(4));
     assert_eq!(tracking(), before);
-    // And what was stopped by hand after it was taken back stays so.
+    // Redo still polls only the transactions that the undo stopped, even after another import.
     testing::undo(&store, "default", at(5));
     let resumed = testing::submit_track(&store, "another profile", vec![fixtures::new(9)], at(6)).wait();
     assert_eq!(resumed.unwrap().tracked().unwrap().added.count, 1);
@@ -277,7 +278,7 @@ fn doing_an_import_again_polls_only_what_taking_it_back_had_stopped() {
 }
 
 #[test]
-fn doing_again_what_taking_back_did_not_change_changes_nothing() {
+fn redo_changes_nothing_if_its_undo_changed_nothing() {
     let (_folder, store) = open();
     let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
     testing::edit(&store, "another", Edit::Untrack { transactions: rows }, at(1));
@@ -288,7 +289,7 @@ fn doing_again_what_taking_back_did_not_change_changes_nothing() {
 }
 
 #[test]
-fn the_words_of_an_acknowledgement_go_with_what_it_was_about() {
+fn deleting_a_transaction_deletes_its_acknowledgement_notes() {
     let (_folder, store) = open();
     let rows = testing::track(&store, "default", (1..=2).map(fixtures::new).collect(), at(0)).added.first;
     for row in &rows {
@@ -306,7 +307,7 @@ fn the_words_of_an_acknowledgement_go_with_what_it_was_about() {
 }
 
 #[test]
-fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
+fn tickets_labels_and_profiles_are_found_by_prefix_once_each() {
     let (_folder, store) = open();
     for (number, ticket, labels) in [
         (1, Some("SUP-12"), vec!["vip", "batch"]),
@@ -325,7 +326,7 @@ fn tickets_and_labels_are_named_by_how_they_begin_and_each_once() {
     assert_eq!(names(Named::Ticket, "SUP", 9), ["sup-1", "SUP-12"]);
     assert_eq!(names(Named::Ticket, "", 2), ["OPS-3", "sup-1"]);
     assert_eq!(names(Named::Ticket, "z", 9), [""; 0]);
-    // Which of those that differ by case alone is shown doesn't matter: the filter finds all of them.
+    // Names that differ only in case count as one, whichever is shown: the filter finds all of them.
     assert_eq!(names(Named::Label, "", 9).len(), 3);
     assert_eq!(names(Named::Label, "võ", 9), ["võimalik"]);
     for profile in ["prod", "Partner"] {

@@ -1,12 +1,12 @@
-//! A disk without room, a lock that another holds, a file that goes away, a reader that stays: nothing is kept that isn't
-//! there, nobody is told `database is locked`.
+//! Tests of faults: a full disk, a lock held by another process, a removed file, a long read. A write that isn't stored
+//! must never be reported as stored, and nobody must see `database is locked`.
 
 use std::fs;
 
 use super::*;
 
-/// Lets the writer's file grow by so many pages from now on; without a number as far as it likes.
-fn room(store: &Store, pages: Option<i64>) {
+/// Limits the growth of the writer's file to this number of further pages; `None` removes the limit.
+fn limit_pages(store: &Store, pages: Option<i64>) {
     let limited = testing::with_writer(store, move |db| {
         let used: i64 = db.pragma_query_value(None, "page_count", |row| row.get(0))?;
         let most = pages.map_or(1 << 30, |pages| used + pages);
@@ -16,28 +16,29 @@ fn room(store: &Store, pages: Option<i64>) {
     limited.wait().unwrap();
 }
 
-fn long(number: i64) -> NewTransaction {
+fn with_long_note(number: i64) -> NewTransaction {
     let mut new = fixtures::new(number);
     new.notes = vec!["n".repeat(512)];
     new
 }
 
 #[test]
-fn without_room_nothing_is_acknowledged_and_with_room_it_goes_on() {
+fn full_disk_rejects_writes_until_there_is_space_again() {
     let (_folder, store) = open();
     import_one(&store);
-    room(&store, Some(2));
-    let refused = testing::submit_track(&store, "default", (2..=200).map(long).collect(), at(1)).wait().unwrap_err();
-    assert!(refused.to_string().contains("there is no room left on the disk"), "{refused}");
+    limit_pages(&store, Some(2));
+    let refused =
+        testing::submit_track(&store, "default", (2..=200).map(with_long_note).collect(), at(1)).wait().unwrap_err();
+    assert!(refused.to_string().contains("the disk is full"), "{refused}");
     assert!(matches!(store.trouble(), Some(Trouble::NotKept(_))));
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
-    room(&store, None);
+    limit_pages(&store, None);
     assert_eq!(store.trouble(), None);
-    assert_eq!(testing::track(&store, "default", (2..=200).map(long).collect(), at(2)).added.count, 199);
+    assert_eq!(testing::track(&store, "default", (2..=200).map(with_long_note).collect(), at(2)).added.count, 199);
 }
 
 #[test]
-fn a_lock_that_is_kept_is_said_in_words() {
+fn held_lock_is_reported_in_plain_words() {
     let (_folder, store) = open();
     import_one(&store);
     testing::with_writer(&store, |db| Ok(db.busy_timeout(Duration::ZERO)?)).wait().unwrap();
@@ -46,10 +47,10 @@ fn a_lock_that_is_kept_is_said_in_words() {
     let refused =
         testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err().to_string();
     assert!(
-        refused.contains("another process has kept the store locked") && !refused.contains("database is"),
+        refused.contains("another process has locked the store for") && !refused.contains("database is"),
         "{refused}"
     );
-    // Reading goes on, and so does opening.
+    // Reading and opening still work.
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
     drop(Store::open(store.path()).unwrap());
     other.execute_batch("ROLLBACK").unwrap();
@@ -59,7 +60,7 @@ fn a_lock_that_is_kept_is_said_in_words() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_file_that_goes_away_is_noticed_and_not_written_to() {
+async fn removed_file_is_detected_and_not_written_to() {
     let (folder, store) = open();
     import_one(&store);
     let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
@@ -72,16 +73,16 @@ async fn a_file_that_goes_away_is_noticed_and_not_written_to() {
     let late = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1));
     let refused = tokio::task::spawn_blocking(|| late.wait()).await.unwrap().unwrap_err();
     assert!(refused.to_string().contains("was removed or replaced while it was open"), "{refused}");
-    // Another file in its place isn't it.
+    // A copy of the file at the same path doesn't count as the same file.
     fs::copy(&elsewhere, store.path()).unwrap();
     let late = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1));
     assert!(tokio::task::spawn_blocking(|| late.wait()).await.unwrap().is_err());
 }
 
 #[test]
-fn the_log_stays_bounded_once_a_long_reader_has_gone() {
+fn log_shrinks_to_its_limit_after_a_long_read_ends() {
     let (_folder, store) = open();
-    let write = |from: i64| testing::track(&store, "default", (from..from + 100).map(long).collect(), at(1));
+    let write = |from: i64| testing::track(&store, "default", (from..from + 100).map(with_long_note).collect(), at(1));
     write(1);
     let reader = Connection::open(store.path()).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM transactions").unwrap();
@@ -95,13 +96,13 @@ fn the_log_stays_bounded_once_a_long_reader_has_gone() {
         write(next);
         next += 100;
     }
-    // The last job's answer may come before the log is cut.
+    // The last write may be acknowledged before the log is truncated.
     store.flush().wait().unwrap();
     assert!(paths::log_size(store.path()) <= connection::LOG_LIMIT, "{}", paths::log_size(store.path()));
 }
 
 #[test]
-fn a_newer_store_is_left_to_the_byte_with_or_without_a_log() {
+fn newer_store_is_left_unchanged_with_or_without_a_log() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
     drop(Store::open(&path).unwrap());
@@ -115,7 +116,7 @@ fn a_newer_store_is_left_to_the_byte_with_or_without_a_log() {
         contents
     };
     let refused = || matches!(Store::open_lasting(&path, at(0)), Err(StoreError::Newer { found: 99, .. }));
-    // What a newer hoptop left when it was killed: its log is beside its file.
+    // The files of a newer hoptop that was killed: the log is still beside the store.
     let killed = tempfile::tempdir().unwrap();
     let log = paths::companion(&path, "-wal");
     fs::copy(&path, killed.path().join("db")).unwrap();
@@ -134,7 +135,7 @@ fn a_newer_store_is_left_to_the_byte_with_or_without_a_log() {
 
 #[cfg(unix)]
 #[test]
-fn what_can_not_be_written_can_be_read() {
+fn read_only_store_can_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let (folder, store) = open();
     import_one(&store);
@@ -145,12 +146,12 @@ fn what_can_not_be_written_can_be_read() {
     for (file, folder) in [(0o400, 0o700), (0o400, 0o500)] {
         set(&path, file);
         set(&deep, folder);
-        // Nothing is write protected from the superuser.
+        // Permissions don't restrict the superuser.
         if fs::File::options().write(true).open(&path).is_err() {
             let store = Store::open_lasting(&path, at(1)).unwrap();
             assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
             let refused = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1)).wait().unwrap_err();
-            assert!(refused.to_string().contains("can only be read"), "{refused}");
+            assert!(refused.to_string().contains("is read-only"), "{refused}");
         }
         set(&deep, 0o700);
     }

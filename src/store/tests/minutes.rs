@@ -1,4 +1,4 @@
-//! The minutes of the budget, counted from reports.
+//! Tests of the minutes of the budget, which are counted from reports.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn report(second: i64, requests: u64) -> PollerReport {
     }
 }
 
-fn told(reports: impl IntoIterator<Item = PollerReport>) -> (TempDir, Store) {
+fn store_with_reports(reports: impl IntoIterator<Item = PollerReport>) -> (TempDir, Store) {
     let (folder, store) = open();
     for report in reports {
         testing::report(&store, "default", report);
@@ -26,15 +26,15 @@ fn minutes(store: &Store) -> Vec<Minute> {
     store.reader().unwrap().minutes("default", at(0)).unwrap()
 }
 
-/// Requests, seconds in which somebody polled.
+/// Returns the number of requests and the polled seconds of each minute.
 fn counted(store: &Store) -> Vec<(u64, u64)> {
     minutes(store).iter().map(|minute| (minute.requests, minute.polled_for.as_secs())).collect()
 }
 
 #[test]
-fn what_happened_between_two_reports_belongs_to_the_minute_of_the_later_one() {
+fn requests_between_two_reports_count_in_the_minute_of_the_later_report() {
     let trouble = PollerReport { throttled: 2, failed: 3, ..report(65, 560) };
-    let (_folder, store) = told([report(1, 10), report(6, 60), report(56, 500), trouble]);
+    let (_folder, store) = store_with_reports([report(1, 10), report(6, 60), report(56, 500), trouble]);
     assert_eq!(counted(&store), [(500, 21), (60, 9)]);
     let second = &minutes(&store)[1];
     assert_eq!((second.at, second.throttled, second.failed), (at(60), 2, 3));
@@ -42,18 +42,18 @@ fn what_happened_between_two_reports_belongs_to_the_minute_of_the_later_one() {
 }
 
 #[test]
-fn another_poller_begins_anew_and_what_cannot_be_told_apart_is_not_counted() {
+fn new_poller_counts_from_its_start_and_ambiguous_reports_are_not_counted() {
     let started = PollerReport { process: 8, running: Duration::from_secs(2), ..report(70, 5) };
     let back = report(80, 900);
-    let (_folder, store) = told([report(1, 10), started, back, report(85, 910)]);
+    let (_folder, store) = store_with_reports([report(1, 10), started, back, report(85, 910)]);
     assert_eq!(counted(&store), [(10, 1), (15, 7)]);
     let waiting = PollerReport { process: 9, health: PollerHealth::Waiting, ..report(4, 0) };
-    let (_folder, store) = told([report(1, 10), waiting, report(5, 30), report(6, 40)]);
-    assert_eq!(counted(&store), [(50, 7)], "one that just started is known whole");
+    let (_folder, store) = store_with_reports([report(1, 10), waiting, report(5, 30), report(6, 40)]);
+    assert_eq!(counted(&store), [(50, 7)], "a poller that just started is counted from its start");
 }
 
 #[test]
-fn the_oldest_answer_is_that_of_the_worst_moment() {
+fn minute_keeps_the_greatest_age_of_the_oldest_answer() {
     let (_folder, store) = open();
     let row = import_one(&store);
     testing::report(&store, "default", report(5, 1));
@@ -67,16 +67,16 @@ fn the_oldest_answer_is_that_of_the_worst_moment() {
 }
 
 #[test]
-fn a_day_is_kept() {
+fn minutes_are_kept_for_a_day() {
     let day = 24 * 60 * 60;
-    let (_folder, store) = told([report(5, 1), report(65, 2), report(day + 60, 3)]);
+    let (_folder, store) = store_with_reports([report(5, 1), report(65, 2), report(day + 60, 3)]);
     let began: Vec<_> = minutes(&store).iter().map(|minute| minute.at).collect();
     assert_eq!(began, [at(60), at(day + 60)]);
     assert_eq!(store.reader().unwrap().minutes("other", at(0)).unwrap(), []);
 }
 
 #[test]
-fn each_route_says_how_many_are_settled() {
+fn route_stats_count_settled_transactions() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let settled = || store.reader().unwrap().routes("default").unwrap()[0].settled;

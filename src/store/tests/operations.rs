@@ -1,4 +1,4 @@
-//! Operations as a log replays them: two stores that apply the same ones hold the same, whatever their row numbers.
+//! Tests of replaying a log: stores that apply the same operations have the same content, whatever their row numbers.
 
 use std::{collections::BTreeSet, ops::ControlFlow, sync::mpsc};
 
@@ -9,26 +9,26 @@ use super::*;
 use crate::domain::{
     alert::Snooze,
     batch::SpoolError,
-    ids::ChainId,
+    ids::{ChainId, TransactionKey},
     need::Need,
     notification::NotificationCursor,
-    operation::{AlertKey, AlertSubject, QuoteKey, TransactionKey},
+    operation::{AlertKey, AlertSubject, QuoteKey},
     record::{ChainSide, StatusRecord, Step},
 };
 
 const PROFILES: [&str; 2] = ["default", "prod"];
-/// The label that no store takes ([`refuse_label`]).
+/// A label that each store refuses ([`refuse_label`]).
 const REFUSED: &str = "refused";
-/// How many transactions of each profile the operations name; one of them is never tracked.
+/// The number of transactions of each profile that operations name; the last one is never tracked.
 const NUMBERS: i64 = 5;
 
-/// What an operation names, where only the store knows what there is to name.
+/// An operation whose target may be known only when it is applied.
 #[derive(Clone, Debug)]
 enum Draft {
     Ready(Box<Operation>),
-    /// An edit of alerts, each by its place among the active ones.
+    /// An edit of alerts. Each alert is given by its position among the active alerts.
     Handle(&'static str, Edit<TransactionKey, usize>),
-    /// A request for a route by its place among those that were asked for.
+    /// An operation on a quote request, which is given by its position among the pending requests so far.
     Quote(usize, QuoteDraft),
 }
 
@@ -39,8 +39,8 @@ enum QuoteDraft {
     Answer(QuoteObservation),
 }
 
-/// One operation and the milliseconds since the one before; less than none where the clock was set back.
-type Timed = (Draft, i64);
+/// An operation, and the milliseconds since the previous one; negative if the clock was set back.
+type TimedDraft = (Draft, i64);
 
 fn millis(milliseconds: i64) -> DateTime<Utc> {
     at(1_700_000_000) + TimeDelta::milliseconds(milliseconds)
@@ -101,7 +101,7 @@ fn new_transaction() -> impl Strategy<Value = NewTransaction> {
     )
 }
 
-/// The key of a transaction that is tracked, perhaps.
+/// Generates the key of a transaction that may be tracked.
 fn key() -> impl Strategy<Value = TransactionKey> {
     (profile(), 1..=NUMBERS).prop_map(|(profile, number)| {
         let params = fixtures::params(number);
@@ -152,7 +152,7 @@ fn record() -> impl Strategy<Value = StatusRecord> {
         )
 }
 
-/// The body of a record: long, and mostly like the others.
+/// Returns the body of a record: long, and mostly equal to other bodies.
 fn body_of(record: &StatusRecord) -> String {
     let filling = "a route over some bridges ".repeat(20);
     let time = serde_json::to_string(&record.time_spent).unwrap();
@@ -259,7 +259,7 @@ fn quote_answer() -> impl Strategy<Value = QuoteObservation> {
         }),
         failure().prop_map(QuoteAnswer::Failed),
     ];
-    answer.prop_map(answered)
+    answer.prop_map(quote_observation)
 }
 
 fn draft() -> impl Strategy<Value = Draft> {
@@ -298,8 +298,8 @@ fn draft() -> impl Strategy<Value = Draft> {
     ]
 }
 
-fn drafts() -> impl Strategy<Value = Vec<Timed>> {
-    // Often at the same moment, and rarely before the one before.
+fn drafts() -> impl Strategy<Value = Vec<TimedDraft>> {
+    // Often at the same time as the previous operation, rarely before it.
     let pause = prop_oneof![2 => Just(0), 6 => 1_i64..30_000, 3 => 30_000_i64..400_000, 1 => -9_000_i64..0];
     let tracked = |profile: &str| {
         let transactions = (1..NUMBERS - 1).map(fixtures::new).collect();
@@ -309,7 +309,7 @@ fn drafts() -> impl Strategy<Value = Vec<Timed>> {
         .prop_map(move |drafts| PROFILES.map(tracked).into_iter().chain(drafts).collect())
 }
 
-/// Lets a store refuse a label, so that what uses it fails when a part of it is done.
+/// Makes a store refuse a label, so that an operation with the label fails after some of its writes.
 fn refuse_label(store: &Store) {
     let sql = format!(
         "CREATE TRIGGER refused BEFORE INSERT ON labels WHEN new.label = '{REFUSED}'
@@ -318,8 +318,8 @@ fn refuse_label(store: &Store) {
     Connection::open(store.path()).unwrap().execute_batch(&sql).unwrap();
 }
 
-/// Lets the rows of a store that is empty have other numbers than those of another, as if others had been there before.
-fn shift_rows(store: &Store) {
+/// Makes an empty store begin with other row numbers than a new store.
+fn shift_row_ids(store: &Store) {
     let db = Connection::open(store.path()).unwrap();
     let tables = ["transactions", "notes", "observations", "alerts", "edits", "quotes", "durations", "dictionaries"];
     for (table, skipped) in tables.iter().zip((1..).map(|place| place * 37)) {
@@ -328,16 +328,16 @@ fn shift_rows(store: &Store) {
     }
 }
 
-/// Names of what no test has in its store.
-fn absent() -> Names {
+/// Returns targets that no test's store contains.
+fn absent_targets() -> Targets {
     let transaction = fixtures::transaction(99).key();
     let quote = QuoteKey { profile: "default".into(), request: request(true, "0x99"), asked_at: millis(1) };
     let about = AlertSubject::Transaction(transaction.clone());
-    Names { alert: AlertKey { about, rule: Rule::NeedsGas, raised_at: millis(1) }, transaction, quote }
+    Targets { alert: AlertKey { about, rule: Rule::NeedsGas, raised_at: millis(1) }, transaction, quote }
 }
 
-/// Applies drafts one by one, and returns the operations that they became, with whether each was kept.
-fn apply_each(store: &Store, drafts: &[Timed]) -> Vec<(Operation, DateTime<Utc>, bool)> {
+/// Applies drafts one by one. Returns the resulting operations with their times, and whether each one succeeded.
+fn apply_each(store: &Store, drafts: &[TimedDraft]) -> Vec<(Operation, DateTime<Utc>, bool)> {
     let (mut applied, mut quotes, mut now) = (Vec::new(), Vec::new(), 0);
     for (draft, pause) in drafts {
         now += pause;
@@ -348,13 +348,13 @@ fn apply_each(store: &Store, drafts: &[Timed]) -> Vec<(Operation, DateTime<Utc>,
                 let active = reader.alerts(AlertQuery::Active).unwrap();
                 let alert = |place: usize| {
                     let key = active.get(place % (active.len() + 1)).map(|alert| alert_key(&reader, alert.id));
-                    Ok::<_, StoreError>(Some(key.unwrap_or_else(|| absent().alert)))
+                    Ok::<_, StoreError>(Some(key.unwrap_or_else(|| absent_targets().alert)))
                 };
                 let edit = edit.clone().resolve(|key| Ok(Some(key)), alert).unwrap();
                 Operation::Edit { profile: (*profile).to_owned(), edit }
             }
             Draft::Quote(place, draft) => {
-                let quote = quotes.get(place % (quotes.len() + 1)).cloned().unwrap_or_else(|| absent().quote);
+                let quote = quotes.get(place % (quotes.len() + 1)).cloned().unwrap_or_else(|| absent_targets().quote);
                 match draft.clone() {
                     QuoteDraft::Withdraw(wanted_until) => Operation::WithdrawQuote { quote, wanted_until },
                     QuoteDraft::Claim => Operation::ClaimQuote { quote },
@@ -379,7 +379,7 @@ fn alert_key(reader: &Reader, id: i64) -> AlertKey {
     }
 }
 
-/// A batch in memory, of which no two are the same transaction.
+/// A batch in memory without duplicate transactions.
 struct Rows(Vec<NewTransaction>);
 
 impl Rows {
@@ -404,11 +404,11 @@ impl Batch for Rows {
     }
 }
 
-/// Applies operations as a log has them, so many in one commit; returns whether each was kept.
-fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)], together: usize) -> Vec<bool> {
+/// Applies operations as read from a log, `batch_size` in one commit. Returns whether each one succeeded.
+fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)], batch_size: usize) -> Vec<bool> {
     let mut kept = Vec::new();
-    for some in operations.chunks(together) {
-        // Held until the others wait too, so that they are written together.
+    for chunk in operations.chunks(batch_size) {
+        // Holds the writer until all operations wait, so that they are committed together.
         let (go_on, held) = mpsc::channel::<()>();
         let holding = testing::with_writer(store, move |_| {
             held.recv().unwrap_err();
@@ -424,7 +424,7 @@ fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
                 _ => store.apply(read.operation, read.stamp.at),
             }
         };
-        let receipts: Vec<Receipt> = some.iter().map(submit).collect();
+        let receipts: Vec<Receipt> = chunk.iter().map(submit).collect();
         drop(go_on);
         holding.wait().unwrap();
         kept.extend(receipts.into_iter().map(|receipt| receipt.wait().is_ok()));
@@ -436,7 +436,7 @@ fn checksums(store: &Store) -> Vec<TableChecksum> {
     store.reader().unwrap().checksums().unwrap()
 }
 
-/// Whether what lists show of each transaction agrees with its record, and with what is read with it.
+/// Checks that the summary of each transaction agrees with its record, and with the listed transaction.
 fn check_headers(store: &Store) -> Result<(), TestCaseError> {
     let reader = store.reader().unwrap();
     for whole in reader.load().unwrap().0 {
@@ -453,17 +453,17 @@ fn check_headers(store: &Store) -> Result<(), TestCaseError> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn stores_that_apply_the_same_operations_are_equal_whatever_their_row_numbers_and_commits(
+    fn stores_with_the_same_operations_are_equal_despite_other_row_numbers_and_commits(
         drafts in drafts(),
-        together in 2_usize..9,
+        batch_size in 2_usize..9,
     ) {
         let ((_first, first), (_second, second)) = (open(), open());
         refuse_label(&first);
         refuse_label(&second);
-        shift_rows(&second);
+        shift_row_ids(&second);
         let operations = apply_each(&first, &drafts);
         let kept: Vec<bool> = operations.iter().map(|(.., is_kept)| *is_kept).collect();
-        prop_assert_eq!(apply_together(&second, &operations, together), kept);
+        prop_assert_eq!(apply_together(&second, &operations, batch_size), kept);
         for (one, other) in checksums(&first).into_iter().zip(checksums(&second)) {
             prop_assert_eq!(one, other, "{:#?}", operations);
         }
@@ -477,10 +477,10 @@ proptest! {
 }
 
 #[test]
-fn a_batch_of_any_size_makes_the_same_store_as_the_operation() {
+fn batch_makes_the_same_store_as_the_track_operation() {
     let ((_first, first), (_second, second)) = (open(), open());
-    shift_rows(&second);
-    // So many that indexes are dropped meanwhile, and not a multiple of those that are inserted at once.
+    shift_row_ids(&second);
+    // Large enough that indexes are dropped during the import, and not a multiple of the number of rows per insert.
     let batch: Vec<NewTransaction> = (1..=4_117)
         .map(|number| {
             let words = vec![format!("of {number}")];
@@ -488,7 +488,7 @@ fn a_batch_of_any_size_makes_the_same_store_as_the_operation() {
         })
         .collect();
     for store in [&first, &second] {
-        let id = pending(ask(store, true, "0xAb", 0));
+        let id = pending_id(ask(store, true, "0xAb", 0));
         testing::answer_quote(store, id, route("quote-7", 900), at(1));
     }
     for (at, known) in [(at(2), 0), (at(3), 17)] {
@@ -512,7 +512,7 @@ fn a_batch_of_any_size_makes_the_same_store_as_the_operation() {
 }
 
 #[test]
-fn what_is_named_twice_is_deleted_once() {
+fn transaction_named_twice_is_deleted_once() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let key = testing::key(&store, row);
@@ -522,15 +522,15 @@ fn what_is_named_twice_is_deleted_once() {
     assert_eq!(names(store.reader().unwrap().changes_after(0, 9).unwrap()), ["deleted"]);
 }
 
-/// What operations name.
-struct Names {
+/// The targets of operations.
+struct Targets {
     transaction: TransactionKey,
     alert: AlertKey,
     quote: QuoteKey,
 }
 
-/// An operation of each variant, and each of its kinds, about what is named here.
-fn of_each_variant(Names { transaction, alert, quote }: &Names) -> Vec<Operation> {
+/// Returns an operation of each variant, and of each kind within a variant, on these targets.
+fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -> Vec<Operation> {
     let (profile, transactions) = (transaction.profile.clone(), vec![transaction.clone()]);
     let alerts = || vec![alert.clone()];
     let record = StatusRecord {
@@ -578,8 +578,8 @@ fn of_each_variant(Names { transaction, alert, quote }: &Names) -> Vec<Operation
     ];
     let events = events.map(|event| Operation::RecordProfileEvent { profile: profile.clone(), event });
     let limited = QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after: Duration::from_millis(1_500) };
-    let answers = failures.into_iter().map(QuoteAnswer::Failed).map(answered);
-    let answers = answers.chain([answered(limited), route("quote-1", 900)]);
+    let answers = failures.into_iter().map(QuoteAnswer::Failed).map(quote_observation);
+    let answers = answers.chain([quote_observation(limited), route("quote-1", 900)]);
     let answers = answers.map(|observation| Operation::AnswerQuote { quote: quote.clone(), observation });
     let new = NewTransaction {
         params: TransactionParams {
@@ -620,8 +620,9 @@ fn of_each_variant(Names { transaction, alert, quote }: &Names) -> Vec<Operation
     observations.chain(edits).chain(events).chain(answers).chain(others).collect()
 }
 
-/// Whether an operation does nothing but to what it names by a key. A new variant has to be named here.
-fn only_names(operation: &Operation) -> (&'static str, bool) {
+/// Returns the name of an operation's variant, and whether it affects only targets named by keys. A new variant must be
+/// added here.
+fn describe_variant(operation: &Operation) -> (&'static str, bool) {
     match operation {
         Operation::Track { .. } => ("track", false),
         Operation::Observe { .. } => ("observe", true),
@@ -643,22 +644,22 @@ fn only_names(operation: &Operation) -> (&'static str, bool) {
 }
 
 #[test]
-fn every_operation_is_read_from_json_as_it_was_written() {
-    let operations = of_each_variant(&absent());
-    let names: BTreeSet<_> = operations.iter().map(|operation| only_names(operation).0).collect();
+fn every_operation_survives_a_json_round_trip() {
+    let operations = operations_of_each_variant(&absent_targets());
+    let names: BTreeSet<_> = operations.iter().map(|operation| describe_variant(operation).0).collect();
     assert_eq!(names.len(), 16, "{names:?}");
     for (number, operation) in (0..).zip(operations) {
         let author = (number % 2 == 0).then(|| "ann".to_owned());
         let envelope = Envelope::new(operation, Stamp::new(millis(number), author));
         let json = serde_json::to_string(&envelope).unwrap();
-        assert!(json.contains(&format!(r#""operation":"{}""#, only_names(&envelope.operation).0)), "{json}");
+        assert!(json.contains(&format!(r#""operation":"{}""#, describe_variant(&envelope.operation).0)), "{json}");
         assert_eq!(serde_json::from_str::<Envelope>(&json).unwrap(), envelope, "{json}");
         assert_eq!(serde_json::from_value::<Envelope>(serde_json::from_str(&json).unwrap()).unwrap(), envelope);
     }
 }
 
 #[test]
-fn an_operation_about_what_is_not_there_changes_nothing() {
+fn operation_on_an_absent_target_changes_nothing() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let key = testing::key(&store, row);
@@ -667,8 +668,8 @@ fn an_operation_about_what_is_not_there_changes_nothing() {
     testing::undo(&store, "default", at(7)).unwrap();
     let reader = store.reader().unwrap();
     let alert = alert_key(&reader, reader.alerts(AlertQuery::Active).unwrap()[0].id);
-    let quote = testing::quote_key(&store, pending(ask(&store, true, "0xAb", 8)));
-    // What differs from what is there in one thing alone.
+    let quote = testing::quote_key(&store, pending_id(ask(&store, true, "0xAb", 8)));
+    // Each of these keys differs from an existing key in one part only.
     let elsewhere = TransactionKey { profile: "prod".into(), ..key.clone() };
     let other_chain = TransactionKey { from_chain: ChainId::new("10"), ..key.clone() };
     let of_profile = AlertKey { about: AlertSubject::Profile("default".into()), ..alert.clone() };
@@ -678,41 +679,43 @@ fn an_operation_about_what_is_not_there_changes_nothing() {
     let other_request = QuoteKey { request: request(false, "0xAb"), ..quote.clone() };
     let other_profile = QuoteKey { profile: "prod".into(), ..quote };
     let named = [
-        absent(),
-        Names { transaction: elsewhere, alert: earlier, quote: before },
-        Names { transaction: other_chain.clone(), alert: other_rule, quote: other_request },
-        Names { transaction: other_chain, alert: of_profile, quote: other_profile },
+        absent_targets(),
+        Targets { transaction: elsewhere, alert: earlier, quote: before },
+        Targets { transaction: other_chain.clone(), alert: other_rule, quote: other_request },
+        Targets { transaction: other_chain, alert: of_profile, quote: other_profile },
     ];
     let state = || {
         let reader = store.reader().unwrap();
         let db = Connection::open(store.path()).unwrap();
         (checksums(&store), reader.last_change().unwrap(), changes::last_commit(&db).unwrap())
     };
-    let as_it_was = state();
-    for operation in named.iter().flat_map(of_each_variant).filter(|operation| only_names(operation).1) {
+    let unchanged = state();
+    for operation in named.iter().flat_map(operations_of_each_variant).filter(|operation| describe_variant(operation).1)
+    {
         testing::apply(&store, operation.clone(), at(9)).unwrap();
-        assert_eq!(state(), as_it_was, "{operation:?}");
+        assert_eq!(state(), unchanged, "{operation:?}");
     }
-    // What was undone before can still be done again.
+    // The undone edit can still be redone.
     assert_eq!(testing::redo(&store, "default", at(10)).unwrap().done, 1);
-    // And the same operations about what is there do something; deleting comes last, since afterwards nothing is there.
-    let mut names = Names { transaction: key, ..named.into_iter().next().unwrap() };
-    let mut did_something = BTreeSet::new();
-    let order = |number: &usize| matches!(of_each_variant(&absent())[*number], Operation::Delete { .. });
-    let mut numbers: Vec<usize> = (0..of_each_variant(&names).len()).collect();
+    // The same operations on existing targets have an effect. Deletions come last, because no target exists afterwards.
+    let mut targets = Targets { transaction: key, ..named.into_iter().next().unwrap() };
+    let mut effective_variants = BTreeSet::new();
+    let order =
+        |number: &usize| matches!(operations_of_each_variant(&absent_targets())[*number], Operation::Delete { .. });
+    let mut numbers: Vec<usize> = (0..operations_of_each_variant(&targets).len()).collect();
     numbers.sort_by_key(order);
     for number in numbers {
         let reader = store.reader().unwrap();
         if let Some(active) = reader.alerts(AlertQuery::Active).unwrap().first() {
-            names.alert = alert_key(&reader, active.id);
+            targets.alert = alert_key(&reader, active.id);
         }
-        names.quote = testing::quote_key(&store, pending(ask(&store, true, &format!("0x{number}"), 11)));
-        let operation = of_each_variant(&names).swap_remove(number);
+        targets.quote = testing::quote_key(&store, pending_id(ask(&store, true, &format!("0x{number}"), 11)));
+        let operation = operations_of_each_variant(&targets).swap_remove(number);
         let before = state().0;
         testing::apply(&store, operation.clone(), at(12)).unwrap();
-        if state().0 != before && only_names(&operation).1 {
-            did_something.insert(only_names(&operation).0);
+        if state().0 != before && describe_variant(&operation).1 {
+            effective_variants.insert(describe_variant(&operation).0);
         }
     }
-    assert_eq!(did_something.len(), 8, "{did_something:?}");
+    assert_eq!(effective_variants.len(), 8, "{effective_variants:?}");
 }

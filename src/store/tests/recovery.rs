@@ -1,4 +1,4 @@
-//! Stores that are damaged in every way we know, and what the next start makes of them.
+//! Tests of damaged stores, one for each known kind of damage, and of the recovery at the next start.
 
 use std::{
     fs::{self, File},
@@ -9,8 +9,8 @@ use super::*;
 
 const PAGE: u64 = 4_096;
 
-/// A store with so many transactions, each with a label and an answer; closed.
-fn filled(count: i64) -> (TempDir, PathBuf) {
+/// Creates a store with `count` transactions, each with a label and an answer, and closes it.
+fn create_filled_store(count: i64) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("hoptop.db");
     fill(&Store::open_lasting(&path, at(0)).unwrap(), 1..=count);
@@ -35,8 +35,8 @@ fn overwrite(path: &Path, offset: u64, bytes: &[u8]) {
     file.write_all(bytes).unwrap();
 }
 
-/// The pages of a table that hold its rows.
-fn leaves(path: &Path, table: &str) -> Vec<u64> {
+/// Returns the numbers of the leaf pages of a table.
+fn leaf_pages(path: &Path, table: &str) -> Vec<u64> {
     let db = Connection::open(path).unwrap();
     let mut statement =
         db.prepare("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path").unwrap();
@@ -49,18 +49,18 @@ fn count(store: &Store) -> usize {
 
 fn open_recovered(path: &Path) -> (Store, Recovery) {
     let store = Store::open_lasting(path, at(86_400)).unwrap();
-    let recovered = store.recovery().expect("it was recovered").clone();
+    let recovered = store.recovery().expect("the store should have been recovered").clone();
     assert!(recovered.aside.exists(), "{recovered}");
     let db = Connection::open(path).unwrap();
     assert_eq!(integrity::unsound(&db, Depth::Full).unwrap(), None);
-    // And it works.
+    // The recovered store accepts writes.
     testing::track(&store, "other", vec![fixtures::new(1)], at(86_400));
     (store, recovered)
 }
 
 #[test]
-fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
-    let (folder, path) = filled(20);
+fn store_with_a_damaged_header_is_restored_from_its_backup() {
+    let (folder, path) = create_filled_store(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=25);
@@ -74,7 +74,7 @@ fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
     assert_eq!(recovered.aside, folder.path().join("hoptop.db.damaged-19700102T000000Z"));
     let sentence = recovered.to_string();
     assert!(
-        sentence.contains("20 transactions from the backup of 1970-01-01 00:01 UTC; what came later is lost"),
+        sentence.contains("20 transactions from the backup of 1970-01-01 00:01 UTC; later changes are lost"),
         "{sentence}"
     );
     drop(store);
@@ -82,22 +82,22 @@ fn a_garbage_header_is_moved_aside_and_the_backup_restored() {
 }
 
 #[test]
-fn what_came_after_the_backup_is_read_from_the_damaged_file() {
-    let (_folder, path) = filled(20);
+fn rows_newer_than_the_backup_are_read_from_the_damaged_file() {
+    let (_folder, path) = create_filled_store(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     fill(&store, 21..=600);
     drop(store);
-    let leaves = leaves(&path, "transactions");
-    let torn = leaves[leaves.len() / 2];
+    let leaf_pages = leaf_pages(&path, "transactions");
+    let torn = leaf_pages[leaf_pages.len() / 2];
     overwrite(&path, (torn - 1) * PAGE, &[0; PAGE as usize]);
-    // Nobody knows yet: whoever meets it says so, and from then on nothing is written.
+    // Opening doesn't find the damage. The reader that meets it reports it, and from then on nothing is written.
     let store = Store::open_lasting(&path, at(120)).unwrap();
-    let met = store.reader().unwrap().load().unwrap_err();
-    assert!(met.is_damage(), "{met}");
-    store.report_fault(&met);
+    let error = store.reader().unwrap().load().unwrap_err();
+    assert!(error.is_damage(), "{error}");
+    store.report_fault(&error);
     let refused = testing::submit_track(&store, "default", vec![fixtures::new(9_999)], at(120)).wait().unwrap_err();
-    assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
+    assert!(refused.to_string().contains("it is read-only until it is recovered"), "{refused}");
     drop(store);
     let (store, recovered) = open_recovered(&path);
     assert!(recovered.backup.is_some() && recovered.has_holes, "{recovered:?}");
@@ -107,14 +107,14 @@ fn what_came_after_the_backup_is_read_from_the_damaged_file() {
     let labelled =
         |number: i64| transactions.iter().any(|tx| tx.params == fixtures::params(number) && tx.labels == ["vip"]);
     assert!([1, 20, 21, 599, 600].into_iter().all(labelled));
-    assert!(recovered.to_string().contains("and what could still be read"), "{recovered}");
+    assert!(recovered.to_string().contains("and rows that could still be read"), "{recovered}");
 }
 
 #[test]
-fn without_a_backup_what_can_be_read_is_all_there_is() {
-    let (_folder, path) = filled(300);
+fn readable_rows_are_recovered_without_a_backup() {
+    let (_folder, path) = create_filled_store(300);
     for (table, index) in [("transactions", 1), ("observations", 0), ("labels", 0)] {
-        overwrite(&path, (leaves(&path, table)[index] - 1) * PAGE, &[0xff; 64]);
+        overwrite(&path, (leaf_pages(&path, table)[index] - 1) * PAGE, &[0xff; 64]);
     }
     let store = Store::open_lasting(&path, at(5)).unwrap();
     store.report_fault(&store.reader().unwrap().load().unwrap_err());
@@ -126,20 +126,20 @@ fn without_a_backup_what_can_be_read_is_all_there_is() {
 }
 
 #[test]
-fn a_garbage_header_hides_nothing_of_what_lies_behind_it() {
-    let (_folder, path) = filled(500);
+fn damaged_header_loses_no_rows() {
+    let (_folder, path) = create_filled_store(500);
     overwrite(&path, 0, &[0xa5; 100]);
     let (store, recovered) = open_recovered(&path);
     assert_eq!((recovered.transactions, recovered.has_holes), (500, false), "{recovered}");
     assert_eq!(count(&store), 501);
-    // Of the copy that was read nothing is left.
+    // The temporary copy for reading is deleted.
     let left: Vec<_> = fs::read_dir(path.parent().unwrap()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| name.to_string_lossy().starts_with("hoptop.db") || name == "backups"), "{left:?}");
 }
 
 #[test]
-fn of_a_file_that_was_cut_off_the_front_is_read() {
-    let (_folder, path) = filled(2_000);
+fn truncated_file_is_recovered_in_part() {
+    let (_folder, path) = create_filled_store(2_000);
     let whole = fs::metadata(&path).unwrap().len();
     File::options().write(true).open(&path).unwrap().set_len(whole * 3 / 4 / PAGE * PAGE).unwrap();
     let (_, recovered) = open_recovered(&path);
@@ -147,31 +147,31 @@ fn of_a_file_that_was_cut_off_the_front_is_read() {
 }
 
 #[test]
-fn a_torn_schema_loses_the_tables_whose_entries_it_held_and_no_others() {
-    let (_folder, path) = filled(500);
-    let last = *leaves(&path, "sqlite_schema").last().unwrap();
+fn damaged_schema_page_does_not_lose_other_tables() {
+    let (_folder, path) = create_filled_store(500);
+    let last = *leaf_pages(&path, "sqlite_schema").last().unwrap();
     overwrite(&path, (last - 1) * PAGE, &[0xa5; 4_096]);
     let (_, recovered) = open_recovered(&path);
     assert!(recovered.has_holes && recovered.transactions == 500, "{recovered}");
 }
 
 #[test]
-fn whoever_was_killed_leaves_a_store_that_is_looked_at() {
-    let (_folder, path) = filled(300);
+fn store_of_a_killed_process_is_checked() {
+    let (_folder, path) = create_filled_store(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
-    let presence = paths::companion(&path, ".presence");
-    let words = fs::read(&presence).unwrap();
+    let marker = paths::companion(&path, ".presence");
+    let marker_text = fs::read(&marker).unwrap();
     drop(store);
-    fs::write(&presence, words).unwrap();
-    let torn = leaves(&path, "notes").into_iter().chain(leaves(&path, "changes")).last().unwrap();
+    fs::write(&marker, marker_text).unwrap();
+    let torn = leaf_pages(&path, "notes").into_iter().chain(leaf_pages(&path, "changes")).last().unwrap();
     overwrite(&path, (torn - 1) * PAGE, &[0xff; 64]);
     let (store, recovered) = open_recovered(&path);
     assert_eq!((count(&store), recovered.transactions), (301, 300));
 }
 
 #[test]
-fn an_empty_file_and_a_log_without_its_file_are_no_new_stores() {
-    let (_folder, path) = filled(3);
+fn empty_file_or_log_without_its_file_is_recovered() {
+    let (_folder, path) = create_filled_store(3);
     let store = Store::open_lasting(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
@@ -188,22 +188,22 @@ fn an_empty_file_and_a_log_without_its_file_are_no_new_stores() {
 }
 
 #[test]
-fn a_store_that_was_left_abruptly_without_its_log_is_looked_at() {
-    let (_folder, path) = filled(300);
+fn store_of_a_killed_process_without_its_log_is_checked() {
+    let (_folder, path) = create_filled_store(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
-    let presence = paths::companion(&path, ".presence");
-    let words = fs::read(&presence).unwrap();
+    let marker = paths::companion(&path, ".presence");
+    let marker_text = fs::read(&marker).unwrap();
     drop(store);
-    fs::write(presence, words).unwrap();
-    // What was moved into the file in part before the log was lost.
-    let page = leaves(&path, "observations")[1];
+    fs::write(marker, marker_text).unwrap();
+    // A checkpoint was interrupted before the log was lost.
+    let page = leaf_pages(&path, "observations")[1];
     overwrite(&path, (page - 1) * PAGE, &[0; PAGE as usize]);
     assert_eq!(open_recovered(&path).1.transactions, 300);
 }
 
 #[test]
-fn nothing_is_moved_while_somebody_else_has_it_open() {
-    let (folder, path) = filled(3);
+fn store_opened_by_another_handle_is_not_moved() {
+    let (folder, path) = create_filled_store(3);
     let other = Store::open_lasting(&path, at(5)).unwrap();
     other.report_fault(&StoreError::Broken("a torn page".into()));
     overwrite(&path, 0, &[0xa5; 512]);
@@ -218,8 +218,8 @@ fn nothing_is_moved_while_somebody_else_has_it_open() {
 
 #[test]
 fn killed_recovery_is_continued_by_the_next_start() {
-    let (folder, path) = filled(30);
-    // Killed between the renames, and in the middle of building.
+    let (folder, path) = create_filled_store(30);
+    // Killed between the renames, and while building the new file.
     let aside = folder.path().join("hoptop.db.damaged-1");
     overwrite(&path, 0, &[0xa5; 16]);
     fs::write(paths::companion(&path, "-wal"), "a log").unwrap();
@@ -230,7 +230,7 @@ fn killed_recovery_is_continued_by_the_next_start() {
     assert_eq!(recovered.aside, aside);
     assert_eq!(fs::read_to_string(paths::companion(&aside, "-wal")).unwrap(), "a log");
     drop(store);
-    // Killed when the rebuilt one had its name already: it isn't taken for the damaged one.
+    // Killed after the rebuilt file had its final name: the rebuilt file isn't moved as the damaged one.
     let before = fs::read(&aside).unwrap();
     fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
     open_recovered(&path);
@@ -238,7 +238,7 @@ fn killed_recovery_is_continued_by_the_next_start() {
 }
 
 #[test]
-fn what_was_never_a_store_of_ours_stays_where_it_is() {
+fn file_that_is_no_store_is_left_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let letter = folder.path().join("letter.txt");
     let text = "not a database at all, but long enough to have a header of a hundred bytes or more; ".repeat(8);
@@ -249,16 +249,16 @@ fn what_was_never_a_store_of_ours_stays_where_it_is() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-/// Tears a page of a table, and says that it was met.
-fn tear(path: &Path, table: &str) {
-    let leaves = leaves(path, table);
-    overwrite(path, (leaves[leaves.len() / 2] - 1) * PAGE, &[0; PAGE as usize]);
+/// Damages a page of a table, and marks the store as suspect.
+fn damage_table(path: &Path, table: &str) {
+    let leaf_pages = leaf_pages(path, table);
+    overwrite(path, (leaf_pages[leaf_pages.len() / 2] - 1) * PAGE, &[0; PAGE as usize]);
     fs::write(paths::companion(path, ".presence"), "suspect a torn page").unwrap();
 }
 
 #[test]
-fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
-    let (_folder, path) = filled(1);
+fn answers_with_lost_bodies_are_listed_and_new_ones_are_stored() {
+    let (_folder, path) = create_filled_store(1);
     let store = Store::open_lasting(&path, at(5)).unwrap();
     let body = |clock: i64| {
         let text = format!(r#"{{"clock":{clock},"words":"{}"}}"#, "of a route ".repeat(60));
@@ -266,7 +266,7 @@ fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
     };
     let report = testing::track(&store, "default", (2..=40).map(fixtures::new).collect(), at(5));
     let rows: Vec<RowId> = report.added.first;
-    // The first answers, which the later ones are packed with, stand together; so do the later ones.
+    // The first answers, which are the bases of the later ones, share pages; so do the later ones.
     for second in 0..12 {
         for row in &rows {
             let status = if second % 2 == 0 { RouterStatus::Ongoing } else { RouterStatus::NeedsGas };
@@ -274,7 +274,7 @@ fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
         }
     }
     drop(store);
-    let first = leaves(&path, "observations")[0];
+    let first = leaf_pages(&path, "observations")[0];
     overwrite(&path, (first - 1) * PAGE, &[0; PAGE as usize]);
     fs::write(paths::companion(&path, ".presence"), "suspect a torn page").unwrap();
     let (store, recovered) = open_recovered(&path);
@@ -289,7 +289,7 @@ fn answers_whose_text_is_lost_are_shown_and_new_ones_are_kept() {
 }
 
 #[test]
-fn what_can_not_be_unpacked_counts_as_no_body() {
+fn body_that_cannot_be_unpacked_counts_as_absent() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let long = |clock: u32| {
@@ -308,8 +308,8 @@ fn what_can_not_be_unpacked_counts_as_no_body() {
 }
 
 #[test]
-fn what_was_deleted_since_the_backup_stays_deleted() {
-    let (_folder, path) = filled(300);
+fn transaction_deleted_after_the_backup_stays_deleted() {
+    let (_folder, path) = create_filled_store(300);
     let store = Store::open_lasting(&path, at(5)).unwrap();
     for number in 1..=300 {
         let edit = Edit::AddNote { transactions: vec![RowId(number)], text: "asked ".repeat(40) };
@@ -318,15 +318,15 @@ fn what_was_deleted_since_the_backup_stays_deleted() {
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     testing::delete(&store, vec![RowId(7)], at(70));
     drop(store);
-    tear(&path, "notes");
+    damage_table(&path, "notes");
     let (store, recovered) = open_recovered(&path);
     assert_eq!((recovered.backup, recovered.transactions), (Some(at(60)), 299));
     assert_eq!(store.reader().unwrap().transaction(RowId(7)).unwrap(), None);
 }
 
 #[test]
-fn writes_after_a_recovery_survive_a_returning_mark() {
-    let (_folder, path) = filled(20);
+fn writes_after_a_recovery_survive_a_stale_recovery_mark() {
+    let (_folder, path) = create_filled_store(20);
     let store = Store::open_lasting(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
@@ -334,14 +334,14 @@ fn writes_after_a_recovery_survive_a_returning_mark() {
     let (store, recovered) = open_recovered(&path);
     fill(&store, 21..=25);
     drop(store);
-    // The power went before the disk had the word that mending was done.
+    // The power failed before the end of the recovery was on the disk.
     let name = recovered.aside.file_name().unwrap().to_str().unwrap();
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
     assert_eq!(count(&store), 26);
-    assert!(store.recovery().unwrap().to_string().contains("26 transactions stand in its place already"));
+    assert!(store.recovery().unwrap().to_string().contains("the new store has 26 transactions"));
     drop(store);
-    // The same, and what was built is damaged too: both are kept.
+    // The same, but the rebuilt file is damaged too: both files are kept.
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     overwrite(&path, 0, &[0x5a; 512]);
     let (_store, again) = open_recovered(&path);
@@ -349,15 +349,15 @@ fn writes_after_a_recovery_survive_a_returning_mark() {
 }
 
 #[test]
-fn another_programs_database_in_its_place_stays_there() {
-    let (folder, path) = filled(3);
+fn database_of_another_program_is_left_unchanged() {
+    let (folder, path) = create_filled_store(3);
     fs::remove_file(&path).unwrap();
     let other = Connection::open(&path).unwrap();
     other.execute_batch("CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)").unwrap();
     drop(other);
     let theirs = fs::read(&path).unwrap();
-    for words in ["clean\n", "open\n", "suspect a torn page\n"] {
-        fs::write(paths::companion(&path, ".presence"), words).unwrap();
+    for marker_text in ["clean\n", "open\n", "suspect a torn page\n"] {
+        fs::write(paths::companion(&path, ".presence"), marker_text).unwrap();
         let refused = Store::open_lasting(&path, at(60)).err().unwrap();
         assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
         assert_eq!(fs::read(&path).unwrap(), theirs);
@@ -369,8 +369,8 @@ fn another_programs_database_in_its_place_stays_there() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_leads_to_the_store_and_what_lies_beside_it() {
-    let (folder, path) = filled(3);
+fn symbolic_link_leads_to_the_store_and_its_companion_files() {
+    let (folder, path) = create_filled_store(3);
     let links = tempfile::tempdir().unwrap();
     let (link, second) = (links.path().join("link.db"), links.path().join("second.db"));
     std::os::unix::fs::symlink(&path, &link).unwrap();
@@ -378,7 +378,7 @@ fn a_link_leads_to_the_store_and_what_lies_beside_it() {
     let store = Store::open_lasting(&second, at(60)).unwrap();
     assert_eq!(store.path(), path.canonicalize().unwrap());
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
-    // Both names are one store: nobody is alone with it.
+    // Both paths are the same store, so that each handle sees the other one's lock.
     let other = Store::open_lasting(&path, at(61)).unwrap();
     other.report_fault(&StoreError::Broken("a torn page".into()));
     drop((store, other));
@@ -390,64 +390,68 @@ fn a_link_leads_to_the_store_and_what_lies_beside_it() {
     );
     drop(store);
     assert!(link.is_symlink() && fs::read_dir(links.path()).unwrap().count() == 2);
-    // Also while there is nothing where it leads.
+    // The link also works while its target doesn't exist.
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(folder.path().join("new/hoptop.db"), &link).unwrap();
     assert!(Store::open_lasting(&second, at(90_000)).unwrap().path().ends_with("new/hoptop.db"));
 }
 
-/// The file as a killed process leaves it, without the log that it had.
-fn without_log(store: &Store, to: &Path) -> Vec<u8> {
+/// Copies the store's file without its log, as if a process was killed and its log deleted. Returns the bytes of the
+/// copy.
+fn copy_without_log(store: &Store, to: &Path) -> Vec<u8> {
     fs::copy(store.path(), to).unwrap();
     fs::write(paths::companion(to, ".presence"), "open\n").unwrap();
     fs::read(to).unwrap()
 }
 
 #[test]
-fn a_log_that_is_gone_is_said_and_the_file_kept_as_it_was() {
-    let (folder, path) = filled(20);
+fn missing_log_is_reported_and_the_original_file_is_kept() {
+    let (folder, path) = create_filled_store(20);
     let store = Store::open_lasting(&path, at(5)).unwrap();
     testing::track(&store, "default", (21..=22).map(fixtures::new).collect(), at(5));
     let found = folder.path().join("found.db");
-    let bytes = without_log(&store, &found);
+    let bytes = copy_without_log(&store, &found);
     let opened = Store::open_lasting(&found, at(60)).unwrap();
     let notice = opened.notice().unwrap();
-    assert!(notice.contains("its log is gone: what was kept last may be lost"), "{notice}");
+    assert!(notice.contains("its write-ahead log is missing: the last changes may be lost"), "{notice}");
     assert_eq!(count(&opened), 20);
     assert_eq!(fs::read(folder.path().join("found.db.without-log-19700101T000100Z")).unwrap(), bytes);
     drop(opened);
     assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
-    // What is put back from a backup never had one.
+    // A store restored from a backup never had a log.
     store.backup(&found, Existing::Replace, &|| true).unwrap();
     fs::write(paths::companion(&found, ".presence"), "open\n").unwrap();
     assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
 }
 
 #[test]
-fn a_young_store_that_lost_its_log_is_not_taken_for_a_new_one() {
+fn young_store_without_its_log_is_not_treated_as_new() {
     let (folder, store) = open();
     let found = folder.path().join("found.db");
-    without_log(&store, &found);
+    copy_without_log(&store, &found);
     let (store, recovered) = open_recovered(&found);
-    assert!(recovered.reason.contains("its log is gone, and with it all that it held"), "{recovered}");
-    assert!(store.notice().unwrap().contains("it is empty, for nothing was read of it"));
+    assert!(
+        recovered.reason.contains("its write-ahead log is missing; all changes in the log are lost"),
+        "{recovered}"
+    );
+    assert!(store.notice().unwrap().contains("the new store is empty, because no rows could be read"));
 }
 
 #[test]
-fn whoever_comes_to_a_store_that_is_known_to_be_damaged_writes_nothing() {
-    let (_folder, path) = filled(3);
+fn store_known_to_be_damaged_accepts_no_writes() {
+    let (_folder, path) = create_filled_store(3);
     let first = Store::open_lasting(&path, at(5)).unwrap();
     first.report_fault(&StoreError::Broken("a torn page".into()));
     let second = Store::open_lasting(&path, at(6)).unwrap();
     assert_eq!(second.trouble(), Some(Trouble::Broken("a torn page".into())));
     assert_eq!(count(&second), 3);
     let refused = testing::submit_track(&second, "default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
-    assert!(refused.to_string().contains("nothing more is written to it"), "{refused}");
+    assert!(refused.to_string().contains("it is read-only until it is recovered"), "{refused}");
 }
 
 #[test]
-fn a_store_that_is_gone_is_said_and_its_backups_outlast_the_new_one() {
-    let (folder, path) = filled(3);
+fn removed_store_is_reported_and_its_backups_are_kept() {
+    let (folder, path) = create_filled_store(3);
     let store = Store::open_lasting(&path, at(60)).unwrap();
     Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
     drop(store);
@@ -456,7 +460,10 @@ fn a_store_that_is_gone_is_said_and_its_backups_outlast_the_new_one() {
     let kept = folder.path().join("backups/before-19700101T000200Z/hoptop.db.19700101T000100Z.backup");
     let notice = store.notice().unwrap();
     let newest = kept.canonicalize().unwrap();
-    assert!(notice.contains("isn't there any more") && notice.contains(newest.to_str().unwrap()), "{notice}");
+    assert!(
+        notice.contains("is missing, so an empty one was created") && notice.contains(newest.to_str().unwrap()),
+        "{notice}"
+    );
     fill(&store, 1..=1);
     for day in 1..=8 {
         Store::backup_if_due(store.path(), at(day * 86_400), &|| true).unwrap().unwrap();

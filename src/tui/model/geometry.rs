@@ -1,28 +1,29 @@
-//! What the view measured of the screen, as plain numbers.
+//! The sizes of the screen as measured by the view, as plain numbers.
 //!
-//! Measured before each message is applied (`tui::step`). The model must never compute a size by itself.
+//! The view measures before each message is applied (`tui::step`). The model must never compute a size itself.
 
-use super::{detail::DetailTab, list::Tab};
+use crate::tui::screens::{detail::state::DetailTab, list::state::Tab};
 
 /// The sizes of one screen, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Geometry {
-    /// The rows that the list has room for.
+    /// The rows that fit into the list.
     pub list: usize,
-    /// The rows that the alerts have room for.
+    /// The rows that fit into the list of alerts.
     pub alerts: usize,
-    /// The rows that the charts' routes have room for.
+    /// The rows that fit into the charts' list of routes.
     pub routes: usize,
-    /// The rows of what scrolls now: a page of text, the detail, the list, the log.
+    /// The rows of the scrolling area: a page of text, the detail, the list or the log.
     pub page: usize,
-    /// How far a page of text, the detail or the log scrolls; measured for keys and the wheel alone.
+    /// The largest scroll offset of a page of text, the detail or the log, in rows; measured for keys and the wheel
+    /// only.
     pub scroll_end: usize,
 }
 
-/// What can be clicked.
+/// A clickable target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The row at this place of the part of the list that was read.
+    /// The row at this index of the loaded part of the list.
     Row(usize),
     /// A saved view.
     Tab(Tab),

@@ -1,31 +1,33 @@
-//! What the dashboard remembers from one start to the next: the saved view, what each of them filters, and the filters that
-//! were used.
+//! The view state that is saved between two starts: the saved view, its filters and columns, the pane, the theme, and
+//! the filters that were used.
 //!
-//! It is a convenience: what can't be read is forgotten, and it must never hold anything of a transaction.
+//! Unreadable parts are dropped. The view state must never contain data of a transaction.
 
 use serde::{Deserialize, Serialize};
 
-use super::{columns::Columns, list::Tab};
-use crate::domain::filter::Filter;
+use crate::{
+    domain::filter::Filter,
+    tui::screens::list::{columns::Columns, state::Tab},
+};
 
-/// So many filters are remembered.
-const FILTERS: usize = 50;
+/// The number of used filters that are saved.
+const MAX_FILTERS: usize = 50;
 
-/// Where the detail stands beside the list.
+/// The place of the detail next to the list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Pane {
-    /// To the side, where the terminal is wide enough; else in brief.
+    /// Beside the list if the terminal is wide enough; else the verdict only.
     #[default]
     Side,
-    /// Below, where it is high enough; else in brief.
+    /// Below the list if the terminal is high enough; else the verdict only.
     Below,
-    /// In brief: the verdict alone, below.
+    /// The verdict only, below the list.
     Brief,
 }
 
 impl Pane {
-    /// The next one.
+    /// Returns the next place.
     pub fn next(self) -> Self {
         match self {
             Self::Side => Self::Below,
@@ -34,7 +36,7 @@ impl Pane {
         }
     }
 
-    /// In words.
+    /// Returns the place in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Side => "Detail beside the list (from 100 columns).",
@@ -44,94 +46,95 @@ impl Pane {
     }
 }
 
-/// What is remembered.
+/// The saved view state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// The number of the saved view, as its key has it.
+    /// The number of the saved view, as on its key.
     pub view: usize,
-    /// What each saved view filters, in their order.
+    /// The filter of each saved view, in their order.
     pub filters: [String; 5],
-    /// The columns of each saved view, in their order; empty for the usual ones.
+    /// The columns of each saved view, in their order; empty for the default columns.
     pub columns: [String; 5],
-    /// Where the list's detail stands.
-    #[serde(deserialize_with = "if_known")]
+    /// The place of the detail.
+    #[serde(deserialize_with = "known_or_default")]
     pub pane: Pane,
-    /// The theme that was chosen, if one was.
+    /// The chosen theme, if there is one.
     pub theme: Option<ChosenTheme>,
-    /// The filters that were used, the newest first.
+    /// The used filters, the newest first.
     pub used: Vec<String>,
 }
 
-/// A theme that was chosen in the dashboard. It counts until the settings name another one than they did.
+/// A theme that was chosen in the dashboard. It applies until the settings name another theme.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChosenTheme {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What the settings named then.
+    /// The theme of the settings at the time of the choice.
     pub instead_of: String,
 }
 
-/// A word of a newer version costs nothing but itself.
-fn if_known<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D::Error> {
+/// Reads a place; the word of a newer version becomes the default, so that the rest of the view state stays readable.
+fn known_or_default<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D::Error> {
     Ok(Pane::deserialize(serde_json::Value::deserialize(from)?).unwrap_or_default())
 }
 
 impl Memory {
-    /// From what was written; nothing of it that isn't understood any more.
+    /// Parses a saved view state. Drops invalid parts.
     pub fn read(text: &str) -> Self {
         let mut memory: Self = serde_json::from_str(text).unwrap_or_default();
         let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse(filter).is_ok();
         memory.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
         memory.used.retain(|filter| is_good(filter));
-        memory.used.truncate(FILTERS);
+        memory.used.truncate(MAX_FILTERS);
         memory
     }
 
-    /// As it is written.
+    /// Returns the JSON text for saving.
     pub fn written(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// The saved view.
+    /// Returns the saved view.
     pub fn tab(&self) -> Tab {
         let index = self.view.checked_sub(1);
         index.and_then(|index| Tab::ALL.get(index)).copied().unwrap_or_default()
     }
 
-    /// What a saved view filters.
+    /// Returns the filter of a saved view.
     pub fn filter_of(&self, tab: Tab) -> &str {
-        self.filters.get(place(tab)).map_or("", String::as_str)
+        self.filters.get(index_of(tab)).map_or("", String::as_str)
     }
 
-    /// The columns of a saved view.
+    /// Returns the columns of a saved view.
     pub fn columns_of(&self, tab: Tab) -> Columns {
-        self.columns.get(place(tab)).and_then(|text| Columns::parse(text).ok()).unwrap_or_default()
+        self.columns.get(index_of(tab)).and_then(|text| Columns::parse(text).ok()).unwrap_or_default()
     }
 
-    /// Notes which saved view is shown, with which filter and which columns.
+    /// Records the saved view on screen, with its filter and columns.
     pub fn leave(&mut self, tab: Tab, filter: &str, columns: &Columns) {
-        self.view = place(tab) + 1;
-        if let Some(left) = self.columns.get_mut(place(tab)) {
+        self.view = index_of(tab) + 1;
+        if let Some(left) = self.columns.get_mut(index_of(tab)) {
             *left = if *columns == Columns::default() { String::new() } else { columns.written() };
         }
-        if let Some(left) = self.filters.get_mut(place(tab)) {
+        if let Some(left) = self.filters.get_mut(index_of(tab)) {
             filter.clone_into(left);
         }
     }
 
-    /// Notes that a filter was used.
+    /// Records a used filter.
     pub fn use_filter(&mut self, filter: &str) {
         if filter.is_empty() {
             return;
         }
         self.used.retain(|used| used != filter);
         self.used.insert(0, filter.to_owned());
-        self.used.truncate(FILTERS);
+        self.used.truncate(MAX_FILTERS);
     }
 }
 
-fn place(tab: Tab) -> usize {
+/// Returns the index of a saved view in [`Tab::ALL`].
+fn index_of(tab: Tab) -> usize {
     Tab::ALL.iter().position(|own| *own == tab).unwrap_or_default()
 }
 
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_understood_is_forgotten() {
+    fn invalid_parts_are_dropped() {
         let mut memory = Memory { view: 2, ..Memory::default() };
         memory.filters[1] = "is:overdue sort:age".into();
         (0..60).for_each(|number| memory.use_filter(&format!("ticket:{number}")));

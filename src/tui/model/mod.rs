@@ -1,82 +1,61 @@
-//! What the dashboard knows: the part of the store that is on the screen and around it, all of it in numbers, and where the
-//! person is.
+//! The dashboard's state: the loaded part of the store, its counts, and the position of the person.
 //!
-//! Plain data, and no more of it for a million transactions than for a hundred. It must never hold a handle to anything: what it
-//! wants done goes out as an effect.
+//! Plain data of bounded size, however many transactions are stored. The model must never hold a handle: work outside
+//! is requested by effects.
 
-pub mod add;
-pub mod alerts;
-pub mod columns;
-pub mod detail;
-mod filter_line;
-pub mod found;
-pub mod geometry;
-pub mod help;
-pub mod history;
-pub mod list;
-pub mod log;
-pub mod marks;
-pub mod memory;
-pub mod menu;
-pub mod offer;
-pub mod palette;
-pub mod polled;
-pub mod prompt;
-pub mod quote;
-pub mod raw;
-pub mod stats;
-pub mod temporary_view;
+pub(crate) mod geometry;
+pub(crate) mod memory;
+pub(crate) mod polling;
+pub(crate) mod setting;
+pub(crate) mod temporary_view;
 
 use std::{
     collections::{BTreeSet, HashMap},
     time::Duration,
 };
 
-use chrono::{DateTime, FixedOffset, Utc};
-use tui_input::Input;
+use chrono::{DateTime, Utc};
 
-pub use self::filter_line::FilterLine;
+pub use self::setting::Setting;
 use self::{
-    add::AddForm,
-    alerts::AlertList,
-    detail::Detail,
     geometry::Geometry,
-    help::HelpPage,
-    history::History,
-    list::{List, PageRequest, Part, Tab},
-    log::LogPane,
-    marks::Marks,
     memory::Memory,
-    menu::Menu,
-    offer::Offer,
-    palette::Palette,
-    polled::Polled,
-    prompt::Prompt,
-    quote::QuoteForm,
-    stats::Charts,
+    polling::{Budget, Polled},
     temporary_view::TemporaryView,
+};
+use super::{
+    command::Context,
+    dialogs::{Dialog, quote::state::QuoteForm},
+    screens::{
+        alerts::state::AlertList,
+        detail::{history::History, state::Detail},
+        list::{
+            marks::{self, Marks},
+            state::{List, PageRequest, Part, Tab},
+        },
+        log::state::LogPane,
+        stats::state::Charts,
+    },
 };
 use crate::{
     clock::Mono,
     domain::{
         alert::{self, Alert, Severity},
-        answer::Templates,
         ids::RowId,
         poller::PollerReport,
         transaction::Transaction,
     },
     store::{Known, Listed, Page},
-    tui::{command::Context, keys::Keys},
 };
 
-/// What fills the screen.
+/// The screen that is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Screen {
-    /// The list, with the detail beside it where there is room.
+    /// The list, with the detail beside it if it fits.
     List,
     /// One transaction, with its tabs.
     Detail,
-    /// The alerts' own list.
+    /// The list of alerts.
     Alerts,
     /// The charts.
     Stats,
@@ -84,205 +63,124 @@ pub enum Screen {
     Log,
 }
 
-/// What lies over the screen and takes the keys.
-#[derive(Debug, Default)]
-pub enum Overlay {
-    /// Nothing.
-    #[default]
-    None,
-    /// The keys, and what is looked for among them.
-    Help(HelpPage),
-    /// A reply for a ticket, as it was when it was asked for, scrolled down by so many lines.
-    Answer {
-        /// The reply.
-        text: String,
-        /// Lines that are scrolled away.
-        scroll: usize,
-    },
-    /// The filter's line.
-    Filter(Box<FilterLine>),
-    /// What is looked for in a tab of the detail, with the text that holds again if it is left by Esc.
-    Find {
-        /// What is being typed.
-        input: Input,
-        /// What held before.
-        before: String,
-    },
-    /// Adding or finding.
-    Add(Box<AddForm>),
-    /// The command line.
-    Palette(Palette),
-    /// One line, for an action that takes words.
-    Prompt(Prompt),
-    /// A few entries to choose from.
-    Menu(Menu),
-    /// Texts to copy, or links to open.
-    Offer(Offer),
-    /// Asking for a route.
-    Quote(Box<QuoteForm>),
-}
+/// How long a notice is shown: long enough to read two lines.
+const NOTICE_DURATION: Duration = Duration::from_secs(8);
 
-impl Overlay {
-    /// Whether letters are typed into it.
-    pub fn takes_text(&self) -> bool {
-        match self {
-            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::Offer(_) => false,
-            Self::Help(_)
-            | Self::Filter(_)
-            | Self::Find { .. }
-            | Self::Add(_)
-            | Self::Palette(_)
-            | Self::Prompt(_)
-            | Self::Quote(_) => true,
-        }
-    }
-}
-
-/// How long a notice stands: long enough to read two lines.
-const STANDS: Duration = Duration::from_secs(8);
-
-/// How a notice is meant.
+/// Whether a notice reports success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
-    /// It worked.
+    /// Success.
     Good,
-    /// It didn't.
+    /// Failure.
     Bad,
 }
 
-/// A sentence that stands for a while.
+/// A sentence that is shown for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The sentence.
     pub text: String,
-    /// How it is meant.
+    /// Success or failure.
     pub tone: Tone,
-    /// Until when it stands.
+    /// When the notice disappears.
     pub until: Mono,
 }
 
-/// What stays the same while the dashboard runs.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// The profile in force.
-    pub profile: String,
-    /// The profiles that are polled and shown beside it.
-    pub beside: Vec<String>,
-    /// What may be shown of the integrator ID; `None` if nothing is polled with it.
-    pub shown_id: Option<String>,
-    /// Whether this is the demonstration.
-    pub demo: bool,
-    /// Whether this process polls, or would if no other did.
-    pub polls: bool,
-    /// This process.
-    pub process: u32,
-    /// The person's time zone.
-    pub zone: FixedOffset,
-    /// Whether chain IDs pass that aren't known.
-    pub any_chain: bool,
-    /// One's own words for replies.
-    pub templates: Templates,
-    /// Which key stands for which command.
-    pub keys: Keys,
-    /// The ways by which alerts are told outside, as the config file names them.
-    pub told_by: Vec<&'static str>,
-}
-
-/// All that is tracked, in numbers.
+/// The counts of the tracked transactions and their alerts.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overview {
-    /// How many each saved view holds.
+    /// The number of transactions in each saved view.
     pub tabs: [u64; 5],
-    /// How many alerts fire, by severity: critical, warning, info.
+    /// The number of firing alerts by severity: critical, warning, info.
     pub alerts: [u64; 3],
-    /// How many are acknowledged or snoozed.
+    /// The number of acknowledged and snoozed alerts.
     pub handled: u64,
-    /// The most urgent alert of a transaction, with that transaction.
+    /// The most urgent alert of a transaction, with the transaction.
     pub most_urgent: Option<(Alert, Transaction)>,
-    /// The list that was shown when it was counted.
+    /// The counts of the list that was shown.
     pub listed: Listing,
 }
 
-/// A list in numbers.
+/// The counts of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// The number of its view.
+    /// The number of the view.
     pub view: u64,
-    /// How many rows it has.
+    /// The number of rows.
     pub total: u64,
-    /// A row of it, and how many stand before that.
+    /// A row, and the number of rows before that row.
     pub before: Option<(RowId, u64)>,
 }
 
 /// The dashboard's state.
 #[derive(Debug)]
 pub struct Model {
-    /// What stays the same.
+    /// The settings.
     pub setting: Setting,
-    /// The transactions of the part of the list that was read, and what is open.
+    /// The transactions of the loaded part of the list, and the open transaction.
     pub transactions: HashMap<RowId, Transaction>,
-    /// What stands for each of these.
+    /// The active alerts of these transactions.
     pub alerts: HashMap<RowId, Vec<Alert>>,
-    /// What stands for the profiles that are shown as a whole, the gravest first.
+    /// The active alerts of the shown profiles as a whole, the most severe first.
     pub profile_alerts: Vec<Alert>,
-    /// All that is tracked, in numbers.
+    /// The counts.
     pub overview: Overview,
-    /// What keeps alerts from being told outside, as it was said.
+    /// The errors that keep notifications from being delivered.
     pub untold: Vec<String>,
-    /// What is shown, in which order, and what is selected.
+    /// The list: filter, order, rows and selection.
     pub list: List,
-    /// What is marked, so that actions work on it.
+    /// The marked transactions, which actions apply to.
     pub marks: Marks,
-    /// The alerts' own list.
+    /// The list of alerts.
     pub alert_list: AlertList,
-    /// What fills the screen.
+    /// The screen that is shown.
     pub screen: Screen,
-    /// What filled it before the charts or the log: Esc leads back there.
+    /// The screen before the charts or the log; Esc returns there.
     pub behind: Screen,
     /// The charts.
     pub charts: Charts,
     /// The log.
     pub log: LogPane,
-    /// What lies over it.
-    pub overlay: Overlay,
-    /// How the person looks at what is open.
+    /// The open dialog.
+    pub dialog: Dialog,
+    /// The state of the detail.
     pub detail: Detail,
-    /// The history of the selected transaction, once it was loaded.
+    /// The history of the selected transaction, once it is loaded.
     pub history: Option<(RowId, History)>,
-    /// What is remembered for the next start, but for the filter that is shown.
+    /// The view state for the next start, except the filter on screen.
     pub memory: Memory,
-    /// The quote form as it was left.
+    /// The quote form as last edited.
     pub quote: Option<Box<QuoteForm>>,
-    /// What was last said to be open, and when.
+    /// The transaction that was last marked as open, and when.
     pub looked_at: Option<(RowId, Mono)>,
-    /// How the profile in force is polled.
+    /// The polling of the active profile.
     pub own: Polled,
-    /// How those beside it are, in the setting's order.
+    /// The polling of the other shown profiles, in the setting's order.
     pub beside: Vec<Polled>,
-    /// What stands in the way of keeping things in the store, if anything does.
+    /// Why writes to the store fail, if they do.
     pub trouble: Option<String>,
-    /// Where the person was, if everything is shown only for the sake of what they looked for.
+    /// The temporary view, if one is open.
     pub temporary_view: Option<TemporaryView>,
-    /// A sentence for the person.
+    /// The notice on screen.
     pub notice: Option<Notice>,
-    /// What became of the text that was copied last, in words; `None` until that is known.
+    /// The result of the last copy, in words; `None` until it is known.
     pub copied: Option<String>,
-    /// Columns and rows of the terminal.
+    /// The terminal's columns and rows.
     pub size: (u16, u16),
-    /// What the view measured at this size.
+    /// The sizes that the view measured.
     pub geometry: Geometry,
-    /// How far the feed was when the part of the list was read.
+    /// The position of the change feed when the part of the list was read.
     as_of: i64,
-    /// Whether the first reading is done.
+    /// Whether the first part of the list is loaded.
     pub loaded: bool,
-    /// Whether the list couldn't be read: the next second tries again.
+    /// Whether the last read of the list failed; the next tick repeats it.
     pub unread: bool,
-    /// The same of what is counted.
+    /// Whether the last count failed; the next tick repeats it.
     pub uncounted: bool,
 }
 
 impl Model {
-    /// A dashboard that knows nothing yet.
+    /// Returns a model without data.
     pub fn new(setting: Setting, size: (u16, u16)) -> Self {
         Self {
             own: Polled::default(),
@@ -300,7 +198,7 @@ impl Model {
             behind: Screen::List,
             charts: Charts::default(),
             log: LogPane::default(),
-            overlay: Overlay::None,
+            dialog: Dialog::None,
             detail: Detail::default(),
             history: None,
             memory: Memory::default(),
@@ -319,42 +217,42 @@ impl Model {
         }
     }
 
-    /// Sets what the view measured.
+    /// Sets the sizes that the view measured.
     pub fn set_geometry(&mut self, geometry: Geometry) {
         self.geometry = geometry;
         (self.list.height, self.alert_list.height, self.charts.height) =
             (geometry.list, geometry.alerts, geometry.routes);
     }
 
-    /// Goes on where a person left off.
+    /// Restores a saved view state.
     pub fn remember(&mut self, memory: Memory) {
         let tab = memory.tab();
         self.memory = memory;
-        self.show_as_left(tab);
+        self.restore_view(tab);
     }
 
-    /// Shows another saved view, with the filter and the columns that it was left with.
+    /// Shows another saved view, with its last filter and columns.
     pub fn show(&mut self, tab: Tab) {
         if tab != self.list.tab {
             self.memory = self.to_remember();
-            self.show_as_left(tab);
+            self.restore_view(tab);
         }
     }
 
-    fn show_as_left(&mut self, tab: Tab) {
+    fn restore_view(&mut self, tab: Tab) {
         self.list.set_tab(tab);
         self.list.set_filter(self.memory.filter_of(tab), "");
         self.list.columns = self.memory.columns_of(tab);
     }
 
-    /// What is to be remembered now.
+    /// Returns the view state to save.
     pub fn to_remember(&self) -> Memory {
         let mut memory = self.memory.clone();
         memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
         self.without_temporary_view(memory)
     }
 
-    /// Takes in a part of the list that was read.
+    /// Applies a loaded part of the list; ignores a part of another view.
     pub fn take_page(&mut self, request: &PageRequest, page: Page) {
         if request.view != self.list.view() {
             return;
@@ -374,8 +272,8 @@ impl Model {
         self.loaded = true;
     }
 
-    /// Takes in what was read of a transaction apart from the list. What the list's part has of it counts for more: of that it is
-    /// known how new it is.
+    /// Applies a transaction that was read apart from the list. A transaction in the loaded part is left unchanged,
+    /// because the age of that part is known.
     pub fn refresh_transaction(&mut self, Listed { transaction, alerts }: Listed) {
         let row = transaction.id;
         if !self.list.part.rows.contains(&row) {
@@ -384,12 +282,12 @@ impl Model {
         }
     }
 
-    /// What is known of the part of the list that was read last.
+    /// Returns the rows of the loaded part of the list, and the feed position of their data.
     pub fn known(&self) -> Known {
         Known { rows: self.list.part.rows.iter().copied().collect(), as_of: self.as_of }
     }
 
-    /// Takes in what was counted.
+    /// Applies the counts.
     pub fn take_overview(&mut self, overview: Overview) {
         self.list.counts = overview.tabs;
         let Listing { view, total, before } = overview.listed;
@@ -402,27 +300,28 @@ impl Model {
         self.overview = overview;
     }
 
-    /// What is snoozed until a moment that has come fires again, whether or not anybody polls who would write that down.
+    /// Ends expired snoozes, so that their alerts fire again even if no poller records it.
     pub fn end_snoozes(&mut self, now: DateTime<Utc>) {
         let of_list = self.alert_list.page.iter_mut().flat_map(|page| &mut page.rows).map(|row| &mut row.alert);
         let alerts = self.alerts.values_mut().flatten().chain(&mut self.profile_alerts);
         alerts.chain(of_list).for_each(|alert| alert.end_snooze(now));
     }
 
-    /// The gravest of what stands for a whole profile and isn't set aside.
+    /// Returns the most severe alert of a whole profile that is neither acknowledged nor snoozed.
     pub fn profile_alert(&self) -> Option<&Alert> {
         self.profile_alerts.iter().find(|alert| alert.handling.is_none())
     }
 
-    /// Marks the list as stale: it is read again.
+    /// Marks the list as stale, so that it is read again.
     pub fn mark_stale(&mut self) {
         self.list.mark_stale();
     }
 
-    /// Where commands are looked up now, unless a text field takes the keys: the first before the others.
+    /// Returns the contexts in which keys are looked up, the first before the others. A text field takes keys before
+    /// them.
     pub fn contexts(&self) -> &'static [Context] {
-        match (&self.overlay, self.screen) {
-            (Overlay::Help { .. } | Overlay::Answer { .. }, _) => &[Context::Page],
+        match (&self.dialog, self.screen) {
+            (Dialog::Help { .. } | Dialog::Answer { .. }, _) => &[Context::Page],
             (_, Screen::List) => &[Context::List],
             (_, Screen::Detail) => self.detail.tab.contexts(),
             (_, Screen::Alerts) => &[Context::Alerts],
@@ -431,18 +330,18 @@ impl Model {
         }
     }
 
-    /// The selected transaction.
+    /// Returns the selected transaction.
     pub fn selected(&self) -> Option<&Transaction> {
         self.transactions.get(&self.list.selected?)
     }
 
-    /// The rows of a range that was begun, as far as what is selected; none if it reaches beyond what was read.
+    /// Returns the rows from the start of the marked range to the selection; none if the range exceeds the loaded part.
     pub fn range(&self) -> &[RowId] {
         let ends = self.marks.range.zip(self.list.selected);
         ends.and_then(|(begin, here)| marks::between(&self.list.part.rows, begin, here)).unwrap_or_default()
     }
 
-    /// The transaction that the person is at: the selected one, or in the alerts the one that the alert is about.
+    /// Returns the transaction that commands apply to: the selected one, or that of the selected alert.
     pub fn at_hand(&self) -> Option<&Transaction> {
         match self.screen {
             Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
@@ -451,62 +350,122 @@ impl Model {
         }
     }
 
-    /// Whether the charts or the log fill the screen.
+    /// Whether the charts or the log are shown.
     pub fn is_aside(&self) -> bool {
         matches!(self.screen, Screen::Stats | Screen::Log)
     }
 
-    /// Whether a transaction is open, on the screen or behind the charts or the log.
+    /// Whether a transaction is open, also if the charts or the log cover it.
     pub fn is_open(&self) -> bool {
         let screen = if self.is_aside() { self.behind } else { self.screen };
         screen == Screen::Detail
     }
 
-    /// What stands for a transaction.
+    /// Returns the active alerts of a transaction.
     pub fn alerts_of(&self, row: RowId) -> &[Alert] {
         self.alerts.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Opens what is selected, from its summary.
+    /// Opens the detail of the selected transaction at its summary.
     pub fn open_detail(&mut self) {
         (self.screen, self.detail) = (Screen::Detail, Detail::default());
     }
 
-    /// The history of the selected transaction, once it was loaded.
+    /// Returns the history of the selected transaction, once it is loaded.
     pub fn selected_history(&self) -> Option<&History> {
         let (row, history) = self.history.as_ref()?;
         (Some(*row) == self.list.selected).then_some(history)
     }
 
-    /// The gravest of what stands for a transaction and isn't set aside.
+    /// Returns the highest severity of a transaction's firing alerts.
     pub fn severity(&self, row: RowId) -> Option<Severity> {
         alert::urgency(self.alerts_of(row)).filter(|(fires, _)| *fires).map(|(_, severity)| severity)
     }
 
-    /// How old the oldest answer is among those of the profile in force that are polled.
+    /// Returns the age of the oldest answer about a polled transaction of the active profile.
     pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
         self.own.oldest_age(now)
     }
 
-    /// The report of that profile's poller, unless no poller can be there any more.
+    /// Returns the report of the active profile's poller; `None` if no poller runs.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
         self.own.live_poller(now)
     }
 
-    /// Until when nothing of that profile is polled, since a person wants so.
+    /// Returns the end of the active profile's pause, if a person paused polling.
     pub fn paused_until(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         self.own.paused_until(now)
     }
 
-    /// Says something for a while.
-    pub fn notify(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
-        self.notice = Some(Notice { text: text.into(), tone, until: now + STANDS });
+    /// Returns the budget of the active profile, then those of the other shown profiles.
+    pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = Budget<'_>> {
+        let polled = std::iter::once(&self.own).chain(&self.beside);
+        self.setting.profiles().zip(polled).map(move |(profile, polled)| Budget {
+            profile,
+            report: polled.live_poller(now),
+            paused_until: polled.paused_until(now),
+            oldest: polled.oldest_age(now),
+        })
     }
 
-    /// The person goes on to something else: what was said before that has been read, unless it was a moment ago.
+    /// Opens a temporary view: the whole list without a filter, around this transaction.
+    pub fn begin_temporary_view(&mut self, wanted: RowId) {
+        if self.list.tab == Tab::All && self.list.filter_text.is_empty() && self.temporary_view.is_none() {
+            return;
+        }
+        self.open_temporary_view(Some(wanted), "");
+    }
+
+    /// Opens a temporary view of the matches of a filter. The filter is not saved.
+    pub fn begin_search(&mut self, filter: &str) {
+        self.open_temporary_view(None, filter);
+    }
+
+    fn open_temporary_view(&mut self, wanted: Option<RowId>, filter: &str) {
+        let temporary_view = TemporaryView { wanted, left: self.to_remember(), selected: self.list.selected };
+        // A search within a temporary view keeps the view to return to.
+        self.temporary_view.get_or_insert(temporary_view).wanted = wanted;
+        self.show(Tab::All);
+        self.list.set_filter(filter, "");
+    }
+
+    /// Whether the selection is the transaction of the temporary view; leaving that transaction ends the view.
+    pub fn is_at_detour(&self) -> bool {
+        self.temporary_view.as_ref().is_some_and(|temporary_view| {
+            temporary_view.wanted.is_some() && self.list.selected == temporary_view.wanted
+        })
+    }
+
+    /// Ends the temporary view and restores the view before it. Returns whether there was a temporary view.
+    pub fn end_temporary_view(&mut self) -> bool {
+        let memory = self.to_remember();
+        let Some(TemporaryView { left, selected, .. }) = self.temporary_view.take() else { return false };
+        let tab = left.tab();
+        self.memory = memory;
+        self.restore_view(tab);
+        (self.list.selected, self.list.wanted) = (selected, selected);
+        true
+    }
+
+    /// Replaces view and filters by those before the temporary view, because a temporary view is not saved.
+    fn without_temporary_view(&self, memory: Memory) -> Memory {
+        match &self.temporary_view {
+            Some(TemporaryView { left: Memory { view, filters, .. }, .. }) => {
+                Memory { view: *view, filters: filters.clone(), ..memory }
+            }
+            None => memory,
+        }
+    }
+
+    /// Shows a notice.
+    pub fn notify(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
+        self.notice = Some(Notice { text: text.into(), tone, until: now + NOTICE_DURATION });
+    }
+
+    /// Removes the notice after further input, unless the notice is too new to have been read.
     pub fn go_on(&mut self, now: Mono) {
-        /// Longer than anybody takes to read a few words.
-        const READ: Duration = Duration::from_secs(2);
-        self.notice.take_if(|notice| notice.until + READ <= now + STANDS);
+        /// The time in which everybody has read a few words.
+        const READING_TIME: Duration = Duration::from_secs(2);
+        self.notice.take_if(|notice| notice.until + READING_TIME <= now + NOTICE_DURATION);
     }
 }

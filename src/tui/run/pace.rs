@@ -1,78 +1,112 @@
-//! When a frame is drawn: at once for what a person did, a little later for news, and never more than 30 in a second. While
-//! nobody is at the keyboard news wait for the second's frame, which the ages want anyway.
+//! The frame rate: a frame for input is drawn immediately, a frame for data a little later, and at most 30 in a second.
+//! While the keyboard is idle, data wait for the frame that updates the ages once a second.
 //!
-//! Pure: moments come in. It must never hold back a key's frame for the sake of news.
+//! Pure: moments are parameters. A frame for data must never delay a frame for input.
 
 use std::time::Duration;
 
 use crate::clock::Mono;
 
-/// From one frame to the next, in the long run: 24 in a second.
+/// The average interval between two frames: 24 in a second.
 const FRAME: Duration = Duration::from_nanos(1_000_000_000 / 24);
-/// So many may come at once besides, so that a key needs no patience. With the others that makes 30 in any second.
-const AT_ONCE: u32 = 6;
-/// From one frame to the next that only news want: there are frames left for a person.
-const NEWS: Duration = Duration::from_millis(66);
-/// The same while nobody looks, or is at the keyboard: a little less than the second after which the ages want one.
-const UNATTENDED: Duration = Duration::from_millis(950);
-/// So long after a person's last key they still are.
-const STAYS: Duration = Duration::from_secs(10);
+/// The frames that may be drawn without an interval, so that a key is drawn immediately. With the others they make 30
+/// in any second.
+const BURST: u32 = 6;
+/// The interval before a frame for data only: frames remain for input.
+const DATA: Duration = Duration::from_millis(66);
+/// The same without focus or while the keyboard is idle: a little less than the second after which ages need a frame.
+const IDLE: Duration = Duration::from_millis(950);
+/// The time after the last input until the keyboard counts as idle.
+const IDLE_AFTER: Duration = Duration::from_secs(10);
 
-/// What wants a frame.
+/// The reason for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    News,
-    Person,
+    /// Data from the store, or a tick.
+    Data,
+    /// Input of a person.
+    Input,
 }
 
+/// The pacing of frames.
 #[derive(Debug)]
 pub(super) struct Pace {
-    /// What wants the next one, if anything does.
-    wanted: Option<Cause>,
+    /// The reason for the next frame, if one is requested.
+    requested: Option<Cause>,
     last: Option<Mono>,
-    /// When the last frame was drawn that a person wanted.
-    attended: Mono,
-    /// When the frames so far would all be due, one after the other.
-    paid_until: Mono,
+    /// When the last frame for input was drawn.
+    last_input: Mono,
+    /// When the frames so far would end if drawn at the average interval.
+    booked_until: Mono,
 }
 
 impl Default for Pace {
-    /// The first frame is wanted.
+    /// Returns a pacing that requests the first frame.
     fn default() -> Self {
-        Self { wanted: Some(Cause::Person), last: None, attended: Mono::default(), paid_until: Mono::default() }
+        Self { requested: Some(Cause::Input), last: None, last_input: Mono::default(), booked_until: Mono::default() }
     }
 }
 
 impl Pace {
-    /// Something changed on the screen.
-    pub(super) fn want(&mut self, cause: Cause) {
-        self.wanted = self.wanted.max(Some(cause));
+    /// Requests a frame.
+    pub(super) fn request(&mut self, cause: Cause) {
+        self.requested = self.requested.max(Some(cause));
     }
 
-    /// Whether a person did something not long before the last frame.
-    pub(super) fn is_attended(&self) -> bool {
-        self.wanted == Some(Cause::Person) || self.last.is_none_or(|last| last.since(self.attended) < STAYS)
+    /// Whether there was input shortly before the last frame.
+    pub(super) fn is_active(&self) -> bool {
+        self.requested == Some(Cause::Input) || self.last.is_none_or(|last| last.since(self.last_input) < IDLE_AFTER)
     }
 
-    /// When the next frame is to be drawn, if one is wanted.
+    /// Returns when the next frame is due; `None` if none is requested.
     pub(super) fn due(&self, focused: bool) -> Option<Mono> {
-        let spacing = match self.wanted? {
-            Cause::Person => Duration::ZERO,
-            Cause::News if focused && self.is_attended() => NEWS,
-            Cause::News => UNATTENDED,
+        let spacing = match self.requested? {
+            Cause::Input => Duration::ZERO,
+            Cause::Data if focused && self.is_active() => DATA,
+            Cause::Data => IDLE,
         };
         let spaced = self.last.map_or_else(Mono::default, |last| last + spacing);
-        let paid = Mono(self.paid_until.0.saturating_sub(FRAME * (AT_ONCE - 1)));
-        Some(spaced.max(paid))
+        let booked = Mono(self.booked_until.0.saturating_sub(FRAME * (BURST - 1)));
+        Some(spaced.max(booked))
     }
 
-    /// A frame was drawn.
-    pub(super) fn drew(&mut self, now: Mono) {
-        if self.wanted == Some(Cause::Person) {
-            self.attended = now;
+    /// Records that a frame was drawn.
+    pub(super) fn record_frame(&mut self, now: Mono) {
+        if self.requested == Some(Cause::Input) {
+            self.last_input = now;
         }
-        (self.wanted, self.last) = (None, Some(now));
-        self.paid_until = self.paid_until.max(now) + FRAME;
+        (self.requested, self.last) = (None, Some(now));
+        self.booked_until = self.booked_until.max(now) + FRAME;
+    }
+}
+
+/// The pause after a count, as a multiple of its duration: counting a million rows costs more than counting a thousand.
+pub(super) const COUNT_PAUSE: u32 = 20;
+/// The same while the keyboard is idle, and the longest such pause.
+pub(super) const COUNT_PAUSE_IDLE: (u32, Duration) = (4_000, Duration::from_secs(10));
+/// The longest pause after a read or count: a long duration may come from a suspension of the process.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// The pacing of counts.
+#[derive(Default)]
+pub(super) struct Counting {
+    pub(super) wanted: bool,
+    /// When the running count began, and its view.
+    pub(super) began: Option<(Mono, u64)>,
+    /// When the last count ended, and how long it took.
+    pub(super) last: Option<(Mono, Duration)>,
+}
+
+impl Counting {
+    /// Returns when the next count is due; `None` if none is requested, or one is running.
+    pub(super) fn due(&self, attended: bool) -> Option<Mono> {
+        if !self.wanted || self.began.is_some() {
+            return None;
+        }
+        let Some((last, cost)) = self.last else { return Some(Mono::default()) };
+        let (times, most) = COUNT_PAUSE_IDLE;
+        let rest = (cost * COUNT_PAUSE).min(LONGEST_PAUSE);
+        Some(last + if attended { rest } else { rest.max((cost * times).min(most)) })
     }
 }
 
@@ -87,43 +121,43 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_drawn_at_once_and_news_a_little_later() {
+    fn input_is_drawn_immediately_and_data_a_little_later() {
         let mut pace = Pace::default();
         assert_eq!(pace.due(true), Some(at(0)));
-        pace.drew(at(10));
+        pace.record_frame(at(10));
         assert_eq!(pace.due(true), None);
-        pace.want(Cause::News);
+        pace.request(Cause::Data);
         assert_eq!([pace.due(true), pace.due(false)], [Some(at(76)), Some(at(960))]);
-        pace.want(Cause::Person);
-        pace.want(Cause::News);
-        assert_eq!(pace.due(true), Some(at(10)), "whatever else comes");
+        pace.request(Cause::Input);
+        pace.request(Cause::Data);
+        assert_eq!(pace.due(true), Some(at(10)), "data don't delay input");
     }
 
     #[test]
-    fn while_nobody_is_at_the_keyboard_there_is_a_frame_a_second() {
+    fn while_the_keyboard_is_idle_there_is_one_frame_a_second() {
         let mut pace = Pace::default();
-        pace.drew(at(0));
+        pace.record_frame(at(0));
         let drawn = (0..20_000).step_by(10).filter(|now| {
-            pace.want(Cause::News);
+            pace.request(Cause::Data);
             let is_due = pace.due(true).is_some_and(|due| due <= at(*now));
-            is_due.then(|| pace.drew(at(*now))).is_some()
+            is_due.then(|| pace.record_frame(at(*now))).is_some()
         });
         let drawn: Vec<u64> = drawn.collect();
         let of = |from: u64| drawn.iter().filter(|now| (from..from + 9_000).contains(*now)).count();
         assert!(of(0) > 100 && of(11_000) == 9, "{drawn:?}");
-        pace.want(Cause::Person);
-        pace.drew(at(20_000));
-        pace.want(Cause::News);
-        assert_eq!(pace.due(true), Some(at(20_066)), "somebody is back");
+        pace.request(Cause::Input);
+        pace.record_frame(at(20_000));
+        pace.request(Cause::Data);
+        assert_eq!(pace.due(true), Some(at(20_066)), "after input the keyboard is not idle");
     }
 
     #[test]
-    fn a_key_that_is_held_is_drawn_evenly() {
+    fn a_held_key_is_drawn_at_even_intervals() {
         let (mut pace, mut drawn) = (Pace::default(), Vec::new());
         for now in (0..3_000).step_by(16) {
-            pace.want(Cause::Person);
+            pace.request(Cause::Input);
             if pace.due(true).is_some_and(|due| due <= at(now)) {
-                pace.drew(at(now));
+                pace.record_frame(at(now));
                 drawn.push(now);
             }
         }
@@ -132,17 +166,17 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_more_than_thirty_in_a_second_and_nothing_waits_longer_than_a_frame(
+        fn at_most_thirty_frames_a_second_and_no_request_waits_longer_than_a_frame(
             wants in prop::collection::vec((0_u64..40, any::<bool>()), 1..400),
         ) {
             let (mut pace, mut now, mut drawn) = (Pace::default(), 0, Vec::new());
             for (pause, is_key) in wants {
                 now += pause;
-                pace.want(if is_key { Cause::Person } else { Cause::News });
+                pace.request(if is_key { Cause::Input } else { Cause::Data });
                 let due = pace.due(true).unwrap();
-                prop_assert!(due <= at(now) + if is_key { FRAME } else { NEWS }, "{:?} at {}", due, now);
+                prop_assert!(due <= at(now) + if is_key { FRAME } else { DATA }, "{:?} at {}", due, now);
                 if due <= at(now) {
-                    pace.drew(at(now));
+                    pace.record_frame(at(now));
                     drawn.push(now);
                 }
             }

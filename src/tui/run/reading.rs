@@ -1,12 +1,13 @@
-//! The loop's reading of the store, on the pool: what changed, parts of the list, the numbers.
+//! The loop's reads of the store, on the pool for blocking work: changes, pages of the list, counts.
 //!
-//! One reading of a kind at a time, and the dearer it is, the longer it rests. It must never make the loop wait.
+//! Only one read of a kind runs at a time. The longer a read took, the longer the pause before the next. A read must
+//! never make the loop wait.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::Dashboard;
+use super::{dashboard::Dashboard, log_tail, pace::LONGEST_PAUSE, queries};
 use crate::{
     clock::{Mono, Now},
     domain::{
@@ -16,49 +17,20 @@ use crate::{
     store::{AlertQuery, Known, Reader, SharedReader, StoreError},
     tui::{
         effect::Markable,
-        model::list::PageRequest,
-        queries, tail,
-        update::{Msg, StoreNews},
+        message::{Msg, StoreNews},
+        screens::list::state::PageRequest,
     },
 };
 
-/// Counting takes at most one in so many seconds: of a million it costs more than of a thousand.
-const COUNTING: u32 = 20;
-/// The same while nobody is at the keyboard, unless the numbers would be older than so long.
-const COUNTING_UNATTENDED: (u32, Duration) = (4_000, Duration::from_secs(10));
-/// As `COUNTING`, for reading the list anew, if that takes long enough to be noticed.
-const PAGING: u32 = 4;
+/// The pause before the next read of the same view, as a multiple of the last read's duration.
+const PAGE_PAUSE: u32 = 4;
+/// Reads that take less time than this need no pause.
 const NOTICED: Duration = Duration::from_millis(50);
-/// For so long rows that nothing happened to needn't be read again: what is learned of chains and routes is no news of theirs.
-const KNOWN_FOR: Duration = Duration::from_secs(30);
-/// The same while nobody is at the keyboard.
-const KNOWN_FOR_UNATTENDED: Duration = Duration::from_secs(300);
-/// No rest is longer, whatever took so long: the process may have been suspended meanwhile.
-const LONGEST_REST: Duration = Duration::from_secs(30);
-
-/// When what is tracked is counted.
-#[derive(Default)]
-pub(super) struct Counting {
-    pub(super) wanted: bool,
-    /// Since when it is being counted, and for which view.
-    pub(super) began: Option<(Mono, u64)>,
-    /// When it was counted last, and how long that took.
-    last: Option<(Mono, Duration)>,
-}
-
-impl Counting {
-    /// When it is to be counted next, if it is wanted.
-    pub(super) fn due(&self, attended: bool) -> Option<Mono> {
-        if !self.wanted || self.began.is_some() {
-            return None;
-        }
-        let Some((last, cost)) = self.last else { return Some(Mono::default()) };
-        let (times, most) = COUNTING_UNATTENDED;
-        let rest = (cost * COUNTING).min(LONGEST_REST);
-        Some(last + if attended { rest } else { rest.max((cost * times).min(most)) })
-    }
-}
-
+/// The time after which unchanged rows are read again too: statistics of chains and routes change rows without an entry
+/// in the change feed.
+const REREAD_AFTER: Duration = Duration::from_secs(30);
+/// The same while the keyboard is idle.
+const REREAD_AFTER_IDLE: Duration = Duration::from_secs(300);
 impl Dashboard {
     pub(super) fn load_history(&mut self, row: RowId) {
         self.read(&self.details.clone(), move |reader| {
@@ -79,7 +51,8 @@ impl Dashboard {
         });
     }
 
-    /// Reads the charts with a reader of their own, so that nothing else waits for what costs as much as is tracked.
+    /// Reads the statistics with a reader of their own: the cost grows with the number of transactions, so no other
+    /// read must wait.
     pub(super) fn load_statistics(&mut self) {
         let (reader, clock, profile) = (self.charts.clone(), self.clock.clone(), self.model.setting.profile.clone());
         self.spawn(move || {
@@ -92,7 +65,9 @@ impl Dashboard {
 
     pub(super) fn load_log(&mut self, known: Option<u64>) {
         let log = self.log.clone();
-        self.spawn(move || Msg::Log(log.map_or(Err("There is no log file.".into()), |log| tail::read(&log, known))));
+        self.spawn(move || {
+            Msg::Log(log.map_or(Err("There is no log file.".into()), |log| log_tail::read(&log, known)))
+        });
     }
 
     pub(super) fn find_alert(&mut self, from: (RowId, bool), at: DateTime<Utc>) {
@@ -118,12 +93,12 @@ impl Dashboard {
         self.read(&self.details.clone(), move |reader| queries::known(reader, &profile, &hashes).map(Msg::Known));
     }
 
-    /// Does blocking work on the pool; what it returns comes back as a message.
+    /// Runs blocking work on the pool. The result arrives as a message.
     pub(super) fn spawn(&mut self, work: impl FnOnce() -> Msg + Send + 'static) {
         self.tasks.spawn_blocking(work);
     }
 
-    /// Reads the store on the pool; what fails is said.
+    /// Reads the store on the pool. The result or the error arrives as a message.
     pub(super) fn read(
         &mut self,
         reader: &SharedReader,
@@ -133,8 +108,8 @@ impl Dashboard {
         self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
     }
 
-    pub(super) fn want_page(&mut self, request: PageRequest) {
-        // Nobody waits any more for what another filter would have shown.
+    pub(super) fn request_page(&mut self, request: PageRequest) {
+        // The result for another view is no longer needed.
         let is_other = |reading: &(u64, Mono)| reading.0 != request.view;
         if self.paging.as_ref().is_some_and(is_other) {
             self.pages.cancel();
@@ -145,11 +120,11 @@ impl Dashboard {
         self.next_page = Some(request);
     }
 
-    /// When the next part may be read.
+    /// Returns when the requested page may be read; `None` if no page is requested, or a read is running.
     pub(super) fn page_due(&self) -> Option<Mono> {
         let request = self.next_page.as_ref().filter(|_| self.paging.is_none())?;
-        let (view, rest) = self.page_rest;
-        Some(if view == request.view { rest } else { Mono::default() })
+        let (view, end) = self.page_pause;
+        Some(if view == request.view { end } else { Mono::default() })
     }
 
     pub(super) fn read_page_if_due(&mut self, now: Mono) {
@@ -160,22 +135,22 @@ impl Dashboard {
         }
     }
 
-    pub(super) fn paged(&mut self) {
+    pub(super) fn finish_page(&mut self) {
         let now = self.clock.now().mono;
         let Some((view, began)) = self.paging.take() else { return };
         let cost = now.since(began);
-        self.page_rest = (view, if cost > NOTICED { now + (cost * PAGING).min(LONGEST_REST) } else { now });
+        self.page_pause = (view, if cost > NOTICED { now + (cost * PAGE_PAUSE).min(LONGEST_PAUSE) } else { now });
     }
 
     fn read_page(&mut self, request: PageRequest) {
         let Now { mono, wall } = self.clock.now();
         self.paging = Some((request.view, mono));
-        let known_for = if self.pace.is_attended() { KNOWN_FOR } else { KNOWN_FOR_UNATTENDED };
-        let is_fresh = self.read_whole.is_some_and(|at| mono.since(at) < known_for);
-        // No other part comes before this one has: what is known now is known then.
+        let reread_after = if self.pace.is_active() { REREAD_AFTER } else { REREAD_AFTER_IDLE };
+        let is_fresh = self.full_read_at.is_some_and(|at| mono.since(at) < reread_after);
+        // No other page is applied before this one, so the known rows stay valid.
         let known = if is_fresh { self.model.known() } else { Known::default() };
         if !is_fresh {
-            self.read_whole = Some(mono);
+            self.full_read_at = Some(mono);
         }
         let pages = self.pages.clone();
         self.spawn(move || {
@@ -185,7 +160,7 @@ impl Dashboard {
     }
 
     pub(super) fn count_if_due(&mut self, now: Mono) {
-        if self.counting.due(self.pace.is_attended()).is_none_or(|due| now < due) {
+        if self.counting.due(self.pace.is_active()).is_none_or(|due| now < due) {
             return;
         }
         (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
@@ -199,36 +174,36 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn counted(&mut self) {
+    pub(super) fn finish_count(&mut self) {
         let now = self.clock.now().mono;
         let cost = self.counting.began.take().map_or(Duration::ZERO, |(began, _)| now.since(began));
         self.counting.last = Some((now, cost));
     }
 
-    /// Whether a commit is read as soon as it is there. While nobody is at the keyboard one reading a second is as much as
-    /// one frame shows.
-    pub(super) fn reads_at_once(&self) -> bool {
-        !self.reading && self.pace.is_attended()
+    /// Whether the loop reads changes right after a commit. While the keyboard is idle, one read a second is enough for
+    /// the one frame a second.
+    pub(super) fn reads_immediately(&self) -> bool {
+        !self.reading && self.pace.is_active()
     }
 
-    /// Reads what changed, if that was put off; whether it does.
-    pub(super) fn read_if_wanted(&mut self) -> bool {
+    /// Starts a postponed read of changes. Returns whether a read has started.
+    pub(super) fn read_if_postponed(&mut self) -> bool {
         let is_wanted = self.read_again || self.commits.has_changed().unwrap_or(false);
         let reads = is_wanted && !self.reading;
         if reads {
-            self.read_news();
+            self.read_changes();
         }
         reads
     }
 
-    pub(super) fn read_news(&mut self) {
+    pub(super) fn read_changes(&mut self) {
         self.commits.mark_unchanged();
         (self.reading, self.read_again) = (true, false);
-        let (follower, store, at) = (self.follower.clone(), self.store.clone(), self.clock.now().wall);
+        let (feed_reader, store, at) = (self.feed_reader.clone(), self.store.clone(), self.clock.now().wall);
         let setting = &self.model.setting;
         let (own, beside, told_by) = (setting.profile.clone(), setting.beside.clone(), setting.told_by.clone());
         self.spawn(move || {
-            let heard = follower.changes_with(|news, reader| {
+            let read = feed_reader.changes_with(|news, reader| {
                 Ok(StoreNews {
                     news,
                     own: queries::polled(reader, &own, at)?,
@@ -240,8 +215,8 @@ impl Dashboard {
                     untold: queries::untold(reader, (&own, &beside), &told_by)?,
                 })
             });
-            match heard {
-                Ok(heard) => Msg::News(Box::new(heard)),
+            match read {
+                Ok(news) => Msg::News(Box::new(news)),
                 Err(error) => {
                     store.report_fault(&error);
                     Msg::NotRead(error.to_string())

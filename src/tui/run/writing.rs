@@ -1,33 +1,31 @@
-//! The loop's writing for its person: each ends with a message on what became of it.
+//! The loop's writes for a person: each ends with a message about its result.
 //!
-//! It takes as long as the disk does, and so happens on the pool.
+//! The writes block for the disk, so they must run on the pool for blocking work.
 
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::Dashboard;
+use super::{
+    dashboard::Dashboard,
+    writes::{self, WriteContext},
+};
 use crate::{
-    domain::{
-        ids::RowId,
-        operation::{Edit, Operation},
-        transaction::NewTransaction,
-    },
+    domain::{ids::RowId, operation::Operation, transaction::NewTransaction},
     store::{OpenMark, Outcome, StoreError},
     tui::{
-        effect::{QuoteWork, Work},
+        effect::{QuoteWork, Write},
         export::ExportOrder,
+        message::{Msg, QuoteHeard},
         model::Setting,
-        update::{Msg, QuoteHeard},
-        writes::{self, WriteContext},
     },
 };
 
-/// How long what a person has open counts, unless it is said again.
-const ATTENTION: Duration = Duration::from_secs(60);
+/// The time for which a transaction counts as open, unless the mark is renewed.
+const OPEN_FOR: Duration = Duration::from_secs(60);
 
-/// What became of a command, for the person.
-fn told(outcome: Result<String, StoreError>) -> Msg {
+/// Returns the message about the result of a command.
+fn outcome_message(outcome: Result<String, StoreError>) -> Msg {
     outcome.map_or_else(|error| Msg::Fault(error.to_string()), Msg::Done)
 }
 
@@ -48,7 +46,7 @@ impl Dashboard {
             QuoteWork::Withdraw { id, until } => self.spawn(move || {
                 let withdraw = || {
                     let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };
-                    // Not with the reader in hand: others wait for that.
+                    // The reader must be released before the write: other reads wait for it.
                     store.apply(Operation::WithdrawQuote { quote: quote.key(), wanted_until: until }, at).wait()?;
                     details.read(|reader| reader.quote(id))
                 };
@@ -84,60 +82,53 @@ impl Dashboard {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
         let (store, profiles) =
             (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
-        self.spawn(move || told(writes::pause(&store, &profiles, until, at)));
+        self.spawn(move || outcome_message(writes::pause(&store, &profiles, until, at)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
         let store = self.store.clone();
-        self.spawn(move || told(writes::delete(&store, rows, at)));
+        self.spawn(move || outcome_message(writes::delete(&store, rows, at)));
     }
 
-    /// Says what the person has open.
-    pub(super) fn look_at(&self, open: Option<RowId>, at: DateTime<Utc>) {
-        let until = at + self.clock.on_the_wall(ATTENTION);
+    /// Marks a transaction as open, for the poller.
+    pub(super) fn mark_open(&self, open: Option<RowId>, at: DateTime<Utc>) {
+        let until = at + self.clock.on_the_wall(OPEN_FOR);
         let dashboard = self.model.setting.process;
         self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
     }
 
-    /// What writing for the person needs.
+    /// Returns what each write needs.
     fn context(&self, at: DateTime<Utc>) -> WriteContext {
         let Setting { profile, keys, .. } = &self.model.setting;
-        let whose = self.model.setting.whose(profile);
-        WriteContext { store: self.store.clone(), profile: profile.clone(), whose, at, keys: keys.clone() }
+        let profile_prefix = self.model.setting.whose(profile);
+        WriteContext { store: self.store.clone(), profile: profile.clone(), profile_prefix, at, keys: keys.clone() }
     }
 
-    /// Writes for the person, and says what became of it.
-    pub(super) fn write(&mut self, at: DateTime<Utc>, work: fn(&WriteContext) -> Result<String, StoreError>) {
+    /// Undoes or redoes an edit, and reports the result.
+    pub(super) fn reverse(&mut self, at: DateTime<Utc>, reversal: fn(&WriteContext) -> Result<String, StoreError>) {
         let context = self.context(at);
-        self.spawn(move || told(work(&context)));
+        self.spawn(move || outcome_message(reversal(&context)));
     }
 
-    /// Does what takes as long as the disk does, on the pool, and hands it back with what became of it.
-    pub(super) fn work(&mut self, work: Work, at: DateTime<Utc>) {
+    /// Performs a write on the pool. The result comes back as a message.
+    pub(crate) fn write(&mut self, write: Write, at: DateTime<Utc>) {
         let context = self.context(at);
         let store = self.store.clone();
         let (shown, zone, leaving) = (self.model.list.listed(), self.model.setting.zone, self.leaving.clone());
         let export = self.export;
         self.spawn(move || {
-            let outcome = match work.clone() {
-                Work::Edit(edit) => writes::edit(&context, edit),
-                Work::Acknowledge { rows, note } => writes::acknowledge(&context, rows, note),
-                Work::Unacknowledge(rows) => writes::unacknowledge(&context, rows),
-                Work::Snooze { rows, length } => writes::snooze(&context, rows, length.from(at)),
-                Work::SnoozeAlert { alert, length } => {
-                    let edit = Edit::Snooze { alerts: vec![alert], until: length.from(at) };
-                    writes::edit(&context, edit)
-                }
-                Work::Export { file, rows } => {
+            let outcome = match write.clone() {
+                Write::Edit(edit) => writes::edit(&context, edit).map_err(|error| error.to_string()),
+                Write::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();
                     let written = rows.map_or_else(all, Ok).map(|rows| {
                         export(&store, &ExportOrder { file, rows, now: at, zone, leaving })
                             .map_err(|reason| format!("Nothing was written: {reason}"))
                     });
-                    return Msg::Worked(work, written.unwrap_or_else(|error| Err(error.to_string())));
+                    written.unwrap_or_else(|error| Err(error.to_string()))
                 }
             };
-            Msg::Worked(work, outcome.map_err(|error| error.to_string()))
+            Msg::Written(write, outcome)
         });
     }
 }

@@ -1,7 +1,7 @@
-//! Colours as a theme file writes them, and what a terminal with fewer of them shows instead.
+//! Colours as a theme file writes them, and their replacements on a terminal with fewer colours.
 //!
-//! It must never turn a colour into one of the sixteen if the terminal has 256: those sixteen are the person's own, and look
-//! like nobody knows what.
+//! On a terminal with 256 colours a colour must never become one of the first sixteen: a person can redefine those, so
+//! their look is unknown.
 
 use std::{ffi::OsString, fmt};
 
@@ -13,7 +13,7 @@ use serde::{
 
 use crate::domain::{text::clean, toml_text};
 
-/// The names of colours: the terminal's sixteen, and what it has when nothing is said.
+/// The names of colours: the terminal's sixteen, and the terminal's default.
 const NAMED: [(&str, Color); 17] = [
     ("black", Color::Black),
     ("red", Color::Red),
@@ -34,7 +34,7 @@ const NAMED: [(&str, Color); 17] = [
     ("default", Color::Reset),
 ];
 
-/// What the sixteen usually look like, in their order.
+/// The usual red, green and blue of the sixteen, in their order.
 const USUAL: [[u8; 3]; 16] = [
     [0, 0, 0],
     [205, 0, 0],
@@ -54,20 +54,20 @@ const USUAL: [[u8; 3]; 16] = [
     [255, 255, 255],
 ];
 
-/// How many colours a terminal shows.
+/// The number of colours that a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
-    /// All of them.
+    /// All colours (24 bits).
     #[default]
     True,
-    /// 256.
+    /// 256 colours.
     Indexed,
     /// The terminal's own sixteen.
     Sixteen,
 }
 
 impl Depth {
-    /// As the variables `COLORTERM` and `TERM` announce it.
+    /// Returns the depth that the variables `COLORTERM` and `TERM` announce.
     pub fn announced(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name| variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
         let term = text("TERM");
@@ -79,7 +79,7 @@ impl Depth {
         }
     }
 
-    /// The nearest colour that there is.
+    /// Returns the most similar colour at this depth.
     pub(super) fn nearest(self, color: Color) -> Color {
         match (self, color) {
             (Self::Indexed, Color::Rgb(red, green, blue)) => Color::Indexed(index_near([red, green, blue])),
@@ -91,7 +91,7 @@ impl Depth {
     }
 }
 
-/// What an index from 16 on stands for: a cube of six steps, then greys.
+/// Returns red, green and blue of an index: from 16 on a cube of six steps, then greys.
 pub(super) fn shown(index: u8) -> [u8; 3] {
     let step = |place: u8| if place == 0 { 0 } else { 55 + 40 * place };
     match index {
@@ -117,13 +117,13 @@ fn named(place: usize) -> Color {
     NAMED.get(place).map_or(Color::Reset, |(_, color)| *color)
 }
 
-/// How different two colours look: green counts most, blue least.
+/// Returns how different two colours look: green has the highest weight, blue the lowest.
 fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
     let squares = one.iter().zip(other).zip([2, 4, 1]);
     squares.map(|((one, other), weight)| weight * u32::from(one.abs_diff(other)).pow(2)).sum()
 }
 
-/// A colour as a theme file has it: a name, `#rrggbb`, or an index from 0 to 255.
+/// A colour of a theme file: a name, `#rrggbb`, or an index from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Written(pub(super) Color);
 
@@ -139,7 +139,7 @@ impl Visitor<'_> for WrittenVisitor {
     type Value = Written;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(r##"a colour: a name as "red" or "bright-blue", "#rrggbb", or a number from 0 to 255"##)
+        out.write_str(r##"a colour: a name such as "red" or "bright-blue", "#rrggbb", or a number from 0 to 255"##)
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
@@ -148,7 +148,8 @@ impl Visitor<'_> for WrittenVisitor {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<Written, E> {
-        let index = u8::try_from(number).map_err(|_| E::custom(format!("{number} is no colour; they end at 255")))?;
+        let index = u8::try_from(number)
+            .map_err(|_| E::custom(format!("{number} is not a colour; use a number from 0 to 255")))?;
         Ok(Written(Color::Indexed(index)))
     }
 }
@@ -163,8 +164,9 @@ fn hexadecimal(text: &str) -> Option<Color> {
 fn unknown(text: &str) -> String {
     let names = NAMED.map(|(name, _)| name);
     let hint = toml_text::nearest(text, &names).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
-    let hint = if hint.is_empty() { format!("write {}, #rrggbb, or a number", names.join(", ")) } else { hint };
-    format!("`{}` is no colour; {}", clean(text), hint.trim_end())
+    let hint =
+        if hint.is_empty() { format!("use {}, #rrggbb, or a number from 0 to 255", names.join(", ")) } else { hint };
+    format!("`{}` is not a colour; {}", clean(text), hint.trim_end())
 }
 
 #[cfg(test)]
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn where_there_are_fewer_colours_the_nearest_stands() {
+    fn a_terminal_with_fewer_colours_shows_the_nearest() {
         let vermillion = Color::Rgb(0xd5, 0x5e, 0x00);
         assert_eq!(Depth::True.nearest(vermillion), vermillion);
         assert_eq!(Depth::Indexed.nearest(vermillion), Color::Indexed(166));
@@ -195,7 +197,7 @@ mod tests {
         assert_eq!(Depth::Sixteen.nearest(Color::Rgb(0xf0, 0xe4, 0x42)), Color::LightYellow);
         assert_eq!(Depth::Sixteen.nearest(Color::Indexed(9)), Color::LightRed);
         assert_eq!(Depth::Sixteen.nearest(Color::Indexed(231)), Color::White);
-        // What the person chose for a name stays the person's.
+        // A named colour stays as the person defined it.
         for depth in [Depth::True, Depth::Indexed, Depth::Sixteen] {
             assert_eq!(depth.nearest(Color::Red), Color::Red);
         }

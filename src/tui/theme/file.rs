@@ -1,20 +1,20 @@
-//! A theme as a file: a table for each meaning, and what it builds on. The shipped ones are read here like a person's own.
+//! Theme files: a table for each meaning, and a base theme. Shipped themes and a person's own are read alike.
 //!
-//! What is wrong is named with its line, before the screen opens. It must never guess.
+//! Errors name the line, before the screen opens. The reader must never guess.
 
 use ratatui::style::{Modifier, Style};
 use serde::Deserialize;
 
 use super::{
-    Shipped,
     color::{Depth, Written},
+    shipped::Shipped,
 };
 use crate::domain::{
     text::clean,
     toml_text::{self, Wrong},
 };
 
-/// How one meaning looks.
+/// The appearance of one meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Appearance {
@@ -54,19 +54,19 @@ macro_rules! meanings {
             $($meaning: Option<Appearance>,)*
         }
 
-        /// How each meaning looks.
+        /// The style of each meaning.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
-        pub struct Palette {
+        pub(crate) struct Palette {
             $($(#[$doc])* pub $meaning: Style,)*
         }
 
         impl Palette {
-            /// What the file says; of the meanings that it leaves out, what stands here.
+            /// Returns the styles of the file; a meaning that the file leaves out keeps its style.
             fn with(self, file: &File, depth: Depth) -> Self {
                 Self { $($meaning: file.$meaning.map_or(self.$meaning, |own| own.style(depth)),)* }
             }
 
-            /// Every meaning with its name.
+            /// Returns every meaning's name and style.
             #[cfg(test)]
             pub(super) fn all(&self) -> Vec<(&'static str, Style)> {
                 vec![$((stringify!($meaning), self.$meaning),)*]
@@ -82,17 +82,17 @@ macro_rules! meanings {
 }
 
 meanings! {
-    /// What has no other meaning, and the ground of the screen.
+    /// Text without another meaning, with the screen's background.
     text
-    /// Act now.
+    /// Critical severity: act now.
     critical
-    /// Look.
+    /// Warning severity: look.
     warning
-    /// For information.
+    /// Info severity: for information.
     info
-    /// All is well.
+    /// Success.
     good
-    /// Less important.
+    /// Less important text.
     dim
     /// Labels and titles.
     label
@@ -100,13 +100,13 @@ meanings! {
     key
     /// The selected row.
     selected
-    /// What is wrong with what was typed.
+    /// Invalid input.
     wrong
     /// A banner across the screen.
     banner
 }
 
-/// The shipped theme that a person's own builds on.
+/// The shipped theme that a person's own theme extends.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
 struct Base(Shipped);
@@ -117,21 +117,21 @@ impl TryFrom<String> for Base {
     fn try_from(name: String) -> Result<Self, Self::Error> {
         let known = || Shipped::ALL.map(Shipped::name).join(", ");
         let found = Shipped::named(&name).map(Self);
-        found.ok_or_else(|| format!("there is no theme `{}` to build on; there are {}", clean(&name), known()))
+        found.ok_or_else(|| format!("unknown base theme `{}`; choose one of {}", clean(&name), known()))
     }
 }
 
 impl Palette {
-    /// A shipped one.
+    /// Returns a shipped theme's styles.
     pub(super) fn shipped(shipped: Shipped, depth: Depth) -> Self {
-        // A test reads each of them.
+        // A test checks that each can be read.
         toml_text::parse(shipped.text()).map_or_else(|_| Self::default(), |file| Self::default().with(&file, depth))
     }
 
-    /// A person's own.
+    /// Returns the styles of a person's own theme.
     ///
     /// # Errors
-    /// If the text is no theme.
+    /// If the text is not a theme.
     pub(super) fn read(text: &str, depth: Depth) -> Result<Self, Wrong> {
         let file: File = toml_text::parse(text)?;
         let Base(base) = file.base.unwrap_or(Base(Shipped::Default));
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shipped_themes_are_whole() {
+    fn shipped_themes_define_every_meaning() {
         for shipped in Shipped::ALL {
             let file: File = toml_text::parse(shipped.text()).unwrap();
             assert!(file.base.is_none() && left_out(&file).is_empty(), "{}", shipped.name());
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_own_theme_says_what_differs_from_its_base() {
+    fn an_own_theme_changes_parts_of_its_base() {
         let own = "base = 'dark'\n[critical]\nfg = 201\nunderlined = true\n[text]\nfg = '#010203'\nbg = 'default'";
         let own = Palette::read(own, Depth::True).unwrap();
         let dark = Palette::shipped(Shipped::Dark, Depth::True);
@@ -166,19 +166,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line_and_the_right_name() {
+    fn errors_name_the_line_and_the_nearest_name() {
         let table = [
-            ("\n[criticl]", 2, "unknown key `criticl`; did you mean `critical`? known here: base, text, critical"),
-            ("[text]\nfgg = 'red'", 2, "unknown key `fgg`; did you mean `fg`? known here: fg, bg, bold"),
-            ("[text]\nfg = 'rde'", 2, "fg: `rde` is no colour; did you mean `red`?"),
-            ("[text]\nfg = 'bright_blue'", 2, "fg: `bright_blue` is no colour; did you mean `bright-blue`?"),
-            ("[text]\nfg = '#12345g'", 2, "fg: `#12345g` is no colour; write black, red, green"),
-            ("[text]\nfg = '#+12345'", 2, "is no colour"),
-            ("[text]\nfg = 256", 2, "fg: 256 is no colour; they end at 255"),
-            ("[text]\nfg = true", 2, "fg: true or false came, expected a colour: a name"),
-            ("[text]\nbold = 'yes'", 2, "bold: text came, expected a boolean"),
-            ("text = 'red'", 1, "text: text came, expected"),
-            ("\nbase = 'drak'", 2, "base: there is no theme `drak` to build on; there are default, light, dark"),
+            ("\n[criticl]", 2, "unknown key `criticl`; did you mean `critical`? known keys: base, text, critical"),
+            ("[text]\nfgg = 'red'", 2, "unknown key `fgg`; did you mean `fg`? known keys: fg, bg, bold"),
+            ("[text]\nfg = 'rde'", 2, "fg: `rde` is not a colour; did you mean `red`?"),
+            ("[text]\nfg = 'bright_blue'", 2, "fg: `bright_blue` is not a colour; did you mean `bright-blue`?"),
+            ("[text]\nfg = '#12345g'", 2, "fg: `#12345g` is not a colour; use black, red, green"),
+            ("[text]\nfg = '#+12345'", 2, "is not a colour"),
+            ("[text]\nfg = 256", 2, "fg: 256 is not a colour; use a number from 0 to 255"),
+            ("[text]\nfg = true", 2, "fg: found true or false, expected a colour: a name"),
+            ("[text]\nbold = 'yes'", 2, "bold: found text, expected true or false"),
+            ("text = 'red'", 1, "text: found text, expected"),
+            ("\nbase = 'drak'", 2, "base: unknown base theme `drak`; choose one of default, light, dark"),
             ("[text", 1, ""),
         ];
         for (text, line, part) in table {

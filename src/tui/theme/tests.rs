@@ -1,4 +1,4 @@
-//! What the shipped themes promise: contrast, and severities that stay apart.
+//! Tests of the shipped themes: contrast, and distinguishable severities.
 
 use ratatui::style::{Color, Modifier};
 
@@ -8,12 +8,12 @@ fn palette(shipped: Shipped, depth: Depth) -> Palette {
     Palette::shipped(shipped, depth)
 }
 
-/// Red, green and blue in linear light (sRGB).
+/// Returns red, green and blue in linear light (sRGB).
 fn linear(color: Color) -> [f64; 3] {
     let [red, green, blue] = match color {
         Color::Rgb(red, green, blue) => [red, green, blue],
         Color::Indexed(index) => shown(index),
-        other => panic!("nobody knows what {other} looks like"),
+        other => panic!("the look of {other} is unknown"),
     };
     [red, green, blue].map(|part| match f64::from(part) / 255.0 {
         part if part <= 0.04045 => part / 12.92,
@@ -25,7 +25,7 @@ fn apply(matrix: [[f64; 3]; 3], color: [f64; 3]) -> [f64; 3] {
     matrix.map(|row| row.iter().zip(color).map(|(weight, part)| weight * part).sum())
 }
 
-/// The contrast of WCAG 2.
+/// Returns the contrast of two colours (WCAG 2).
 fn contrast(one: Color, other: Color) -> f64 {
     let luminance = |color| apply([[0.2126, 0.7152, 0.0722]; 3], linear(color))[0] + 0.05;
     let (one, other): (f64, f64) = (luminance(one), luminance(other));
@@ -33,7 +33,7 @@ fn contrast(one: Color, other: Color) -> f64 {
 }
 
 #[test]
-fn themes_with_a_ground_of_their_own_can_be_read() {
+fn themes_with_their_own_background_have_enough_contrast() {
     for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
         for depth in [Depth::True, Depth::Indexed] {
             let palette = palette(shipped, depth);
@@ -46,7 +46,7 @@ fn themes_with_a_ground_of_their_own_can_be_read() {
     }
 }
 
-/// How a colour looks to people without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1.0).
+/// The look of a colour to people without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1.0).
 const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
     ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
     ("protanopia", [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
@@ -56,7 +56,7 @@ const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
     ),
 ];
 
-/// The place of a linear colour in CIELAB (D65).
+/// Returns the coordinates of a linear colour in CIELAB (D65).
 fn lab(color: [f64; 3]) -> [f64; 3] {
     const XYZ: [[f64; 3]; 3] =
         [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]];
@@ -67,8 +67,8 @@ fn lab(color: [f64; 3]) -> [f64; 3] {
 }
 
 #[test]
-fn severities_stay_apart_for_every_kind_of_colour_vision() {
-    /// Ten times what is just noticed.
+fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
+    /// Ten times the difference that is just noticeable.
     const APART: f64 = 23.0;
     for depth in [Depth::True, Depth::Indexed] {
         let palette = palette(Shipped::ColourBlind, depth);
@@ -87,7 +87,7 @@ fn severities_stay_apart_for_every_kind_of_colour_vision() {
 }
 
 #[test]
-fn only_colours_of_okabe_and_ito_carry_a_severity() {
+fn severities_use_colours_of_okabe_and_ito_only() {
     const EIGHT: [u32; 8] = [0x00_0000, 0xe6_9f00, 0x56_b4e9, 0x00_9e73, 0xf0_e442, 0x00_72b2, 0xd5_5e00, 0xcc_79a7];
     let palette = palette(Shipped::ColourBlind, Depth::True);
     for style in [palette.critical, palette.warning, palette.info, palette.good] {
@@ -97,7 +97,7 @@ fn only_colours_of_okabe_and_ito_carry_a_severity() {
 }
 
 #[test]
-fn the_selection_is_seen_in_every_theme_with_colours_or_without() {
+fn the_selection_is_visible_in_every_theme_with_and_without_colours() {
     for shipped in Shipped::ALL {
         for color in [true, false] {
             let theme = Theme::shipped(shipped, Abilities { color, ..Abilities::default() });
@@ -108,7 +108,7 @@ fn the_selection_is_seen_in_every_theme_with_colours_or_without() {
 }
 
 #[test]
-fn without_colours_no_theme_has_any() {
+fn without_colours_every_theme_is_colourless() {
     let none = Abilities::default();
     let own = Theme::own("own.toml", "[text]\nfg = 'red'\nbg = 'blue'", none).unwrap();
     for theme in Shipped::ALL.map(|shipped| Theme::shipped(shipped, none)).iter().chain([&own]) {
@@ -119,14 +119,14 @@ fn without_colours_no_theme_has_any() {
 }
 
 #[test]
-fn a_theme_that_is_not_there_is_named_with_those_that_are() {
+fn an_unknown_theme_is_reported_with_the_known_ones() {
     let error = |name| Theme::named(name, Abilities::default()).unwrap_err().to_string();
     assert_eq!(
         error("drak"),
-        "there is no theme `drak`, did you mean `dark`?; there are default, light, dark, colour-blind, mono, or give the \
-         path of your own, as ./own.toml"
+        "unknown theme `drak`, did you mean `dark`?; choose one of default, light, dark, colour-blind, mono, or give the \
+         path of your own theme, such as ./own.toml"
     );
-    assert!(error("solarized\u{1b}[31m").starts_with("there is no theme `solarized[31m`; there are default"));
+    assert!(error("solarized\u{1b}[31m").starts_with("unknown theme `solarized[31m`; choose one of default"));
     let own = Theme::own("own.toml", "\n[critical]\nfg = 'rde'", Abilities::default()).unwrap_err().to_string();
-    assert_eq!(own, "own.toml, line 3: fg: `rde` is no colour; did you mean `red`?");
+    assert_eq!(own, "own.toml, line 3: fg: `rde` is not a colour; did you mean `red`?");
 }

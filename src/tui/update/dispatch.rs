@@ -1,71 +1,80 @@
-//! Commands: each command of the table, with the function that carries it out.
+//! Dispatch: each command of the table, with the function that performs it.
 //!
 //! The match over the commands must stay exhaustive, so that a command without a function doesn't compile.
-#![expect(clippy::unit_arg, reason = "a command that changes the model alone stands in one line, like the others")]
+#![expect(clippy::unit_arg, reason = "a command that changes the model alone takes one line, like the others")]
 
-use super::{act, alerts, aside, columns, detail, filter, marks, offer, order, palette, poll, quote, theme};
+use super::{actions, poll, theme};
 use crate::{
     clock::{Mono, Now},
     domain::answer::{self, Format},
     tui::{
         command::Id,
+        dialogs::{Dialog, copy, filter, help::state::HelpPage, palette, quote},
         effect::{Effect, Markable},
-        model::{Model, Overlay, Screen, Tone, help::HelpPage, list::Tab, prompt::Purpose},
+        model::{Model, Screen, Tone},
+        screens::{
+            alerts, detail,
+            list::{
+                state::Tab,
+                update::{arrangement, marks},
+            },
+            log, stats,
+        },
     },
 };
 
-/// Carries a command out.
-pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
-    if act::lacks_one(model, id) {
-        let why = if model.screen == Screen::Alerts { "No alert" } else { "No transaction" };
-        model.notify(Tone::Bad, format!("{why} is shown here, so there is none to do that with."), now.mono);
+/// Performs a command.
+pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
+    if actions::lacks_target(model, id) {
+        let why = if model.screen == Screen::Alerts { "an alert" } else { "a transaction" };
+        model.notify(Tone::Bad, format!("This command needs {why}, and none is shown."), now.mono);
         return Vec::new();
     }
     match id {
         Id::Quit | Id::QuitRoot => vec![Effect::Quit],
         Id::Redraw => vec![Effect::Redraw],
         Id::Suspend => vec![Effect::Suspend],
-        Id::Undo => vec![Effect::TakeBack],
-        Id::Redo => vec![Effect::DoAgain],
+        Id::Undo => vec![Effect::Undo],
+        Id::Redo => vec![Effect::Redo],
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
         Id::Back => back(model, now.mono),
         Id::Open => no_effects(open(model, now.mono)),
         Id::FullScreen => full_screen(model, now.mono),
         Id::Clear => clear(model, now.mono),
-        Id::Help => no_effects(model.overlay = Overlay::Help(HelpPage::default())),
-        Id::Add => no_effects(model.overlay = Overlay::Add(Box::default())),
-        Id::Quote => no_effects(quote::open(model)),
+        Id::Help => no_effects(model.dialog = Dialog::Help(HelpPage::default())),
+        Id::Add => no_effects(model.dialog = Dialog::Add(Box::default())),
+        Id::Quote => no_effects(quote::update::open(model)),
         Id::Answer => answer(model, now),
-        Id::Copy => offer::copy(model, now),
-        Id::Browser => offer::browse(model, now),
-        Id::Links => offer::links(model, now),
-        Id::CopyPart => detail::copy(model, now),
-        Id::Report => aside::report(model, now),
-        Id::PollNow => poll::selected(model, now),
-        Id::PollMarked => poll::marked(model, now),
+        Id::Copy => copy::update::copy(model, now),
+        Id::Browser => copy::update::browse(model, now),
+        Id::Links => copy::update::links(model, now),
+        Id::CopyPart => detail::update::copy(model, now),
+        Id::Report => log::update::report(model, now),
+        Id::PollNow => poll::poll_selected(model, now),
+        Id::PollMarked => poll::poll_marked(model, now),
         Id::Pause => poll::pause(model, now),
-        Id::Acknowledge if model.screen == Screen::Alerts => no_effects(alerts::acknowledge(model, now.mono)),
-        Id::Acknowledge => no_effects(act::acknowledge(model, now.mono)),
-        Id::Snooze => no_effects(act::snooze(model, now.mono)),
-        Id::Unacknowledge => act::unacknowledge(model, now.mono),
-        Id::Note => no_effects(act::ask(model, Purpose::Note, now.mono)),
-        Id::Ticket => no_effects(act::ticket(model, now.mono)),
-        Id::Labels => no_effects(act::ask(model, Purpose::Labels, now.mono)),
-        Id::Export => no_effects(act::export(model, now)),
-        Id::Untrack => act::untrack(model, now.mono),
-        Id::Delete => no_effects(palette::open(model, "delete ")),
+        Id::Acknowledge if model.screen == Screen::Alerts => no_effects(alerts::update::acknowledge(model, now.mono)),
+        Id::Acknowledge => no_effects(actions::acknowledge(model, now.mono)),
+        Id::Snooze => no_effects(actions::snooze(model, now.mono)),
+        Id::Unacknowledge => actions::unacknowledge(model, now.mono),
+        Id::Note => no_effects(actions::note(model, now.mono)),
+        Id::Ticket => no_effects(actions::ticket(model, now.mono)),
+        Id::Labels => no_effects(actions::labels(model, now.mono)),
+        Id::Export => no_effects(actions::export(model, now)),
+        Id::Untrack => actions::untrack(model, now.mono),
+        Id::Delete => no_effects(palette::update::open(model, "delete ")),
         Id::Mark => no_effects(marks::toggle(model)),
         Id::MarkRange => marks::range(model, now.mono),
-        Id::Filter => no_effects(filter::open(model)),
-        Id::CommandLine => no_effects(palette::open(model, "")),
-        Id::Sort => no_effects(order::open(model)),
-        Id::Reverse => order::reverse(model, now),
-        Id::Columns => no_effects(columns::open(model, 0)),
+        Id::Filter => no_effects(filter::update::open(model)),
+        Id::CommandLine => no_effects(palette::update::open(model, "")),
+        Id::Sort => no_effects(arrangement::open_orders(model)),
+        Id::Reverse => arrangement::reverse_order(model, now),
+        Id::Columns => no_effects(arrangement::open_columns(model, 0)),
         Id::Theme => no_effects(theme::open(model)),
         Id::Pane => no_effects(next_pane(model, now.mono)),
-        Id::Alerts => alerts::begin(model, now.mono),
-        Id::Stats => aside::open(model, Screen::Stats, now.mono),
-        Id::Log => aside::open(model, Screen::Log, now.mono),
+        Id::Alerts => alerts::update::begin(model, now.mono),
+        Id::Stats => open_side_screen(model, Screen::Stats, now.mono),
+        Id::Log => open_side_screen(model, Screen::Log, now.mono),
         Id::Attention => show_tab(model, Tab::Attention),
         Id::Active => show_tab(model, Tab::Active),
         Id::Refunds => show_tab(model, Tab::Refunds),
@@ -73,15 +82,15 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::All => show_tab(model, Tab::All),
         Id::NextState => no_effects(model.alert_list.turn(true)),
         Id::PrevState => no_effects(model.alert_list.turn(false)),
-        Id::NextAlert => to_alert(model, true),
-        Id::PrevAlert => to_alert(model, false),
+        Id::NextAlert => find_alert(model, true),
+        Id::PrevAlert => find_alert(model, false),
         Id::NextTab => no_effects(model.detail.tab = model.detail.tab.beside(true)),
         Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.beside(false)),
-        Id::Changes => no_effects(detail::turn_changes(model)),
-        Id::Find => no_effects(detail::open_find(model)),
+        Id::Changes => no_effects(detail::update::turn_changes(model)),
+        Id::Find => no_effects(detail::update::open_find(model)),
         Id::Fold => no_effects(model.detail.raw.turn()),
-        Id::NextMatch => no_effects(model.detail.raw.to_match(true)),
-        Id::PrevMatch => no_effects(model.detail.raw.to_match(false)),
+        Id::NextMatch => no_effects(model.detail.raw.go_to_match(true)),
+        Id::PrevMatch => no_effects(model.detail.raw.go_to_match(false)),
         Id::Level => no_effects(model.log.narrow()),
         Id::Wrap if model.screen == Screen::Log => no_effects(model.log.wrap = !model.log.wrap),
         Id::Wrap => no_effects(model.detail.raw.wrap = !model.detail.raw.wrap),
@@ -94,34 +103,57 @@ pub fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     }
 }
 
-/// The effects of a command that changes the model alone.
-pub(super) fn no_effects((): ()) -> Vec<Effect> {
+/// Returns no effects, for a command that changes only the model.
+pub(crate) fn no_effects((): ()) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Closes the page of text, or returns to the screen behind this one.
+/// Closes the page of text, or returns to the previous screen.
 fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
-    match model.overlay {
-        Overlay::None | Overlay::Palette(_) if model.is_aside() => aside::back(model, now),
-        Overlay::Answer { .. } => no_effects(model.overlay = Overlay::None),
-        _ => alerts::back(model, now),
+    match model.dialog {
+        Dialog::None | Dialog::Palette(_) if model.is_aside() => leave_side_screen(model, now),
+        Dialog::Answer { .. } => no_effects(model.dialog = Dialog::None),
+        _ => alerts::update::back(model, now),
+    }
+}
+
+/// Opens the charts or the log, and stores the previous screen for the way back.
+fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect> {
+    if !model.is_aside() {
+        model.behind = model.screen;
+    }
+    model.screen = screen;
+    (model.charts.stale, model.log.asked_at) = (true, None);
+    stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
+}
+
+/// Returns from the charts or the log to the previous screen.
+fn leave_side_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
+    model.screen = model.behind;
+    match model.screen {
+        Screen::Alerts => alerts::update::open(model, now),
+        Screen::List => {
+            model.mark_stale();
+            Vec::new()
+        }
+        _ => Vec::new(),
     }
 }
 
 /// Opens the selected alert or transaction.
 fn open(model: &mut Model, now: Mono) {
     if model.screen == Screen::Alerts {
-        alerts::enter(model, now);
+        alerts::update::enter(model, now);
     } else if model.list.selected.is_some() {
         (model.list.chosen, model.alert_list.is_behind) = (true, false);
         model.open_detail();
     }
 }
 
-/// Shows the detail over the whole screen, and back.
+/// Shows the detail full screen, or beside the list again.
 fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
     if model.screen == Screen::Detail {
-        return alerts::back(model, now);
+        return alerts::update::back(model, now);
     }
     if model.list.selected.is_some() {
         (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
@@ -129,25 +161,25 @@ fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Clears the marks; without marks the search, or else the filter.
+/// Clears the marks. Without marks, leaves the temporary view, or clears the filter.
 fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
     if !model.marks.is_empty() {
         return no_effects(model.marks.clear());
     }
-    if model.temporary_view.is_none() { filter::set(model, "") } else { alerts::back(model, now) }
+    if model.temporary_view.is_none() { filter::update::set(model, "") } else { alerts::update::back(model, now) }
 }
 
-/// Shows the detail beside the list in the next way.
+/// Switches to the next placement of the detail: beside the list, below it, in brief.
 fn next_pane(model: &mut Model, now: Mono) {
     model.memory.pane = model.memory.pane.next();
     model.notify(Tone::Good, model.memory.pane.words(), now);
 }
 
-/// Shows a saved view, which begins with its most urgent one unless it shows what was chosen.
-pub(super) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
+/// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
+pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
     (model.screen, model.alert_list.is_behind) = (Screen::List, false);
     if model.end_temporary_view() {
-        // Where it began isn't asked for.
+        // The transaction of the temporary view is no longer wanted.
         model.list.wanted = None;
     }
     model.show(tab);
@@ -159,11 +191,11 @@ fn half_page(model: &Model) -> isize {
     isize::from(u8::try_from(model.geometry.page / 2).unwrap_or(u8::MAX)).max(1)
 }
 
-/// Moves in whatever has the focus: the help, the detail's lines, or the list.
-pub(super) fn scroll(model: &mut Model, lines: isize) {
+/// Scrolls or moves the cursor in the open page or screen.
+pub(crate) fn scroll(model: &mut Model, lines: isize) {
     let end = model.geometry.scroll_end;
-    match (&mut model.overlay, &mut model.screen) {
-        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => {
+    match (&mut model.dialog, &mut model.screen) {
+        (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Answer { scroll, .. }, _) => {
             *scroll = scroll.saturating_add_signed(lines).min(end);
         }
         (_, Screen::Alerts) => model.alert_list.move_by(lines),
@@ -174,16 +206,16 @@ pub(super) fn scroll(model: &mut Model, lines: isize) {
     }
 }
 
-fn to_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
+fn find_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
     model.list.selected.map(|row| Effect::FindAlert { row, forwards }).into_iter().collect()
 }
 
-/// Shows the reply about the selected transaction, and copies it.
+/// Shows the reply for the selected transaction, and copies it.
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
     let Some(tx) = model.at_hand() else { return Vec::new() };
     let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
     model.list.chosen = true;
-    (model.overlay, model.copied) = (Overlay::Answer { text: text.clone(), scroll: 0 }, None);
+    (model.dialog, model.copied) = (Dialog::Answer { text: text.clone(), scroll: 0 }, None);
     vec![Effect::Copy(text)]
 }

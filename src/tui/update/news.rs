@@ -1,48 +1,54 @@
-//! Taking in what was read of the store: what changed, parts of the list, the numbers, a history.
+//! Applies what was read from the store: changes, pages of the list, counts, a history.
 //!
-//! It decides what is read again for that. It must never move the selection, unless what was selected is gone.
+//! Decides which reads follow. Must never move the selection, unless the selected transaction is gone.
 
-use super::{Effect, StoreNews, alerts, quote};
 use crate::{
     clock::Now,
-    domain::{alert::Severity, change::What, ids::RowId, row_text, transaction::Transaction},
+    domain::{alert::Severity, change::What, ids::RowId, transaction::Transaction},
+    presentation::row_text,
     store::{Changes, Listed, Page},
-    tui::model::{Model, Overlay, Overview, Screen, Tone, history::History, list::PageRequest},
+    tui::{
+        dialogs::{Dialog, quote},
+        effect::Effect,
+        message::StoreNews,
+        model::{Model, Overview, Screen, Tone},
+        screens::{alerts, detail::history::History, list::state::PageRequest},
+    },
 };
 
-/// What changed in the store.
-pub(super) fn on_news(model: &mut Model, heard: StoreNews, now: Now) -> Vec<Effect> {
+/// Applies changes of the store. Returns the reads and notifications that follow.
+pub(crate) fn on_news(model: &mut Model, heard: StoreNews, now: Now) -> Vec<Effect> {
     let StoreNews { news, own, beside, mut profile_alerts, untold } = heard;
     if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
         model.notify(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
     }
     model.untold = untold;
-    let quote = quote::on_news(model, &news);
+    let quote = quote::update::on_news(model, &news);
     profile_alerts.retain(|alert| model.setting.shows(&alert.profile));
     profile_alerts.sort_by_key(|alert| alert.rule);
     (model.profile_alerts, model.own, model.beside) = (profile_alerts, own, beside);
     model.charts.stale = true;
-    // Most polls bring no news, and most of these are about what isn't shown.
-    let is_news = news.resync || news.changes.iter().any(|change| change.what != What::Polled);
+    // Most polls change nothing, and most of them concern transactions that aren't shown.
+    let has_changes = news.resync || news.changes.iter().any(|change| change.what != What::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
-    let is_news = is_news || news.polls_dropped;
-    let notify = raised(model, &news);
+    let has_changes = has_changes || news.polls_dropped;
+    let notify = raised_notification(model, &news);
     let touched = news.rows(true);
-    if !is_news && !touched.iter().any(is_shown) {
+    if !has_changes && !touched.iter().any(is_shown) {
         return quote.into_iter().chain(notify).collect();
     }
     leave_deleted(model, &news, now);
-    forget_deleted(model, &news);
+    unmark_deleted(model, &news);
     model.mark_stale();
     let reload = model.list.selected.filter(|row| news.resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
     let reload = reload.map(Effect::LoadHistory);
-    let alerts = if is_news { alerts::mark_stale(model, now.mono) } else { Vec::new() };
-    reload.into_iter().chain(is_news.then_some(Effect::Count)).chain(alerts).chain(quote).chain(notify).collect()
+    let alerts = if has_changes { alerts::update::mark_stale(model, now.mono) } else { Vec::new() };
+    reload.into_iter().chain(has_changes.then_some(Effect::Count)).chain(alerts).chain(quote).chain(notify).collect()
 }
 
-/// What a person is to be told of who looks elsewhere: what they should act on or look at, in the profiles that are shown.
-fn raised(model: &Model, news: &Changes) -> Option<Effect> {
+/// Returns the notification about raised alerts of severity warning and critical, in the shown profiles.
+fn raised_notification(model: &Model, news: &Changes) -> Option<Effect> {
     let own = news.changes.iter().filter(|change| model.setting.shows(&change.profile));
     let raised = own.filter_map(|change| {
         let (What::AlertRaised { rule, severity } | What::AlertFlapping { rule, severity }) = change.what else {
@@ -50,20 +56,20 @@ fn raised(model: &Model, news: &Changes) -> Option<Effect> {
         };
         let known = change.transaction.and_then(|row| model.transactions.get(&row));
         let whose = || model.setting.whose(&change.profile).trim_end_matches(": ").to_owned();
-        let about = known.map_or_else(whose, about);
+        let about = known.map_or_else(whose, describe);
         (severity > Severity::Info).then_some((rule, about))
     });
     let raised: Vec<_> = raised.collect();
     (!raised.is_empty()).then_some(Effect::Notify(raised))
 }
 
-/// A transaction in a few words.
-fn about(tx: &Transaction) -> String {
+/// Returns a transaction in a few words: hash, route, and ticket or label.
+fn describe(tx: &Transaction) -> String {
     let ticket = row_text::ticket_or_label(tx).map_or_else(String::new, |ticket| format!(" {ticket}"));
     format!("{} {}{ticket}", tx.params.transaction_id.short("..."), row_text::route(tx))
 }
 
-/// What is open and was removed can't stay open.
+/// Leaves the detail of a transaction that was deleted.
 fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
@@ -73,15 +79,15 @@ fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
         } else {
             model.screen = Screen::List;
         }
-        if let Overlay::Find { .. } = model.overlay {
-            model.overlay = Overlay::None;
+        if let Dialog::Find { .. } = model.dialog {
+            model.dialog = Dialog::None;
         }
         model.notify(Tone::Bad, "The transaction was deleted.", now.mono);
     }
 }
 
-/// What was removed is marked no more.
-fn forget_deleted(model: &mut Model, news: &Changes) {
+/// Removes the marks of deleted transactions.
+fn unmark_deleted(model: &mut Model, news: &Changes) {
     for change in &news.changes {
         if let What::Deleted { row } = change.what {
             model.marks.forget(RowId(row));
@@ -89,8 +95,9 @@ fn forget_deleted(model: &mut Model, news: &Changes) {
     }
 }
 
-/// A part of the list was read, or why it wasn't: of another view it may have been called off.
-pub(super) fn on_page(
+/// Applies a page of the list, or shows the error. A page of another view is ignored: that read may have been
+/// cancelled.
+pub(crate) fn on_page(
     model: &mut Model,
     (request, page): (PageRequest, Result<Page, String>),
     now: Now,
@@ -107,8 +114,8 @@ pub(super) fn on_page(
     uncounted.then_some(Effect::Count).into_iter().collect()
 }
 
-/// What is tracked was counted for a view, or why it wasn't: of another view it may have been called off.
-pub(super) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overview, String>), now: Now) -> Vec<Effect> {
+/// Applies the counts, or shows the error. An error of another view is ignored: that read may have been cancelled.
+pub(crate) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overview, String>), now: Now) -> Vec<Effect> {
     let uncounted = counted.map(|overview| model.take_overview(overview)).err();
     let uncounted = uncounted.filter(|_| view == model.list.view());
     model.uncounted |= uncounted.is_some();
@@ -116,8 +123,8 @@ pub(super) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overvi
     Vec::new()
 }
 
-pub(super) fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
-    // What is shown meanwhile has its own.
+pub(crate) fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
+    // Another transaction is selected by now, and its own history is being read.
     if model.list.selected != Some(row) {
         return;
     }
@@ -135,8 +142,8 @@ mod tests {
     #[test]
     fn notification_names_the_ticket_if_there_is_one() {
         let mut tx = fixtures::transaction(1);
-        assert!(about(&tx).ends_with(&row_text::route(&tx)), "{}", about(&tx));
+        assert!(describe(&tx).ends_with(&row_text::route(&tx)), "{}", describe(&tx));
         tx.params.ticket = Some("SUP-1".into());
-        assert!(about(&tx).ends_with(" SUP-1"), "{}", about(&tx));
+        assert!(describe(&tx).ends_with(" SUP-1"), "{}", describe(&tx));
     }
 }

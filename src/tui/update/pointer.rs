@@ -1,25 +1,32 @@
-//! The mouse: a click selects a row or opens a saved view or a tab, the wheel scrolls.
+//! The mouse: a click selects a row, or opens a saved view or a tab; the wheel scrolls.
 //!
-//! It does nothing that a key doesn't do too.
+//! The mouse must never do anything that no key does.
 
-use super::{
-    Effect,
-    dispatch::{scroll, show_tab},
+use super::dispatch::{scroll, show_tab};
+use crate::tui::{
+    dialogs::Dialog,
+    effect::Effect,
+    model::{Model, Screen, geometry::Target},
 };
-use crate::tui::model::{Model, Overlay, Screen, geometry::Target};
 
-/// Scrolls what is open.
-pub(super) fn on_wheel(model: &mut Model, lines: isize) {
-    match &mut model.overlay {
-        Overlay::Offer(offer) => offer.move_by(lines.signum()),
-        Overlay::None | Overlay::Help { .. } | Overlay::Answer { .. } => scroll(model, lines),
-        _ => {}
+/// Scrolls the open page or screen, or moves the cursor of an open list of links and texts.
+pub(crate) fn on_wheel(model: &mut Model, lines: isize) {
+    match &mut model.dialog {
+        Dialog::Offer(offer) => offer.move_by(lines.signum()),
+        Dialog::None | Dialog::Help { .. } | Dialog::Answer { .. } => scroll(model, lines),
+        Dialog::Filter(_)
+        | Dialog::Find { .. }
+        | Dialog::Add(_)
+        | Dialog::Palette(_)
+        | Dialog::Prompt(_)
+        | Dialog::Menu(_)
+        | Dialog::Quote(_) => {}
     }
 }
 
-/// Does what a click on this target means, unless something lies over it.
-pub(super) fn on_click(model: &mut Model, target: Target) -> Vec<Effect> {
-    if !matches!(model.overlay, Overlay::None) {
+/// Applies a click on this target, unless a dialog is open.
+pub(crate) fn on_click(model: &mut Model, target: Target) -> Vec<Effect> {
+    if !matches!(model.dialog, Dialog::None) {
         return Vec::new();
     }
     match target {

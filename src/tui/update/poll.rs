@@ -1,31 +1,35 @@
-//! Polling now: one, or what is marked. Many cost much of the budget, so it says how much before it asks.
+//! Polls on request: the selected transaction, or the marked ones. Also pauses polling.
+//!
+//! A large request must show its cost and wait for a confirmation.
 
 use std::time::Duration;
 
-use super::{Effect, marks};
 use crate::{
     clock::Now,
     domain::{ids::RowId, poller::PollerHealth, span},
     tui::{
         command::Id,
-        model::{
-            Model, Overlay, Tone,
-            menu::{Choice, Entry, Menu},
+        dialogs::{
+            Dialog,
+            menu::state::{Choice, Entry, Menu},
         },
+        effect::Effect,
+        model::{Model, Tone},
+        screens::list::update::marks,
     },
 };
 
-/// So many are asked for without a question.
-const FEW: usize = 10;
+/// The largest number of polls without a confirmation.
+const MAX_UNCONFIRMED: usize = 10;
 
-/// Asks for the selected one.
-pub(super) fn selected(model: &mut Model, now: Now) -> Vec<Effect> {
+/// Requests a poll of the selected transaction.
+pub(crate) fn poll_selected(model: &mut Model, now: Now) -> Vec<Effect> {
     model.list.chosen |= model.list.selected.is_some();
-    model.list.selected.map_or_else(Vec::new, |row| ask(model, vec![row], now))
+    model.list.selected.map_or_else(Vec::new, |row| request_polls(model, vec![row], now))
 }
 
-/// Asks for the marked ones; if these are many, only after a yes.
-pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
+/// Requests polls of the marked transactions, after a confirmation if there are many.
+pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
     if !marks::end_range(model, now.mono) {
         return Vec::new();
     }
@@ -35,54 +39,55 @@ pub(super) fn marked(model: &mut Model, now: Now) -> Vec<Effect> {
             let [mark, poll] = [Id::Mark, Id::PollNow].map(|id| model.setting.keys.shown(id));
             model.notify(
                 Tone::Bad,
-                format!("No transaction is marked: {mark} marks, {poll} polls this one."),
+                format!("No transaction is marked: {mark} marks one, {poll} polls the selected one."),
                 now.mono,
             );
             Vec::new()
         }
-        1..=FEW => ask(model, rows, now),
+        1..=MAX_UNCONFIRMED => request_polls(model, rows, now),
         count => {
             let yes = (format!("yes, poll all {count}"), Choice::PollNow(rows));
-            let menu = Menu::confirm(format!("Poll {count} now?"), cost(model, count, now), yes);
-            model.overlay = Overlay::Menu(menu);
+            let menu = Menu::confirm(format!("Poll {count} transactions now?"), describe_cost(model, count, now), yes);
+            model.dialog = Dialog::Menu(menu);
             Vec::new()
         }
     }
 }
 
-/// Offers how long nothing is to be polled; if nothing is by now, polls again.
-pub(super) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
+/// Opens the menu with the lengths of a pause; while polling is paused, resumes it.
+pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.budgets(now.wall).any(|budget| budget.paused_until.is_some()) {
         return vec![Effect::Pause(None)];
     }
     let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
-    let remark = "Others can use the budget meanwhile. Problems stay unseen; transactions that you poll by hand are still polled.";
-    model.overlay = Overlay::Menu(Menu::new("Pause polling for", remark, entries));
+    let remark =
+        "Other programs can use the budget. hoptop does not notice changes, but still polls transactions on request.";
+    model.dialog = Dialog::Menu(Menu::new("Pause polling for", remark, entries));
     Vec::new()
 }
 
-/// What so many requests cost.
-fn cost(model: &Model, count: usize, now: Now) -> String {
+/// Returns a sentence about the cost of this many requests.
+fn describe_cost(model: &Model, count: usize, now: Now) -> String {
     let allowed = model.live_poller(now.wall).and_then(|report| Some(report.need.as_ref()?.allowed));
     let Some(allowed) = allowed.filter(|allowed| *allowed > 0.0) else {
-        return format!("{count} requests, as soon as somebody polls.");
+        return format!("{count} requests, sent when a process polls again.");
     };
-    let spent = |share: f64| {
+    let duration = |share: f64| {
         let span = Duration::try_from_secs_f64(count as f64 / allowed / share);
-        span.map_or_else(|_| "more than anybody waits".to_owned(), span::long)
+        span.map_or_else(|_| "a very long time".to_owned(), span::long)
     };
-    let (all, half) = (spent(1.0), spent(0.5));
-    // What a person asks for gets at most half of the budget, so that the others aren't forgotten.
+    let (all, half) = (duration(1.0), duration(0.5));
+    // Requests of a person get at most half of the budget, so that the other transactions are polled too.
     format!(
-        "{count} requests, about {all} of the budget at {allowed:.2} rps. They get half of it: done in about {half}."
+        "{count} requests, about {all} of the whole budget ({allowed:.2} requests/s). They get half of it, so they take about {half}."
     )
 }
 
-/// Asks whoever polls, and says whether anybody does.
-pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
+/// Requests polls from the poller, and shows whether a poller can send them now.
+pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> {
     let obstacle = match model.live_poller(now.wall).map(|report| report.health) {
-        None | Some(PollerHealth::Waiting) => Some("No process polls at the moment"),
+        None | Some(PollerHealth::Waiting) => Some("No process is polling"),
         Some(PollerHealth::Unreachable) => Some("The service can't be reached"),
         Some(PollerHealth::Unauthorized) => Some("The service refuses the integrator ID"),
         Some(
@@ -93,12 +98,12 @@ pub(super) fn ask(model: &mut Model, rows: Vec<RowId>, now: Now) -> Vec<Effect> 
             | PollerHealth::Unknown,
         ) => None,
     };
-    let told = match (obstacle, rows.len()) {
-        (Some(why), 1) => format!("{why}; it is asked about as soon as that has passed."),
-        (Some(why), count) => format!("{why}; the {count} are asked about as soon as that has passed."),
-        (None, 1) => "Polled next (one request, at least 5 s after the last one).".to_owned(),
-        (None, count) => format!("{count} asked to be polled next ({count} requests)."),
+    let sentence = match (obstacle, rows.len()) {
+        (Some(why), 1) => format!("{why}. The transaction will be polled when polling works again."),
+        (Some(why), count) => format!("{why}. The {count} transactions will be polled when polling works again."),
+        (None, 1) => "Polled next (1 request, at least 5 s after the last one).".to_owned(),
+        (None, count) => format!("{count} transactions are polled next ({count} requests)."),
     };
-    model.notify(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, told, now.mono);
+    model.notify(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, sentence, now.mono);
     vec![Effect::PollNow(rows)]
 }

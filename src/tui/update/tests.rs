@@ -1,4 +1,4 @@
-//! What keys and messages do to the model, by the command table and beside it.
+//! The effects of keys and messages on the model: each command of the table, text fields, and changes of the store.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{KeyEvent, KeyEventKind};
@@ -11,27 +11,28 @@ use crate::{
         filter::Named,
         fixtures as tx,
         ids::TxHash,
-        json_tree::JsonTree,
         observation::Outcome,
-        operation::LocalEdit,
         poller::{PollerHealth, PollerReport},
         record::{StatusRecord, Step},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
+    presentation::{filter_completion::Names, json_tree::JsonTree},
+    store::ImportReport,
     tui::{
         command::{COMMANDS, Command, Context},
-        effect::Work,
+        dialogs::{Dialog, add::state::Focus, copy, help::state::HelpPage},
+        effect::{AlertTarget, ScreenEdit, Write},
         fixtures::{TestDashboard, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::{
-            add::Focus,
-            alerts::AlertTab,
-            detail::DetailTab,
-            help::HelpPage,
-            history::{EntryKind, HistoryEntry},
-            list::Tab,
-            memory, offer,
-            prompt::Purpose,
+        model::memory,
+        screens::{
+            alerts::state::AlertTab,
+            detail::{
+                history::{EntryKind, History, HistoryEntry},
+                raw::Body,
+                state::DetailTab,
+            },
+            list::state::Tab,
         },
         theme::Shipped,
     },
@@ -57,8 +58,8 @@ fn in_status(number: i64, status: RouterStatus) -> Transaction {
 
 const LINK: &str = "https://explorer.example/tx/1";
 
-/// Forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30 have alerts. A filter puts
-/// them in the order of their numbers, and 21 is selected where the saved view shows it.
+/// Returns a dashboard with forty transactions: 1 to 10 completed, 11 to 20 refunds, the others ongoing; 5, 15 and 30
+/// have alerts. A filter sorts them by number. Transaction 21 is selected, if the saved view shows it.
 fn dashboard(tab: &str) -> TestDashboard {
     let status = |number| match number {
         1..=10 => RouterStatus::Success,
@@ -76,8 +77,8 @@ fn dashboard(tab: &str) -> TestDashboard {
     model
 }
 
-/// The dashboard where a command applies: with something to scroll, and scrolled down a little.
-fn placed(context: Context, tab: &str) -> TestDashboard {
+/// Returns a dashboard in this context, with enough content to scroll, and scrolled down a little.
+fn dashboard_in(context: Context, tab: &str) -> TestDashboard {
     let mut model = dashboard(tab);
     match context {
         Context::List => {}
@@ -110,7 +111,7 @@ fn placed(context: Context, tab: &str) -> TestDashboard {
             press(&mut model, &["j"; 12], now());
         }
         Context::Page => {
-            model.overlay = Overlay::Answer { text: "a line\n".repeat(60), scroll: 0 };
+            model.dialog = Dialog::Answer { text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
         Context::Stats => {
@@ -128,16 +129,16 @@ fn placed(context: Context, tab: &str) -> TestDashboard {
     model
 }
 
-/// With `status` in four places, the cursor is put on the first.
+/// Returns a body with four matches of `status`. A search puts the cursor on the first.
 fn body() -> Body {
     let text = r#"{"id":"x","status":"success","to":{"statuses":[{"status":1},2]},"routeStatus":[]}"#;
     let json_tree = JsonTree::new(text, None);
     Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree }
 }
 
-fn place(model: &Model) -> usize {
-    match (&model.overlay, &model.screen) {
-        (Overlay::Help(HelpPage { scroll, .. }) | Overlay::Answer { scroll, .. }, _) => *scroll,
+fn position(model: &Model) -> usize {
+    match (&model.dialog, &model.screen) {
+        (Dialog::Help(HelpPage { scroll, .. }) | Dialog::Answer { scroll, .. }, _) => *scroll,
         (_, Screen::Detail) => model.detail.place(),
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap_or(0),
@@ -146,60 +147,60 @@ fn place(model: &Model) -> usize {
     }
 }
 
-fn asks(model: &Model, purpose: &Purpose) -> bool {
-    matches!(&model.overlay, Overlay::Prompt(prompt) if prompt.purpose == *purpose)
+fn is_prompt_for(model: &Model, title: &str, rows: Option<&[RowId]>) -> bool {
+    matches!(&model.dialog, Dialog::Prompt(prompt) if prompt.title() == title && prompt.rows().as_deref() == rows)
 }
 
-/// Whether the key did what the help says of its command, from the place `before`.
+/// Whether the key had the effect that the help promises. `before` is the position before the key.
 #[allow(clippy::too_many_lines, reason = "a line for each command")]
-fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
-    let end = match (&model.overlay, model.screen) {
-        (Overlay::None, Screen::List) => model.list.part.rows.len() - 1,
-        (Overlay::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
-        (Overlay::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
+fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
+    let end = match (&model.dialog, model.screen) {
+        (Dialog::None, Screen::List) => model.list.part.rows.len() - 1,
+        (Dialog::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
+        (Dialog::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
         _ => model.geometry.scroll_end,
     };
-    let after = place(model);
+    let after = position(model);
     let shows = |tab: Tab| {
         let held = usize::try_from(model.list.counts[tab as usize]).unwrap();
         (model.screen, model.list.tab, model.list.part.rows.len()) == (Screen::List, tab, held)
     };
     match id {
-        Id::Help => matches!(&model.overlay, Overlay::Help(page) if page.scroll == 0 && page.found.is_none()),
+        Id::Help => matches!(&model.dialog, Dialog::Help(page) if page.scroll == 0 && page.found.is_none()),
         Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
         Id::NextState => model.alert_list.tab == AlertTab::Firing,
         Id::PrevState => model.alert_list.tab == AlertTab::Resolved,
-        Id::Acknowledge if model.screen == Screen::Alerts => asks(model, &Purpose::AcknowledgeAlerts(vec![1_309])),
+        Id::Acknowledge if model.screen == Screen::Alerts => is_prompt_for(model, "Acknowledge", None),
         Id::Open => model.screen == Screen::Detail,
-        Id::Back => model.screen == Screen::List && matches!(model.overlay, Overlay::None),
+        Id::Back => model.screen == Screen::List && matches!(model.dialog, Dialog::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
         Id::Filter => {
-            matches!(&model.overlay, Overlay::Filter(line) if line.input.value() == "sort:hash " && line.before == "sort:hash")
+            matches!(&model.dialog, Dialog::Filter(line) if line.input.value() == "sort:hash " && line.before == "sort:hash")
         }
-        Id::CommandLine => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value().is_empty()),
-        Id::Sort => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
-        Id::Columns => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Columns of All"),
+        Id::CommandLine => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value().is_empty()),
+        Id::Sort => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
+        Id::Columns => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Columns of All"),
         // From the list to the detail, and back.
         Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
         Id::Pane => model.memory.pane == memory::Pane::Below,
-        Id::Delete => matches!(&model.overlay, Overlay::Palette(palette) if palette.input.value() == "delete "),
-        Id::Theme => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Theme"),
+        Id::Delete => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "delete "),
+        Id::Theme => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Theme"),
         Id::Reverse => model.list.filter_text == "sort:-hash",
-        // In the list nothing stands for the selected one.
-        Id::Snooze if model.screen == Screen::Alerts => matches!(model.overlay, Overlay::Menu(_)),
+        // In the list the selected transaction has no alert.
+        Id::Snooze if model.screen == Screen::Alerts => matches!(model.dialog, Dialog::Menu(_)),
         Id::Snooze => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to snooze")),
         Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,
-        Id::Add => matches!(&model.overlay, Overlay::Add(form) if form.text().is_empty()),
-        Id::Quote => matches!(&model.overlay, Overlay::Quote(form) if form.place == 0),
+        Id::Add => matches!(&model.dialog, Dialog::Add(form) if form.text().is_empty()),
+        Id::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.place == 0),
         Id::Answer => {
-            let shown = matches!(&model.overlay, Overlay::Answer { text, scroll: 0 } if text.contains("As of"));
+            let shown = matches!(&model.dialog, Dialog::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
-        Id::Copy => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::LinkAction::Copy),
+        Id::Copy => matches!(&model.dialog, Dialog::Offer(offer) if offer.purpose == copy::state::LinkAction::Copy),
         Id::Browser => effects == [Effect::Open(LINK.into())],
-        Id::Links => matches!(&model.overlay, Overlay::Offer(offer) if offer.purpose == offer::LinkAction::Open),
+        Id::Links => matches!(&model.dialog, Dialog::Offer(offer) if offer.purpose == copy::state::LinkAction::Open),
         Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
         Id::PollMarked => {
@@ -208,19 +209,22 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Acknowledge => {
             model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to acknowledge"))
         }
-        Id::Pause => matches!(&model.overlay, Overlay::Menu(menu) if menu.title == "Pause polling for"),
-        Id::Note => asks(model, &Purpose::Note(vec![RowId(21)])),
-        Id::Ticket => asks(model, &Purpose::Ticket(vec![RowId(21)])),
-        Id::Labels => asks(model, &Purpose::Labels(vec![RowId(21)])),
-        Id::Export if model.screen == Screen::Detail => asks(model, &Purpose::Export(vec![RowId(21)])),
-        Id::Export => asks(model, &Purpose::ExportShown(Some(40))),
-        Id::Untrack => effects == [Effect::Work(Work::Edit(LocalEdit::Untrack { transactions: vec![RowId(21)] }))],
+        Id::Pause => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Pause polling for"),
+        Id::Note => is_prompt_for(model, "Note on", Some(&[RowId(21)])),
+        Id::Ticket => is_prompt_for(model, "Ticket of", Some(&[RowId(21)])),
+        Id::Labels => is_prompt_for(model, "Labels of", Some(&[RowId(21)])),
+        Id::Export if model.screen == Screen::Detail => is_prompt_for(model, "Export", Some(&[RowId(21)])),
+        Id::Export => is_prompt_for(model, "Export", None),
+        Id::Untrack => effects == [Effect::Write(Write::Edit(ScreenEdit::Untrack { transactions: vec![RowId(21)] }))],
         Id::Unacknowledge if model.screen == Screen::Alerts => {
-            effects == [Effect::Work(Work::Edit(LocalEdit::Unacknowledge { alerts: vec![1_309] }))]
+            effects
+                == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: vec![AlertTarget::Alert(1_309)] }))]
         }
-        Id::Unacknowledge => effects == [Effect::Work(Work::Unacknowledge(vec![RowId(21)]))],
-        Id::Undo => effects == [Effect::TakeBack],
-        Id::Redo => effects == [Effect::DoAgain],
+        Id::Unacknowledge => {
+            effects == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: AlertTarget::of(&[RowId(21)]) }))]
+        }
+        Id::Undo => effects == [Effect::Undo],
+        Id::Redo => effects == [Effect::Redo],
         Id::Down => after == before + 1,
         Id::Up => after + 1 == before,
         Id::HalfDown => after > before && after < end,
@@ -229,9 +233,9 @@ fn holds(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
         Id::Bottom => after == end && end > before,
         Id::NextTab => model.detail.tab == DetailTab::Steps,
         Id::PrevTab => model.detail.tab == DetailTab::Notes,
-        // What is folded is what the cursor stands in.
+        // The part around the cursor is folded.
         Id::Fold => after == 0 && model.detail.raw.count() == 1,
-        Id::Find => matches!(&model.overlay, Overlay::Find { input, before } if input.value() == *before),
+        Id::Find => matches!(&model.dialog, Dialog::Find { input, before } if input.value() == *before),
         Id::NextMatch => after > before && model.detail.raw.standing() == (Some(2), 4),
         Id::PrevMatch => model.detail.raw.standing() == (Some(4), 4),
         Id::Changes => model.detail.changes_only && after == 0,
@@ -259,11 +263,11 @@ fn every_key_of_every_command_does_what_its_help_says() {
     for Command { id, name, help, keys, contexts, .. } in COMMANDS {
         for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
             let tab = if *id == Id::All { "2" } else { "5" };
-            let mut model = placed(context, tab);
-            let before = place(&model);
+            let mut model = dashboard_in(context, tab);
+            let before = position(&model);
             let effects = press(&mut model, &[key], now());
-            let did = holds(*id, before, &model, &effects);
-            assert!(did, "{key} in {context:?} should {name}: {help}; {before} became {}", place(&model));
+            let did = did_as_promised(*id, before, &model, &effects);
+            assert!(did, "{key} in {context:?} should {name}: {help}; {before} became {}", position(&model));
         }
     }
 }
@@ -271,13 +275,13 @@ fn every_key_of_every_command_does_what_its_help_says() {
 #[test]
 fn half_a_page_in_the_list_is_half_of_its_rows() {
     let mut model = dashboard("5");
-    let before = place(&model);
+    let before = position(&model);
     press(&mut model, &["PgDn"], now());
-    assert_eq!((model.list.height, place(&model) - before), (11, 5));
+    assert_eq!((model.list.height, position(&model) - before), (11, 5));
 }
 
 #[test]
-fn keys_that_no_command_has_and_released_keys_do_nothing() {
+fn unbound_keys_and_released_keys_do_nothing() {
     let mut model = dashboard("5");
     assert_eq!(press(&mut model, &["w", "Tab", "^W"], now()), []);
     let key = keymap::parse("q").unwrap();
@@ -297,7 +301,7 @@ fn quitting_is_possible_from_anywhere() {
 }
 
 #[test]
-fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
+fn command_line_runs_a_command_with_its_argument() {
     let mut model = dashboard("5");
     let run = |model: &mut TestDashboard, text: &str| {
         press(model, &[":"], now());
@@ -313,19 +317,19 @@ fn the_command_line_runs_a_command_by_its_name_with_what_stands_behind_it() {
     assert_eq!(model.list.filter_text, "status:ongoing sort:-ticket");
     run(&mut model, "sort nonsense:");
     assert!(model.notice.as_ref().is_some_and(|notice| notice.tone == Tone::Bad), "{:?}", model.notice);
-    // What isn't there keeps what was typed.
+    // An unknown command keeps the typed text.
     run(&mut model, "xyzzy");
     assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains("No command `xyzzy`")));
-    assert!(matches!(model.overlay, Overlay::Palette(_)));
+    assert!(matches!(model.dialog, Dialog::Palette(_)));
     press(&mut model, &["Esc"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
-fn an_order_is_chosen_from_a_menu_and_the_one_in_force_is_turned_round() {
+fn choosing_the_present_order_again_reverses_it() {
     let mut model = dashboard("5");
-    let labels = |model: &TestDashboard| match &model.overlay {
-        Overlay::Menu(menu) => menu.entries.iter().map(|entry| entry.label.clone()).collect(),
+    let labels = |model: &TestDashboard| match &model.dialog {
+        Dialog::Menu(menu) => menu.entries.iter().map(|entry| entry.label.clone()).collect(),
         _ => Vec::new(),
     };
     press(&mut model, &["s"], now());
@@ -336,7 +340,7 @@ fn an_order_is_chosen_from_a_menu_and_the_one_in_force_is_turned_round() {
     assert!(labels(&model)[8].starts_with("[-] hash "), "{:?}", labels(&model));
     press(&mut model, &["3", "S"], now());
     assert_eq!(model.list.filter_text, "sort:-age");
-    // The usual order isn't written.
+    // The default order isn't written into the filter.
     press(&mut model, &["s", "1"], now());
     assert_eq!(model.list.filter_text, "");
     press(&mut model, &["s", "1"], now());
@@ -344,7 +348,7 @@ fn an_order_is_chosen_from_a_menu_and_the_one_in_force_is_turned_round() {
 }
 
 #[test]
-fn what_only_looks_like_an_order_stays() {
+fn quoted_text_that_looks_like_a_sort_term_stays() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "/"], now());
     model.take(Msg::Paste("\"a sort:age b\" -base".into()), now());
@@ -357,11 +361,11 @@ fn what_only_looks_like_an_order_stays() {
 }
 
 #[test]
-fn what_is_looked_for_on_any_tab_is_looked_for_in_the_body() {
+fn search_on_the_summary_tab_searches_the_raw_body() {
     let mut model = dashboard("5");
     press(&mut model, &["Enter", "/"], now());
     assert_eq!(model.detail.tab, DetailTab::Raw);
-    assert!(matches!(model.overlay, Overlay::Find { .. }));
+    assert!(matches!(model.dialog, Dialog::Find { .. }));
     type_in(&mut model, "zzz", now());
     assert_eq!(model.detail.wanted(), "zzz");
 }
@@ -372,14 +376,14 @@ fn a_theme_is_chosen_from_a_menu() {
     press(&mut model, &[":"], now());
     type_in(&mut model, "theme", now());
     press(&mut model, &["Enter"], now());
-    let Overlay::Menu(menu) = &model.overlay else { panic!("{:?}", model.overlay) };
+    let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
     assert_eq!(menu.entries.len(), 6);
     assert!(menu.entries[5].label.starts_with("[x] configured"), "{:?}", menu.entries[5]);
     assert_eq!(press(&mut model, &["3"], now()), [Effect::SetTheme(Some(Shipped::Dark))]);
 }
 
 #[test]
-fn a_filter_that_hides_everything_keeps_in_mind_what_was_selected() {
+fn selection_returns_after_a_filter_that_hides_everything() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "j", "j"], now());
     let selected = model.list.selected;
@@ -388,13 +392,13 @@ fn a_filter_that_hides_everything_keeps_in_mind_what_was_selected() {
     press(&mut model, &["Enter"], now());
     assert_eq!(model.list.selected, None);
     press(&mut model, &["t"], now());
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is shown here")));
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("This command needs a transaction")));
     press(&mut model, &["Esc"], now());
     assert_eq!(model.list.selected, selected);
 }
 
 #[test]
-fn tab_completes_the_filter_and_up_fetches_earlier_ones_back() {
+fn tab_completes_the_filter_and_up_recalls_earlier_filters() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "/"], now());
     type_in(&mut model, "st", now());
@@ -405,19 +409,19 @@ fn tab_completes_the_filter_and_up_fetches_earlier_ones_back() {
     press(&mut model, &["Esc", "/"], now());
     type_in(&mut model, "is:", now());
     press(&mut model, &["Tab", "Tab"], now());
-    assert_eq!(model.list.filter_text, "is:overdue", "of several the first, and the one after it");
+    assert_eq!(model.list.filter_text, "is:overdue", "the first of several completions, and then the next one");
     press(&mut model, &["Up"], now());
     assert_eq!(model.list.filter_text, "status:ongoing");
     press(&mut model, &["Up", "Up", "Up"], now());
     assert_eq!(model.list.filter_text, "sort:hash");
     press(&mut model, &["Down", "Down", "Down"], now());
-    assert_eq!(model.list.filter_text, "is:overdue", "what was typed");
+    assert_eq!(model.list.filter_text, "is:overdue", "the typed filter returns");
     press(&mut model, &["Up", "Esc"], now());
     assert_eq!(model.list.filter_text, "");
 }
 
 #[test]
-fn tickets_and_labels_are_asked_for_however_the_filter_came_to_name_them() {
+fn ticket_names_are_read_after_typing_tab_and_paste() {
     let asked = |effects: Vec<Effect>| {
         let names = effects.into_iter().filter_map(|effect| match effect {
             Effect::FindNames(of, beginning) => Some((of, beginning)),
@@ -429,23 +433,23 @@ fn tickets_and_labels_are_asked_for_however_the_filter_came_to_name_them() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "/"], now());
     assert_eq!(asked(type_in(&mut model, "vip tick", now())), []);
-    assert_eq!(asked(press(&mut model, &["Tab"], now())), all(""), "by Tab");
+    assert_eq!(asked(press(&mut model, &["Tab"], now())), all(""), "after Tab");
     let names = |beginning: &str, words: &[&str], is_whole| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         Msg::Names(Names { of: Named::Ticket, beginning: beginning.into(), words, is_whole })
     };
     model.take(names("", &["OPS-1", "OPS-2"], false), now());
-    assert_eq!(asked(model.take(Msg::Paste("SU".into()), now())), all("SU"), "pasted, beyond what is known");
+    assert_eq!(asked(model.take(Msg::Paste("SU".into()), now())), all("SU"), "after a paste, beyond the known names");
     model.take(names("SU", &["SUP-4412"], true), now());
     assert_eq!(asked(press(&mut model, &["Tab"], now())), []);
     press(&mut model, &["Enter"], now());
     assert_eq!(model.list.filter_text, "vip ticket:SUP-4412");
-    // An answer that comes too late harms nobody.
+    // An answer that arrives too late has no effect.
     model.take(names("SU", &[], true), now());
 }
 
 #[test]
-fn each_saved_view_has_its_filter_and_all_of_it_is_remembered() {
+fn each_saved_view_remembers_its_filter() {
     let mut model = dashboard("5");
     press(&mut model, &["2"], now());
     assert_eq!(model.list.filter_text, "");
@@ -462,7 +466,7 @@ fn each_saved_view_has_its_filter_and_all_of_it_is_remembered() {
 }
 
 #[test]
-fn nothing_is_removed_by_less_than_two_words() {
+fn delete_needs_the_argument_yes() {
     let mut model = dashboard("5");
     for (text, effects) in
         [("delete", vec![]), ("delete y", vec![]), ("delete yes", vec![Effect::Delete(vec![RowId(21)])])]
@@ -474,9 +478,9 @@ fn nothing_is_removed_by_less_than_two_words() {
 }
 
 #[test]
-fn what_is_asked_about_is_what_is_removed() {
+fn delete_confirmation_names_its_target() {
     let mut model = dashboard("5");
-    // Marked, and the next one is selected.
+    // Transaction 21 is marked, and the next one is selected.
     press(&mut model, &["Space", ":"], now());
     type_in(&mut model, "delete", now());
     press(&mut model, &["Enter"], now());
@@ -492,51 +496,51 @@ fn letters_type_in_text_fields() {
     assert_eq!(model.list.filter_text, "sort:hash q");
     press(&mut model, &["Esc", "n"], now());
     type_in(&mut model, "q?", now());
-    assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == "q?"));
+    assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == "q?"));
 }
 
 #[test]
-fn the_tabs_count_what_they_hold() {
+fn tabs_count_their_transactions() {
     let model = dashboard("5");
     assert_eq!(model.list.counts, [3, 30, 10, 10, 40]);
 }
 
 #[test]
-fn what_is_typed_filters_at_once_and_enter_keeps_it() {
+fn filter_applies_while_typing_and_enter_keeps_it() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "status:refund", now());
     assert_eq!((model.list.part.rows.len(), model.list.hidden().unwrap()), (10, 30));
     press(&mut model, &["Enter"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
     assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (10, "sort:hash status:refund"));
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.part.rows.len(), model.list.hidden().unwrap()), (40, 0));
 }
 
 #[test]
-fn esc_brings_back_the_filter_before() {
+fn esc_restores_the_previous_filter() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "status:refund", now());
     press(&mut model, &["Esc"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
     assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (40, "sort:hash"));
 }
 
 #[test]
-fn a_filter_that_cannot_be_read_stays_open_until_it_can() {
+fn invalid_filter_stays_open() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     model.take(Msg::Paste("is:refunded".into()), now());
     press(&mut model, &["Enter"], now());
-    assert!(matches!(model.overlay, Overlay::Filter(_)));
+    assert!(matches!(model.dialog, Dialog::Filter(_)));
     let error = model.list.filter_error.as_ref().unwrap();
     assert_eq!(&model.list.filter_text[error.at.clone()], "refunded");
     assert_eq!(model.list.part.rows.len(), 40);
     press(&mut model, &["Esc"], now());
     assert_eq!(model.list.filter_error, None);
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
@@ -567,17 +571,17 @@ fn imported(effects: &[Effect]) -> &[NewTransaction] {
 }
 
 #[test]
-fn what_is_typed_into_the_dialog_is_read_and_enter_imports_it() {
+fn typed_row_is_imported_by_enter() {
     let mut model = dashboard("5");
     press(&mut model, &["n"], now());
     type_in(&mut model, &row(99), now());
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!(imported(&effects), [tx::new(99)]);
-    assert!(matches!(model.overlay, Overlay::Add(_)), "it stays until the store has it");
+    assert!(matches!(model.dialog, Dialog::Add(_)), "the dialog stays open until the import is done");
 }
 
 #[test]
-fn the_dialog_takes_pasted_rows_behind_what_was_typed() {
+fn pasted_rows_continue_the_typed_text() {
     let mut model = dashboard("5");
     press(&mut model, &["n"], now());
     let (first, second) = (row(98), row(99));
@@ -585,27 +589,27 @@ fn the_dialog_takes_pasted_rows_behind_what_was_typed() {
     type_in(&mut model, typed, now());
     model.take(Msg::Paste(format!("{pasted}\r\n{second}")), now());
     press(&mut model, &["9"], now());
-    let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
+    let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
     assert_eq!(form.text(), format!("{first}\n{second}9"));
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!(imported(&effects).len(), 2);
 }
 
 #[test]
-fn backspace_goes_back_over_the_ends_of_pasted_lines() {
+fn backspace_goes_back_to_the_previous_line() {
     let mut model = dashboard("5");
     model.take(Msg::Paste("one\ntwo\n".into()), now());
     model.take(Msg::Key(crossterm::event::KeyCode::Backspace.into()), now());
-    assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == "one\ntwo"));
+    assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == "one\ntwo"));
 }
 
 #[test]
-fn a_paste_in_list_detail_or_help_opens_the_dialog() {
+fn paste_in_list_detail_or_help_opens_the_add_dialog() {
     for way in [&[][..], &["Enter"], &["?"]] {
         let mut model = dashboard("5");
         press(&mut model, way, now());
         model.take(Msg::Paste(row(99)), now());
-        let Overlay::Add(form) = &model.overlay else { panic!("after {way:?}: {:?}", model.overlay) };
+        let Dialog::Add(form) = &model.dialog else { panic!("after {way:?}: {:?}", model.dialog) };
         assert_eq!((form.text(), form.found.len()), (row(99), 1));
     }
 }
@@ -614,25 +618,25 @@ fn a_paste_in_list_detail_or_help_opens_the_dialog() {
 fn a_huge_paste_is_bounded() {
     let mut model = dashboard("5");
     model.take(Msg::Paste("é".repeat(1 << 20)), now());
-    let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
+    let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
     assert!((1..=128 * 1024).contains(&form.text().len()), "{}", form.text().len());
 }
 
 #[test]
-fn a_known_hash_that_is_pasted_opens_whatever_hides_it() {
+fn pasted_known_hash_opens_although_the_view_hides_it() {
     let mut model = dashboard("4");
     let effects = model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
     assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
-fn enter_on_a_hash_that_lacks_values_stays_and_says_which() {
+fn enter_on_an_incomplete_hash_focuses_the_first_missing_value() {
     let mut model = dashboard("5");
     model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    let Overlay::Add(form) = &model.overlay else { panic!("{:?}", model.overlay) };
+    let Dialog::Add(form) = &model.dialog else { panic!("{:?}", model.dialog) };
     let [found] = &form.found[..] else { panic!("{:?}", form.found) };
     assert_eq!((&found.missing()[..], found.known), (&["fromChainId", "toChainId", "quoteId"][..], None));
     assert_eq!(form.focus, Focus::Cell(0));
@@ -643,29 +647,29 @@ fn esc_leaves_the_dialog_without_an_import() {
     let mut model = dashboard("5");
     model.take(Msg::Paste(row(99)), now());
     assert_eq!(press(&mut model, &["Esc"], now()), []);
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
-fn what_was_imported_is_selected_as_soon_as_the_store_tells_of_it() {
+fn imported_transaction_is_selected_when_it_is_read() {
     let mut model = dashboard("4");
     model.take(Msg::Paste(row(99)), now());
     assert!(matches!(&press(&mut model, &["Enter"], now())[..], [Effect::Import(_)]));
-    assert_eq!(press(&mut model, &["Enter"], now()), [], "once is enough");
+    assert_eq!(press(&mut model, &["Enter"], now()), [], "a second Enter sends nothing");
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
     assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 known already");
     let effects = hear(&mut model, changed(vec![tx::transaction(99)]), None, now());
     assert_eq!((model.list.selected, effects.first()), (Some(RowId(99)), Some(&Effect::LoadHistory(RowId(99)))));
 }
 
 #[test]
-fn a_failed_import_keeps_the_dialog_and_says_why() {
+fn failed_import_keeps_the_dialog_and_shows_the_reason() {
     let mut model = dashboard("5");
     model.take(Msg::Paste(row(99)), now());
     model.take(Msg::Imported(Err("the disk is full".into())), now());
-    assert!(matches!(&model.overlay, Overlay::Add(form) if form.text() == row(99)));
+    assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == row(99)));
     let notice = model.notice.as_ref().unwrap();
     assert_eq!((notice.text.as_str(), notice.tone), ("Nothing was tracked: the disk is full", Tone::Bad));
 }
@@ -675,7 +679,7 @@ fn on_screen(model: &Model) -> usize {
 }
 
 #[test]
-fn news_leave_the_selection_on_its_transaction_and_its_screen_row() {
+fn changes_keep_the_selection_on_its_transaction_and_screen_row() {
     let mut model = dashboard("2");
     let (before, top) = (on_screen(&model), model.list.top);
     let back_on_its_way = (1..=3).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
@@ -685,14 +689,14 @@ fn news_leave_the_selection_on_its_transaction_and_its_screen_row() {
 }
 
 #[test]
-fn news_of_the_selected_transaction_read_its_history_again() {
+fn change_of_the_selected_transaction_reloads_its_history() {
     let mut model = dashboard("5");
     let effects = hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert_eq!(effects, [Effect::LoadHistory(RowId(21))]);
 }
 
 #[test]
-fn another_selection_drops_the_history_and_reads_its_own() {
+fn new_selection_loads_its_own_history() {
     let mut model = dashboard("5");
     model.take(Msg::History(RowId(21), Box::default()), now());
     assert_eq!(press(&mut model, &["j"], now()), [Effect::LoadHistory(RowId(22))]);
@@ -700,7 +704,7 @@ fn another_selection_drops_the_history_and_reads_its_own() {
 }
 
 #[test]
-fn the_first_reading_selects_the_most_urgent_one() {
+fn first_page_selects_the_most_urgent_transaction() {
     let mut model = blank((80, 24));
     let alerts = vec![alert(Rule::Overdue, Some(RowId(2)), "")];
     let transactions = (1..=3).map(tx::transaction).collect();
@@ -709,7 +713,7 @@ fn the_first_reading_selects_the_most_urgent_one() {
 }
 
 #[test]
-fn a_notice_goes_after_its_time_and_not_before() {
+fn notice_disappears_after_its_time() {
     let mut model = dashboard("5");
     press(&mut model, &["r"], now());
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
@@ -720,7 +724,7 @@ fn a_notice_goes_after_its_time_and_not_before() {
 }
 
 #[test]
-fn poll_now_without_a_poller_is_kept_and_says_so() {
+fn poll_request_without_a_poller_is_written_and_reported() {
     for silent_since in [None, Some(16), Some(3_600)] {
         let mut model = dashboard("5");
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
@@ -728,19 +732,23 @@ fn poll_now_without_a_poller_is_kept_and_says_so() {
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.notice.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
-        assert!(notice.text.starts_with("No process polls"), "{}", notice.text);
+        assert!(notice.text.starts_with("No process is polling"), "{}", notice.text);
     }
 }
 
 #[test]
-fn poll_now_says_what_stands_in_its_way() {
+fn poll_request_reports_the_obstacle() {
     for (health, tone, said) in [
         (
             PollerHealth::Unreachable,
             Tone::Bad,
-            "The service can't be reached; it is asked about as soon as that has passed.",
+            "The service can't be reached. The transaction will be polled when polling works again.",
         ),
-        (PollerHealth::Unauthorized, Tone::Bad, "The service refuses the integrator ID; it is asked about as soon as"),
+        (
+            PollerHealth::Unauthorized,
+            Tone::Bad,
+            "The service refuses the integrator ID. The transaction will be polled",
+        ),
         (PollerHealth::Throttled, Tone::Good, "Polled next"),
     ] {
         let mut model = dashboard("5");
@@ -753,7 +761,7 @@ fn poll_now_says_what_stands_in_its_way() {
 }
 
 #[test]
-fn with_nothing_tracked_no_command_does_harm() {
+fn every_key_works_on_an_empty_store() {
     for key in COMMANDS.iter().flat_map(|command| command.keys) {
         let mut model = blank((80, 24));
         hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
@@ -769,14 +777,14 @@ fn with_nothing_tracked_no_command_does_harm() {
 }
 
 #[test]
-fn a_fault_is_said() {
+fn fault_is_shown() {
     let mut model = dashboard("5");
     model.take(Msg::Fault("the store is gone".into()), now());
     assert_eq!(model.notice.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
 }
 
 #[test]
-fn a_smaller_window_keeps_the_selection_in_sight() {
+fn smaller_window_keeps_the_selection_visible() {
     let mut model = dashboard("5");
     for size in [(80, 24), (40, 9), (20, 3), (0, 0), (200, 60)] {
         model.take(Msg::Resize(size.0, size.1), now());
@@ -787,15 +795,15 @@ fn a_smaller_window_keeps_the_selection_in_sight() {
 
 #[test]
 fn half_a_page_in_the_detail_is_half_of_its_lines() {
-    let mut model = placed(Context::Detail, "5");
-    let before = place(&model);
+    let mut model = dashboard_in(Context::Detail, "5");
+    let before = position(&model);
     press(&mut model, &["PgDn"], now());
-    assert_eq!(place(&model) - before, model.geometry.page / 2);
-    assert!(place(&model) - before >= 5, "{before} became {}", place(&model));
+    assert_eq!(position(&model) - before, model.geometry.page / 2);
+    assert!(position(&model) - before >= 5, "{before} became {}", position(&model));
 }
 
 #[test]
-fn news_behind_the_detail_leave_the_selection_on_its_screen_row() {
+fn changes_behind_the_detail_keep_the_selection_on_its_screen_row() {
     let mut model = dashboard("5");
     let before = on_screen(&model);
     press(&mut model, &["Enter"], now());
@@ -805,7 +813,7 @@ fn news_behind_the_detail_leave_the_selection_on_its_screen_row() {
 }
 
 #[test]
-fn what_is_open_stays_open_when_it_leaves_the_view() {
+fn open_transaction_stays_open_when_it_leaves_the_view() {
     let mut model = dashboard("2");
     press(&mut model, &["Enter"], now());
     hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
@@ -815,7 +823,7 @@ fn what_is_open_stays_open_when_it_leaves_the_view() {
 }
 
 #[test]
-fn a_filter_that_is_undone_leaves_the_selection() {
+fn cancelled_filter_keeps_the_selection() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "is:settled", now());
@@ -824,7 +832,7 @@ fn a_filter_that_is_undone_leaves_the_selection() {
 }
 
 #[test]
-fn whoever_polls_is_told_what_is_open() {
+fn open_transaction_is_reported_to_the_poller() {
     let mut model = dashboard("2");
     let at = |seconds| Now { mono: now().mono + Duration::from_secs(seconds), ..now() };
     let row = model.list.selected.unwrap();

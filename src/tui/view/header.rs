@@ -1,4 +1,4 @@
-//! The top: who and how it goes, the saved views with their counts, the time; a banner; the filter.
+//! The top of the screen: the ID, the poller's health, the saved views with their counts, the time; a banner; the filter.
 
 use std::collections::BTreeSet;
 
@@ -10,24 +10,27 @@ use ratatui::{
 };
 use tui_input::Input;
 
-use super::{DrawContext, put_lines};
 use crate::{
-    domain::{advice, poller::PollerHealth, width},
+    domain::{advice, poller::PollerHealth},
+    presentation::width,
     tui::{
         command::Id,
-        model::{Overlay, list::Tab},
+        dialogs::Dialog,
+        draw::{DrawContext, put_lines},
+        screens::list::state::Tab,
     },
 };
 
-/// What stands before the filter's text.
+/// The text before the filter.
 const PROMPT: &str = " / ";
-/// Between that and what is wrong with it.
+/// The gap between the filter and its error.
 const GAP: &str = "   ";
 
-pub(super) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+/// Returns the header's line, for a screen of this width.
+pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let wide = width >= 100;
     let mut spans = vec![Span::styled(" hoptop ", context.theme.label())];
-    // Of one that is too short to be shown there is nothing to see.
+    // An ID that is too short to be shown is the ellipsis alone.
     if let Some(id) = context.model.setting.shown_id.as_ref().filter(|id| *id != "…") {
         let id = id.replace('…', context.theme.ellipsis);
         spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, context.theme.dim()));
@@ -39,12 +42,12 @@ pub(super) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     for (index, (tab, count)) in Tab::ALL.into_iter().zip(list.counts).enumerate() {
         let (long, short) = tab.titles();
         let title = format!("{} {} {count}", index + 1, if wide { long } else { short });
-        // Where not all of them have room, the one that is open is what matters.
+        // If not all titles fit, only the open view's title is shown.
         if tab != list.tab && width < 72 {
             continue;
         }
         match tab == list.tab {
-            // Where there is no room for all of them, the one that is shown.
+            // A narrow screen shows the open view's title alone.
             false if narrow => {}
             true => spans.push(Span::styled(format!("[{title}]"), context.theme.selected())),
             false => spans.push(Span::raw(format!(" {title} "))),
@@ -82,17 +85,17 @@ fn health(context: &DrawContext<'_>) -> Span<'static> {
     }
 }
 
-/// The gravest thing that stands in the way of everything, and what to do.
-pub(super) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+/// Returns the most severe trouble that affects the whole profile or the store, and what to do.
+pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let banner = match (&context.model.trouble, context.model.profile_alert()) {
-        // What isn't kept can't be shown either.
+        // Trouble with the store comes first: while nothing can be stored, the shown data is out of date.
         (Some(trouble), _) => format!(" STORE: {trouble} "),
-        // What to do comes first: on a narrow screen the end is cut off.
+        // The action comes first, because a narrow screen cuts off the end.
         (None, Some(alert)) => {
             let rule = alert.rule;
             let firing = context.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
-            let concerned: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
-            let more = match concerned.len() {
+            let profiles: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
+            let more = match profiles.len() {
                 ..=1 => String::new(),
                 all => format!("and {} more: ", all - 1),
             };
@@ -104,9 +107,10 @@ pub(super) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     Line::styled(width::cut(&banner, usize::from(width), context.theme.ellipsis), context.theme.banner())
 }
 
-pub(super) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+/// Returns the filter's line: the text or the error, and how many transactions are shown and hidden.
+pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let list = &context.model.list;
-    let typing = matches!(context.model.overlay, Overlay::Filter(_));
+    let typing = matches!(context.model.dialog, Dialog::Filter(_));
     let mut spans = vec![Span::styled(PROMPT, if typing { context.theme.key() } else { context.theme.dim() })];
     match &list.filter_error {
         Some(error) => {
@@ -121,7 +125,7 @@ pub(super) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             && context.model.temporary_view.is_some()
             && context.model.marks.is_empty() =>
         {
-            let back = format!("everything is shown; {} leads back to where you were", context.key(Id::Clear));
+            let back = format!("all transactions are shown; {} returns to your view", context.key(Id::Clear));
             spans.push(Span::styled(back, context.theme.dim()));
         }
         None if list.filter_text.is_empty() && !typing => {
@@ -149,7 +153,7 @@ pub(super) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     Line::from(spans)
 }
 
-/// What is wrong with the filter, if there is no room for that beside it.
+/// Returns the filter's error, if the error doesn't fit beside the filter.
 fn error_below<'a>(context: &DrawContext<'a>, columns: usize) -> Option<&'a str> {
     let list = &context.model.list;
     let message = list.filter_error.as_ref()?.message.as_str();
@@ -157,8 +161,8 @@ fn error_below<'a>(context: &DrawContext<'a>, columns: usize) -> Option<&'a str>
     (needed > columns).then_some(message)
 }
 
-/// Draws what is wrong with the filter below it, over the list, if there is no room beside it.
-pub(super) fn draw_error(context: &DrawContext<'_>, below: Rect, frame: &mut Frame<'_>) {
+/// Draws the filter's error below the filter, over the list, if the error doesn't fit beside the filter.
+pub(crate) fn draw_error(context: &DrawContext<'_>, below: Rect, frame: &mut Frame<'_>) {
     let Some(message) = error_below(context, usize::from(below.width)) else { return };
     let lines = width::wrap(message, usize::from(below.width).saturating_sub(width::of(PROMPT) + 1).max(1));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(below.height);
@@ -173,7 +177,7 @@ fn split(text: &str, start: usize, end: usize) -> (String, String, String) {
     (piece(0, start), piece(start, end), piece(end, text.len()))
 }
 
-pub(super) fn place_cursor(frame: &mut Frame<'_>, row: Rect, input: &Input) {
+pub(crate) fn place_cursor(frame: &mut Frame<'_>, row: Rect, input: &Input) {
     let column = width::of(PROMPT) + input.visual_cursor();
     let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
     if row.area() > 0 {

@@ -1,62 +1,63 @@
-//! Where each pane is, at any size down to nothing.
+//! The layout: the area of each pane, at any size down to zero.
 //!
-//! Pure geometry: it looks at sizes and at what is open, never at content.
+//! Pure geometry: this module reads sizes and which screen is open. It must never read content.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
 use crate::tui::model::{Model, Screen, memory::Pane};
 
-/// From so many columns on, list and detail stand side by side.
+/// The least columns at which list and detail are side by side.
 const SPLIT_WIDTH: u16 = 100;
-/// From so many rows on the detail has room below the list.
+/// The least rows at which the detail fits below the list.
 const BELOW_HEIGHT: u16 = 24;
-/// Below so many rows everything but the list gives way.
+/// On a screen with fewer rows, only the header, a banner and one row of status are shown besides the list.
 const LOW: u16 = 14;
-/// So many profiles beside the one in force have room for a line.
-const BESIDE: usize = 4;
-/// From so many rows on there is room for all of what to say and what to do below the list.
-const HIGH: u16 = 22;
+/// The most profiles that have a budget line besides the active profile.
+const MOST_OTHER_PROFILES: usize = 4;
+/// The least rows at which all of SAY and DO fits below the list.
+const FULL_PREVIEW_HEIGHT: u16 = 22;
 
-/// The panes of one screen; those that aren't there are `None` or empty.
+/// The panes of one screen; a pane that isn't shown is `None` or empty.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Panes {
-    pub(super) header: Rect,
-    pub(super) banner: Option<Rect>,
-    pub(super) filter: Rect,
-    /// Everything between filter and status.
-    pub(super) body: Rect,
-    pub(super) list: Option<Rect>,
-    pub(super) detail: Option<Rect>,
-    /// The selected transaction's verdict, where there is no detail.
-    pub(super) preview: Option<Rect>,
-    pub(super) status: Rect,
-    /// Whether list and detail are seen together on a wide screen, or one fills it, with lines around them.
-    pub(super) split: bool,
+pub(crate) struct Panes {
+    pub(crate) header: Rect,
+    pub(crate) banner: Option<Rect>,
+    pub(crate) filter: Rect,
+    /// The rows between filter and status.
+    pub(crate) body: Rect,
+    pub(crate) list: Option<Rect>,
+    pub(crate) detail: Option<Rect>,
+    /// The selected transaction's verdict, if the detail isn't shown.
+    pub(crate) preview: Option<Rect>,
+    pub(crate) status: Rect,
+    /// Whether panes have frames: on a wide screen, if list and detail are both shown, or another screen is open.
+    pub(crate) split: bool,
 }
 
-pub(super) fn panes(model: &Model, area: Rect) -> Panes {
+/// Returns the panes of the open screen.
+pub(crate) fn panes(model: &Model, area: Rect) -> Panes {
     panes_of(model.screen, model, area)
 }
 
-/// How many profiles beside the one in force have a line, where there is room.
-pub(super) fn beside(model: &Model) -> u16 {
-    u16::try_from(model.beside.len().min(BESIDE)).unwrap_or_default()
+/// Returns the number of budget lines for profiles other than the active one.
+pub(crate) fn other_profile_rows(model: &Model) -> u16 {
+    u16::try_from(model.beside.len().min(MOST_OTHER_PROFILES)).unwrap_or_default()
 }
 
-/// The same as if `screen` filled the terminal.
-pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
+/// Like [`panes`], as if `screen` were open.
+pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     let low = area.height < LOW;
     let wide = area.width >= SPLIT_WIDTH && !low;
     let preview = match area.height {
         ..LOW => 0,
-        LOW..HIGH => 5,
-        HIGH.. => 7,
+        LOW..FULL_PREVIEW_HEIGHT => 5,
+        FULL_PREVIEW_HEIGHT.. => 7,
     };
     let banner = u16::from(model.trouble.is_some() || model.profile_alert().is_some());
     let status = match (low, wide) {
         (true, _) => 1,
-        (false, false) => 3 + beside(model),
-        (false, true) => 4 + beside(model),
+        (false, false) => 3 + other_profile_rows(model),
+        (false, true) => 4 + other_profile_rows(model),
     };
     let [header, banner_row, filter, body, status] = Layout::vertical([
         Constraint::Length(1),
@@ -76,7 +77,7 @@ pub(super) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
             (Some(list), Some(detail), None)
         }
         (Screen::List, Pane::Below) if high => {
-            // Where there are no lines around them, one between them.
+            // Panes without frames have a line between them.
             let between = u16::from(!wide);
             let [list, line, detail] =
                 Layout::vertical([Constraint::Percentage(40), Constraint::Length(between), Constraint::Fill(1)])

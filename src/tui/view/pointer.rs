@@ -1,21 +1,26 @@
-//! What lies under the mouse: a row of the list, a saved view's title.
+//! The target under the mouse: a row of the list, a saved view's title, a tab of the detail.
 //!
-//! It asks the same geometry and the same lines that are drawn, so that a click can't miss what is seen.
+//! The target is found by the same geometry and lines that are drawn, so that a click always hits the drawn item.
 
 use ratatui::layout::{Position, Rect};
 
-use super::{DrawContext, area, detail, header, layout, list};
+use super::{header, layout};
 use crate::{
     clock::Now,
-    domain::width,
+    presentation::width,
     tui::{
-        model::{Model, geometry::Target, list::Tab},
+        draw::{DrawContext, area},
+        model::{Model, geometry::Target},
+        screens::{
+            detail,
+            list::{self, state::Tab},
+        },
         theme::Theme,
     },
 };
 
-/// What lies at a column and a row of the screen.
-pub fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Target> {
+/// Returns the target at a column and a row of the screen.
+pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Target> {
     let panes = layout::panes(model, area(model));
     let at = Position::new(column, row);
     if panes.header.contains(at) {
@@ -23,18 +28,19 @@ pub fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Targ
     }
     if let Some(pane) = panes.detail.filter(|pane| pane.contains(at)) {
         let theme = Theme::new(false, false);
-        return detail::tab_at(&DrawContext { model, theme: &theme, now }, (&panes, pane), at).map(Target::DetailTab);
+        return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, (&panes, pane), at)
+            .map(Target::DetailTab);
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
-    // Below the border, if there is one, and the titles.
+    // The rows begin below the border, if there is one, and the titles.
     let first = pane.y + 1 + u16::from(panes.split);
     let place = usize::from(row.checked_sub(first)?);
-    let shown = place < list::rows_in(&panes);
+    let shown = place < list::view::rows_in(&panes);
     let place = model.list.top + place;
     (shown && place < model.list.part.rows.len()).then_some(Target::Row(place))
 }
 
-/// The saved view whose title is at a column of the header: `[1 Attention 6]`.
+/// Returns the saved view whose title (`[1 Attention 6]`) is at a column of the header.
 fn tab(model: &Model, now: Now, (header, column): (Rect, u16)) -> Option<Tab> {
     let theme = Theme::new(false, false);
     let line = header::line(&DrawContext { model, theme: &theme, now }, header.width);
@@ -46,9 +52,9 @@ fn tab(model: &Model, now: Now, (header, column): (Rect, u16)) -> Option<Tab> {
     let title = span.content.trim_matches(['[', ']', ' ']);
     let mut tabs = Tab::ALL.into_iter().zip(1..);
     let (number, name) = title.split_once(' ')?;
-    let is_it = |(tab, place): &(Tab, usize)| {
+    let has_title = |(tab, place): &(Tab, usize)| {
         let (long, short) = tab.titles();
         number == place.to_string() && (name.starts_with(long) || name.starts_with(short))
     };
-    tabs.find(is_it).map(|(tab, _)| tab)
+    tabs.find(has_title).map(|(tab, _)| tab)
 }

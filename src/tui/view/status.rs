@@ -1,4 +1,4 @@
-//! The bottom: alerts with overdue first, the budget's use and the oldest answer, the poller, the keys.
+//! The bottom of the screen: alerts with overdue first, the budget's use and the oldest answer, the poller, the keys.
 
 use std::time::Duration;
 
@@ -9,49 +9,54 @@ use ratatui::{
     widgets::Clear,
 };
 
-use super::{DrawContext, layout, marks, put_lines};
+use super::layout;
 use crate::{
-    domain::{advice, alert::Severity, need, poller::PollerHealth, row_text, span, text, width},
+    domain::{advice, alert::Severity, need, poller::PollerHealth, span, text},
+    presentation::{row_text, width},
     tui::{
         command::Id,
-        model::{Overlay, Screen, Tone, polled::Budget},
+        dialogs::Dialog,
+        draw::{DrawContext, put_lines},
+        model::{Screen, Tone, polling::Budget},
+        screens::list::view::marks,
     },
 };
 
-/// Columns of what a line begins with.
+/// The columns of a line's label.
 const LABEL: usize = 7;
 
-pub(super) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
+/// Returns the lines of the bottom, at most as many as the pane has rows.
+pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
     let columns = usize::from(pane.width);
     match pane.height {
-        // What isn't a command of the list has its keys nowhere else.
-        0 | 1 if !matches!((context.model.screen, &context.model.overlay), (Screen::List, Overlay::None)) => {
+        // Dialogs and other screens show their keys nowhere else.
+        0 | 1 if !matches!((context.model.screen, &context.model.dialog), (Screen::List, Dialog::None)) => {
             vec![keys(context, columns)]
         }
         0 | 1 => vec![compact(context, columns)],
         height => {
             let mut lines = vec![alerts(context, columns)];
             lines.extend(budgets(context, columns));
-            lines.extend((height > 3 + layout::beside(context.model)).then(|| poller(context, columns)));
+            lines.extend((height > 3 + layout::other_profile_rows(context.model)).then(|| poller(context, columns)));
             lines.push(keys(context, columns));
             lines
         }
     }
 }
 
-/// Draws what is to be said for a while: above the keys, where these have a line of their own, over the poller's line first, which
-/// says the least, and over a little of the body where that is too short for it.
-pub(super) fn draw_notice(context: &DrawContext<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
-    // Rows of the body that it may take: none where what is open is drawn over them.
-    let over =
-        if matches!(context.model.overlay, Overlay::None | Overlay::Filter(_) | Overlay::Find { .. }) { 2 } else { 0 };
+/// Draws the notice above the line of keys, if there is one. The notice covers the poller's line first, which matters least,
+/// then more lines of the status, and at most two rows of the body.
+pub(crate) fn draw_notice(context: &DrawContext<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
+    // The rows of the body that the notice may cover: none if a dialog is drawn there.
+    let covered =
+        if matches!(context.model.dialog, Dialog::None | Dialog::Filter(_) | Dialog::Find { .. }) { 2 } else { 0 };
     let Some(notice) = &context.model.notice else { return };
     let style = match notice.tone {
         Tone::Good => context.theme.good(),
         Tone::Bad => context.theme.critical(),
     };
     let bottom = if pane.height > 1 { pane.bottom() - 1 } else { pane.bottom() };
-    let top = pane.y.saturating_sub(over).max(body.y).min(bottom);
+    let top = pane.y.saturating_sub(covered).max(body.y).min(bottom);
     let columns = usize::from(pane.width).saturating_sub(2);
     let mut lines = width::wrap(&notice.text.replace('…', context.theme.ellipsis), columns);
     let room = usize::from(bottom - top);
@@ -110,12 +115,12 @@ fn alerts(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
         }
         (None, None) => spans.push(Span::styled("nothing needs attention", context.theme.dim())),
     }
-    spans.extend(way_to_the_list(context, &spans, columns));
+    spans.extend(alerts_key_hint(context, &spans, columns));
     Line::from(spans)
 }
 
-/// Which key shows all of them, at the line's end if there is room.
-fn way_to_the_list(context: &DrawContext<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
+/// Returns the key that opens the alerts, for the end of the line; nothing if there is no space.
+fn alerts_key_hint(context: &DrawContext<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
     const HINT: &str = " list ";
     let key = context.model.setting.keys.of(Id::Alerts).first().map_or("", String::as_str);
     let used: usize = line.iter().map(|span| width::of(&span.content)).sum();
@@ -127,36 +132,37 @@ fn way_to_the_list(context: &DrawContext<'_>, line: &[Span<'_>], columns: usize)
     vec![Span::raw(gap), Span::styled(key.to_owned(), context.theme.key()), Span::raw(HINT)]
 }
 
-/// The budgets: of the profile in force, and of as many beside it as have room; the last says how many have none.
+/// Returns the budget lines of the active profile and of as many other profiles as fit. The last line says how many
+/// profiles have no line.
 fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
-    /// Longer names are cut.
+    /// The most columns of a profile's name.
     const NAME: usize = 16;
-    let beside = layout::beside(context.model);
+    let others = layout::other_profile_rows(context.model);
     let name = context.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
     let name = if context.model.beside.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
-    let shown = context.model.budgets(context.now.wall).take(1 + usize::from(beside));
+    let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
     let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, (name, columns))).collect();
-    let hidden = context.model.beside.len() - usize::from(beside);
+    let hidden = context.model.beside.len() - usize::from(others);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
         last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
     }
     lines
 }
 
-/// Whether it can do the job: the need against it, how long a round takes, how old the oldest answer is. What has no room is
-/// left out whole, the least important first.
+/// Returns the budget line of a profile: the need against the budget, the time of a full sweep, the age of the oldest answer.
+/// Pieces that don't fit are left out whole, the least important ones first.
 fn budget(context: &DrawContext<'_>, of: &Budget<'_>, (label_columns, columns): (usize, usize)) -> Line<'static> {
     let name = if context.model.beside.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
-    let mut pieces = whose(context, of);
+    let mut pieces = id_span(context, of);
     if let Some(until) = of.paused_until {
         let until = until.with_timezone(&context.model.setting.zone).format("%H:%M");
-        let paused = format!("paused until {until}: {} polls again  ", context.key(Id::Pause));
+        let paused = format!("paused until {until} ({} to resume)  ", context.key(Id::Pause));
         pieces.push(Span::styled(paused, context.theme.warning()));
     }
     let report =
-        of.report.filter(|report| report.health != PollerHealth::Waiting && !is_in_the_way(context, report.health));
+        of.report.filter(|report| report.health != PollerHealth::Waiting && !shows_trouble(context, report.health));
     if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
         let style = if need.is_lasting() { context.theme.warning() } else { context.theme.info() };
         let verdict = need.word();
@@ -166,7 +172,7 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, (label_columns, columns): 
         pieces.push(Span::styled(format!("[{}{}] ", "#".repeat(full), "-".repeat(10 - full)), style));
         pieces.push(Span::styled(format!("sweep {sweep}/{target} {verdict}  "), style));
         if report.share < 1.0 {
-            pieces.push(Span::styled(format!("cut to {:.0}%  ", report.share * 100.0), context.theme.warning()));
+            pieces.push(Span::styled(format!("rate cut to {:.0}%  ", report.share * 100.0), context.theme.warning()));
         }
         pieces.push(oldest);
         let style = if report.throttled > 0 { context.theme.warning() } else { context.theme.dim() };
@@ -177,14 +183,14 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, (label_columns, columns): 
             format!("{} to poll", need.unsettled),
         ];
         pieces.extend(rest.map(|text| Span::styled(text, context.theme.dim())));
-    } else if let Some(trouble) = of.report.filter(|report| is_in_the_way(context, report.health)) {
+    } else if let Some(trouble) = of.report.filter(|report| shows_trouble(context, report.health)) {
         pieces.push(Span::styled(format!("{}  ", trouble.health), context.theme.critical()));
         pieces.push(oldest);
         let error = trouble.last_error.as_deref().map(text::clean).unwrap_or_default();
         let used = label_columns + 2 + pieces.iter().map(|piece| width::of(&piece.content)).sum::<usize>();
         pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), context.theme.ellipsis)));
     } else {
-        pieces.push(Span::styled("not spent: nobody polls  ", context.theme.warning()));
+        pieces.push(Span::styled("not used: no poller is running  ", context.theme.warning()));
         pieces.push(oldest);
     }
     let mut line = Line::from(label(context, name, label_columns));
@@ -196,19 +202,19 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, (label_columns, columns): 
     line
 }
 
-/// Of several: with which ID. Of one the header says that.
-fn whose(context: &DrawContext<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
+/// Returns the profile's ID, if several profiles are shown. The header shows the ID of a single profile.
+fn id_span(context: &DrawContext<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
     let Some(report) = of.report.filter(|_| !context.model.beside.is_empty()) else { return Vec::new() };
     let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
     vec![Span::styled(format!("{id}  "), context.theme.dim())]
 }
 
-/// Whether what stands in the way of one of several is to be said, since no other line does.
-fn is_in_the_way(context: &DrawContext<'_>, health: PollerHealth) -> bool {
+/// Whether the budget line shows the poller's trouble: if several profiles are shown, since no other line shows the trouble.
+fn shows_trouble(context: &DrawContext<'_>, health: PollerHealth) -> bool {
     !context.model.beside.is_empty() && health.is_trouble()
 }
 
-/// Seconds as long as a person can compare them.
+/// Returns a span in seconds; from 1,000 s on in a larger unit.
 fn seconds(span: Duration) -> String {
     if span < Duration::from_secs(1_000) { format!("{}s", span.as_secs()) } else { span::short(span) }
 }
@@ -219,12 +225,12 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let text = match (context.model.paused_until(now), context.model.live_poller(now)) {
         (Some(until), _) => {
             let key = context.key(Id::Pause);
-            format!("paused for {}: {key} polls again", span::long(span::between(now, until)))
+            format!("paused for {} ({key} to resume)", span::long(span::between(now, until)))
         }
         (None, None) if setting.polls => "starting".to_owned(),
         (None, None) => "off: start hoptop without --no-poll to poll".to_owned(),
         (None, Some(report)) if report.health == PollerHealth::Waiting => {
-            "waiting: another hoptop polls this store but says nothing, it may be suspended; this one takes over when that one ends"
+            "waiting: another hoptop polls this store but doesn't respond (suspended?); this one takes over when it ends"
                 .to_owned()
         }
         (None, Some(report)) => {
@@ -234,7 +240,7 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let error = report.last_error.as_deref().unwrap_or("none");
             let whose = match (report.process == setting.process, setting.polls) {
                 (true, _) => "",
-                (false, true) => " (another hoptop polls; this one takes over when that one ends)",
+                (false, true) => " (another hoptop polls; this one takes over when it ends)",
                 (false, false) => " (another hoptop polls)",
             };
             format!("{}{whose}{rest}   {} requests   last error {error}", report.health, report.requests)
@@ -248,35 +254,33 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
 
 fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let hints = |hints: &mut dyn Iterator<Item = (&str, &'static str)>| hints_in(context, hints, columns);
-    match &context.model.overlay {
-        Overlay::Filter(line) => match line.offers().words.as_slice() {
+    match &context.model.dialog {
+        Dialog::Filter(line) => match line.offers().words.as_slice() {
             [] if context.model.list.filter_error.is_some() => {
-                hints(&mut [("Esc", "undo"), ("Up", "earlier ones")].into_iter())
+                hints(&mut [("Esc", "undo"), ("Up", "earlier filters")].into_iter())
             }
-            [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier ones")].into_iter()),
+            [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier filters")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },
-        Overlay::Offer(_) => hints(&mut [("j k", "choose"), ("Enter", "take"), ("Esc", "close")].into_iter()),
-        Overlay::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
-        Overlay::Add(form) => hints(&mut form.hints().into_iter()),
-        Overlay::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
-        Overlay::Prompt(prompt) => hints(&mut [("Enter", prompt.purpose.verb()), ("Esc", "cancel")].into_iter()),
-        Overlay::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
-        Overlay::Menu(menu) if menu.stays() => {
+        Dialog::Offer(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "close")].into_iter()),
+        Dialog::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
+        Dialog::Add(form) => hints(&mut form.hints().into_iter()),
+        Dialog::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
+        Dialog::Prompt(prompt) => hints(&mut [("Enter", prompt.verb()), ("Esc", "cancel")].into_iter()),
+        Dialog::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
+        Dialog::Menu(menu) if menu.stays() => {
             hints(&mut [("j k", "move"), ("Space", "show or hide"), ("Esc", "done")].into_iter())
         }
-        Overlay::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
-        Overlay::Help(page) => {
-            let leave = if page.wanted().is_empty() { "close" } else { "all keys again" };
+        Dialog::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
+        Dialog::Help(page) => {
+            let leave = if page.wanted().is_empty() { "close" } else { "clear" };
             hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
-        Overlay::None | Overlay::Answer { .. } => {
-            hints(&mut context.model.setting.keys.hints(context.model.contexts()))
-        }
+        Dialog::None | Dialog::Answer { .. } => hints(&mut context.model.setting.keys.hints(context.model.contexts())),
     }
 }
 
-/// As many as have room whole.
+/// Returns a line with as many hints as fit whole.
 fn hints_in(
     context: &DrawContext<'_>,
     hints: &mut dyn Iterator<Item = (&str, &'static str)>,

@@ -1,4 +1,4 @@
-//! Screens as they are drawn: a fixed world at the sizes that people have, and every size for no panic.
+//! Tests of the drawn screens: a fixed set of transactions at common sizes, and a check that no size panics.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use ratatui::{
     Terminal,
     backend::TestBackend,
     buffer::{Buffer, Cell},
-    style::{Color, Modifier},
+    style::{Color, Modifier, Style},
 };
 
 use super::*;
@@ -27,37 +27,38 @@ use crate::{
     },
     store::{HistoryLine, StoredObservation},
     tui::{
+        draw::put_text,
         fixtures::{TestDashboard, alert, at_work, blank, everything, hear, moment, press, type_in},
-        model::history::History,
+        message::{Copied, Msg},
+        screens::detail::history::History,
         step::step,
-        update::{Copied, Msg},
     },
 };
 
 proptest::proptest! {
     #[test]
-    fn a_text_is_put_as_ratatui_puts_it(text in "[ -~]{0,12}|\\PC{0,12}|[ -~\t\u{7f}]{0,12}", x in 0_u16..10, room in 0_usize..12) {
+    fn put_text_draws_like_ratatui(text in "[ -~]{0,12}|\\PC{0,12}|[ -~\t\u{7f}]{0,12}", x in 0_u16..10, room in 0_usize..12) {
         let room = room.min(usize::from(10 - x));
         let style = Style::new().fg(Color::Red);
         let [mut ours, mut theirs] = [(); 2].map(|()| Buffer::filled(Rect::new(0, 0, 10, 1), Cell::new("#")));
         let end = put_text(&mut ours, (x, 0), (&text, room), style);
-        // Beyond the row there is nothing to put it on.
+        // Behind the end of the row there are no cells to draw on.
         let theirs_end = if x < 10 { theirs.set_stringn(x, 0, &text, room, style).0 } else { x };
         proptest::prop_assert_eq!((ours, end), (theirs, theirs_end));
     }
 }
 
-/// 14:26:07 of the storyboard.
-pub(super) fn now() -> Now {
+/// Returns the storyboard's time, 14:26:07.
+pub(crate) fn now() -> Now {
     moment(DateTime::from_timestamp(1_795_184_767, 0).unwrap())
 }
 
-pub(super) fn ago(minutes: i64, seconds: i64) -> DateTime<Utc> {
+pub(crate) fn ago(minutes: i64, seconds: i64) -> DateTime<Utc> {
     now().wall - TimeDelta::minutes(minutes) - TimeDelta::seconds(seconds)
 }
 
-/// A transaction with a hash, from chain to chain, submitted so many minutes ago.
-pub(super) fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64) -> Transaction {
+/// Returns a transaction with this hash between two chains, submitted `minutes` ago.
+pub(crate) fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64) -> Transaction {
     let mut sent = tx::transaction(number);
     let middle = "0".repeat(64 - hash.len());
     let (head, tail) = hash.split_at(5);
@@ -68,13 +69,13 @@ pub(super) fn sent(number: i64, hash: &str, [from, to]: [&str; 2], minutes: i64)
     sent
 }
 
-pub(super) fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64, seconds: i64) -> Transaction {
+pub(crate) fn answered(mut sent: Transaction, status: RouterStatus, minutes: i64, seconds: i64) -> Transaction {
     sent.apply(&tx::says(status), ago(minutes, seconds));
     sent
 }
 
-/// Overdue, with all that a record can say.
-pub(super) fn overdue() -> Transaction {
+/// Returns an overdue transaction whose record has every field.
+pub(crate) fn overdue() -> Transaction {
     let mut sent = sent(1, "9f3c41b7e21b", ["42161", "8453"], 38);
     sent.params.estimate = Some(Duration::from_secs(15 * 60));
     sent.params.ticket = Some("SUP-4412".into());
@@ -118,7 +119,7 @@ pub(super) fn overdue() -> Transaction {
     sent
 }
 
-/// Every status, one that isn't documented, one never asked about, one parked.
+/// Returns a transaction in every status, one in an undocumented status, one without an answer, one that is parked.
 fn transactions() -> Vec<Transaction> {
     use RouterStatus::*;
     let with_ticket = |mut sent: Transaction, ticket: &str| {
@@ -160,15 +161,15 @@ fn alerts() -> Vec<Alert> {
     ]
 }
 
-/// The fixed world on a screen of this size.
-pub(super) fn dashboard(size: (u16, u16)) -> TestDashboard {
+/// Returns a dashboard of this size with the fixed transactions and alerts.
+pub(crate) fn dashboard(size: (u16, u16)) -> TestDashboard {
     let mut model = blank(size);
     hear(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
     model
 }
 
-/// What the store keeps of the overdue one.
-pub(super) fn history() -> History {
+/// Returns the history of the overdue transaction.
+pub(crate) fn history() -> History {
     let change = |at, what| {
         HistoryLine::Change(Change {
             seq: 1,
@@ -200,7 +201,7 @@ pub(super) fn history() -> History {
     History::new(&lines, RouteDurations::default())
 }
 
-pub(super) fn detail(size: (u16, u16)) -> TestDashboard {
+pub(crate) fn detail(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["Enter"], now());
     model.take(Msg::History(RowId(1), Box::new((None, history()))), now());
@@ -230,12 +231,12 @@ fn add_dialog(size: (u16, u16)) -> TestDashboard {
 fn unauthorized(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     let mut alerts = alerts();
-    let said = "the service refused the integrator ID: integrator ID is invalid";
-    alerts.push(alert(Rule::Unauthorized, None, said));
+    let message = "the service refused the integrator ID: integrator ID is invalid";
+    alerts.push(alert(Rule::Unauthorized, None, message));
     let mut report = at_work(ago(0, 1));
     report.health = PollerHealth::Unauthorized;
     report.resting_until = Some(now().wall + TimeDelta::seconds(48));
-    report.last_error = Some(said.into());
+    report.last_error = Some(message.into());
     hear(&mut model, everything(transactions(), alerts), Some(report), now());
     model
 }
@@ -246,8 +247,8 @@ fn empty(size: (u16, u16)) -> TestDashboard {
     model
 }
 
-/// Text in wide letters and with stacked marks, as far as the sanitiser lets it through.
-pub(super) fn hostile(size: (u16, u16)) -> TestDashboard {
+/// Returns a dashboard with texts of wide letters and stacked marks, as far as the sanitiser passes these.
+pub(crate) fn hostile(size: (u16, u16)) -> TestDashboard {
     let zalgo = clean(&format!("Z{0}a{0}l{0}", "\u{301}\u{302}\u{303}\u{304}\u{305}\u{306}".repeat(3)));
     let mut first = answered(sent(1, "9f3c41b7e21b", ["42161", "8453"], 20), RouterStatus::Ongoing, 0, 1);
     first.params.ticket = Some(clean("票据号码非常长的票据"));
@@ -271,17 +272,17 @@ pub(super) fn hostile(size: (u16, u16)) -> TestDashboard {
     model
 }
 
-pub(super) fn drawn(model: &Model, theme: &Theme) -> Terminal<TestBackend> {
+pub(crate) fn drawn(model: &Model, theme: &Theme) -> Terminal<TestBackend> {
     let mut terminal = Terminal::new(TestBackend::new(model.size.0, model.size.1)).unwrap();
     terminal.draw(|frame| view(model, theme, now(), frame)).unwrap();
     terminal
 }
 
-pub(super) fn screen(model: &Model) -> String {
+pub(crate) fn screen(model: &Model) -> String {
     drawn(model, &Theme::new(true, false)).backend().to_string()
 }
 
-pub(super) const SMALL: (u16, u16) = (80, 24);
+pub(crate) const SMALL: (u16, u16) = (80, 24);
 
 #[test]
 fn list_and_detail_side_by_side() {
@@ -311,7 +312,7 @@ fn detail_scrolled_to_its_end() {
 fn the_reply_for_a_ticket() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["c"], now());
-    let outcome = Ok("Copied to tmux's buffer; tmux hands it on to the terminal.".into());
+    let outcome = Ok("Copied to tmux's buffer; tmux forwards it to the terminal.".into());
     model.take(Msg::Copied(Copied { text: String::new(), outcome }), now());
     insta::assert_snapshot!(screen(&model));
 }
@@ -321,7 +322,7 @@ fn a_text_that_no_clipboard_took() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["y", "p"], now());
     let text = crate::domain::answer::packet(model.selected().unwrap(), (now().wall, model.setting.zone));
-    let outcome = Err("Not copied (xclip: exit status: 1): select it with the mouse.".into());
+    let outcome = Err("Not copied (xclip: exit status: 1): select the text with the mouse.".into());
     model.take(Msg::Copied(Copied { text, outcome }), now());
     insta::assert_snapshot!(screen(&model));
 }
@@ -439,10 +440,10 @@ fn nothing_but_ascii_where_that_is_asked_for() {
     }
 }
 
-/// Makes the dashboard at a size.
-pub(super) type Make = fn((u16, u16)) -> TestDashboard;
+/// A function that makes a dashboard of a size.
+pub(crate) type Make = fn((u16, u16)) -> TestDashboard;
 
-/// Every screen and what can lie over it.
+/// Every screen and the dialogs over the screens.
 const SCREENS: &[(&str, Make)] = &[
     ("unread", blank),
     ("empty", empty),
@@ -486,10 +487,10 @@ const SCREENS: &[(&str, Make)] = &[
     }),
 ];
 
-fn survives(sizes: impl Iterator<Item = (u16, u16)>) {
+fn draw_all_screens(sizes: impl Iterator<Item = (u16, u16)>) {
     let theme = Theme::new(true, false);
     let mut models: Vec<_> = SCREENS.iter().map(|(_, make)| make(SMALL)).collect();
-    // The sizes outside: a size's geometry is worked out once for all screens, which is most of the work.
+    // The outer loop is over sizes: the geometry of a size is computed once for all screens, which is most of the work.
     for size in sizes {
         for model in &mut models {
             step(model, Msg::Resize(size.0, size.1), now());
@@ -501,13 +502,13 @@ fn survives(sizes: impl Iterator<Item = (u16, u16)>) {
 
 #[test]
 fn every_small_size_is_drawn() {
-    survives((0..=45).flat_map(|columns| (0..=20).map(move |rows| (columns, rows))));
+    draw_all_screens((0..=45).flat_map(|columns| (0..=20).map(move |rows| (columns, rows))));
 }
 
 #[test]
-fn storms_of_sizes_are_drawn() {
+fn many_resizes_in_a_row_are_drawn() {
     let sizes = [(1, 1), (300, 100), (0, 50), (300, 0), (99, 13), (100, 14), (101, 15), (1, 100), (80, 24)];
-    survives(sizes.into_iter().cycle().take(4 * sizes.len()));
+    draw_all_screens(sizes.into_iter().cycle().take(4 * sizes.len()));
 }
 
 fn row_of<'a>(buffer: &'a Buffer, text: &str) -> &'a [Cell] {
@@ -531,7 +532,7 @@ fn without_colours_the_selected_row_is_reversed_and_bold() {
 }
 
 #[test]
-fn an_overdue_row_s_mark_and_countdown_are_red_and_bold() {
+fn severity_mark_and_countdown_of_an_overdue_row_are_red_and_bold() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["j"], now());
     let terminal = drawn(&model, &Theme::new(true, false));
@@ -542,7 +543,7 @@ fn an_overdue_row_s_mark_and_countdown_are_red_and_bold() {
 }
 
 #[test]
-fn what_is_wrong_in_a_filter_is_underlined() {
+fn the_wrong_part_of_a_filter_is_underlined() {
     let terminal = drawn(&filter_error(SMALL), &Theme::new(false, false));
     let row = row_of(terminal.backend().buffer(), "is:refunded");
     let underlined = |cell: &&Cell| cell.modifier.contains(Modifier::UNDERLINED);
@@ -550,7 +551,7 @@ fn what_is_wrong_in_a_filter_is_underlined() {
 }
 
 #[test]
-fn the_cursor_stands_behind_what_is_typed() {
+fn the_cursor_is_behind_the_typed_text() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["/"], now());
     type_in(&mut model, "ab票", now());

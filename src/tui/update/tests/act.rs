@@ -1,146 +1,152 @@
-//! Actions by the keys: on the selected one, on the marked ones, with words and with a question first.
+//! Actions by keys: on the selected transaction, on the marked ones, with a prompt, and after a confirmation.
 
 use crossterm::event::KeyCode;
 
 use super::*;
-use crate::tui::model::{menu::Menu, prompt::Prompt};
+use crate::{
+    domain::alert::Alert,
+    tui::dialogs::{Dialog, menu::state::Menu, prompt::state::Prompt},
+};
 
 fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
     ids.into_iter().map(RowId).collect()
 }
 
 fn prompt(model: &Model) -> &Prompt {
-    match &model.overlay {
-        Overlay::Prompt(prompt) => prompt,
+    match &model.dialog {
+        Dialog::Prompt(prompt) => prompt,
         other => panic!("no prompt: {other:?}"),
     }
 }
 
 fn menu(model: &Model) -> &Menu {
-    match &model.overlay {
-        Overlay::Menu(menu) => menu,
+    match &model.dialog {
+        Dialog::Menu(menu) => menu,
         other => panic!("no menu: {other:?}"),
     }
 }
 
-fn told(model: &Model) -> &str {
+fn notice_text(model: &Model) -> &str {
     &model.notice.as_ref().unwrap().text
 }
 
-/// Presses a key, types a text and sends it off.
+/// Presses a key, types a text and presses Enter.
 fn answer(model: &mut TestDashboard, key: &str, text: &str) -> Vec<Effect> {
     press(model, &[key], now());
     type_in(model, text, now());
     press(model, &["Enter"], now())
 }
 
-/// What was sent ends like this.
-fn ends(model: &mut TestDashboard, sent: &[Effect], outcome: Result<&str, &str>) {
-    let [Effect::Work(work)] = sent else { panic!("{sent:?}") };
-    model.take(Msg::Worked(work.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
+/// Sends the result of the write that was sent.
+fn finish_write(model: &mut TestDashboard, sent: &[Effect], outcome: Result<&str, &str>) {
+    let [Effect::Write(write)] = sent else { panic!("{sent:?}") };
+    model.take(Msg::Written(write.clone(), outcome.map(str::to_owned).map_err(str::to_owned)), now());
 }
 
-fn edit(edit: LocalEdit) -> Vec<Effect> {
-    vec![Effect::Work(Work::Edit(edit))]
+fn edit(edit: ScreenEdit) -> Vec<Effect> {
+    vec![Effect::Write(Write::Edit(edit))]
 }
 
 #[test]
-fn the_marked_ones_are_meant_and_in_the_detail_what_is_open() {
+fn commands_apply_to_the_marked_transactions_and_in_the_detail_to_the_open_one() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(LocalEdit::Untrack { transactions: rows([21, 22]) }));
+    assert_eq!(press(&mut model, &["x"], now()), edit(ScreenEdit::Untrack { transactions: rows([21, 22]) }));
     press(&mut model, &["Enter"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(LocalEdit::Untrack { transactions: rows([23]) }));
+    assert_eq!(press(&mut model, &["x"], now()), edit(ScreenEdit::Untrack { transactions: rows([23]) }));
 }
 
 #[test]
-fn an_action_ends_a_range_and_works_on_it() {
+fn command_ends_a_range_and_applies_to_it() {
     let mut model = dashboard("5");
     press(&mut model, &["v", "j"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(LocalEdit::Untrack { transactions: rows([21, 22]) }));
+    assert_eq!(press(&mut model, &["x"], now()), edit(ScreenEdit::Untrack { transactions: rows([21, 22]) }));
     assert_eq!((model.marks.count(), model.marks.range), (2, None));
 }
 
 #[test]
-fn an_action_waits_for_a_range_that_reaches_beyond_what_was_read() {
+fn command_waits_for_a_range_beyond_the_loaded_rows() {
     let mut model = dashboard("5");
     model.marks.range = Some(RowId(4_000));
     for key in ["x", "e", "t", "L", "a", "z", "R", "E"] {
         assert_eq!(press(&mut model, &[key], now()), [], "{key}");
-        assert!(matches!(model.overlay, Overlay::None), "{key}");
+        assert!(matches!(model.dialog, Dialog::None), "{key}");
     }
-    assert!(told(&model).starts_with("The range is long"), "{}", told(&model));
+    assert!(notice_text(&model).starts_with("The range is long"), "{}", notice_text(&model));
 }
 
 #[test]
-fn what_was_typed_stays_until_it_is_done() {
+fn prompt_keeps_its_text_until_the_write_succeeds() {
     let mut model = dashboard("5");
     let text = "asked the provider".to_owned();
     let sent = answer(&mut model, "e", &text);
-    assert_eq!(sent, edit(LocalEdit::AddNote { transactions: rows([21]), text }));
+    assert_eq!(sent, edit(ScreenEdit::AddNote { transactions: rows([21]), text }));
     type_in(&mut model, "more", now());
-    assert_eq!(press(&mut model, &["Enter"], now()), [], "once is enough");
-    ends(&mut model, &sent, Err("the disk is full"));
+    assert_eq!(press(&mut model, &["Enter"], now()), [], "a second Enter sends nothing");
+    finish_write(&mut model, &sent, Err("the disk is full"));
     let failed = prompt(&model);
-    assert_eq!((failed.input.value(), failed.wrong.as_deref()), ("asked the provider", Some("the disk is full")));
+    assert_eq!((failed.input.value(), failed.error.as_deref()), ("asked the provider", Some("the disk is full")));
     type_in(&mut model, "!", now());
-    assert_eq!(prompt(&model).wrong, None);
+    assert_eq!(prompt(&model).error, None);
     let sent = press(&mut model, &["Enter"], now());
-    ends(&mut model, &sent, Ok("1 note added"));
-    assert!(matches!(model.overlay, Overlay::None));
-    assert_eq!(told(&model), "1 note added");
+    finish_write(&mut model, &sent, Ok("1 note added"));
+    assert!(matches!(model.dialog, Dialog::None));
+    assert_eq!(notice_text(&model), "1 note added");
 }
 
 #[test]
-fn what_comes_of_something_else_leaves_a_prompt_open() {
+fn result_of_another_write_leaves_the_prompt_open() {
     let mut model = dashboard("5");
     let earlier = press(&mut model, &["x"], now());
     answer(&mut model, "e", "asked");
-    model.take(Msg::Done("Taken back".into()), now());
+    model.take(Msg::Done("Undone".into()), now());
     model.take(Msg::Fault("the store is gone".into()), now());
-    for outcome in [Ok("It is polled no more"), Err("the disk is full")] {
-        ends(&mut model, &earlier, outcome);
-        assert_eq!(prompt(&model).wrong, None);
+    for outcome in [Ok("Polling stopped"), Err("the disk is full")] {
+        finish_write(&mut model, &earlier, outcome);
+        assert_eq!(prompt(&model).error, None);
         assert!(prompt(&model).sent.is_some());
     }
     press(&mut model, &["Esc"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
-fn marks_go_with_those_that_are_polled_no_more() {
+fn untracked_transactions_lose_their_marks() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
     let sent = press(&mut model, &["x"], now());
-    ends(&mut model, &sent, Err("the disk is full"));
-    assert_eq!(model.marks.count(), 2, "to try again");
-    ends(&mut model, &sent, Ok("2 are polled no more"));
+    finish_write(&mut model, &sent, Err("the disk is full"));
+    assert_eq!(model.marks.count(), 2, "the marks stay for another attempt");
+    finish_write(&mut model, &sent, Ok("Polling stopped for 2 transactions"));
     assert!(model.marks.is_empty());
     let sent = press(&mut model, &["Space", "Space", "x"], now());
     press(&mut model, &["Space"], now());
-    ends(&mut model, &sent, Ok("2 are polled no more"));
-    assert_eq!(model.marks.count(), 3, "they are others by now");
+    finish_write(&mut model, &sent, Ok("Polling stopped for 2 transactions"));
+    assert_eq!(model.marks.count(), 3, "the marks have changed since, so all stay");
 }
 
 #[test]
-fn marks_stay_for_the_next_word_on_the_same_ones() {
+fn marks_stay_for_the_next_command() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
     for (key, text) in [("L", "+vip"), ("t", "SUP-2"), ("e", "asked")] {
         let sent = answer(&mut model, key, text);
-        ends(&mut model, &sent, Ok("Done"));
-        assert_eq!((model.marks.count(), told(&model)), (2, "Done. 2 still marked (Esc to clear)."), "{key}");
+        finish_write(&mut model, &sent, Ok("Done"));
+        assert_eq!((model.marks.count(), notice_text(&model)), (2, "Done. 2 still marked (Esc to clear)."), "{key}");
     }
     let sent = answer(&mut model, "a", "mine");
-    ends(&mut model, &sent, Ok("2 are acknowledged"));
-    assert_eq!((model.marks.count(), told(&model)), (2, "2 are acknowledged. 2 still marked (Esc to clear)."));
+    finish_write(&mut model, &sent, Ok("2 alerts acknowledged"));
+    assert_eq!(
+        (model.marks.count(), notice_text(&model)),
+        (2, "2 alerts acknowledged. 2 still marked (Esc to clear).")
+    );
 }
 
 #[test]
-fn a_note_needs_words() {
+fn empty_note_is_refused() {
     let mut model = dashboard("5");
     assert_eq!(answer(&mut model, "e", "  "), []);
-    assert_eq!(prompt(&model).wrong.as_deref(), Some("Type a note, or press Esc to cancel."));
+    assert_eq!(prompt(&model).error.as_deref(), Some("Type a note, or press Esc to cancel."));
 }
 
 #[test]
@@ -152,20 +158,24 @@ fn a_paste_into_a_prompt_is_one_clean_line() {
 }
 
 #[test]
-fn a_ticket_begins_with_the_one_it_has_and_nothing_takes_it_off() {
+fn ticket_prompt_begins_with_the_present_ticket_and_empty_text_removes_it() {
     let mut model = dashboard("5");
     let mut with_ticket = in_status(21, RouterStatus::Ongoing);
     with_ticket.params.ticket = Some("SUP-1".into());
     hear(&mut model, changed(vec![with_ticket]), None, now());
     let ticket =
-        |ticket: Option<&str>| LocalEdit::SetTicket { transactions: rows([21]), ticket: ticket.map(str::to_owned) };
+        |ticket: Option<&str>| ScreenEdit::SetTicket { transactions: rows([21]), ticket: ticket.map(str::to_owned) };
     assert_eq!(
         answer(&mut model, "t", "SUP-2"),
         edit(ticket(Some("SUP-2"))),
-        "it is selected: what is typed replaces it"
+        "the text is selected, so typing replaces it"
     );
     press(&mut model, &["Esc", "t", "End", "2"], now());
-    assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(Some("SUP-12"))), "the cursor moved: it goes on");
+    assert_eq!(
+        press(&mut model, &["Enter"], now()),
+        edit(ticket(Some("SUP-12"))),
+        "the cursor has moved, so typing continues the text"
+    );
     press(&mut model, &["Esc", "t"], now());
     model.take(Msg::Key(KeyCode::Backspace.into()), now());
     assert_eq!(press(&mut model, &["Enter"], now()), edit(ticket(None)));
@@ -175,10 +185,10 @@ fn a_ticket_begins_with_the_one_it_has_and_nothing_takes_it_off() {
 }
 
 #[test]
-fn labels_are_put_on_and_taken_off_all_that_are_marked() {
+fn labels_are_added_to_and_removed_from_all_marked_transactions() {
     let mut model = dashboard("5");
     press(&mut model, &["*"], now());
-    let expected = LocalEdit::ChangeLabels {
+    let expected = ScreenEdit::ChangeLabels {
         transactions: rows(1..=40),
         add: vec!["vip".into()],
         remove: vec!["batch-17".into()],
@@ -186,16 +196,16 @@ fn labels_are_put_on_and_taken_off_all_that_are_marked() {
     assert_eq!(answer(&mut model, "L", "+vip -batch-17"), edit(expected));
     press(&mut model, &["Esc"], now());
     assert_eq!(answer(&mut model, "L", "+"), []);
-    assert!(prompt(&model).wrong.as_deref().unwrap().starts_with("A sign needs a label"));
+    assert!(prompt(&model).error.as_deref().unwrap().starts_with("A label is missing"));
 }
 
 #[test]
-fn an_acknowledgement_takes_a_note_or_none() {
+fn acknowledgement_has_an_optional_note() {
     let mut model = dashboard("5");
     press(&mut model, &["}"], now());
     let acknowledge = |note: Option<&str>, ids: &[i64]| {
         let note = note.map(str::to_owned);
-        vec![Effect::Work(Work::Acknowledge { rows: rows(ids.iter().copied()), note })]
+        edit(ScreenEdit::Acknowledge { alerts: AlertTarget::of(&rows(ids.iter().copied())), note })
     };
     assert_eq!(answer(&mut model, "a", ""), acknowledge(None, &[30]));
     press(&mut model, &["Esc", "Space", "Space"], now());
@@ -203,7 +213,7 @@ fn an_acknowledgement_takes_a_note_or_none() {
 }
 
 #[test]
-fn what_is_acknowledged_already_is_said() {
+fn acknowledged_alert_can_be_edited_but_several_are_reported() {
     let mut model = dashboard("5");
     let mut taken = alert(Rule::Regressed, Some(RowId(21)), "");
     taken.handling = Some(crate::domain::alert::Handling::Acknowledged(crate::domain::alert::Acknowledgement {
@@ -213,75 +223,78 @@ fn what_is_acknowledged_already_is_said() {
     let other = Alert { id: taken.id + 1, ..taken.clone() };
     let alert = taken.id;
     hear(&mut model, everything(Vec::new(), vec![taken.clone()]), None, now());
-    // One can be told more of; of several it isn't known which is meant.
-    let more =
-        Effect::Work(Work::Edit(LocalEdit::Acknowledge { alerts: vec![alert], note: Some("asked twice".into()) }));
+    // The note of a single alert can be edited. With several alerts the target is ambiguous.
+    let more = Effect::Write(Write::Edit(ScreenEdit::Acknowledge {
+        alerts: vec![AlertTarget::Alert(alert)],
+        note: Some("asked twice".into()),
+    }));
     assert_eq!(answer(&mut model, "a", " twice"), [more]);
     press(&mut model, &["Esc"], now());
     hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
     press(&mut model, &["a"], now());
-    assert_eq!(told(&model), "Already acknowledged, until its status changes.");
+    assert_eq!(notice_text(&model), "Already acknowledged until the status changes.");
 }
 
 #[test]
-fn an_export_is_of_the_marked_ones_or_of_all_that_are_shown() {
+fn export_has_the_marked_transactions_or_all_shown_ones() {
     let mut model = dashboard("5");
     let file = "hoptop-1970-01-01-010000.csv".to_owned();
     press(&mut model, &["E"], now());
-    let shown = Work::Export { file: file.clone(), rows: None };
-    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Work(shown)]);
+    let shown = Write::Export { file: file.clone(), rows: None };
+    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Write(shown)]);
     press(&mut model, &["Esc", "Space", "E"], now());
-    let marked = Work::Export { file, rows: Some(rows([21])) };
-    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Work(marked)]);
+    let marked = Write::Export { file, rows: Some(rows([21])) };
+    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Write(marked)]);
     press(&mut model, &["Esc", "E", "^U"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert!(prompt(&model).wrong.is_some());
+    assert!(prompt(&model).error.is_some());
 }
 
 #[test]
-fn nothing_shown_is_nothing_to_export() {
+fn export_of_an_empty_list_is_refused() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "chain:nowhere", now());
     press(&mut model, &["Enter", "E"], now());
-    assert!(told(&model).starts_with("Nothing to export"));
+    assert!(notice_text(&model).starts_with("Nothing to export"));
 }
 
 #[test]
-fn a_few_marked_ones_are_polled_at_once_and_many_after_a_yes() {
+fn few_marked_transactions_are_polled_at_once_and_many_after_a_confirmation() {
     let mut model = dashboard("5");
     press(&mut model, &["g", "Space", "Space"], now());
     assert_eq!(press(&mut model, &["R"], now()), [Effect::PollNow(rows([1, 2]))]);
-    assert_eq!(told(&model), "2 asked to be polled next (2 requests).");
+    assert_eq!(notice_text(&model), "2 transactions are polled next (2 requests).");
     press(&mut model, &["*", "R"], now());
     let asked = menu(&model);
-    assert_eq!(asked.title, "Poll 40 now?");
-    let cost = "40 requests, about 4s of the budget at 8.33 rps. They get half of it: done in about 9s.";
+    assert_eq!(asked.title, "Poll 40 transactions now?");
+    let cost =
+        "40 requests, about 4s of the whole budget (8.33 requests/s). They get half of it, so they take about 9s.";
     assert_eq!(asked.remark, cost);
     assert_eq!(press(&mut model, &["n"], now()), []);
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
     press(&mut model, &["R"], now());
     assert_eq!(press(&mut model, &["y"], now()), [Effect::PollNow(rows(1..=40))]);
-    assert_eq!(told(&model), "40 asked to be polled next (40 requests).");
+    assert_eq!(notice_text(&model), "40 transactions are polled next (40 requests).");
 }
 
 #[test]
-fn without_a_poller_the_cost_is_a_number_of_requests() {
+fn cost_without_a_poller_is_a_number_of_requests() {
     let mut model = dashboard("5");
     hear(&mut model, changed(Vec::new()), None, now());
     press(&mut model, &["*", "R"], now());
-    assert_eq!(menu(&model).remark, "40 requests, as soon as somebody polls.");
+    assert_eq!(menu(&model).remark, "40 requests, sent when a process polls again.");
 }
 
 #[test]
-fn a_menu_is_gone_through_with_keys_and_left_with_esc() {
+fn menu_moves_with_keys_and_closes_with_esc() {
     let mut model = dashboard("5");
     press(&mut model, &["*", "R", "j", "j"], now());
     assert_eq!(menu(&model).cursor, 1);
-    assert_eq!(press(&mut model, &["Enter"], now()), [], "that was `no`");
+    assert_eq!(press(&mut model, &["Enter"], now()), [], "the entry at the cursor was `no`");
     for leave in ["Esc", "q"] {
         press(&mut model, &["R", leave], now());
-        assert!(matches!(model.overlay, Overlay::None), "{leave}");
+        assert!(matches!(model.dialog, Dialog::None), "{leave}");
     }
     press(&mut model, &["R", "k"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), [Effect::PollNow(rows(1..=40))]);

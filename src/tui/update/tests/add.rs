@@ -1,14 +1,21 @@
-//! The add dialog by its keys: what is found, filled in, marked, told of all, asked for.
+//! The add dialog by its keys: findings, filled-in values, marks, values for all transactions, and the reply that asks
+//! for more.
+
+use std::collections::HashMap;
 
 use super::*;
 use crate::{
     intake::Content,
-    tui::model::add::{AddForm, Extra, Found, Verdict},
+    store::ImportReport,
+    tui::dialogs::{
+        Dialog,
+        add::state::{AddForm, Extra, Found, Stage, Verdict},
+    },
 };
 
 fn form(model: &Model) -> &AddForm {
-    match &model.overlay {
-        Overlay::Add(form) => form,
+    match &model.dialog {
+        Dialog::Add(form) => form,
         other => panic!("no dialog: {other:?}"),
     }
 }
@@ -19,10 +26,10 @@ fn pasted(text: &str) -> TestDashboard {
     model
 }
 
-/// What the dialog sent was tracked so.
+/// Sends the result of the import, as if the dialog had sent one.
 fn tracked(model: &mut TestDashboard, report: ImportReport) {
-    if let Overlay::Add(form) = &mut model.overlay {
-        form.is_sent = true;
+    if let Dialog::Add(form) = &mut model.dialog {
+        form.stage = Stage::Sent;
     }
     model.take(Msg::Imported(Ok(report)), now());
 }
@@ -32,10 +39,10 @@ fn link(number: i64) -> String {
 }
 
 #[test]
-fn what_is_missing_is_filled_in_place_by_name_or_id_and_then_tracked() {
+fn missing_values_are_filled_in_place_and_then_tracked() {
     let mut model = pasted(&link(99));
     press(&mut model, &["Enter"], now());
-    // The link speaks for the source chain, so the destination is asked for first.
+    // The link names the source chain, so the first missing value is the destination chain.
     assert_eq!(form(&model).focus, Focus::Cell(1));
     type_in(&mut model, "base", now());
     press(&mut model, &["Enter"], now());
@@ -48,11 +55,11 @@ fn what_is_missing_is_filled_in_place_by_name_or_id_and_then_tracked() {
 }
 
 #[test]
-fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
+fn ticket_is_guessed_from_the_text_until_a_person_types_one() {
     let ticket = |model: &TestDashboard| form(model).extras[Extra::Ticket as usize].value().to_owned();
     let mut model = pasted(&format!("[SUP-4412] my swap is stuck\n{}\n", link(99)));
     assert_eq!(ticket(&model), "SUP-4412");
-    // Two are none, and what the field says else stays.
+    // Two different tickets give no guess.
     model.take(Msg::Paste("see SUP-4413".into()), now());
     assert_eq!(ticket(&model), "");
     let go_to = |model: &mut TestDashboard, focus| {
@@ -65,7 +72,7 @@ fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
     go_to(&mut model, Focus::Text);
     model.take(Msg::Paste("SUP-4415".into()), now());
     assert_eq!(ticket(&model), "OPS-7");
-    // Of what is known nothing would come of a guess, but what a person wrote is done.
+    // A known transaction gets no guessed ticket, but a typed ticket is set.
     let known = format!("0x{:064x}", 98);
     let mut model = pasted(&format!("SUP-4412: {known}\n"));
     assert_eq!(ticket(&model), "SUP-4412");
@@ -74,32 +81,32 @@ fn a_ticket_s_text_names_its_ticket_until_a_person_says_another() {
     assert_eq!(ticket(&model), "");
     go_to(&mut model, Focus::Extra(Extra::Ticket));
     type_in(&mut model, "OPS-7", now());
-    let edit = LocalEdit::SetTicket { transactions: vec![RowId(21)], ticket: Some("OPS-7".into()) };
-    assert!(press(&mut model, &["Enter"], now()).contains(&Effect::Work(Work::Edit(edit))));
+    let edit = ScreenEdit::SetTicket { transactions: vec![RowId(21)], ticket: Some("OPS-7".into()) };
+    assert!(press(&mut model, &["Enter"], now()).contains(&Effect::Write(Write::Edit(edit))));
     assert_eq!(model.screen, Screen::Detail);
-    // A row says itself which ticket is its own.
+    // A row carries its own ticket.
     let row = "0x".to_owned() + &"9".repeat(64) + ",42161,8453,quote-12";
     assert_eq!(ticket(&pasted(&format!("{row}\nSUP-4412"))), "");
 }
 
 #[test]
-fn a_part_of_a_tracked_hash_opens_it() {
+fn part_of_a_tracked_hash_opens_the_transaction() {
     let hash = tx::transaction(21).params.transaction_id;
     let part = &hash.as_str()[hash.as_str().len() - 8..];
     let mut model = pasted(part);
-    assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(part)), "it is asked about");
+    assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(part)), "the part is looked up");
     model.take(Msg::Known(HashMap::from([(part.to_owned(), Some(RowId(21)))])), now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
-    // Of what isn't known it is said what it lacks.
+    // An unknown part of a hash is reported as incomplete.
     let model = pasted("0xabcdef0123");
     let Content::Nothing { reason, .. } = &form(&model).found[0].pasted.content else { panic!() };
-    assert!(reason.starts_with("`0xabcdef0123` has 10 hexadecimal digits, a whole hash has 64"), "{reason}");
-    // And a word is no part of a hash.
+    assert!(reason.starts_with("`0xabcdef0123` has 10 hexadecimal digits; a complete hash has 64"), "{reason}");
+    // A word is not a part of a hash.
     assert_eq!(form(&pasted("please")).found[0].hash(), None);
 }
 
 #[test]
-fn what_was_looked_for_is_left_to_where_it_was_looked_for_from() {
+fn esc_returns_from_a_found_transaction_to_the_previous_view() {
     let hash = |row| tx::transaction(row).params.transaction_id.to_string();
     let mut model = dashboard("4");
     let settled = model.list.part.rows[0];
@@ -107,23 +114,23 @@ fn what_was_looked_for_is_left_to_where_it_was_looked_for_from() {
     type_in(&mut model, "sort:hash", now());
     press(&mut model, &["Enter", "j"], now());
     let before = (model.list.tab, model.list.selected, model.to_remember());
-    // One that this view doesn't hold, and then another.
+    // A transaction that this view hides, and then another one.
     for row in [settled, RowId(21)] {
         model.take(Msg::Paste(hash(row.0)), now());
         press(&mut model, &["Enter"], now());
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(row)));
-        assert_eq!(model.to_remember(), before.2, "a detour isn't remembered");
+        assert_eq!(model.to_remember(), before.2, "the temporary view isn't remembered");
     }
     press(&mut model, &["Esc"], now());
     assert_eq!((model.screen, &(model.list.tab, model.list.selected, model.to_remember())), (Screen::List, &before));
-    // From among the alerts it leads back to these.
+    // Opened from the alerts, Esc returns to the alerts.
     press(&mut model, &["A"], now());
     model.take(Msg::Paste(hash(settled.0)), now());
     press(&mut model, &["Enter", "c", "Esc", "Esc"], now());
     assert_eq!(model.screen, Screen::Alerts);
     press(&mut model, &["Esc"], now());
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Active));
-    // Who chooses another view meanwhile stays there.
+    // A view that is chosen meanwhile stays.
     model.take(Msg::Paste(hash(settled.0)), now());
     press(&mut model, &["Enter", "4", "Esc"], now());
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Done));
@@ -131,7 +138,7 @@ fn what_was_looked_for_is_left_to_where_it_was_looked_for_from() {
 }
 
 #[test]
-fn where_nothing_was_hidden_nothing_is_led_back_from() {
+fn no_temporary_view_begins_if_nothing_was_hidden() {
     let mut model = dashboard("5");
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, ""));
@@ -145,24 +152,24 @@ fn where_nothing_was_hidden_nothing_is_led_back_from() {
 }
 
 #[test]
-fn on_a_detour_everything_can_be_looked_at_and_only_what_a_person_chooses_ends_it() {
+fn temporary_view_ends_only_by_a_choice_of_the_person() {
     let mut model = dashboard("4");
     let settled = model.list.part.rows[0];
     press(&mut model, &["2"], now());
     model.take(Msg::Paste(tx::transaction(settled.0).params.transaction_id.to_string()), now());
     press(&mut model, &["Enter"], now());
     assert!(model.is_at_detour());
-    // Another one of all that is shown, and back to these.
+    // Another transaction of the temporary view, and back to that view.
     model.screen = Screen::List;
     press(&mut model, &["j", "Enter", "Esc"], now());
     assert_eq!((model.screen, model.list.tab, model.temporary_view.is_some()), (Screen::List, Tab::All, true));
     assert_ne!(model.list.selected, Some(settled));
-    // A filter that isn't kept.
+    // A cancelled filter.
     press(&mut model, &["/"], now());
     type_in(&mut model, "is:ov", now());
     press(&mut model, &["Esc"], now());
     assert!(model.temporary_view.is_some());
-    // And back, with the marks first.
+    // Esc clears the marks first, and then ends the temporary view.
     press(&mut model, &["Space", "Esc"], now());
     assert!(model.temporary_view.is_some() && model.marks.is_empty());
     press(&mut model, &["Esc"], now());
@@ -170,7 +177,7 @@ fn on_a_detour_everything_can_be_looked_at_and_only_what_a_person_chooses_ends_i
 }
 
 #[test]
-fn a_hash_with_its_chain_is_asked_about_with_it() {
+fn hash_with_a_chain_is_looked_up_with_the_chain() {
     let tx = tx::transaction(21);
     let name = |from: &str| format!("{from}:{}", tx.params.transaction_id);
     let model = pasted(&name(tx.params.from_chain.as_str()));
@@ -181,7 +188,7 @@ fn a_hash_with_its_chain_is_asked_about_with_it() {
 }
 
 #[test]
-fn what_is_tracked_anew_is_shown_among_all_until_esc() {
+fn newly_tracked_transaction_is_shown_among_all_until_esc() {
     let mut model = dashboard("2");
     let filter = model.list.filter_text.clone();
     model.take(Msg::Paste(link(99)), now());
@@ -207,21 +214,21 @@ fn a_second_paste_is_another_line() {
     model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
     let hashes: Vec<_> = form(&model).found.iter().filter_map(Found::hash).cloned().collect();
     assert_eq!(hashes, [98, 99].map(|number| TxHash::new(format!("0x{number:064x}"))));
-    // What comes in parts stays together.
+    // The parts of one paste stay together.
     let mut model = pasted("0x00000000000000000000000000000000");
     model.take(Msg::Paste("00000000000000000000000000000099".into()), now());
     assert_eq!(form(&model).found[0].hash(), Some(&TxHash::new(format!("0x{:064}", 99))));
 }
 
 #[test]
-fn one_that_is_known_just_so_is_opened() {
+fn unchanged_known_transaction_is_opened() {
     let mut model = pasted(&link(21));
     tracked(&mut model, ImportReport { unchanged: [RowId(21)].into_iter().collect(), ..ImportReport::default() });
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
 }
 
 #[test]
-fn what_was_filled_in_stays_when_the_text_goes_on() {
+fn filled_in_values_stay_when_the_text_grows() {
     let mut model = pasted(&link(99));
     press(&mut model, &["Enter"], now());
     type_in(&mut model, "8453", now());
@@ -231,10 +238,10 @@ fn what_was_filled_in_stays_when_the_text_goes_on() {
 }
 
 #[test]
-fn space_takes_the_mark_off_and_enter_tracks_the_others() {
+fn space_removes_the_mark_and_enter_tracks_the_others() {
     let mut model = pasted(&format!("{}\n{}", row(98), row(99)));
     press(&mut model, &["Tab", "Space"], now());
-    assert_eq!(form(&model).place, 1);
+    assert_eq!(form(&model).cursor, 1);
     let effects = press(&mut model, &["Enter"], now());
     assert_eq!(imported(&effects), [tx::new(99)]);
     press(&mut model, &["k", "Space", "Enter"], now());
@@ -242,7 +249,7 @@ fn space_takes_the_mark_off_and_enter_tracks_the_others() {
 }
 
 #[test]
-fn ticket_labels_and_estimate_are_told_of_all_but_what_a_line_says_itself_stays() {
+fn values_for_all_transactions_do_not_replace_the_values_of_a_line() {
     let own = format!("{},,1200,,SUP-OWN", row(98));
     let mut model = pasted(&format!("{own}\n{}", row(99)));
     press(&mut model, &["Tab", "Tab"], now());
@@ -253,7 +260,7 @@ fn ticket_labels_and_estimate_are_told_of_all_but_what_a_line_says_itself_stays(
     press(&mut model, &["Tab"], now());
     type_in(&mut model, "soon", now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert!(form(&model).wrong.is_some());
+    assert!(form(&model).extra_error.is_some());
     press(&mut model, &["^U"], now());
     type_in(&mut model, "15m", now());
     let effects = press(&mut model, &["Enter"], now());
@@ -271,15 +278,15 @@ fn t_copies_a_reply_that_asks_for_what_is_missing() {
     assert!(text.contains("toChainId") && text.contains("quoteId") && !text.contains("fromChainId"), "{text}");
     let effects = press(&mut model, &["j", "t"], now());
     assert!(matches!(&effects[..], [Effect::Copy(text)] if text.contains("transactionId")), "{effects:?}");
-    // Of what lacks nothing, it is the first that does.
+    // On a complete finding, `t` goes to the first incomplete one.
     let effects = press(&mut model, &["j", "t"], now());
-    assert_eq!(form(&model).place, 0);
+    assert_eq!(form(&model).cursor, 0);
     assert!(matches!(&effects[..], [Effect::Copy(text)] if text.contains("toChainId")), "{effects:?}");
     assert_eq!(press(&mut pasted(&row(98)), &["Tab", "t"], now()), []);
 }
 
 #[test]
-fn what_is_no_hash_is_looked_for_among_all_that_is_tracked() {
+fn text_without_a_hash_searches_all_tracked_transactions() {
     for (pasted_text, filter) in [
         ("0x8376", "0x8376"),
         ("SUP-4231\n", "SUP-4231"),
@@ -290,25 +297,29 @@ fn what_is_no_hash_is_looked_for_among_all_that_is_tracked() {
         let mut model = dashboard("2");
         let before = model.to_remember();
         model.take(Msg::Paste(pasted_text.into()), now());
-        assert!(form(&model).hints().contains(&("Enter", "look for it in the list")), "{pasted_text}");
+        assert!(form(&model).hints().contains(&("Enter", "search the list")), "{pasted_text}");
         press(&mut model, &["Enter"], now());
-        assert!(matches!(model.overlay, Overlay::None));
+        assert!(matches!(model.dialog, Dialog::None));
         assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, filter));
-        assert_eq!((&model.list.filter_error, model.to_remember()), (&None, before.clone()), "it may be anything");
+        assert_eq!(
+            (&model.list.filter_error, model.to_remember()),
+            (&None, before.clone()),
+            "any text is a valid filter"
+        );
         press(&mut model, &["Esc"], now());
         assert_eq!((model.list.tab, model.to_remember()), (Tab::Active, before));
     }
-    // A text of several lines, or a long one, is none that anybody looks for; nor are quotes alone.
+    // Several lines, a long text, or quotes alone are no search.
     for nothing in ["my swap\nis stuck", &"word ".repeat(20), "\"\""] {
         let mut model = pasted(nothing);
         assert!(form(&model).hints().iter().all(|(key, _)| *key != "Enter"), "{nothing}");
         assert_eq!(press(&mut model, &["Enter"], now()), []);
-        assert!(matches!(model.overlay, Overlay::Add(_)));
+        assert!(matches!(model.dialog, Dialog::Add(_)));
     }
 }
 
 #[test]
-fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
+fn known_hash_that_is_pasted_alone_opens_at_once() {
     let known = format!("0x{:064x}", 33);
     for alone in
         [known.clone(), format!("SUP-4412: my swap is stuck\n{known}\nplease help\n"), format!("{known} {known}\n")]
@@ -317,9 +328,9 @@ fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))), "{alone}");
         let said = &model.notice.as_ref().unwrap().text;
         assert!(said.starts_with("Already tracked"), "{said}");
-        assert_eq!(said.contains("the text names SUP-4412, t sets its ticket"), alone.contains("SUP"), "{said}");
+        assert_eq!(said.contains("the text names SUP-4412 (t sets the ticket)"), alone.contains("SUP"), "{said}");
     }
-    // Beside another one, with what an import would change, or typed by hand it waits for Enter.
+    // A known hash waits for Enter if it is typed, if another one is beside it, or if an import would change it.
     for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), row(21)] {
         assert!(!form(&pasted(&more)).found.is_empty(), "{more}");
     }
@@ -327,7 +338,7 @@ fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
     press(&mut model, &["n"], now());
     type_in(&mut model, &known, now());
     assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
-    // A part of a paste may be followed by another, and what was written for it waits for Enter too.
+    // A part of a paste, and a paste after a typed ticket, wait for Enter too.
     let mut model = dashboard("5");
     model.take(Msg::Burst(known.clone()), now());
     assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
@@ -337,56 +348,59 @@ fn of_a_known_hash_that_is_pasted_nobody_wants_more_than_to_see_it() {
     press(&mut model, &["Shift-Tab"], now());
     model.take(Msg::Paste(known.clone()), now());
     assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
-    // A second paste adds to what the first left.
+    // A second paste is added to the first.
     let mut model = pasted(&link(99));
     model.take(Msg::Paste(format!("\n{known}")), now());
     assert_eq!(form(&model).found.len(), 2);
 }
 
 #[test]
-fn the_known_one_at_the_cursor_opens() {
+fn enter_opens_the_known_transaction_at_the_cursor() {
     let mut model = pasted(&format!("{}\n0x{:064x}", row(98), 33));
     press(&mut model, &["Tab", "j", "Enter"], now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
 }
 
 #[test]
-fn a_known_one_among_others_is_gone_to_before_it_opens_and_what_lacks_something_is_not_lost() {
+fn enter_goes_to_a_known_transaction_among_incomplete_ones_before_it_opens() {
     let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", 98, 33));
-    assert!(form(&model).hints().contains(&("Enter", "to the known one")));
+    assert!(form(&model).hints().contains(&("Enter", "go to the known one")));
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert_eq!((form(&model).focus, form(&model).place), (Focus::Results, 1));
+    assert_eq!((form(&model).focus, form(&model).cursor), (Focus::Results, 1));
     press(&mut model, &["Enter"], now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
-    // Tab goes on to what the other lacks, wherever that stands.
+    // Tab goes to the missing values of the other finding, above or below.
     for (hashes, place) in [([33, 98], 1), ([98, 33], 0)] {
         let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", hashes[0], hashes[1]));
         press(&mut model, &["Enter", "Tab"], now());
-        assert_eq!((form(&model).focus, form(&model).place), (Focus::Cell(0), place));
+        assert_eq!((form(&model).focus, form(&model).cursor), (Focus::Cell(0), place));
     }
 }
 
 #[test]
-fn what_is_odd_about_a_row_is_said_and_it_can_be_tracked_all_the_same() {
-    let doubt = |row: &str| form(&pasted(row)).found[0].doubt(false);
-    assert_eq!(doubt(&row(98)), None);
-    assert_eq!(doubt("0x12345678,42161,8453,q-1").unwrap(), "its hash has 8 digits, a whole one has 64");
-    assert_eq!(doubt(&format!("0x{:064x},42161,845399,q-1", 7)).unwrap(), "is there a chain 845399?");
+fn unusual_row_has_a_warning_and_can_be_tracked() {
+    let warning = |row: &str| form(&pasted(row)).found[0].warning(false);
+    assert_eq!(warning(&row(98)), None);
+    assert_eq!(
+        warning("0x12345678,42161,8453,q-1").unwrap(),
+        "the hash has 8 hexadecimal digits; a complete hash has 64"
+    );
+    assert_eq!(warning(&format!("0x{:064x},42161,845399,q-1", 7)).unwrap(), "chain 845399 is not in the built-in list");
     assert_eq!(form(&pasted("0x12345678,42161,8453,q-1")).counts().ready, 1);
 }
 
 #[test]
-fn what_was_typed_by_hand_is_not_lost_by_one_esc() {
+fn typed_text_needs_a_second_esc() {
     let mut model = dashboard("5");
     press(&mut model, &["n", "Esc"], now());
-    assert!(matches!(model.overlay, Overlay::None), "nothing is asked if nothing was typed");
+    assert!(matches!(model.dialog, Dialog::None), "an empty dialog closes at once");
     press(&mut model, &["n"], now());
     type_in(&mut model, "0x", now());
     press(&mut model, &["Esc"], now());
-    assert!(form(&model).is_leaving);
+    assert_eq!(form(&model).stage, Stage::ConfirmLeave);
     type_in(&mut model, "1", now());
     press(&mut model, &["Esc", "Esc"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
@@ -403,7 +417,7 @@ fn an_integrator_id_is_hidden_as_it_is_pasted_even_in_parts() {
 }
 
 #[test]
-fn tab_goes_round_and_back_through_everything() {
+fn tab_cycles_through_all_parts_of_the_form() {
     let mut model = pasted(&format!("0x{:064x}", 99));
     let stops = 1 + 1 + 3 + 3;
     for keys in [["Tab"], ["Shift-Tab"]] {

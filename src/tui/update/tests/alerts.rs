@@ -1,9 +1,13 @@
-//! The alerts' own list by the keys: what it shows, where it leads, and that it keeps up.
+//! The alert list by keys: its rows, the way to a transaction and back, and its refresh.
 
 use super::*;
 use crate::{
     domain::alert::{Acknowledgement, Alert, Handling, Severity, Snooze, Snoozed},
-    tui::{effect::SnoozeLength, model::alerts::AlertTab},
+    tui::{
+        dialogs::Dialog,
+        effect::SnoozeLength,
+        screens::alerts::state::{AlertPage, AlertTab},
+    },
 };
 
 fn of(row: i64, rule: Rule) -> Alert {
@@ -15,7 +19,7 @@ fn taken(mut alert: Alert) -> Alert {
     alert
 }
 
-/// The dashboard with its alerts open: one overdue, two regressed of which one is taken on, and one of the profile.
+/// Returns a dashboard with the alert list open: two regressed, an acknowledged overdue one, and one of the profile.
 fn opened() -> TestDashboard {
     let mut model = dashboard("5");
     hear(&mut model, everything(Vec::new(), alerts()), Some(at_work(now().wall)), now());
@@ -37,7 +41,7 @@ fn id(row: i64, rule: Rule) -> i64 {
 }
 
 #[test]
-fn the_gravest_comes_first_and_what_is_taken_on_last() {
+fn most_severe_alert_comes_first_and_acknowledged_ones_last() {
     let model = opened();
     let profile = alerts()[3].id;
     let expected = [id(5, Rule::Regressed), id(30, Rule::Regressed), profile, id(15, Rule::Overdue)];
@@ -45,7 +49,7 @@ fn the_gravest_comes_first_and_what_is_taken_on_last() {
 }
 
 #[test]
-fn the_tabs_hold_what_fires_and_what_is_taken_on() {
+fn tabs_filter_firing_and_acknowledged_alerts() {
     let mut model = opened();
     let counts = AlertTab::ALL.map(|tab| model.alert_list.count(tab));
     assert_eq!(counts, [4, 3, 1, 0, 0]);
@@ -58,13 +62,13 @@ fn the_tabs_hold_what_fires_and_what_is_taken_on() {
 }
 
 #[test]
-fn enter_opens_the_transaction_and_esc_leads_back_here_and_then_to_the_list() {
+fn enter_opens_the_transaction_and_esc_returns_to_the_alerts_and_then_to_the_list() {
     let mut model = opened();
     let effects = press(&mut model, &["j", "Enter"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(30))));
     assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::LookAt(Some(RowId(30)))]);
     hear(&mut model, changed(vec![in_status(30, RouterStatus::Ongoing)]), None, now());
-    assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "it stays open");
+    assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "the transaction stays open");
     press(&mut model, &["Esc"], now());
     assert_eq!((model.screen, model.alert_list.selected), (Screen::Alerts, Some(id(30, Rule::Regressed))));
     press(&mut model, &["Esc"], now());
@@ -72,7 +76,7 @@ fn enter_opens_the_transaction_and_esc_leads_back_here_and_then_to_the_list() {
 }
 
 #[test]
-fn the_filter_and_the_view_stay_as_they_are() {
+fn filter_and_view_of_the_list_stay_unchanged() {
     let mut model = opened();
     press(&mut model, &["Esc", "4", "A", "j", "Enter", "Esc", "Esc"], now());
     assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::Done, ""));
@@ -80,7 +84,7 @@ fn the_filter_and_the_view_stay_as_they_are() {
 }
 
 #[test]
-fn what_is_about_the_profile_says_what_to_do() {
+fn alert_of_the_profile_says_what_to_do() {
     let mut model = opened();
     press(&mut model, &["j", "j", "Enter"], now());
     assert_eq!(model.screen, Screen::Alerts);
@@ -88,20 +92,20 @@ fn what_is_about_the_profile_says_what_to_do() {
 }
 
 #[test]
-fn the_selected_alert_alone_is_acknowledged() {
+fn only_the_selected_alert_is_acknowledged() {
     let mut model = opened();
     press(&mut model, &["j", "a"], now());
     type_in(&mut model, "mine", now());
-    let alerts = vec![id(30, Rule::Regressed)];
-    let expected = LocalEdit::Acknowledge { alerts, note: Some("mine".into()) };
-    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Work(Work::Edit(expected))]);
+    let alerts = vec![AlertTarget::Alert(id(30, Rule::Regressed))];
+    let expected = ScreenEdit::Acknowledge { alerts, note: Some("mine".into()) };
+    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Write(Write::Edit(expected))]);
     press(&mut model, &["Esc", "G", "a"], now());
-    let Overlay::Prompt(prompt) = &model.overlay else { panic!("{:?}", model.overlay) };
-    assert!(matches!(prompt.purpose, Purpose::AcknowledgeAlerts(_)), "who has taken it on may say more");
+    let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
+    assert!(prompt.rows().is_none(), "the note of an acknowledged alert can be edited");
 }
 
 #[test]
-fn what_is_resolved_is_neither_acknowledged_nor_snoozed() {
+fn resolved_alert_is_neither_acknowledged_nor_snoozed() {
     let mut model = dashboard("5");
     let resolved = Alert { cleared_at: Some(now().wall), ..of(30, Rule::Regressed) };
     hear(&mut model, everything(Vec::new(), vec![resolved]), None, now());
@@ -111,7 +115,7 @@ fn what_is_resolved_is_neither_acknowledged_nor_snoozed() {
     {
         press(&mut model, &[key], now());
         let notice = model.notice.as_ref().unwrap();
-        assert!(matches!(model.overlay, Overlay::None) && notice.text == said, "{}", notice.text);
+        assert!(matches!(model.dialog, Dialog::None) && notice.text == said, "{}", notice.text);
     }
 }
 
@@ -120,18 +124,18 @@ fn the_answer_is_about_the_alert_s_transaction() {
     let mut model = opened();
     press(&mut model, &["j", "c"], now());
     let hash = format!("{:064x}", 30);
-    assert!(matches!(&model.overlay, Overlay::Answer { text, .. } if text.contains(&hash)));
+    assert!(matches!(&model.dialog, Dialog::Answer { text, .. } if text.contains(&hash)));
     press(&mut model, &["Esc"], now());
     assert_eq!(model.screen, Screen::Alerts);
 }
 
 #[test]
-fn it_keeps_up_with_the_store_at_most_once_a_second() {
+fn alerts_are_read_again_at_most_once_a_second() {
     let mut model = opened();
     press(&mut model, &["j"], now());
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
     hear(&mut model, everything(Vec::new(), vec![of(30, Rule::Regressed), of(40, Rule::Overdue)]), None, now());
-    assert_eq!(shown(&model).len(), 4, "it was read just now");
+    assert_eq!(shown(&model).len(), 4, "the list was read less than a second ago");
     model.take(Msg::Tick, later(1));
     assert_eq!(shown(&model), [id(40, Rule::Overdue), id(30, Rule::Regressed)]);
     assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)), "the selection follows the alert");
@@ -140,7 +144,7 @@ fn it_keeps_up_with_the_store_at_most_once_a_second() {
 }
 
 #[test]
-fn a_reading_that_failed_is_said_and_tried_again() {
+fn failed_read_is_shown_and_repeated() {
     let mut model = opened();
     model.take(Msg::Alerts(Err("the store is gone".into())), now());
     assert_eq!(model.notice.as_ref().unwrap().text, "the store is gone");
@@ -150,26 +154,28 @@ fn a_reading_that_failed_is_said_and_tried_again() {
 }
 
 #[test]
-fn the_selected_alert_or_what_stands_here_is_snoozed() {
+fn snooze_applies_to_the_selected_alert_or_the_alerts_of_the_transaction() {
     for (key, minutes) in [("m", 15), ("h", 60)] {
         let mut model = opened();
         assert_eq!(press(&mut model, &["z"], now()), []);
-        let (alert, length) = (model.alert_list.selected.unwrap(), SnoozeLength::Minutes(minutes));
-        assert_eq!(press(&mut model, &[key], now()), [Effect::Work(Work::SnoozeAlert { alert, length })]);
+        let alerts = vec![AlertTarget::Alert(model.alert_list.selected.unwrap())];
+        let until = SnoozeLength::Minutes(minutes).from(now().wall);
+        let expected = Effect::Write(Write::Edit(ScreenEdit::Snooze { alerts, until }));
+        assert_eq!(press(&mut model, &[key], now()), [expected]);
     }
     let mut model = dashboard("1");
     press(&mut model, &["z"], now());
     let row = model.list.selected.unwrap();
-    let length = SnoozeLength::Change;
-    assert_eq!(press(&mut model, &["c"], now()), [Effect::Work(Work::Snooze { rows: vec![row], length })]);
-    // Nothing stands here.
+    let edit = ScreenEdit::Snooze { alerts: AlertTarget::of(&[row]), until: Snooze::Change };
+    assert_eq!(press(&mut model, &["c"], now()), [Effect::Write(Write::Edit(edit))]);
+    // The selected transaction has no alert.
     let mut model = dashboard("5");
     press(&mut model, &["z"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
 }
 
 #[test]
-fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
+fn snooze_ends_on_time_without_a_poller() {
     let mut model = dashboard("5");
     let until = now().wall + TimeDelta::minutes(15);
     let mut snoozed = of(21, Rule::Overdue);
@@ -182,7 +188,7 @@ fn a_snooze_whose_moment_has_come_is_over_while_nobody_polls() {
     assert_eq!((counts(&model), model.severity(RowId(21))), ([1, 0], Some(Severity::Critical)));
 }
 
-/// The first of what is shown has been taken on meanwhile.
+/// Returns the page of alerts with the first one acknowledged.
 fn with_the_first_taken(model: &Model) -> Msg {
     let mut rows = model.alert_list.page.clone().unwrap().rows;
     rows[0].alert = taken(rows[0].alert.clone());
@@ -190,7 +196,7 @@ fn with_the_first_taken(model: &Model) -> Msg {
 }
 
 #[test]
-fn whoever_takes_one_on_goes_on_with_the_next_and_what_a_colleague_takes_on_is_followed() {
+fn selection_moves_on_after_an_own_acknowledgement_and_follows_a_colleague_s() {
     let mut model = opened();
     let read = with_the_first_taken(&model);
     model.take(read, now());
@@ -204,7 +210,7 @@ fn whoever_takes_one_on_goes_on_with_the_next_and_what_a_colleague_takes_on_is_f
 }
 
 #[test]
-fn it_opens_with_all_that_stands_but_leads_back_as_it_was() {
+fn alerts_open_with_all_states_and_esc_returns_to_the_chosen_state() {
     let mut model = opened();
     press(&mut model, &["]", "Enter", "Esc"], now());
     assert_eq!(model.alert_list.tab, AlertTab::Firing);
@@ -213,11 +219,11 @@ fn it_opens_with_all_that_stands_but_leads_back_as_it_was() {
 }
 
 #[test]
-fn what_was_said_gives_way_to_what_is_opened_next() {
+fn notice_disappears_when_the_next_dialog_opens() {
     let mut model = opened();
-    model.take(Msg::Done("Taken back: a note".into()), now());
+    model.take(Msg::Done("Undone: a note".into()), now());
     press(&mut model, &["?"], now());
-    assert!(model.notice.is_some(), "nobody reads that fast");
+    assert!(model.notice.is_some(), "the notice is too new to have been read");
     press(&mut model, &["Esc"], now());
     let later = Now { mono: now().mono + Duration::from_secs(3), ..now() };
     press(&mut model, &["j"], later);

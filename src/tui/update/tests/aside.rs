@@ -1,4 +1,4 @@
-//! The charts and the log: opened, read, left; and what a report holds.
+//! The charts and the log: opening, reading, leaving, and the error report.
 
 use std::collections::BTreeMap;
 
@@ -8,14 +8,17 @@ use crate::{
         duration_stats::{RouteDurations, RouteKey},
         ids::ChainId,
     },
-    store::RouteStats,
-    tui::model::{
-        log::{LogLine, LogTail},
-        stats::Statistics,
+    store::{Changes, RouteStats},
+    tui::{
+        message::StoreNews,
+        screens::{
+            log::state::{LogLine, LogTail},
+            stats::state::Statistics,
+        },
     },
 };
 
-/// So many routes; of the first one transfer is timed, of the second two, and so on.
+/// Returns statistics of this many routes: the first has one timed transfer, the second has two, and so on.
 pub(super) fn statistics(routes: usize) -> Statistics {
     let route = |number: usize| RouteStats {
         route: RouteKey { from: ChainId::new("10"), to: ChainId::new(format!("{number}")), gmp: false },
@@ -26,7 +29,7 @@ pub(super) fn statistics(routes: usize) -> Statistics {
     Statistics::new((1..=routes).map(route).collect(), Vec::new())
 }
 
-/// So many lines, one second after the other; each second one says less.
+/// Returns a log of this many lines, one per second. Every second line is a warning, the others are information.
 pub(super) fn tail(lines: u32) -> LogTail {
     let line = |number: u32| {
         let level = if number.is_multiple_of(2) { " WARN" } else { " INFO" };
@@ -51,7 +54,7 @@ fn after(seconds: u64) -> Now {
 }
 
 #[test]
-fn the_busiest_route_comes_first_behind_all_together() {
+fn busiest_route_comes_first_after_the_total() {
     let read = statistics(3);
     let shown: Vec<_> = read.spreads.iter().map(|spread| (spread.tracked, spread.timed(), spread.settled)).collect();
     assert_eq!(shown, [(6, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1)]);
@@ -60,44 +63,44 @@ fn the_busiest_route_comes_first_behind_all_together() {
 }
 
 #[test]
-fn the_charts_are_read_again_when_something_changed_and_they_have_rested() {
+fn charts_are_read_again_after_a_change_and_a_pause() {
     let mut model = dashboard("5");
     assert_eq!(press(&mut model, &["%"], now()), [Effect::LoadStatistics]);
-    assert_eq!(model.take(Msg::Tick, after(60)), [], "one reading at a time");
+    assert_eq!(model.take(Msg::Tick, after(60)), [], "one read at a time");
     read(&mut model, Duration::from_secs(2));
     assert_eq!(model.take(Msg::Tick, after(200)), [], "nothing changed");
     hear(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(at_work(now().wall)), now());
-    assert_eq!(model.take(Msg::Tick, after(99)), [], "it rests fifty times as long as it took");
+    assert_eq!(model.take(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
     assert_eq!(model.take(Msg::Tick, after(100)), [Effect::LoadStatistics]);
     model.take(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
     assert!(model.notice.as_ref().is_some_and(|notice| notice.text == "the disk is full"));
-    assert_eq!(model.take(Msg::Tick, after(106)), [Effect::LoadStatistics], "what failed is tried again");
+    assert_eq!(model.take(Msg::Tick, after(106)), [Effect::LoadStatistics], "a failed read is repeated");
 }
 
 #[test]
-fn the_choice_follows_the_route() {
-    let mut model = placed(Context::Stats, "5");
+fn chart_selection_follows_the_route() {
+    let mut model = dashboard_in(Context::Stats, "5");
     let chosen = model.charts.chosen.clone();
     let mut other = statistics(40);
     other.spreads.remove(1);
     model.take(Msg::Statistics(Box::new((Ok(other), Duration::ZERO))), now());
     assert_eq!((model.charts.chosen.clone(), model.charts.place()), (chosen, 11));
     read(&mut model, Duration::ZERO);
-    assert_eq!(model.charts.chosen, None, "it is gone");
+    assert_eq!(model.charts.chosen, None, "the selected route is gone");
 }
 
 #[test]
-fn the_log_is_looked_at_once_a_second() {
+fn log_is_read_once_a_second() {
     let mut model = dashboard("5");
     assert_eq!(press(&mut model, &["@"], now()), [Effect::LoadLog(None)]);
     model.take(Msg::Log(Ok(Some(tail(5)))), now());
     assert_eq!(model.take(Msg::Tick, after(1)), [Effect::LoadLog(Some(5))]);
     model.take(Msg::Log(Ok(None)), after(1));
-    assert_eq!(model.log.all().len(), 5, "nothing new leaves what there is");
+    assert_eq!(model.log.all().len(), 5, "the log keeps its lines");
 }
 
 #[test]
-fn esc_leads_back_to_where_they_were_opened() {
+fn esc_returns_from_charts_and_log_to_the_previous_screen() {
     for (way, screen) in [(&[][..], Screen::List), (&["Enter"], Screen::Detail), (&["A"], Screen::Alerts)] {
         let mut model = dashboard("5");
         press(&mut model, way, now());
@@ -109,7 +112,7 @@ fn esc_leads_back_to_where_they_were_opened() {
 }
 
 #[test]
-fn what_is_open_behind_them_stays_open_until_it_is_removed() {
+fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
     let mut model = dashboard("5");
     press(&mut model, &["Enter", "@"], now());
     hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
@@ -129,8 +132,8 @@ fn what_is_open_behind_them_stays_open_until_it_is_removed() {
 }
 
 #[test]
-fn a_text_is_looked_for_in_the_log() {
-    let mut model = placed(Context::Log, "5");
+fn log_is_searched_for_a_text() {
+    let mut model = dashboard_in(Context::Log, "5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "line 5", now());
     assert_eq!(model.log.lines().count(), 11);
@@ -140,19 +143,19 @@ fn a_text_is_looked_for_in_the_log() {
     type_in(&mut model, "9", now());
     press(&mut model, &["Esc"], now());
     assert_eq!((model.log.wanted.as_str(), model.detail.filter.as_str()), ("line 5", ""));
-    // Esc that doesn't leave a field leaves the log.
+    // Without an open search, Esc leaves the log.
     press(&mut model, &["Esc"], now());
     assert_eq!(model.screen, Screen::List);
 }
 
 #[test]
 fn a_report_holds_no_body_and_no_more_of_the_id_than_its_end() {
-    let mut model = placed(Context::Log, "5");
+    let mut model = dashboard_in(Context::Log, "5");
     let effects = press(&mut model, &["y"], now());
     let [Effect::Copy(report)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(model.log.all().iter().all(|line| line.body.contains(CANARY)));
     assert!(!report.contains("canary") && !report.contains("c0ffee"), "{report}");
     let (_, rest) = report.split_once(", terminal ").unwrap();
-    assert_eq!(rest.matches(" (a body came)").count(), 50);
+    assert_eq!(rest.matches(" (with a response body)").count(), 50);
     insta::assert_snapshot!(rest.lines().take(9).collect::<Vec<_>>().join("\n"));
 }

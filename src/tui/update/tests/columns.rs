@@ -1,9 +1,10 @@
-//! Columns and the detail's place by the keys, and that both are there again at the next start.
+//! Columns and the placement of the detail by keys, and their restoration at the next start.
 
 use super::*;
-use crate::tui::model::{
-    columns::Columns,
-    memory::{Memory, Pane},
+use crate::tui::{
+    dialogs::Dialog,
+    model::memory::{Memory, Pane},
+    screens::list::columns::Columns,
 };
 
 fn columns(model: &TestDashboard) -> String {
@@ -11,11 +12,14 @@ fn columns(model: &TestDashboard) -> String {
 }
 
 #[test]
-fn a_column_is_switched_off_and_on_in_place_for_this_view_alone() {
+fn column_is_hidden_and_shown_in_this_view_only() {
     let mut model = dashboard("5");
     press(&mut model, &["C", "5"], now());
     assert_eq!(columns(&model), "sev,status,tx,route,due,profile,ticket,checked,labels,changed");
-    assert!(matches!(&model.overlay, Overlay::Menu(menu) if menu.cursor == 4), "the menu stays, the cursor too");
+    assert!(
+        matches!(&model.dialog, Dialog::Menu(menu) if menu.cursor == 4),
+        "the menu stays open, with the cursor in place"
+    );
     press(&mut model, &["j", "Enter", "Esc"], now());
     assert_eq!(columns(&model), "sev,status,tx,route,profile,ticket,checked,labels,changed");
     press(&mut model, &["2"], now());
@@ -25,7 +29,7 @@ fn a_column_is_switched_off_and_on_in_place_for_this_view_alone() {
 }
 
 #[test]
-fn columns_are_typed_in_any_order_and_what_is_no_column_is_named() {
+fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
     let mut model = dashboard("5");
     for (typed, expected) in [("tx,sev,age", "tx,sev,age"), ("tx,wat", "tx,sev,age")] {
         press(&mut model, &[":"], now());
@@ -45,7 +49,7 @@ fn columns_are_typed_in_any_order_and_what_is_no_column_is_named() {
 }
 
 #[test]
-fn the_detail_goes_round_and_stays_where_it_was_left() {
+fn detail_placement_cycles_and_is_remembered() {
     let mut model = dashboard("5");
     press(&mut model, &["P"], now());
     let kept = Memory::read(&model.to_remember().written());
@@ -55,7 +59,7 @@ fn the_detail_goes_round_and_stays_where_it_was_left() {
 }
 
 #[test]
-fn the_whole_screen_shows_the_tab_that_was_left_and_gives_way_again() {
+fn full_screen_keeps_the_open_tab() {
     let mut model = dashboard("5");
     press(&mut model, &["f", "]", "f"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::List, Some(RowId(21))));

@@ -1,13 +1,17 @@
-//! Marks by the keys: one by one, ranges near and far, all that are shown.
+//! Marks by keys: single transactions, ranges within and beyond the loaded rows, and all shown ones.
 
 use super::*;
-use crate::{domain::change::Change, tui::model::marks::Marks};
+use crate::{
+    domain::change::Change,
+    store::Changes,
+    tui::{message::StoreNews, screens::list::marks::Marks},
+};
 
 fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
     ids.into_iter().map(RowId).collect()
 }
 
-/// So many transactions under way, in the order of their numbers, the first one chosen.
+/// Returns a dashboard with this many ongoing transactions, sorted by number, the first one selected.
 fn long(count: i64) -> TestDashboard {
     let mut model = blank((80, 24));
     let transactions = (1..=count).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
@@ -19,7 +23,7 @@ fn long(count: i64) -> TestDashboard {
 }
 
 #[test]
-fn space_marks_and_unmarks_one_after_the_other() {
+fn space_marks_and_unmarks_and_moves_down() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "j", "Space"], now());
     assert_eq!((model.marks.rows(), model.list.selected), (rows([21, 23]), Some(RowId(24))));
@@ -28,7 +32,7 @@ fn space_marks_and_unmarks_one_after_the_other() {
 }
 
 #[test]
-fn a_range_is_marked_from_its_begin_to_here_up_or_down() {
+fn range_is_marked_from_its_start_to_the_cursor() {
     let mut model = dashboard("5");
     press(&mut model, &["v", "k", "k"], now());
     assert_eq!((model.range(), model.marks.count()), (&rows(19..=21)[..], 0));
@@ -37,7 +41,7 @@ fn a_range_is_marked_from_its_begin_to_here_up_or_down() {
 }
 
 #[test]
-fn a_range_beyond_what_was_read_is_the_store_s_to_say() {
+fn range_beyond_the_loaded_rows_is_read_from_the_store() {
     let mut model = long(500);
     press(&mut model, &["v", "G"], now());
     assert_eq!(model.range(), []);
@@ -46,12 +50,12 @@ fn a_range_beyond_what_was_read_is_the_store_s_to_say() {
 }
 
 #[test]
-fn more_than_ten_thousand_are_not_marked_and_it_says_so() {
+fn more_than_ten_thousand_marks_are_refused() {
     let mut model = dashboard("5");
     model.take(Msg::FoundMarks(None), now());
     assert_eq!(
         model.notice.as_ref().unwrap().text,
-        "Nothing was marked: at most 10000 can be marked at once. / shows fewer."
+        "Nothing was marked: at most 10000 can be marked at once. Press / to filter the list."
     );
     model.take(Msg::FoundMarks(Some(rows(1..=9_999))), now());
     model.take(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());
@@ -70,7 +74,7 @@ fn marks_stay_through_filters_views_and_new_orders() {
 }
 
 #[test]
-fn esc_takes_the_marks_before_the_filter() {
+fn esc_clears_the_marks_before_the_filter() {
     let mut model = dashboard("5");
     press(&mut model, &["v", "Esc"], now());
     assert!(model.marks.is_empty());
@@ -81,7 +85,7 @@ fn esc_takes_the_marks_before_the_filter() {
 }
 
 #[test]
-fn what_is_deleted_is_marked_no_more() {
+fn deleted_transactions_lose_their_marks() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
     let what = What::Deleted { row: 21 };

@@ -1,4 +1,4 @@
-//! The quote form by its keys, and each way in which a question can end.
+//! The quote form by its keys, and each way in which a request can end.
 
 use super::*;
 use crate::{
@@ -6,18 +6,21 @@ use crate::{
         change::Change,
         quote::{Quote, QuoteAnswer, QuoteRequest},
     },
-    store::{Changes, StoredQuote},
+    store::{Changes, ImportReport, StoredQuote},
     tui::{
+        dialogs::{
+            Dialog,
+            quote::state::{QuoteForm, Stage},
+        },
         effect::QuoteWork,
         fixtures::{pending, write_quote},
-        model::quote::{QuoteForm, Stage},
-        update::StoreNews,
+        message::{QuoteHeard, StoreNews},
     },
 };
 
 fn form(model: &Model) -> &QuoteForm {
-    match &model.overlay {
-        Overlay::Quote(form) => form,
+    match &model.dialog {
+        Dialog::Quote(form) => form,
         other => panic!("no quote form: {other:?}"),
     }
 }
@@ -26,7 +29,7 @@ fn later(seconds: i64) -> Now {
     moment(now().wall + TimeDelta::seconds(seconds))
 }
 
-/// The form right after Enter, and what it asks.
+/// Returns the form right after Enter, with its request and the end of the wait.
 fn asked() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
     let mut model = dashboard("5");
     write_quote(&mut model, now());
@@ -62,7 +65,7 @@ fn answered() -> TestDashboard {
 }
 
 #[test]
-fn names_become_ids_and_the_request_is_for_pricing_only() {
+fn chain_names_become_ids_and_the_request_is_for_pricing_only() {
     let (_, request, until) = asked();
     assert_eq!((request.from_chain.as_str(), request.to_chain.as_str()), ("42161", "8453"));
     assert!(request.quote_only && request.to_address == request.from_address);
@@ -70,7 +73,7 @@ fn names_become_ids_and_the_request_is_for_pricing_only() {
 }
 
 #[test]
-fn what_can_only_be_refused_is_not_asked_and_the_first_wrong_value_takes_the_keys() {
+fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
     let mut model = dashboard("5");
     press(&mut model, &["T", "Tab", "Tab"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
@@ -80,7 +83,7 @@ fn what_can_only_be_refused_is_not_asked_and_the_first_wrong_value_takes_the_key
 }
 
 #[test]
-fn an_answer_takes_the_keys_and_letters_work_on_it() {
+fn answer_takes_the_keys() {
     let mut model = answered();
     assert!(matches!(form(&model).stage, Stage::Answered(_)));
     assert_eq!(press(&mut model, &["y"], now()), [Effect::Copy("5f2a".into())]);
@@ -95,7 +98,7 @@ fn an_answer_takes_the_keys_and_letters_work_on_it() {
     assert!(params.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
-    assert!(matches!(model.overlay, Overlay::None) && model.list.wanted == Some(RowId(99)));
+    assert!(matches!(model.dialog, Dialog::None) && model.list.wanted == Some(RowId(99)));
 }
 
 #[test]
@@ -132,43 +135,43 @@ fn the_feed_says_when_to_read_the_answer() {
 }
 
 #[test]
-fn what_does_not_come_is_withdrawn_and_says_why() {
+fn late_answer_is_withdrawn_with_a_reason() {
     let (mut model, request, until) = waiting();
     assert_eq!(model.take(Msg::Tick, later(39)), []);
     assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, None))), later(40));
-    assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.contains("its answer was lost")));
+    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
     model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
-    assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.starts_with("no answer came in time")));
+    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no answer came in time")));
 }
 
 #[test]
-fn where_nobody_polls_nothing_is_asked() {
+fn request_without_a_poller_is_refused() {
     let mut model = blank((80, 24));
     model.setting.polls = false;
     hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
     write_quote(&mut model, now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert!(matches!(&form(&model).stage, Stage::InVain(why) if why.starts_with("nobody polls here")));
+    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no process is polling")));
 }
 
 #[test]
-fn esc_stops_waiting_and_what_was_typed_is_there_again() {
+fn esc_stops_waiting_and_keeps_the_typed_values() {
     let (mut model, _, until) = waiting();
     type_in(&mut model, "zzz", now());
     assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
-    // What comes now is for nobody.
+    // An answer that arrives now has no effect.
     model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
     assert!(matches!(form(&model).stage, Stage::Writing));
     press(&mut model, &["Esc"], now());
-    assert!(matches!(model.overlay, Overlay::None));
+    assert!(matches!(model.dialog, Dialog::None));
     press(&mut model, &["T"], now());
     assert_eq!(form(&model).inputs[2].value(), "25000000");
 }
 
 #[test]
-fn a_question_whose_number_comes_late_is_withdrawn() {
+fn cancelled_request_is_withdrawn_when_its_number_arrives() {
     let (mut model, _, until) = asked();
     press(&mut model, &["Esc"], now());
     let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(pending(9)))), now());
@@ -176,7 +179,7 @@ fn a_question_whose_number_comes_late_is_withdrawn() {
 }
 
 #[test]
-fn another_value_takes_the_answer_away() {
+fn changed_value_removes_the_answer() {
     let mut model = answered();
     press(&mut model, &["Tab"], now());
     type_in(&mut model, "x", now());

@@ -1,4 +1,4 @@
-//! The add dialog as it is drawn: each verdict, fields, wide letters, small screens.
+//! Tests of the drawn add dialog: each verdict, fields, wide letters, small screens.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn known() -> String {
     overdue().params.transaction_id.to_string()
 }
 
-/// Every verdict: known, needs input with a guess, ready, duplicate, no hash.
+/// Returns a line for every verdict: known, needs input with a guess, ready, duplicate, no hash.
 fn text() -> String {
     let digits = |digit: &str| digit.repeat(64);
     format!(
@@ -64,7 +64,7 @@ fn at_each_step() {
 }
 
 #[test]
-fn the_verdict_and_the_hash_of_each_line_are_there_at_any_width() {
+fn the_verdict_and_the_hash_of_each_line_are_shown_at_any_width() {
     for columns in [40, 55, 60, 70, 80, 120, 200] {
         let shown = screen(&pasted((columns, 24), &text(), &["Tab"]));
         for words in ["= known", "? needs input", "+ ready", "- duplicate", "- no hash found"] {

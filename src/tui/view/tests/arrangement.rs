@@ -1,4 +1,6 @@
-//! The list in other arrangements: other columns, the detail below it or in brief.
+//! Tests of the list in other arrangements: other columns, the detail below the list, the verdict alone.
+
+use ratatui::text::Line;
 
 use super::*;
 use crate::{
@@ -9,7 +11,7 @@ use crate::{
 fn after(size: (u16, u16), keys: &[&str]) -> String {
     let mut model = dashboard(size);
     press(&mut model, keys, now());
-    // What was said of it stands in the way of the line below.
+    // The notice would cover the line below.
     model.notice = None;
     screen(&model)
 }
@@ -44,19 +46,19 @@ fn no_arrangement_panics_at_any_size() {
 }
 
 #[test]
-fn a_message_is_whole_on_the_narrowest_screen_and_leaves_the_alerts_alone_where_it_can() {
-    let said = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
+fn a_notice_is_whole_on_the_narrowest_screen_and_covers_the_alerts_only_if_it_must() {
+    let text = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
     let mut model = dashboard((40, 9));
-    model.notify(Tone::Bad, said, now().mono);
+    model.notify(Tone::Bad, text, now().mono);
     let shown: Vec<_> = screen(&model).lines().map(|line| line.trim_matches(['"', ' ']).to_owned()).collect();
-    assert_eq!(shown[6..].join(" "), said);
+    assert_eq!(shown[6..].join(" "), text);
     let mut model = dashboard(SMALL);
     model.notify(Tone::Good, "Done.", now().mono);
     assert!(screen(&model).contains("ALERTS  !! 2") && screen(&model).contains(" Done. "));
 }
 
 #[test]
-fn a_line_ends_where_a_wide_letter_has_no_room() {
+fn a_line_ends_before_a_wide_letter_that_does_not_fit() {
     let drawn = |columns: u16| {
         let mut terminal = Terminal::new(TestBackend::new(columns, 1)).unwrap();
         let line = Line::from(vec!["a".into(), "重".into(), "x".into()]);
@@ -68,7 +70,7 @@ fn a_line_ends_where_a_wide_letter_has_no_room() {
 }
 
 #[test]
-fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
+fn a_very_long_notice_covers_neither_the_list_nor_a_menu() {
     let mut model = dashboard((40, 9));
     model.notify(Tone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
@@ -79,9 +81,9 @@ fn a_message_without_end_leaves_the_list_and_what_is_asked_alone() {
     assert!(shown.contains("until it changes") && shown.contains(" no end no end"), "{shown}");
 }
 
-/// The fixed world with a profile beside it that the service refuses, and one that nobody polls.
+/// Returns the fixed dashboard with two more profiles: the service refuses one, and no poller polls the other.
 fn side_by_side(size: (u16, u16)) -> TestDashboard {
-    use crate::{domain::need::Need, tui::model::polled::Polled};
+    use crate::{domain::need::Need, tui::model::polling::Polled};
     let mut model = dashboard(size);
     let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
     let refused =
@@ -108,7 +110,7 @@ fn several_ids_on_a_small_screen() {
 }
 
 #[test]
-fn of_several_ids_a_tiny_screen_shows_the_alert_alone() {
+fn a_tiny_screen_with_several_ids_shows_only_the_alert() {
     let drawn = screen(&side_by_side((40, 9)));
     assert!(drawn.contains("partner: UNAUTHORIZED") && !drawn.contains("a-test"), "{drawn}");
 }

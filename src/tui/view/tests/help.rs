@@ -1,4 +1,4 @@
-//! The help as it is drawn: whole, searched, and with nothing found.
+//! Tests of the drawn help: whole, searched, and without a match.
 
 use super::*;
 
@@ -21,14 +21,14 @@ fn the_help() {
 }
 
 #[test]
-fn the_help_while_something_is_looked_for() {
+fn the_help_while_it_is_searched() {
     insta::assert_snapshot!("help_searched", screen(&help_at(SMALL, "alert")));
     insta::assert_snapshot!("help_searched_wide", screen(&help_at(WIDE, "overdue")));
     insta::assert_snapshot!("help_with_nothing_found", screen(&help_at(SMALL, "xyzzy")));
 }
 
 #[test]
-fn a_word_that_is_pasted_is_looked_for_and_a_row_is_added() {
+fn a_pasted_word_searches_and_a_pasted_row_opens_the_add_dialog() {
     let mut model = help_at(SMALL, "next ");
     model.take(Msg::Paste("alert".into()), now());
     assert!(screen(&model).contains("next transaction with an alert"));
@@ -37,7 +37,7 @@ fn a_word_that_is_pasted_is_looked_for_and_a_row_is_added() {
 }
 
 #[test]
-fn esc_takes_back_what_was_typed_and_then_leaves() {
+fn esc_clears_the_search_and_then_closes_the_help() {
     let mut model = help_at(SMALL, "jk");
     assert!(screen(&model).contains("Search: jk"));
     press(&mut model, &["Esc"], now());
@@ -47,7 +47,7 @@ fn esc_takes_back_what_was_typed_and_then_leaves() {
 }
 
 #[test]
-fn where_there_is_little_room_the_legend_is_scrolled_to() {
+fn the_legend_scrolls_with_the_keys_on_a_low_screen() {
     let mut model = help_at((80, 16), "");
     assert!(!screen(&model).contains("Severity"));
     press(&mut model, &["End"], now());
@@ -55,24 +55,24 @@ fn where_there_is_little_room_the_legend_is_scrolled_to() {
 }
 
 #[test]
-fn the_cursor_of_the_help_stands_behind_what_is_typed() {
+fn the_cursor_of_the_help_is_behind_the_typed_text() {
     let model = help_at(SMALL, "ab");
     drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((11, 3));
 }
 
 #[test]
-fn sentences_and_help_name_the_keys_that_are_in_force() {
+fn sentences_and_help_name_the_configured_keys() {
     let mut model = filtered_out(SMALL);
     let own = [("clear", "X"), ("all", "a"), ("acknowledge", "^A")];
     let own = own.map(|(name, key)| (name.to_owned(), vec![key.to_owned()]));
     model.setting.keys = crate::tui::keys::Keys::new(&own.into()).unwrap();
-    assert!(screen(&model).contains("The filter hides all of them. X clears it."));
+    assert!(screen(&model).contains("The filter hides all transactions. Press X to clear it."));
     press(&mut model, &["?"], now());
     type_in(&mut model, "acknowledge", now());
     assert!(screen(&model).contains("  ^A            acknowledge   acknowledge the active"));
 }
 
-/// A list of which the filter shows nothing.
+/// Returns a dashboard whose filter matches no transaction.
 fn filtered_out(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["/"], now());

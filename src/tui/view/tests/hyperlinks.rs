@@ -1,4 +1,4 @@
-//! Links to the terminal: around what is drawn, and nowhere else.
+//! Tests of terminal hyperlinks: hashes and links of the detail are links, other text isn't.
 
 use super::*;
 use crate::tui::theme::{Abilities, Shipped};
@@ -10,7 +10,7 @@ fn linking() -> Theme {
     Theme::shipped(Shipped::Default, Abilities { color: true, hyperlinks: true, ..Abilities::default() })
 }
 
-/// What a cell shows, and the link that it is.
+/// Returns the letter of a cell, and the cell's link.
 fn parts(cell: &Cell) -> (&str, Option<&str>) {
     let linked = cell.symbol().strip_prefix("\x1b]8;id=hoptop").and_then(|rest| {
         let (opened, rest) = rest.split_once("\x1b\\")?;
@@ -19,7 +19,7 @@ fn parts(cell: &Cell) -> (&str, Option<&str>) {
     linked.unwrap_or((cell.symbol(), None))
 }
 
-/// The texts that are links, by row, each with its link.
+/// Returns the linked texts, row by row, each with its link.
 fn links(terminal: &Terminal<TestBackend>) -> Vec<(String, String)> {
     let buffer = terminal.backend().buffer();
     let mut found = Vec::new();
@@ -42,7 +42,7 @@ fn hashes_and_links_of_the_detail_are_links_where_the_config_asks() {
         for (text, link) in &links {
             assert!(text.starts_with("0x9f") || link.contains(text), "{text} is {link}");
         }
-        // What is seen stays the same.
+        // The shown text stays the same.
         let bare = drawn(&model, &Theme::new(true, false));
         let shown = |terminal: &Terminal<TestBackend>| {
             terminal.backend().buffer().content.iter().map(|cell| parts(cell).0.to_owned()).collect::<String>()
@@ -53,7 +53,7 @@ fn hashes_and_links_of_the_detail_are_links_where_the_config_asks() {
 }
 
 #[test]
-fn a_link_that_goes_on_in_the_next_row_is_one_link() {
+fn a_link_that_continues_in_the_next_row_is_one_link() {
     let mut model = detail((60, 50));
     model.take(Msg::Resize(42, 60), now());
     let links = links(&drawn(&model, &linking()));
@@ -62,7 +62,7 @@ fn a_link_that_goes_on_in_the_next_row_is_one_link() {
 }
 
 #[test]
-fn the_page_of_links_has_links_and_what_lies_over_them_has_none() {
+fn the_links_dialog_has_links_and_the_help_over_it_has_none() {
     let mut model = detail((120, 36));
     press(&mut model, &["O"], now());
     let shown = links(&drawn(&model, &linking()));
@@ -72,16 +72,16 @@ fn the_page_of_links_has_links_and_what_lies_over_them_has_none() {
 }
 
 #[test]
-fn what_may_not_be_opened_is_no_link() {
+fn a_url_that_may_not_be_opened_is_no_link() {
     for hostile in
         ["javascript:alert(1)", "https://user@evil.example/tx", "https://evil.example/\u{1b}\\x", "file:///etc"]
     {
-        let mut hostile_one = overdue();
+        let mut tx_with_url = overdue();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         (record.bridge_url, record.from.url) = (Some(hostile.into()), Some(hostile.into()));
-        hostile_one.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 1));
+        tx_with_url.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 1));
         let mut model = blank((120, 36));
-        hear(&mut model, everything(vec![hostile_one], Vec::new()), Some(at_work(ago(0, 1))), now());
+        hear(&mut model, everything(vec![tx_with_url], Vec::new()), Some(at_work(ago(0, 1))), now());
         press(&mut model, &["Enter"], now());
         assert_eq!(links(&drawn(&model, &linking())), [], "{hostile}");
     }

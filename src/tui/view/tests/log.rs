@@ -1,19 +1,19 @@
-//! The log as it is drawn.
+//! Tests of the drawn log.
 
 use super::*;
-use crate::tui::model::log::LogTail;
+use crate::tui::screens::log::state::LogTail;
 
 const WIDE: (u16, u16) = (120, 36);
 
-/// What a bad day leaves, the newest last as in the file.
+/// The log of a day with many failures, the newest line last as in the file.
 const LOG: &str = "\
-2026-11-19T09:00:00.100Z  INFO the day's backup is made report=BackupReport { bytes: 81920 }
-2026-11-20T11:58:40.000Z  WARN routerTransactionStatus `settling` isn't documented; it is kept as it came about=\"0x2c9b00000000000000000000000000000000000000000000000000000000d0e4\"
-2026-11-20T12:10:02.000Z ERROR unreachable, connect timeout: one request at a time, 5 to 60 s apart, until an answer comes
-2026-11-20T12:14:30.000Z  INFO what stood in the way is over: polling goes on
+2026-11-19T09:00:00.100Z  INFO daily backup created report=BackupReport { bytes: 81920 }
+2026-11-20T11:58:40.000Z  WARN undocumented routerTransactionStatus `settling`: stored unchanged about=\"0x2c9b00000000000000000000000000000000000000000000000000000000d0e4\"
+2026-11-20T12:10:02.000Z ERROR service unreachable (connect timeout); hoptop retries every 5 to 60 s until it answers
+2026-11-20T12:14:30.000Z  INFO the service answers again; polling continues
 2026-11-20T13:40:11.000Z  WARN the service answered HTTP 503: <html> about=\"0x9f3c000000000000000000000000000000000000000000000000000000b7e21b\" body=\"<html><title>Zu viel los</title>\\u{1b}[2J\u{1b}[31m 障害が発生しました</html>\"
 2026-11-20T14:03:09.000Z  WARN the service throttled the integrator ID: RATE_LIMITED; it asks for a rest of 60 s about=\"0x41aa000000000000000000000000000000000000000000000000000000090fe1\" body=\"{\\\"message\\\":\\\"RATE_LIMITED\\\"}\"
-2026-11-20T14:03:10.000Z  WARN 429: slowed to 0.70 of 1 requests/s; nothing is sent for 60.0 s
+2026-11-20T14:03:10.000Z  WARN HTTP 429: slowed to 0.70 of 1 requests/s; no requests for 60.0 s
 ";
 
 fn log(size: (u16, u16), text: &str) -> TestDashboard {
@@ -64,7 +64,7 @@ fn without_colours_the_levels_are_words() {
 }
 
 #[test]
-fn any_size_shows_something_and_nothing_that_acts_on_a_terminal() {
+fn no_size_shows_an_escape_sequence_of_the_log() {
     for size in [(200, 60), WIDE, SMALL, (40, 9), (20, 3), (1, 1)] {
         for keys in [&["j"][..], &["w", "j", "G"], &["/"]] {
             let mut model = log(size, LOG);

@@ -1,18 +1,18 @@
-//! The README's pictures: what the program draws of the fixed world, in its default colours, as SVG.
+//! The README's pictures: the drawn screens of the fixed dashboard, in the default colours, as SVG.
 //!
-//! `HOPTOP_WRITE_PICTURES=1 cargo test --lib pictures` writes them anew; without that they are held against what is drawn. Each
-//! stretch of text says how long it is, and bars are drawn as such, so that every font shows the same.
+//! `HOPTOP_WRITE_PICTURES=1 cargo test --lib pictures` writes the pictures; without the variable the test compares them with the
+//! drawn screens. Each run of text has its length, and bars are rectangles, so that every font shows the same.
 
 use std::{env, fmt::Write, fs, ops::Range, path::Path};
 
 use super::*;
-use crate::{domain::width, tui::view::stats};
+use crate::{presentation::width, tui::screens::stats};
 
 const SIZE: (u16, u16) = (120, 36);
-/// A cell and the margin around them all, in pixels.
+/// The size of a cell, and the margin around all cells, in pixels.
 const CELL: (f32, f32) = (8.4, 18.0);
 const MARGIN: f32 = 12.0;
-/// Where text stands in its cell.
+/// The baseline of text, from the top of its cell, in pixels.
 const BASELINE: f32 = 13.5;
 const GROUND: &str = "#16181d";
 const TEXT: &str = "#d5d8de";
@@ -30,7 +30,7 @@ fn svg(buffer: &Buffer) -> String {
         for x in 1..=buffer.area.width {
             let style = |x: u16| (buffer[(x, y)].style(), bar(buffer[(x, y)].symbol()).is_some());
             if x == buffer.area.width || style(x) != style(start) {
-                stretch(&mut svg, buffer, (start..x, y));
+                draw_run(&mut svg, buffer, (start..x, y));
                 start = x;
             }
         }
@@ -38,13 +38,13 @@ fn svg(buffer: &Buffer) -> String {
     svg + "</svg>\n"
 }
 
-/// What is drawn of cells of one style.
-fn stretch(svg: &mut String, buffer: &Buffer, (columns, row): (Range<u16>, u16)) {
+/// Draws a run of cells of one style.
+fn draw_run(svg: &mut String, buffer: &Buffer, (columns, row): (Range<u16>, u16)) {
     let cells: Vec<&Cell> = columns.clone().map(|x| &buffer[(x, row)]).collect();
     let style = cells[0].style();
-    let worn = |modifier| style.add_modifier.contains(modifier);
+    let has = |modifier| style.add_modifier.contains(modifier);
     let (mut ink, mut ground) = (colour(style.fg).unwrap_or(TEXT), colour(style.bg));
-    if worn(Modifier::REVERSED) {
+    if has(Modifier::REVERSED) {
         (ink, ground) = (ground.unwrap_or(GROUND), Some(ink));
     }
     let (x, y) = (MARGIN + f32::from(columns.start) * CELL.0, MARGIN + f32::from(row) * CELL.1);
@@ -67,8 +67,8 @@ fn stretch(svg: &mut String, buffer: &Buffer, (columns, row): (Range<u16>, u16))
     if is_bar || text.trim().is_empty() {
         return;
     }
-    let weight = if worn(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
-    let faint = if worn(Modifier::DIM) { " opacity=\"0.65\"" } else { "" };
+    let weight = if has(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
+    let faint = if has(Modifier::DIM) { " opacity=\"0.65\"" } else { "" };
     let long = width::of(&text) as f32 * CELL.0;
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let y = y + BASELINE;
@@ -79,7 +79,7 @@ fn stretch(svg: &mut String, buffer: &Buffer, (columns, row): (Range<u16>, u16))
     .unwrap();
 }
 
-/// How many eighths of a cell a bar fills.
+/// Returns how many eighths of a cell a bar's symbol fills; `None` for other symbols.
 fn bar(symbol: &str) -> Option<f32> {
     let place = "▁▂▃▄▅▆▇█".chars().position(|bar| symbol.starts_with(bar))?;
     Some((place + 1) as f32)
@@ -109,16 +109,19 @@ fn picture(name: &str, model: &Model) {
         return;
     }
     let kept = fs::read_to_string(&path).unwrap_or_default().replace("\r\n", "\n");
-    // Not by `assert_eq`: thousands of lines would help nobody.
-    assert!(kept == now, "{name}.svg shows something else: HOPTOP_WRITE_PICTURES=1 cargo test --lib pictures");
+    // Not `assert_eq`: the message would have thousands of lines.
+    assert!(
+        kept == now,
+        "{name}.svg differs from the drawn screen; to update: HOPTOP_WRITE_PICTURES=1 cargo test --lib pictures"
+    );
 }
 
 #[test]
-fn pictures_are_what_is_drawn() {
+fn pictures_match_the_drawn_screens() {
     picture("overview", &dashboard(SIZE));
     let mut detail = detail(SIZE);
     picture("detail", &detail);
     press(&mut detail, &["]", "]"], now());
     picture("timing", &detail);
-    picture("stats", &stats::tests::full(SIZE));
+    picture("stats", &stats::view::tests::full(SIZE));
 }

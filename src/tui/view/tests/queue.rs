@@ -1,4 +1,4 @@
-//! Working the queue as it is drawn: marks, prompts, menus, the alerts.
+//! Tests of the drawn marks, prompts, menus and alerts.
 
 use super::*;
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 
 const WIDE: (u16, u16) = (120, 36);
 
-/// The fixed world with three marked, and the selection elsewhere.
+/// Returns the fixed dashboard with three marked transactions, and another one selected.
 fn marked(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["j", "Space", "Space", "j", "Space", "k", "k"], now());
@@ -36,15 +36,16 @@ fn marks_beside_the_detail() {
 }
 
 #[test]
-fn what_was_set_aside_stays_as_grave_as_it_was() {
+fn a_handled_alert_keeps_its_severity_in_the_list() {
     let mut model = dashboard(WIDE);
-    let taken = Acknowledgement { at: now().wall, note: Some("mine".into()) };
+    let acknowledgement = Acknowledgement { at: now().wall, note: Some("mine".into()) };
     let selected = model.list.selected.unwrap();
-    let grave = Alert { handling: Some(Handling::Acknowledged(taken)), ..alert(Rule::Overdue, Some(selected), "") };
-    hear(&mut model, everything(Vec::new(), vec![grave]), None, now());
+    let handled =
+        Alert { handling: Some(Handling::Acknowledged(acknowledgement)), ..alert(Rule::Overdue, Some(selected), "") };
+    hear(&mut model, everything(Vec::new(), vec![handled]), None, now());
     let drawn = screen(&model);
     assert!(drawn.lines().any(|line| line.contains(">a!! ")), "{drawn}");
-    // And nobody takes it on twice.
+    // The note says who handles the alert, so that no second person does.
     assert!(drawn.contains("ALERT     overdue acknowledged 0s ago: mine"), "{drawn}");
 }
 
@@ -72,9 +73,9 @@ fn labels_of_one_that_has_some() {
 fn an_export_that_failed() {
     let mut model = after(SMALL, &["E"], "");
     let sent = press(&mut model, &["Enter"], now());
-    let [Effect::Work(work)] = sent.as_slice() else { panic!("{sent:?}") };
+    let [Effect::Write(write)] = sent.as_slice() else { panic!("{sent:?}") };
     let reason = "Nothing was written: there is such a file already; name another";
-    model.take(Msg::Worked(work.clone(), Err(reason.into())), now());
+    model.take(Msg::Written(write.clone(), Err(reason.into())), now());
     insta::assert_snapshot!(screen(&model));
 }
 
@@ -83,7 +84,7 @@ fn what_polling_many_costs() {
     insta::assert_snapshot!(screen(&after(SMALL, &["*", "R"], "")));
 }
 
-/// Its alerts, the third of them taken on.
+/// Returns a dashboard with the alerts open, the third alert acknowledged.
 fn alert_list(size: (u16, u16)) -> TestDashboard {
     let mut model = dashboard(size);
     let mut alerts = alerts();
@@ -118,12 +119,12 @@ fn what_is_resolved_says_what_was_and_for_how_long() {
 }
 
 #[test]
-fn until_when_an_alert_is_snoozed_is_said_whatever_the_day() {
+fn the_end_of_a_snooze_is_shown_for_today_and_for_another_day() {
     let mut model = dashboard(WIDE);
     let until = |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment) }));
-    let standing = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
+    let active = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
-        hear(&mut model, standing(until(moment)), Some(at_work(ago(0, 1))), now());
+        hear(&mut model, active(until(moment)), Some(at_work(ago(0, 1))), now());
         press(&mut model, &["A"], now());
         let screen = screen(&model);
         let row = screen.lines().find(|line| line.contains("snoozed ")).unwrap();
@@ -143,7 +144,7 @@ fn alerts_where_nothing_stands() {
 }
 
 #[test]
-fn the_cursor_stands_behind_what_is_typed_into_a_prompt() {
+fn the_cursor_of_a_prompt_is_behind_the_typed_text() {
     let model = after(SMALL, &["e"], "ab票");
     drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((6, 18));
 }

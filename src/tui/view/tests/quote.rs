@@ -1,4 +1,4 @@
-//! The quote form as it is drawn, at each step of a question.
+//! Tests of the drawn quote form, at each step of a request.
 
 use super::*;
 use crate::{
@@ -10,17 +10,17 @@ use crate::{
     tui::{
         effect::{Effect, QuoteWork},
         fixtures::{pending, write_quote},
-        update::QuoteHeard,
+        message::QuoteHeard,
     },
 };
 
 const WIDE: (u16, u16) = (120, 36);
-/// What the sanitiser leaves of a service's words stands there as words.
+/// A message of the service with escape sequences and wide letters.
 pub(super) const HOSTILE: &str =
     "\u{1b}[2J\u{202e}路線が見つかりません\u{7} 票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票票";
 
 pub(super) fn route() -> QuoteAnswer {
-    let warning = "estimatedRouteDuration of 9000000 s is not believed; 7d is taken instead".to_owned();
+    let warning = "estimatedRouteDuration of 9000000 s is implausible; 7d is used instead".to_owned();
     QuoteAnswer::Route(Quote {
         quote_id: Some("5f2a90c3d1e84b7fa6f0c3d1e84b7fa6".into()),
         estimate: Some(Duration::from_secs(900)),
@@ -28,8 +28,8 @@ pub(super) fn route() -> QuoteAnswer {
     })
 }
 
-pub(super) fn refusal(said: &str) -> QuoteAnswer {
-    QuoteAnswer::Failed(Failure::Rejected(said.into()))
+pub(super) fn refusal(message: &str) -> QuoteAnswer {
+    QuoteAnswer::Failed(Failure::Rejected(message.into()))
 }
 
 fn limited() -> QuoteAnswer {
@@ -50,7 +50,7 @@ fn waiting(size: (u16, u16)) -> TestDashboard {
     model
 }
 
-/// The form with an answer.
+/// Returns the form with an answer.
 pub(super) fn with_answer(size: (u16, u16), answer: QuoteAnswer) -> TestDashboard {
     let mut model = written(size);
     let effects = press(&mut model, &["Enter"], now());
@@ -114,7 +114,7 @@ fn at_each_step() {
 }
 
 #[test]
-fn nothing_that_acts_on_a_terminal_gets_through() {
+fn no_escape_sequence_of_the_service_is_drawn() {
     let shown = screen(&with_answer(SMALL, refusal(HOSTILE)));
     assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{202e}']) && shown.contains("[2J"), "{shown}");
 }

@@ -1,11 +1,11 @@
-//! How the screens look: every screen without colours, the list in every theme.
+//! Tests of styles: every screen without colours, the list in every theme.
 
 use ratatui::style::Style;
 
 use super::*;
 use crate::tui::theme::{Abilities, Shipped};
 
-/// What is drawn, and below it the runs that look otherwise than most, by row and column.
+/// Returns the drawn text, and below the text the runs that have another style than most cells, by row and column.
 fn styled(terminal: &Terminal<TestBackend>) -> String {
     let buffer = terminal.backend().buffer();
     let rows = buffer.content.chunks(usize::from(buffer.area.width.max(1)));
@@ -24,7 +24,7 @@ fn styled(terminal: &Terminal<TestBackend>) -> String {
     text
 }
 
-/// The style that most cells have.
+/// Returns the style that most cells have.
 fn common(buffer: &Buffer) -> Style {
     let styles: std::collections::HashSet<_> = buffer.content.iter().map(Cell::style).collect();
     let count = |style: &Style| buffer.content.iter().filter(|cell| cell.style() == *style).count();
@@ -57,11 +57,11 @@ fn the_list_in_every_theme() {
 }
 
 #[test]
-fn a_ground_of_its_own_lies_under_everything() {
+fn a_theme_with_a_background_fills_every_cell() {
     for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
         let theme = Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() });
         let ground = theme.text();
-        // The second half of a wide letter is drawn with the first.
+        // Screens with wide letters are left out: the second half of a wide letter is drawn with the first.
         for (name, make) in SCREENS.iter().filter(|(name, _)| !name.starts_with("hostile")) {
             let terminal = drawn(&make(SMALL), &theme);
             let bare = |cell: &&Cell| Some(cell.bg) != ground.bg || cell.fg == Color::Reset;
@@ -71,7 +71,7 @@ fn a_ground_of_its_own_lies_under_everything() {
 }
 
 #[test]
-fn another_theme_is_chosen_by_its_name_and_remembered() {
+fn a_theme_that_was_chosen_by_name_is_remembered() {
     let mut model = dashboard(SMALL);
     let run = |model: &mut TestDashboard, text: &str| {
         press(model, &[":"], now());
@@ -82,7 +82,7 @@ fn another_theme_is_chosen_by_its_name_and_remembered() {
     assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(Shipped::ColourBlind))]);
     assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);
-    assert!(model.notice.as_ref().unwrap().text.starts_with("No theme `qqq`; known are default, light"));
+    assert!(model.notice.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));
     let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
     model.take(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
     assert_eq!(model.to_remember().theme, Some(chosen));

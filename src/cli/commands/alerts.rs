@@ -1,0 +1,210 @@
+//! `hoptop alerts`: lists the active alerts and their state, or the alerts that were cleared recently.
+//!
+//! It must never raise or clear an alert.
+
+use std::cmp::Reverse;
+
+use clap::Args;
+use color_eyre::eyre::Result;
+use serde::Serialize;
+
+use crate::{
+    cli::{
+        context::Context,
+        output::table::{self, Column},
+    },
+    domain::{
+        alert::{Alert, AlertState, RESOLVED_FOR, Subject},
+        span::{self, rfc3339},
+        text,
+    },
+    presentation::row_text,
+    runtime::exit::Exit,
+    store::{AlertQuery, Reader},
+};
+
+const COLUMNS: [Column; 7] =
+    [("ALERT", true), ("SEV", false), ("RULE", false), ("TX", false), ("FOR", true), ("STATE", false), ("WHAT", false)];
+
+/// The text below the options in the help of `alerts`, `ack` and `unack`.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop alerts                                    list the active alerts with their numbers
+  hoptop ack 12 --note \"asked the provider\"        acknowledge alert 12
+  hoptop ack 0x9f3c41                              acknowledge all active alerts of this transaction
+  hoptop snooze 12 13 --for 30m                    snooze alerts 12 and 13 for half an hour
+  hoptop snooze 12 --until-change                  snooze until the status of its transaction changes
+  hoptop unack 12                                  end the acknowledgement or snooze: the alert fires again
+  hoptop alerts --resolved                         list the alerts that were cleared in the last 24 hours
+
+An acknowledged or snoozed alert stays active; its transaction is listed after those with firing alerts.
+An acknowledgement ends when the transaction's status changes, or a more severe alert is raised for it.
+An alert that is raised three times within ten minutes is flapping: no further notifications are sent until it has been
+quiet for ten minutes.";
+
+/// The maximum number of resolved alerts in a list.
+const MAX_RESOLVED: usize = 1_000;
+
+/// The arguments of `hoptop alerts`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct AlertsArgs {
+    /// Print a JSON array with one alert per line
+    #[arg(long)]
+    pub json: bool,
+    /// List the alerts that were cleared in the last 24 hours instead, newest first, at most 1,000
+    #[arg(long)]
+    pub resolved: bool,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct AlertView<'a> {
+    alert: i64,
+    rule: &'static str,
+    severity: &'static str,
+    profile: &'a str,
+    transaction_id: Option<String>,
+    raised_at: String,
+    acknowledged_at: Option<String>,
+    note: Option<&'a str>,
+    message: &'a str,
+    state: &'static str,
+    snoozed_at: Option<String>,
+    /// `null` if the alert is snoozed until its transaction's status changes.
+    snoozed_until: Option<String>,
+    flapping: bool,
+    cleared_at: Option<String>,
+}
+
+/// Prints the active alerts, or the alerts that were cleared recently.
+pub(crate) fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
+    let reader = cx.store.reader()?;
+    let mut shown = match args.resolved {
+        true => reader.alerts(AlertQuery::ClearedSince(cx.now.wall - RESOLVED_FOR, MAX_RESOLVED))?,
+        false => reader.alerts(AlertQuery::Active)?,
+    };
+    if !args.json && !args.resolved {
+        // Firing alerts first, then by severity; equal alerts stay in the order of the reader, oldest first.
+        let is_handled = |alert: &Alert| alert.state(cx.now.wall) != AlertState::Firing;
+        shown.sort_by_key(|alert| (is_handled(alert), Reverse(alert.rule.severity())));
+    }
+    match (args.json, shown.is_empty()) {
+        (true, _) => print_json(&shown, &reader, cx)?,
+        (false, false) if cx.in_words => print_sentences(&shown, &reader, cx)?,
+        (false, false) => print_table(&shown, &reader, cx)?,
+        (false, true) if args.resolved => writeln!(cx.out, "no alert was cleared in the last 24 hours")?,
+        (false, true) => writeln!(cx.out, "no active alerts")?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
+    let mut before = "[\n";
+    for alert in shown {
+        write!(cx.out, "{before}{}", serde_json::to_string(&alert_view(alert, find_hash(reader, alert)?, cx))?)?;
+        before = ",\n";
+    }
+    Ok(writeln!(cx.out, "{}", if shown.is_empty() { "[]" } else { "\n]" })?)
+}
+
+fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
+    let mut rows = Vec::new();
+    for alert in shown {
+        rows.push([
+            alert.id.to_string(),
+            row_text::mark(Some(alert.rule.severity())).to_owned(),
+            alert.rule.name().to_owned(),
+            subject_text(reader, alert)?,
+            active_for(alert, cx),
+            row_text::alert_state(alert, cx.now.wall, cx.zone),
+            text::clean(&alert.message),
+        ]);
+    }
+    Ok(table::write(COLUMNS, &rows, cx.out)?)
+}
+
+/// Prints one sentence per alert, for a screen reader.
+fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {
+    for alert in shown {
+        let (severity, rule, span) = (alert.rule.severity().name(), alert.rule, active_for(alert, cx));
+        let state = row_text::alert_state(alert, cx.now.wall, cx.zone);
+        let listed = match alert.subject {
+            Subject::Transaction(row) => reader.listed(row)?,
+            Subject::Profile => None,
+        };
+        let subject = match listed {
+            Some(listed) => row_text::name_in_words(&listed.transaction),
+            None => subject_text(reader, alert)?,
+        };
+        let (id, message) = (alert.id, text::clean(&alert.message));
+        writeln!(cx.out, "alert {id}, {severity}: {rule} for {span}, {state}. {subject}. {message}")?;
+    }
+    Ok(())
+}
+
+/// Returns how long the alert has been active, or was until it was cleared.
+fn active_for(alert: &Alert, cx: &Context) -> String {
+    span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(cx.now.wall)))
+}
+
+/// Returns the subject of the alert as text: a hash, or a profile.
+fn subject_text(reader: &Reader, alert: &Alert) -> Result<String> {
+    Ok(text::clean(&find_hash(reader, alert)?.unwrap_or_else(|| format!("profile {}", alert.profile))))
+}
+
+fn find_hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
+    let Subject::Transaction(row) = alert.subject else { return Ok(None) };
+    Ok(reader.header(row)?.map(|tx| tx.params.transaction_id.to_string()))
+}
+
+fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context) -> AlertView<'a> {
+    let (acknowledged, snoozed) = (alert.acknowledged(), alert.snoozed());
+    AlertView {
+        alert: alert.id,
+        rule: alert.rule.name(),
+        severity: alert.rule.severity().name(),
+        profile: &alert.profile,
+        transaction_id,
+        raised_at: rfc3339(alert.raised_at),
+        acknowledged_at: acknowledged.map(|acknowledged| rfc3339(acknowledged.at)),
+        note: acknowledged.and_then(|acknowledged| acknowledged.note.as_deref()),
+        message: &alert.message,
+        state: alert.state(cx.now.wall).name(),
+        snoozed_at: snoozed.map(|snoozed| rfc3339(snoozed.at)),
+        snoozed_until: snoozed.and_then(|snoozed| snoozed.until.moment()).map(rfc3339),
+        flapping: alert.flapping,
+        cleared_at: alert.cleared_at.map(rfc3339),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::{Bench, at},
+        domain::{fixtures, operation::LocalEdit, status::RouterStatus},
+        store::testing,
+    };
+
+    #[test]
+    fn most_severe_alerts_come_first_and_acknowledged_alerts_last() {
+        let mut bench = Bench::new();
+        let says = [RouterStatus::Refund, RouterStatus::NeedsGas, RouterStatus::PartialSuccess, RouterStatus::NeedsGas];
+        for (number, status) in (1..).zip(says) {
+            bench.hear(bench.track(fixtures::new(number)), fixtures::says(status), 10);
+        }
+        testing::edit(&bench.store, "default", LocalEdit::Acknowledge { alerts: vec![3], note: None }, at(60));
+        bench.in_words = true;
+        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
+        let starts = [
+            "alert 2, warning: needs_gas for 50s, firing. 0x0000...0002 Arbitrum to Base. ",
+            "alert 4, warning: needs_gas",
+            "alert 1, info: refund",
+            "alert 3, critical: partial_success for 50s, acknowledged ",
+        ];
+        for (line, start) in out.lines().zip(starts) {
+            assert!(line.starts_with(start), "{out}");
+        }
+        assert_eq!(out.lines().count(), 4);
+    }
+}

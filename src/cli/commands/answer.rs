@@ -1,0 +1,125 @@
+//! `hoptop answer`: prints the reply for a ticket.
+//!
+//! It must never write the reply's sentences: `domain::answer` does.
+
+use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::Result;
+
+use crate::{
+    cli::{completers, context::Context},
+    domain::answer::{self, Format, Templates},
+    runtime::exit::Exit,
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop answer 0x9f3c41                           print the reply as Markdown
+  hoptop answer 0x9f3c41 --format text             print the reply as plain text
+
+`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown` and `text` under [answer] in the config
+file.";
+
+/// The arguments of `hoptop answer`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AnswerArgs {
+    /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
+    #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
+    pub transaction: String,
+    /// The format of the reply [default: markdown; text with `--plain`]
+    #[arg(long, value_enum)]
+    pub format: Option<AnswerFormat>,
+}
+
+/// The format of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerFormat {
+    /// For ticket systems that accept Markdown.
+    Markdown,
+    /// Plain text.
+    Text,
+}
+
+/// Prints the reply. A warning on standard error says if there is no answer yet, or if the last answer may be old.
+pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates) -> Result<Exit> {
+    let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
+    let format = match (args.format, cx.in_words) {
+        (Some(AnswerFormat::Markdown), _) | (None, false) => Format::Markdown,
+        (Some(AnswerFormat::Text), _) | (None, true) => Format::Text,
+    };
+    let parked = tx.is_parked();
+    if tx.state.last_checked_at.is_none() && !parked {
+        writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` polls it now")?;
+    } else if tx.is_stopped() {
+        writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;
+    }
+    writeln!(cx.out, "{}", answer::answer(&tx, (cx.now.wall, cx.zone), format, templates))?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::{Bench, at},
+        domain::{
+            fixtures,
+            observation::{Failure, Outcome},
+            operation::LocalEdit,
+            status::RouterStatus,
+        },
+        store::testing,
+    };
+
+    fn run(bench: &mut Bench, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
+        let args = AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), format: format.into() };
+        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
+        assert_eq!(exit.unwrap(), Exit::Fine);
+        (out, err)
+    }
+
+    #[test]
+    fn reply_is_printed_in_both_formats() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        let (out, err) = run(&mut bench, AnswerFormat::Text);
+        assert!(out.starts_with("NOT CHECKED YET\n") && out.ends_with("not checked yet\n"), "{out}");
+        assert!(err.contains("hoptop check"), "{err}");
+        bench.hear(row, fixtures::says(RouterStatus::Success), 30);
+        let (out, err) = run(&mut bench, AnswerFormat::Markdown);
+        assert!(
+            out.starts_with(
+                "**COMPLETED 30s after we first saw it**\n\nYour transfer is complete: the funds are on Base.\n"
+            ),
+            "{out}"
+        );
+        assert_eq!(err, "");
+        assert_eq!(run(&mut bench, None).0, out);
+        bench.in_words = true;
+        assert!(run(&mut bench, None).0.starts_with("COMPLETED"));
+    }
+
+    #[test]
+    fn reply_that_may_be_old_has_a_warning_and_rejected_transaction_has_none() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        bench.hear(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
+        assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
+        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
+        assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
+        testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
+        let (out, err) = run(&mut bench, AnswerFormat::Text);
+        assert!(err.starts_with("this transaction is no longer polled"), "{err}");
+        assert!(!out.contains("Support after"), "{out}");
+    }
+
+    #[test]
+    fn unknown_transaction_has_no_reply() {
+        let mut bench = Bench::new();
+        let args = AnswerArgs { transaction: "0xabcdef".into(), format: None };
+        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
+        assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
+        assert!(err.contains("is not tracked"), "{err}");
+    }
+}

@@ -1,0 +1,251 @@
+//! `hoptop check`: polls transactions now, once each, and prints them with the result of each request.
+//!
+//! It must never present an older answer as a new one.
+
+use std::time::Duration;
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::Result;
+
+use super::list::JsonList;
+use crate::{
+    cli::{
+        completers,
+        context::Context,
+        one_shot_poll::{self, OneShotOutcome, OneShotPoll},
+    },
+    clock::Clock,
+    config::Settings,
+    domain::{advice, alert::Rule, ids::RowId, operation::Operation, span, text, transaction::Transaction},
+    presentation::row_text,
+    runtime::{background_poller::Polling, exit::Exit, log_file},
+    store::{AlertQuery, Listed, Reader, StoreError},
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop check 0x9f3c41                            poll one tracked transaction
+  hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
+
+Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
+the integrator ID, 6 no transaction was answered, 1 only some were.";
+
+/// The arguments of `hoptop check`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CheckArgs {
+    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
+    pub transactions: Vec<String>,
+    /// Print a JSON array with one transaction per line
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The longest wait for a blocked budget, timeouts and other processes' requests, besides the requests themselves.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// Polls the named transactions and prints them.
+pub(crate) fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+    let Some(rows) = find_rows(args, cx)? else {
+        writeln!(cx.err, "nothing was polled")?;
+        return Ok(Exit::Error);
+    };
+    let polling = Polling::checked(settings.polling())?;
+    log_file::start(&settings.state_dir, Clock::system())?;
+    let transactions = cx.store.reader()?.keys(&rows)?;
+    cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
+    let wanted = rows.clone();
+    let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, patience: MAX_WAIT.saturating_add(requests) };
+    let ended = one_shot_poll.run(polling, move |reader| {
+        for row in &wanted {
+            if is_poll_pending(reader, *row)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    })?;
+    if let OneShotOutcome::Stopped(exit) = ended {
+        return Ok(exit);
+    }
+    cx.now = Clock::system().now();
+    let reader = cx.store.reader()?;
+    let checked = rows.iter().filter_map(|row| CheckedTransaction::load(&reader, *row).transpose());
+    let checked: Vec<CheckedTransaction> = checked.collect::<Result<_, _>>()?;
+    if args.json {
+        let mut list = JsonList::begin(cx.out);
+        for CheckedTransaction { tx, .. } in &checked {
+            list.push(tx, &reader.alerts(AlertQuery::OfTransaction(tx.id))?, cx.now.wall)?;
+        }
+        list.end()?;
+    } else {
+        checked.iter().try_for_each(|checked| print_transaction(checked, cx))?;
+    }
+    let obstacle = match ended {
+        OneShotOutcome::Obstructed(exit) => Some(exit),
+        _ => None,
+    };
+    let exit = exit_code(&checked, obstacle);
+    if checked.iter().any(|checked| checked.result == CheckResult::NotPolled) {
+        let reason = one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?;
+        writeln!(cx.err, "not every transaction was polled: {reason}")?;
+    }
+    Ok(exit)
+}
+
+/// Returns the rows of all named transactions, each once. If one can't be found, prints the reason and returns `None`.
+fn find_rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
+    let mut rows = Vec::new();
+    for text in &args.transactions {
+        let Some(tx) = cx.find(text)? else { return Ok(None) };
+        if tx.profile != cx.profile {
+            let (hash, profile) = (&tx.params.transaction_id, text::clean(&tx.profile));
+            writeln!(cx.err, "{hash} belongs to the profile `{profile}`; name it with --profile")?;
+            return Ok(None);
+        }
+        if !rows.contains(&tx.id) {
+            rows.push(tx.id);
+        }
+    }
+    Ok(Some(rows))
+}
+
+fn is_poll_pending(reader: &Reader, row: RowId) -> Result<bool, StoreError> {
+    Ok(reader.header(row)?.is_some_and(|tx| tx.poll_requested_at.is_some()))
+}
+
+/// The result of one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum CheckResult {
+    /// A status record, or "not found".
+    Answered,
+    /// The service refuses the transaction's parameters.
+    Rejected,
+    /// The service refuses the integrator ID.
+    Unauthorized,
+    /// An answer without a status of the transaction, such as an HTML page.
+    Unusable,
+    /// No answer, an HTTP 429, or an HTTP status from 500 on.
+    Unreachable,
+    /// The request was not sent.
+    NotPolled,
+}
+
+struct CheckedTransaction {
+    tx: Transaction,
+    result: CheckResult,
+}
+
+impl CheckedTransaction {
+    fn load(reader: &Reader, row: RowId) -> Result<Option<Self>, StoreError> {
+        let Some(Listed { transaction: tx, .. }) = reader.listed(row)? else { return Ok(None) };
+        let http = reader.answers(row)?.last().and_then(|answer| answer.http_status);
+        let result = match (tx.poll_requested_at, &tx.state.last_error, http) {
+            (Some(_), ..) => CheckResult::NotPolled,
+            (None, None, _) => CheckResult::Answered,
+            (None, Some(_), Some(400)) => CheckResult::Rejected,
+            (None, Some(_), Some(401)) => CheckResult::Unauthorized,
+            (None, Some(_), Some(status)) if status < 500 && status != 429 => CheckResult::Unusable,
+            (None, Some(_), _) => CheckResult::Unreachable,
+        };
+        Ok(Some(Self { tx, result }))
+    }
+
+    /// Whether the transaction needs attention: rejected, in conflict, or settled in anything but `success`.
+    fn needs_attention(&self) -> bool {
+        let settled_without_success =
+            self.tx.is_settled() && !matches!(&self.tx.state.status, Some(status) if status.name() == "success");
+        settled_without_success
+            || self.tx.state.conflict.is_some()
+            || self.result == CheckResult::Rejected
+            || self.tx.is_parked()
+    }
+}
+
+/// Returns the exit code of the worst result. `obstacle` is the exit code of what prevented the remaining requests.
+fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
+    let any = |result| checked.iter().any(|checked| checked.result == result);
+    let answered = any(CheckResult::Answered) || any(CheckResult::Rejected) || any(CheckResult::Unusable);
+    if any(CheckResult::Unauthorized) || obstacle == Some(Exit::Unauthorized) {
+        Exit::Unauthorized
+    } else if !answered {
+        Exit::Unreachable
+    } else if any(CheckResult::Unreachable) || any(CheckResult::NotPolled) || any(CheckResult::Unusable) {
+        Exit::Error
+    } else if checked.iter().any(CheckedTransaction::needs_attention) {
+        Exit::NeedsAttention
+    } else {
+        Exit::Fine
+    }
+}
+
+fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
+    let CheckedTransaction { tx, result } = checked;
+    let advice = advice::advise(tx, cx.now.wall, cx.zone);
+    writeln!(cx.out, "{}  {}  {}", tx.params.transaction_id, row_text::route(tx), row_text::status_of(tx))?;
+    writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
+    if let Some(say) = &advice.say {
+        writeln!(cx.out, "  SAY      {say}")?;
+    }
+    let act = match result {
+        CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),
+        CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",
+        CheckResult::Answered | CheckResult::Rejected | CheckResult::Unusable => &advice.act,
+    };
+    writeln!(cx.out, "  DO       {act}")?;
+    if let Some(message) = &tx.state.message {
+        writeln!(cx.out, "  SERVICE  {message}")?;
+    }
+    let age = tx.state.last_checked_at.map_or_else(
+        || "nothing is known yet".to_owned(),
+        |at| format!("the answer above is {} old", span::long(span::between(at, cx.now.wall))),
+    );
+    match (result, &tx.state.last_error) {
+        (CheckResult::Answered, _) => {}
+        (CheckResult::NotPolled, Some(error)) => writeln!(cx.out, "  POLL     not polled; {age}; last error: {error}")?,
+        (CheckResult::NotPolled, None) => writeln!(cx.out, "  POLL     not polled; {age}")?,
+        (_, Some(error)) => writeln!(cx.out, "  POLL     {error}; {age}")?,
+        (_, None) => {}
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    fn checked(status: RouterStatus, result: CheckResult) -> CheckedTransaction {
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::says(status), tx.first_seen_at);
+        CheckedTransaction { tx, result }
+    }
+
+    #[test]
+    fn exit_code_is_that_of_the_worst_result() {
+        use RouterStatus::{Ongoing, PartialSuccess, Success};
+        let table = [
+            (vec![(Success, CheckResult::Answered), (Ongoing, CheckResult::Answered)], Exit::Fine),
+            (vec![(Success, CheckResult::Answered), (PartialSuccess, CheckResult::Answered)], Exit::NeedsAttention),
+            (vec![(Ongoing, CheckResult::Rejected)], Exit::NeedsAttention),
+            (vec![(Ongoing, CheckResult::Unreachable)], Exit::Unreachable),
+            (vec![(Ongoing, CheckResult::NotPolled), (Ongoing, CheckResult::Unreachable)], Exit::Unreachable),
+            (vec![(Ongoing, CheckResult::Answered), (Ongoing, CheckResult::Unreachable)], Exit::Error),
+            (vec![(Ongoing, CheckResult::Unusable)], Exit::Error),
+            (vec![(Ongoing, CheckResult::Answered), (Ongoing, CheckResult::Unauthorized)], Exit::Unauthorized),
+        ];
+        for (rows, exit) in table {
+            let rows: Vec<_> = rows.into_iter().map(|(status, result)| checked(status, result)).collect();
+            assert_eq!(exit_code(&rows, None), exit);
+        }
+    }
+
+    #[test]
+    fn refused_id_and_unreachable_service_have_different_exit_codes_without_an_answer() {
+        let rows = [checked(RouterStatus::Ongoing, CheckResult::NotPolled)];
+        assert_eq!(exit_code(&rows, Some(Exit::Unauthorized)), Exit::Unauthorized);
+        assert_eq!(exit_code(&rows, Some(Exit::Unreachable)), Exit::Unreachable);
+    }
+}

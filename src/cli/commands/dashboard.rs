@@ -1,0 +1,241 @@
+//! `hoptop` without a command: shows the dashboard, and polls unless `--no-poll` is given.
+//!
+//! It must never wait for input or draw a screen without a terminal: it prints the list instead.
+
+use std::{
+    io::{self, IsTerminal},
+    net::SocketAddr,
+    time::Duration,
+};
+
+use clap::Args;
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
+use tokio::sync::oneshot;
+
+use super::{
+    export::to_new_file,
+    list::{self, ListArgs},
+};
+use crate::{
+    cli::{
+        notifiers,
+        opening::{self, with_context},
+        plain, theme,
+    },
+    clock::{self, Clock},
+    config::Settings,
+    domain::text,
+    metrics::Metrics,
+    poller::Scope,
+    runtime::{
+        background_poller::{Place, Polling, Running},
+        crash,
+        exit::Exit,
+        hang_up, log_file,
+        maintenance::Maintenance,
+        signals::{self, Suspension},
+        stderr::print_line,
+        tokio_runtime,
+    },
+    tui::{
+        input,
+        keys::Keys,
+        model::Setting,
+        run::{Parts, RunError, run},
+        system::{System, notice::Wanted},
+        terminal::Screen,
+    },
+};
+
+/// The context of an error that prevents polling, with the alternatives.
+const WITHOUT_POLLING: &str = "the dashboard can't poll (`hoptop --no-poll` shows tracked transactions without polling, `hoptop demo` needs no account)";
+
+/// The options that only the dashboard has.
+#[derive(Args, Debug)]
+pub(crate) struct DashboardArgs {
+    /// Show the dashboard without polling
+    #[arg(long)]
+    pub no_poll: bool,
+    /// Accept chain IDs that don't look valid when adding in the dashboard
+    #[arg(long)]
+    pub any_chain: bool,
+    /// Poll this profile too, with its own ID and budget, and show it beside the current one in the dashboard; may be repeated
+    #[arg(long, value_name = "NAME")]
+    pub beside: Vec<String>,
+    /// Serve OpenMetrics text at http://ADDR/metrics while the dashboard runs
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Shows the dashboard. Without a terminal prints the list and a line that says so.
+pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Settings) -> Result<Exit> {
+    // The flag `--plain` also works in a pipe. A permanently set variable doesn't: it must not keep a script waiting.
+    let is_plain = forces_plain || settings.plain && io::stdout().is_terminal();
+    let no_screen = if is_plain {
+        None
+    } else if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        Some("no terminal, so this is the list; `hoptop watch` polls without one")
+    } else if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
+        Some("TERM=dumb can't show the dashboard, so this is the list; `hoptop --plain` polls and prints what changes")
+    } else {
+        None
+    };
+    if let Some(reason) = no_screen {
+        print_line(reason);
+        if args.metrics.is_some() {
+            print_line("no metrics are served without the dashboard; `hoptop watch --metrics ADDR` serves them");
+        }
+        return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
+    }
+    let pollings = if args.no_poll { Vec::new() } else { pollings(settings).wrap_err(WITHOUT_POLLING)? };
+    let channels = notifiers::channels(settings)?;
+    let log = Some(log_file::start(&settings.state_dir, Clock::system())?);
+    let store = opening::open_store(settings)?;
+    let setting = Setting {
+        profile: settings.profile.clone(),
+        beside: settings.beside.iter().map(|account| account.profile.clone()).collect(),
+        shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
+        demo: false,
+        polls: !pollings.is_empty(),
+        process: std::process::id(),
+        zone: clock::local_offset(),
+        any_chain: args.any_chain,
+        templates: settings.answer.clone(),
+        keys: Keys::new(&settings.keys)?,
+        told_by: notifiers::names(&channels),
+    };
+    let theme = theme::of(settings)?;
+    let wanted = Wanted::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
+    let wanted = wanted.map_or(Wanted::Auto, |(_, wanted)| wanted);
+    tokio_runtime::start()?.block_on(async {
+        let clock = Clock::system();
+        let _maintenance = Maintenance::start(&store, settings.keep_bodies, &clock);
+        let _backup_schedule = store.schedule_backups(clock.clone())?;
+        let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
+        let profiles = setting.profiles().map(str::to_owned).collect();
+        let _metrics = Metrics::serve(args.metrics, (&store, profiles), &requests, &clock).await?;
+        let started_notifiers = notifiers::start_all((settings, setting.profiles()), &store, &clock).await?;
+        if is_plain {
+            let parts = plain::parts::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
+            let ended = plain::show(parts, pollings).await;
+            notifiers::take_leave(started_notifiers, &ended).await;
+            return ended;
+        }
+        let system = System::process(settings.clipboard.clone(), settings.mouse, (wanted, settings.alerting.bell));
+        let memory = Some(settings.state_dir.join("view.json"));
+        let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory, log };
+        let ended = run_screen(parts, pollings).await;
+        notifiers::take_leave(started_notifiers, &ended).await;
+        ended
+    })
+}
+
+/// Returns what the pollers need, for the current profile and for each profile beside it.
+fn pollings(settings: &Settings) -> Result<Vec<(Polling, Place<'_>)>> {
+    let place = Place::of(settings, Scope::Everything);
+    let own = Polling::checked(settings.polling())?;
+    let requests = own.requests.clone();
+    let mut pollings = vec![(own, place)];
+    for account in &settings.beside {
+        let name_profile = || format!("profile {}", text::clean(&account.profile));
+        let mut polling = Polling::checked(account.polling()).wrap_err_with(name_profile)?;
+        // The requests of all profiles are counted together.
+        polling.requests = requests.clone();
+        if let Some((other, place)) = pollings.iter().find(|(other, _)| other.contradicts(&polling)) {
+            let (name, other_name) = (text::clean(&account.profile), text::clean(place.profile));
+            let (limit, other_limit) = (polling.rps(), other.rps());
+            bail!(
+                "profiles {other_name} and {name} have the same ID but different limits: {other_limit} and {limit} requests/s"
+            );
+        }
+        pollings.push((polling, Place { profile: &account.profile, ..place }));
+    }
+    Ok(pollings)
+}
+
+/// What ended the dashboard, other than the user.
+enum EndReason {
+    Signal(Exit),
+    Fault(color_eyre::Report),
+}
+
+/// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending requests
+/// are stored.
+pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<Exit> {
+    let signal = signals::listen()?;
+    let (suspension, suspension_requests) = Suspension::ordered()?;
+    parts.system.suspension = Some(suspension);
+    crash::rehearse(&parts.clock);
+    let (rows, shown) = oneshot::channel();
+    parts.system.first_rows = Some(rows);
+    let mut poller = start_pollers((pollings, shown, suspension_requests), &parts);
+    let ended = {
+        let fault = async {
+            match &mut poller {
+                Some(poller) => poller.fault().await,
+                None => std::future::pending().await,
+            }
+        };
+        let stop = async {
+            tokio::select! {
+                exit = signal => EndReason::Signal(exit),
+                () = hang_up::listen() => EndReason::Signal(Exit::HungUp),
+                fault = fault => EndReason::Fault(fault),
+                () = crash::beside() => EndReason::Fault(eyre!("a background task of hoptop failed")),
+            }
+        };
+        let mut screen = Screen::take()?;
+        run(&mut screen.terminal, input::events()?, parts, stop).await
+    };
+    match ended {
+        Err(RunError::Terminal(_)) if hang_up::is_gone(false) => stop_poller(poller, Exit::HungUp).await,
+        Err(error) => Err(error.into()),
+        Ok(Some(EndReason::Fault(fault))) => Err(fault),
+        Ok(Some(EndReason::Signal(exit))) => stop_poller(poller, exit).await,
+        Ok(None) => stop_poller(poller, Exit::Fine).await,
+    }
+}
+
+/// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which would delay
+/// these rows. The pollers' task also suspends the program; without pollers a task of its own does.
+fn start_pollers(
+    (pollings, shown, mut suspension): (Vec<(Polling, Place<'_>)>, oneshot::Receiver<()>, Suspension),
+    parts: &Parts,
+) -> Option<Running> {
+    /// The longest wait for the first rows. Without a drawn screen polling starts anyway.
+    const MAX_WAIT: Duration = Duration::from_secs(1);
+    if !pollings.is_empty() {
+        let (clock, until) = (parts.clock.clone(), parts.clock.now().mono + MAX_WAIT);
+        let start_signal = async move {
+            tokio::select! {
+                // If the dashboard ends before the first rows, the pollers don't start.
+                Ok(()) = shown => {}
+                () = clock.sleep_until(until) => {}
+            }
+        };
+        let polling = (pollings, start_signal, suspension);
+        return Some(Running::start_under(polling, parts.store.clone(), parts.clock.clone()));
+    }
+    tokio::spawn(async move {
+        loop {
+            suspension.wanted().await;
+            suspension.carry_out().await;
+        }
+    });
+    None
+}
+
+/// Stops the poller and waits for pending requests; after a hang-up of the terminal only for a moment.
+async fn stop_poller(poller: Option<Running>, exit: Exit) -> Result<Exit> {
+    /// The longest wait after a hang-up, so that the process ends within two seconds.
+    const MAX_STOP_TIME: Duration = Duration::from_secs(1);
+    match (poller, exit) {
+        (None, _) => {}
+        (Some(poller), Exit::HungUp) => match tokio::time::timeout(MAX_STOP_TIME, poller.stop()).await {
+            Ok(stopped) => stopped?,
+            Err(_) => tracing::warn!("the terminal hung up before the last answers arrived"),
+        },
+        (Some(poller), _) => poller.stop().await?,
+    }
+    Ok(exit)
+}

@@ -1,0 +1,81 @@
+//! `hoptop delete`: deletes transactions permanently.
+//!
+//! It must never delete a transaction that isn't named, nor anything without `--yes`.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::Result;
+
+use super::find_transactions::find_transactions;
+use crate::{
+    cli::{completers, context::Context},
+    domain::{ids::TransactionKey, operation::Operation},
+    runtime::exit::Exit,
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop delete 0x9f3c41 --yes                     delete this transaction, with its history, notes and alerts
+
+This can't be undone; `hoptop untrack` stops the polling without deleting. Earlier backups still contain the transaction;
+hoptop keeps the last seven daily backups.";
+
+/// The arguments of `hoptop delete`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeleteArgs {
+    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
+    pub transactions: Vec<String>,
+    /// Confirm the deletion, which can't be undone
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// Deletes all named transactions. Deletes nothing if one of them can't be found, or without `--yes`.
+pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
+    let Some(named) = find_transactions(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    if !args.yes {
+        for (TransactionKey { hash, .. }, _) in &named {
+            writeln!(cx.err, "{hash} would be deleted, with its history, notes and alerts")?;
+        }
+        writeln!(
+            cx.err,
+            "nothing was deleted: confirm with --yes; `hoptop untrack` stops the polling without deleting"
+        )?;
+        return Ok(Exit::Usage);
+    }
+    let transactions = named.into_iter().map(|(key, _)| key).collect();
+    let count = cx.store.apply(Operation::Delete { transactions }, cx.now.wall).wait()?.changed()?;
+    writeln!(cx.out, "{count} deleted")?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cli::context::testing::Bench, domain::fixtures};
+
+    fn hash(number: i64) -> String {
+        fixtures::params(number).transaction_id.to_string()
+    }
+
+    #[test]
+    fn nothing_is_deleted_without_yes_or_if_a_transaction_is_unknown() {
+        let mut bench = Bench::new();
+        bench.track(fixtures::new(1));
+        let run = |bench: &mut Bench, number: i64, yes| {
+            let args = DeleteArgs { transactions: vec![hash(1), hash(number)], yes };
+            bench.run(|cx| delete(&args, cx).unwrap())
+        };
+        let (_, err, exit) = run(&mut bench, 1, false);
+        assert_eq!((err.lines().count(), exit), (2, Exit::Usage));
+        let (_, err, exit) = run(&mut bench, 2, true);
+        assert_eq!(exit, Exit::Error);
+        assert!(err.ends_with("nothing was changed\n"), "{err}");
+        assert_eq!(bench.transactions().len(), 1);
+        let (out, _, exit) = run(&mut bench, 1, true);
+        assert_eq!((out.as_str(), exit), ("1 deleted\n", Exit::Fine));
+        assert!(bench.transactions().is_empty());
+    }
+}

@@ -1,0 +1,124 @@
+//! `hoptop demo`: shows the dashboard with a built-in simulated service and a temporary store.
+//!
+//! Only the service is simulated: HTTP on loopback, the budget, the poller and the store are real. It must never contact a
+//! real service or read the settings of one.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, IsTerminal},
+    net::{Ipv4Addr, SocketAddr},
+    sync::{Arc, Mutex},
+};
+
+use clap::Args;
+use color_eyre::eyre::{Result, WrapErr, bail};
+
+use super::{dashboard, export::to_new_file};
+use crate::{
+    cli::{plain, theme},
+    clock::{self, Clock},
+    config::{ColorChoice, Flags},
+    domain::{answer::Templates, operation::Operation, secret::IntegratorId},
+    poller::Scope,
+    runtime::{
+        background_poller::{Place, Polling},
+        exit::Exit,
+        log_file, tokio_runtime,
+    },
+    sim::{
+        server,
+        service::{Limits, Service},
+        world::World,
+    },
+    store::Store,
+    tui::{
+        keys::Keys,
+        model::Setting,
+        run::Parts,
+        system::{System, notice::Wanted},
+    },
+};
+
+/// The limit of the demo's integrator ID, in requests per second.
+const RPS: f64 = 10.0;
+const PROFILE: &str = "demo";
+
+/// The arguments of `hoptop demo`.
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    /// The seed of the simulation: the same seed gives the same transactions
+    #[arg(long, default_value_t = 7, value_name = "N")]
+    seed: u64,
+    /// The number of transactions
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    transactions: u32,
+    /// How many times faster the simulated time passes (the budget stays in real time)
+    #[arg(long, default_value_t = 1.0, value_name = "X", value_parser = parse_speed)]
+    speed: f64,
+}
+
+fn parse_speed(text: &str) -> Result<f64, String> {
+    let speed: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    if (0.1..=100.0).contains(&speed) { Ok(speed) } else { Err("it must be between 0.1 and 100".into()) }
+}
+
+/// Runs the demo until the user quits.
+pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
+    let is_accessible = || std::env::var_os("ACCESSIBLE").is_some_and(|value| !value.is_empty() && value != "0");
+    let is_plain = flags.plain || is_accessible();
+    if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
+        bail!("the demo needs a terminal; without one, use `hoptop simulate` and `hoptop watch`");
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("hoptop-demo-")
+        .tempdir()
+        .wrap_err("the demo can't create its temporary store")?;
+    let store = Store::open(&folder.path().join("demo.db"))?;
+    let clock = Clock::accelerated(args.speed);
+    let log = Some(log_file::start(folder.path(), clock.clone())?);
+    let start = clock.now().wall;
+    let world = World::seeded(args.seed, args.transactions as usize, start);
+    store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;
+    let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
+    let theme = theme::of_environment(color, flags.ascii)?;
+    let setting = Setting {
+        profile: PROFILE.into(),
+        beside: Vec::new(),
+        shown_id: None,
+        demo: true,
+        polls: true,
+        process: std::process::id(),
+        zone: clock::local_offset(),
+        any_chain: false,
+        templates: Templates::default(),
+        keys: Keys::default(),
+        told_by: Vec::new(),
+    };
+    tokio_runtime::start()?.block_on(async {
+        let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
+        let polling = Polling::new(&url, demo_id()?, RPS)?;
+        let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
+        let system = System::process(None, true, (Wanted::Auto, false));
+        if is_plain {
+            let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
+            return tokio::select! {
+                exit = plain::show(parts, vec![(polling, place)]) => exit,
+                ended = serving => bail!("the simulated service ended: {ended:?}"),
+            };
+        }
+        let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory: None, log };
+        tokio::select! {
+            exit = dashboard::run_screen(parts, vec![(polling, place)]) => exit,
+            ended = serving => bail!("the simulated service ended: {ended:?}"),
+        }
+    })
+}
+
+/// Returns the demo's integrator ID. The simulated service accepts any ID.
+fn demo_id() -> Result<IntegratorId> {
+    Ok(IntegratorId::new("demo-integrator-demo")?)
+}

@@ -1,0 +1,422 @@
+//! `hoptop doctor`: checks everything that polling needs, and says what to do about each problem.
+//!
+//! It connects to the service without sending anything: it must never spend a request, nor show more of the ID than its last
+//! four characters.
+
+use std::{
+    io::{self, IsTerminal, Write},
+    path::Path,
+};
+
+use chrono::TimeDelta;
+use clap::Args;
+use color_eyre::eyre::Result;
+
+use super::{backup::size, stats::BudgetStatus};
+use crate::{
+    api::BaseUrl,
+    budget::{self, Ledger},
+    cli::{context::Context, notifiers},
+    config::{Account, Settings},
+    domain::{filter::Filter, notification, poller::PollerHealth, span, text},
+    notify::Channel,
+    process::program,
+    runtime::exit::Exit,
+    store::{AlertCounts, Reader, TableChecksum, filesystem},
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop doctor                                    print one line for each check
+  hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
+
+Stores with the same content have the same checksums, even if their files differ.";
+
+/// The arguments of `hoptop doctor`.
+#[derive(Args, Clone, Copy, Debug, Default)]
+pub(crate) struct DoctorArgs {
+    /// Print a checksum of each table's content instead, which reads the whole store
+    #[arg(long)]
+    pub checksums: bool,
+}
+
+/// The result of a check.
+enum Finding {
+    Fine(String),
+    /// Polling works, but the user should know this.
+    Warning(String),
+    /// Polling can't work.
+    Wrong(String),
+}
+
+/// Connects to the service; returns a sentence on the result.
+pub(crate) type Reach = fn(&BaseUrl) -> std::result::Result<String, String>;
+
+/// Prints one line for each check. `reach` tries to connect to the service.
+pub(crate) fn doctor(args: &DoctorArgs, settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exit> {
+    if args.checksums {
+        return print_checksums(cx);
+    }
+    let mut findings = vec![("config", check_config(settings)), ("base url", check_base_url(settings))];
+    let (id, fingerprint) = check_id(settings);
+    findings.push(("id", id));
+    let reader = cx.store.reader()?;
+    let tracked = reader.listing(&Filter::everything(), cx.now.wall).count()?;
+    let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, cx.now.wall)?);
+    findings.push(("store", check_store(tracked, firing.iter().sum::<u64>() + handled, cx)?));
+    findings.push(("disk", check_disk(cx)));
+    findings.push(("backup", check_backup(tracked == 0, cx)));
+    let budget = BudgetStatus::read(&reader, settings.rps, cx)?;
+    let [need, polling] = budget.lines();
+    let is_healthy =
+        budget.poller.as_ref().is_some_and(|report| report.health == PollerHealth::Live && report.share >= 1.0);
+    findings.push(("poller", if is_healthy { Finding::Fine(polling) } else { Finding::Warning(polling) }));
+    let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
+    findings.push(("ledger", check_ledger(ledger.as_ref(), settings.rps, cx)));
+    findings.push(("budget", if budget.need.is_lasting() { Finding::Warning(need) } else { Finding::Fine(need) }));
+    let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
+    findings.push((
+        "clock",
+        match ahead {
+            Some(at) => {
+                let ahead = span::long(span::between(cx.now.wall, at));
+                Finding::Warning(format!("the last answer is {ahead} ahead of this clock; was the clock set back?"))
+            }
+            None => Finding::Fine(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
+        },
+    ));
+    findings.push(("terminal", check_terminal()));
+    let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
+    let not_checked = || Finding::Fine(format!("not checked; {HOW_TO_ASK}"));
+    findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, reach))));
+    findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
+    findings.push(("alerting", check_alerting(settings, &reader)?));
+    print_findings(&findings, cx.out)
+}
+
+/// Prints the checksum of each table.
+fn print_checksums(cx: &mut Context) -> Result<Exit> {
+    for TableChecksum { table, rows, digest } in cx.store.reader()?.checksums()? {
+        writeln!(cx.out, "{digest}  {table} ({rows} rows)")?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The command that sends a request to the service.
+const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
+
+fn print_findings(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<Exit> {
+    let mut exit = Exit::Fine;
+    for (name, finding) in findings {
+        let (word, sentence) = match finding {
+            Finding::Fine(sentence) => ("ok", sentence),
+            Finding::Warning(sentence) => ("look", sentence),
+            Finding::Wrong(sentence) => {
+                exit = Exit::Error;
+                ("WRONG", sentence)
+            }
+        };
+        writeln!(out, "{word:<5}  {name:<9} {}", text::clean(sentence))?;
+    }
+    Ok(exit)
+}
+
+fn check_config(settings: &Settings) -> Finding {
+    let profile = &settings.profile;
+    Finding::Fine(match settings.config_file.as_ref().filter(|path| path.exists()) {
+        Some(path) => format!("{}, profile {profile}", path.display()),
+        None => format!("no config file; flags and environment apply, profile {profile}"),
+    })
+}
+
+/// Counts what the store holds, and checks that all of it can be read.
+fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Finding> {
+    let path = cx.store.path().display();
+    if let Some(reason) = cx.store.check()? {
+        let way_out = "end every hoptop that has it open, and the next start recovers it";
+        return Ok(Finding::Wrong(format!("{path} is damaged ({reason}); {way_out}")));
+    }
+    let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
+    Ok(match cx.store.trouble() {
+        Some(trouble) => Finding::Warning(format!("{contents}; {trouble}")),
+        None => Finding::Fine(contents),
+    })
+}
+
+/// Checks the file system of the store, and whether it has space for a backup.
+fn check_disk(cx: &Context<'_>) -> Finding {
+    let folder = cx.store.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let kind = filesystem::kind(folder).unwrap_or_else(|| "file system unknown".to_owned());
+    let (bytes, log) = cx.store.sizes();
+    let sizes = format!("store {}, its log {}", size(bytes), size(log));
+    match filesystem::free(folder) {
+        Some(free) if free < (bytes + log).saturating_mul(2) => {
+            Finding::Warning(format!("{kind}, {} free, too little for a backup; {sizes}", size(free)))
+        }
+        Some(free) => Finding::Fine(format!("{kind}, {} free; {sizes}", size(free))),
+        None => Finding::Fine(format!("{kind}; {sizes}")),
+    }
+}
+
+/// Checks the age of the newest backup.
+fn check_backup(is_empty: bool, cx: &Context<'_>) -> Finding {
+    /// The age from which the newest backup is a warning. hoptop makes one on each day of use.
+    const OLD: TimeDelta = TimeDelta::hours(48);
+    let kept = cx.store.backups(cx.now.wall);
+    let Some(newest) = kept.first() else {
+        return match is_empty {
+            true => Finding::Fine("none, because nothing is tracked".into()),
+            false => Finding::Warning("none yet; hoptop makes one a day, `hoptop backup FILE` makes one now".into()),
+        };
+    };
+    let ahead = kept.iter().filter(|kept| kept.at > cx.now.wall).count();
+    if ahead > 0 {
+        let newest = newest.path.display();
+        return Finding::Warning(format!(
+            "{ahead} of {} are dated ahead of this clock; was the clock set back? {newest}",
+            kept.len()
+        ));
+    }
+    let age = span::long(span::between(newest.at, cx.now.wall));
+    let line = format!("{} kept, the newest {age} old: {}", kept.len(), newest.path.display());
+    if cx.now.wall - newest.at > OLD { Finding::Warning(line) } else { Finding::Fine(line) }
+}
+
+fn check_base_url(settings: &Settings) -> Finding {
+    match &settings.base_url {
+        None => {
+            Finding::Wrong("none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into())
+        }
+        Some(url) => match BaseUrl::parse(url) {
+            Ok(url) => Finding::Fine(url.as_str().to_owned()),
+            Err(error) => Finding::Wrong(error.to_string()),
+        },
+    }
+}
+
+/// Checks the integrator ID, and returns the fingerprint that names its budget.
+fn check_id(settings: &Settings) -> (Finding, Option<String>) {
+    match settings.integrator_id() {
+        Ok(id) => {
+            let source = settings.id_source().unwrap_or_default();
+            let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
+            let fingerprint = base.map(|base| id.fingerprint(base.as_str()));
+            (Finding::Fine(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
+        }
+        Err(error) => (Finding::Wrong(error.to_string()), None),
+    }
+}
+
+/// Checks a profile that the dashboard polls beside the current one.
+fn check_profile(account: &Account, reach: Reach) -> Finding {
+    let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
+    let name = &account.profile;
+    match parsed {
+        Ok(Ok((polling, base))) => {
+            let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
+            match check_service(&base, reach) {
+                Finding::Fine(reached) => Finding::Fine(format!("{account}; {reached}")),
+                Finding::Warning(reason) | Finding::Wrong(reason) => Finding::Warning(format!("{account}; {reason}")),
+            }
+        }
+        Ok(Err(error)) => Finding::Wrong(format!("{name}: {error}")),
+        Err(error) => Finding::Wrong(format!("{name}: {error}")),
+    }
+}
+
+/// Checks the budget that all processes with this ID share.
+fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding {
+    let Some(ledger) = ledger else { return Finding::Fine("not used since the machine started".into()) };
+    let rest = ledger.pace.resting_until().since(cx.now.mono);
+    let under_way = ledger.under_way();
+    let state = format!("limit {} requests/s as last set, {under_way} in flight", ledger.limit());
+    if ledger.limit() != rps {
+        return Finding::Warning(format!("{state}; your limit of {rps} applies once a hoptop starts polling with it"));
+    }
+    match (rest.is_zero(), ledger.pace.share() < 1.0) {
+        (false, _) => Finding::Warning(format!("{state}; no requests for {} after an HTTP 429", span::long(rest))),
+        (true, true) => {
+            Finding::Warning(format!("{state}; cut to {:.0} % after an HTTP 429", ledger.pace.share() * 100.0))
+        }
+        (true, false) => Finding::Fine(state),
+    }
+}
+
+/// Checks whether the service accepts a connection. Behind a proxy only a request could tell.
+fn check_service(base: &BaseUrl, reach: Reach) -> Finding {
+    let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    let proxy = proxies.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
+    match (proxy, reach(base)) {
+        (Some(name), _) if base.as_str().starts_with("https:") => {
+            Finding::Fine(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}"))
+        }
+        (_, Ok(reached)) => Finding::Fine(reached),
+        (_, Err(reason)) => Finding::Warning(reason),
+    }
+}
+
+/// Checks the notification channels and their last failure.
+fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
+    let channels = match notifiers::channels(settings) {
+        Ok(channels) => channels,
+        Err(error) => return Ok(Finding::Wrong(error.to_string())),
+    };
+    let names = notifiers::names(&channels);
+    let missing = channels.iter().find_map(|channel| match channel {
+        Channel::Command(words) => words.first().filter(|name| !program::is_there(name)),
+        Channel::Webhook(_) => None,
+    });
+    if let Some(name) = missing {
+        let way_out = "write its path, or check PATH";
+        return Ok(Finding::Warning(format!("on_alert: there is no program {name}; {way_out}")));
+    }
+    if let [first, ..] = notification::troubles(&reader.notification_cursors(&settings.profile)?, &names).as_slice() {
+        return Ok(Finding::Warning(format!("the last notification failed: {first}")));
+    }
+    Ok(Finding::Fine(match names.as_slice() {
+        [] => "no notifications; on_alert or webhook in the config file sends alerts to others".into(),
+        names => format!("alerts are sent by {}", names.join(" and ")),
+    }))
+}
+
+fn check_terminal() -> Finding {
+    let term = std::env::var("TERM").unwrap_or_default();
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Finding::Fine("none here; the dashboard needs one, `hoptop watch` doesn't".into());
+    }
+    match term.as_str() {
+        "" | "dumb" => Finding::Warning(format!("TERM is `{term}`: the dashboard prints the list instead")),
+        term => Finding::Fine(term.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        budget::{Budget as Shared, RequestEnd},
+        cli::context::testing::Bench,
+        config::{self, Environment, Flags},
+        domain::{fixtures, status::RouterStatus},
+        store::Store,
+    };
+
+    const CANARY: &str = "canary-integrator-7f3a";
+
+    fn settings(bench: &Bench, variables: &[(&str, &str)]) -> Settings {
+        let flags = Flags { state_dir: Some(bench.folder.path().join("state")), ..Flags::default() };
+        config::load(flags, &Environment::fixed(variables, Some(bench.folder.path()))).unwrap()
+    }
+
+    fn run(bench: &mut Bench, variables: &[(&str, &str)]) -> (String, Exit) {
+        let settings = settings(bench, variables);
+        let (out, err, exit) = bench.run(|cx| doctor(&DoctorArgs::default(), &settings, |_| Ok("reached".into()), cx));
+        assert_eq!(err, "");
+        assert!(!out.contains("canary"), "{out}");
+        (out, exit.unwrap())
+    }
+
+    const ALL: [(&str, &str); 2] = [("HOPTOP_BASE_URL", "https://api.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
+
+    #[test]
+    fn missing_setting_is_wrong_and_names_the_remedy() {
+        let (out, exit) = run(&mut Bench::new(), &[]);
+        assert_eq!(exit, Exit::Error);
+        let wrong: Vec<_> = out.lines().filter(|line| line.starts_with("WRONG")).collect();
+        assert!(
+            wrong.len() == 2 && wrong[0].contains("--base-url") && wrong[1].contains("HOPTOP_INTEGRATOR_ID"),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn failing_notification_channel_is_reported() {
+        let mut bench = Bench::new();
+        let config = bench.folder.path().join(".config/hoptop/config.toml");
+        std::fs::create_dir_all(config.parent().unwrap()).unwrap();
+        let mut alerting = |text: &str| {
+            std::fs::write(&config, text).unwrap();
+            let (out, exit) = run(&mut bench, &ALL);
+            (out.lines().find(|line| line.contains("  alerting")).unwrap().to_owned(), exit)
+        };
+        assert!(alerting("").0.starts_with("ok     alerting  no notifications"));
+        assert!(alerting("on_alert = \"no-such-program-here\"").0.contains("there is no program no-such-program-here"));
+        assert!(alerting("webhook = \"https://hooks.example/canary\"").0.ends_with("alerts are sent by webhook"));
+        let (line, exit) = alerting("webhook = \"http://hooks.example/canary\"");
+        assert!(line.starts_with("WRONG") && exit == Exit::Error, "{line}");
+    }
+
+    #[test]
+    fn short_budget_names_a_sufficient_limit() {
+        let mut bench = Bench::new();
+        for number in 1..=100 {
+            let row = bench.track(fixtures::new(number));
+            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 30);
+        }
+        let (out, exit) = run(&mut bench, &ALL);
+        assert_eq!(exit, Exit::Fine);
+        assert!(out.contains("look   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
+        assert!(out.contains("raise the limit to 2 requests/s, or track at most 67"), "{out}");
+        assert!(out.contains("ok     id        …7f3a from HOPTOP_INTEGRATOR_ID"), "{out}");
+        assert!(out.contains("look   poller    no poller is running"), "{out}");
+    }
+
+    #[test]
+    fn requests_of_other_processes_are_reported() {
+        let mut bench = Bench::new();
+        let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
+        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
+        let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
+        let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("ok     ledger    limit 1 requests/s as last set, 1 in flight"), "{out}");
+        other.release(ticket, RequestEnd::Throttled { retry_after: None, jitter: 0.0 }, (now.mono, now.mono));
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(
+            out.contains("look   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn limit_of_another_process_is_reported() {
+        let mut bench = Bench::new();
+        let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
+        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
+        let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");
+    }
+
+    #[test]
+    fn store_disk_and_backup_are_checked() {
+        let mut bench = Bench::new();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("0 transactions, 0 alerts, intact\n"), "{out}");
+        assert!(out.contains("ok     backup    none, because nothing is tracked"), "{out}");
+        bench.track(fixtures::new(1));
+        assert!(run(&mut bench, &ALL).0.contains("look   backup    none yet; hoptop makes one a day"));
+        let two_days_before = crate::cli::context::testing::at(60) - TimeDelta::hours(49);
+        Store::backup_if_due(bench.store.path(), two_days_before, &|| true).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   backup    1 kept, the newest 2d 01h old: "), "{out}");
+        assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
+        let next_year = two_days_before + TimeDelta::days(365);
+        Store::backup_if_due(bench.store.path(), next_year, &|| true).unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(
+            out.contains("look   backup    1 of 2 are dated ahead of this clock; was the clock set back?"),
+            "{out}"
+        );
+    }
+
+    #[test]
+    fn answer_from_the_future_is_reported_as_a_clock_set_back() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 3_660);
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("look   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
+    }
+}

@@ -1,0 +1,65 @@
+//! Exports from the dashboard: writes a new file whose extension is the format.
+//!
+//! The module must never replace an existing file, nor leave an incomplete file.
+
+use std::{
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use color_eyre::eyre::{Result, eyre};
+
+use super::{
+    format::{ExportFormat, Form},
+    partial_file,
+    rows::{error_reason, transaction_count, write_rows},
+    target::Target,
+};
+use crate::{domain::text, store::Store, tui::export::ExportOrder};
+
+/// Writes the file. Returns a sentence with the number of transactions and the path, or the reason why there is no
+/// file.
+pub(crate) fn to_new_file(store: &Store, order: &ExportOrder) -> Result<String, String> {
+    write(store, order).map_err(|report| report.to_string())
+}
+
+fn write(store: &Store, order: &ExportOrder) -> Result<String> {
+    let file = expand_home(&order.file);
+    let format = ExportFormat::of(&order.file)
+        .ok_or_else(|| eyre!("the name has no known extension: end it with .csv, .json, .ndjson, .md or .html"))?;
+    let target = Target::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
+    let Target::File { path, folder } = target else { return Err(eyre!("it is a device; name a file")) };
+    if path.exists() {
+        return Err(already_exists());
+    }
+    let partial = partial_file::create(&folder, order.now).map_err(|error| error_reason(&error))?;
+    let mut out = BufWriter::new(partial.as_file());
+    let filter_text = "selection in the dashboard";
+    let form = Form { format, filter_text, now: order.now, zone: order.zone };
+    let check_interruption = || {
+        if order.leaving.is_gone() {
+            Err(eyre!("the dashboard was closed before the export was complete"))
+        } else {
+            Ok(())
+        }
+    };
+    let count = write_rows((&store.reader()?, &order.rows), form, &mut out, &check_interruption)?;
+    out.flush()?;
+    drop(out);
+    partial.as_file().sync_all()?;
+    partial.persist_noclobber(&path).map_err(|error| match error.error.kind() {
+        io::ErrorKind::AlreadyExists => already_exists(),
+        _ => error_reason(&error.error),
+    })?;
+    Ok(format!("{} written to {}", transaction_count(count), text::clean_path(&path)))
+}
+
+fn already_exists() -> color_eyre::Report {
+    eyre!("the file already exists; name another")
+}
+
+/// Returns the path of a typed name. As in a shell, `~/` stands for the home folder.
+fn expand_home(file: &str) -> PathBuf {
+    let home = file.strip_prefix("~/").zip(std::env::home_dir());
+    home.map_or_else(|| Path::new(file).to_owned(), |(rest, home)| home.join(rest))
+}

@@ -1,0 +1,295 @@
+//! The HTML page of an export: outcomes, timeline, durations, and each transfer with its verdict, in one file without
+//! network use.
+//!
+//! The transfers are read twice, so that only a few numbers of each are in memory. Text from outside must never become
+//! markup, nor a link that may not be opened.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    io::{self, Write},
+    time::Duration,
+};
+
+use askama::Template;
+use chrono::{DateTime, FixedOffset, Utc};
+
+use super::columns::Facts;
+use crate::{
+    domain::{
+        advice::{self, advise},
+        histogram::{Histogram, percentile},
+        link, route,
+        span::{self, between},
+        status::RouterStatus,
+        transaction::Transaction,
+    },
+    presentation::row_text,
+};
+
+/// The maximum number of bars in the chart of durations.
+const MAX_BARS: usize = 10;
+/// The number of sections of a line of the timeline.
+const POINTS: i64 = 120;
+/// The width and height of the timeline, without its texts.
+const TIMELINE_SIZE: (f64, f64) = (600.0, 140.0);
+/// The y coordinate of the timeline's lower edge.
+const BOTTOM: f64 = 150.0;
+
+/// The totals of all transfers. Holds a few bytes per transfer.
+#[derive(Default)]
+pub(super) struct Tally {
+    outcomes: BTreeMap<(u8, String), (&'static str, usize)>,
+    attention: usize,
+    submitted: Vec<DateTime<Utc>>,
+    settled: Vec<DateTime<Utc>>,
+    took: Vec<Duration>,
+}
+
+/// A page that is being written.
+pub(super) struct Page<'a> {
+    out: Box<dyn Write + 'a>,
+    total: usize,
+}
+
+/// A bar of a chart: its name, colour class and count, and its length in hundredths of the longest bar.
+struct ChartBar {
+    name: String,
+    tone: &'static str,
+    count: usize,
+    share: usize,
+}
+
+struct Timeline {
+    from: String,
+    to: String,
+    settled: usize,
+    submitted_path: String,
+    settled_path: String,
+}
+
+#[derive(Template)]
+#[template(path = "head.html", config = "assets/report/askama.toml")]
+struct Head {
+    title: String,
+    of: String,
+    as_of: String,
+    version: &'static str,
+    total: usize,
+    attention: usize,
+    outcomes: Vec<ChartBar>,
+    timeline: Option<Timeline>,
+    durations: Vec<ChartBar>,
+    quantiles: Option<String>,
+}
+
+struct Link<'a> {
+    name: &'static str,
+    url: &'a str,
+}
+
+#[derive(Template)]
+#[template(path = "row.html", config = "assets/report/askama.toml")]
+struct Row<'a> {
+    hash: &'a str,
+    ticket: &'a str,
+    labels: &'a [String],
+    route: String,
+    status: String,
+    tone: &'static str,
+    urgency: u8,
+    submitted: String,
+    submitted_key: i64,
+    took: String,
+    took_key: u64,
+    verdict: String,
+    say: Option<String>,
+    act: String,
+    links: Vec<Link<'a>>,
+}
+
+#[derive(Template)]
+#[template(path = "tail.html", config = "assets/report/askama.toml")]
+struct Tail {
+    total: usize,
+}
+
+impl Tally {
+    /// Counts one transfer.
+    pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool) {
+        let (name, tone, urgency) = outcome(tx);
+        self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
+        self.attention += usize::from(is_attention);
+        let submitted = tx.deadline().submitted;
+        self.submitted.push(submitted);
+        if let Some(settled) = tx.state.settled_at {
+            self.settled.push(settled);
+            self.took.push(between(submitted, settled));
+        }
+    }
+
+    /// Writes the part before the first transfer. `filter_text` names the filter of the transfers.
+    pub(super) fn begin<'a>(
+        mut self,
+        mut out: Box<dyn Write + 'a>,
+        filter_text: &str,
+        (now, zone): (DateTime<Utc>, FixedOffset),
+    ) -> io::Result<Page<'a>> {
+        let total = self.submitted.len();
+        self.took.sort_unstable();
+        let noun = if total == 1 { "transfer" } else { "transfers" };
+        let head = Head {
+            title: format!("{total} {noun}"),
+            of: if filter_text.is_empty() {
+                "All tracked transfers.".into()
+            } else {
+                format!("Filter: {filter_text}.")
+            },
+            as_of: now.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S %:z").to_string(),
+            version: env!("CARGO_PKG_VERSION"),
+            total,
+            attention: self.attention,
+            outcomes: self.outcomes(),
+            timeline: self.timeline((now, zone)),
+            durations: self.durations(),
+            quantiles: self.quantiles(),
+        };
+        write(&head, &mut out)?;
+        Ok(Page { out, total })
+    }
+
+    fn outcomes(&self) -> Vec<ChartBar> {
+        let most = self.outcomes.values().map(|(_, count)| *count).max().unwrap_or_default();
+        let bar = |((_, name), (tone, count)): (&(u8, String), &(&'static str, usize))| ChartBar {
+            name: name.clone(),
+            tone,
+            count: *count,
+            share: share(*count, most),
+        };
+        self.outcomes.iter().map(bar).collect()
+    }
+
+    fn durations(&self) -> Vec<ChartBar> {
+        let buckets = Histogram::of(&self.took).buckets(MAX_BARS);
+        let count = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+        let most = buckets.iter().map(|bucket| count(bucket.count)).max().unwrap_or_default();
+        let bar = |bucket: &crate::domain::histogram::Bucket| ChartBar {
+            name: format!("from {}", bucket.label()),
+            tone: "wait",
+            count: count(bucket.count),
+            share: share(count(bucket.count), most),
+        };
+        buckets.iter().map(bar).collect()
+    }
+
+    fn quantiles(&self) -> Option<String> {
+        let of = |share| percentile(&self.took, share).map(span::long);
+        let (half, most, all) = (of(50)?, of(90)?, of(100)?);
+        Some(format!("Half settled within {half}, 9 in 10 within {most}, all {} within {all}.", self.took.len()))
+    }
+
+    fn timeline(&mut self, (now, zone): (DateTime<Utc>, FixedOffset)) -> Option<Timeline> {
+        self.submitted.sort_unstable();
+        self.settled.sort_unstable();
+        let from = *self.submitted.first()?;
+        let is_over = self.settled.len() == self.submitted.len();
+        let last = self.submitted.last().copied().max(self.settled.last().copied())?;
+        let to = if is_over { last } else { last.max(now) };
+        let path = |moments: &[DateTime<Utc>]| path(moments, (from, to), self.submitted.len());
+        Some(Timeline {
+            from: span::stamp(from, zone),
+            to: span::stamp(to, zone),
+            settled: self.settled.len(),
+            submitted_path: path(&self.submitted),
+            settled_path: path(&self.settled),
+        })
+    }
+}
+
+impl Page<'_> {
+    /// Writes one transfer.
+    pub(super) fn write(&mut self, facts: &Facts) -> io::Result<()> {
+        let Facts { tx, now, zone, .. } = *facts;
+        let (status, tone, urgency) = outcome(tx);
+        let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
+        let submitted = tx.deadline().submitted;
+        let took = tx.state.settled_at.map_or_else(|| tx.age(now), |settled| between(submitted, settled));
+        let row = Row {
+            hash: tx.params.transaction_id.as_str(),
+            ticket: tx.params.ticket.as_deref().unwrap_or_default(),
+            labels: &tx.labels,
+            route: format!("{} to {}", tx.from_name(), tx.to_name()),
+            status,
+            tone,
+            urgency,
+            submitted: span::stamp(submitted, zone),
+            submitted_key: submitted.timestamp_millis(),
+            took: match tx.is_settled() {
+                true => span::long(took),
+                false => format!("{} so far", span::long(took)),
+            },
+            took_key: took.as_secs(),
+            verdict,
+            say,
+            act,
+            links: links(tx),
+        };
+        write(&row, &mut self.out)
+    }
+
+    /// Writes the part after the last transfer.
+    pub(super) fn end(mut self) -> io::Result<()> {
+        write(&Tail { total: self.total }, &mut self.out)
+    }
+}
+
+/// Writes a template. Only the output can cause an error.
+fn write(template: &impl Template, out: &mut dyn Write) -> io::Result<()> {
+    Template::write_into(template, &mut &mut *out)?;
+    writeln!(out)
+}
+
+/// Returns the status in words, its colour class, and its rank: the most urgent outcome is 0.
+fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
+    let status = tx.state.status.as_ref();
+    let (tone, urgency) = match status {
+        Some(RouterStatus::PartialSuccess) => ("bad", 0),
+        Some(RouterStatus::Unknown(_)) => ("bad", 1),
+        Some(RouterStatus::NeedsGas) => ("warn", 2),
+        Some(RouterStatus::Refund) => ("warn", 3),
+        Some(RouterStatus::NotFound) => ("none", 4),
+        Some(RouterStatus::Ongoing) => ("wait", 5),
+        None => ("none", 6),
+        Some(RouterStatus::Success) => ("good", 7),
+    };
+    (row_text::status_in_words(status), tone, urgency)
+}
+
+/// Returns the links of a transfer that may be opened.
+fn links(tx: &Transaction) -> Vec<Link<'_>> {
+    let ends = route::ends(tx);
+    let found =
+        [("source", ends.source.url), ("destination", ends.destination.url), ("bridge", advice::bridge_link(tx))];
+    found.into_iter().filter_map(|(name, url)| Some(Link { name, url: link::check(url?).ok()? })).collect()
+}
+
+/// Returns the length of a bar in hundredths of the longest bar; at least 1 unless the count is 0.
+fn share(count: usize, most: usize) -> usize {
+    if count == 0 { 0 } else { (count * 100 / most.max(1)).max(1) }
+}
+
+/// Returns the SVG path of a line that rises by one `all`th at each of the sorted moments.
+fn path(moments: &[DateTime<Utc>], (from, to): (DateTime<Utc>, DateTime<Utc>), all: usize) -> String {
+    let (width, height) = TIMELINE_SIZE;
+    let whole = (to - from).num_milliseconds().max(1);
+    let mut path = format!("M0 {BOTTOM}");
+    for step in 0..=POINTS {
+        let moment = from + (to - from) * i32::try_from(step).unwrap_or_default() / i32::try_from(POINTS).unwrap_or(1);
+        let count = moments.partition_point(|at| *at <= moment);
+        let x = (moment - from).num_milliseconds() as f64 / whole as f64 * width;
+        let y = BOTTOM - count as f64 / all.max(1) as f64 * height;
+        // Writing to a `String` never fails.
+        write!(path, "L{x:.1} {y:.1}").unwrap_or_default();
+    }
+    path
+}

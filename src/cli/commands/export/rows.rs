@@ -1,0 +1,80 @@
+//! Writes transactions to a sheet.
+//!
+//! The module must never know the file or stream behind the sheet.
+
+use std::io::{self, Write};
+
+use color_eyre::eyre::{Result, eyre};
+
+use super::{
+    columns,
+    format::{ExportFormat, Form},
+    report::Tally,
+    sheet::Sheet,
+};
+use crate::{domain::ids::RowId, store::Reader};
+
+/// Writes transactions and returns their number. A page reads the transactions twice, in one snapshot of the store.
+pub(super) fn write_rows(
+    (reader, rows): (&Reader, &[RowId]),
+    form: Form<'_>,
+    out: &mut dyn Write,
+    check_interruption: &dyn Fn() -> Result<()>,
+) -> Result<usize> {
+    let source = (reader, rows);
+    if form.format != ExportFormat::Html {
+        return write_each(source, (form, Tally::default()), out, check_interruption);
+    }
+    let mut written = Ok(0);
+    reader.snapshot(|| {
+        written = count(source, check_interruption)
+            .and_then(|tally| write_each(source, (form, tally), out, check_interruption));
+        Ok(())
+    })?;
+    written
+}
+
+/// Counts the transactions for the totals of a page.
+fn count((reader, rows): (&Reader, &[RowId]), check_interruption: &dyn Fn() -> Result<()>) -> Result<Tally> {
+    let mut tally = Tally::default();
+    reader.each(rows, |tx, alerts| {
+        check_interruption()?;
+        tally.count(tx, !alerts.is_empty());
+        Ok::<_, color_eyre::Report>(())
+    })?;
+    Ok(tally)
+}
+
+/// Writes transactions and returns their number. Calls `check_interruption` before each transaction and at the end, and
+/// ends with its error.
+fn write_each(
+    (reader, rows): (&Reader, &[RowId]),
+    (form, tally): (Form<'_>, Tally),
+    out: &mut dyn Write,
+    check_interruption: &dyn Fn() -> Result<()>,
+) -> Result<usize> {
+    let Form { now, zone, .. } = form;
+    let mut sheet = Sheet::begin(form, tally, Box::new(out))?;
+    let mut count = 0;
+    reader.each(rows, |tx, alerts| {
+        check_interruption()?;
+        count += 1;
+        Ok::<_, color_eyre::Report>(sheet.write(&columns::Facts { tx, alerts, now, zone })?)
+    })?;
+    sheet.end()?;
+    check_interruption().map(|()| count)
+}
+
+/// Returns a number of transactions in words, such as `1 transaction`.
+pub(super) fn transaction_count(transactions: usize) -> String {
+    format!("{transactions} {}", if transactions == 1 { "transaction" } else { "transactions" })
+}
+
+/// Returns the reason why a file can't be created, and the way out.
+pub(super) fn error_reason(error: &io::Error) -> color_eyre::Report {
+    match error.kind() {
+        io::ErrorKind::NotFound => eyre!("there is no such folder; create it or name another"),
+        io::ErrorKind::PermissionDenied => eyre!("permission to write to its folder is denied; name another"),
+        _ => eyre!("{error}"),
+    }
+}

@@ -1,0 +1,76 @@
+//! Resolves the name of an output: a file to create or replace, or a device to write to.
+//!
+//! The output must never be the store, one of the store's companion files or one of its backups.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
+const MAX_LINKS: usize = 40;
+/// The beginnings of the endings that the store's companion files add to its name.
+const COMPANIONS: [&str; 6] = ["-wal", "-shm", "-journal", ".presence", ".poller-", ".damaged-"];
+/// The folder beside a store that holds its backups.
+const BACKUPS: &str = "backups";
+
+/// A resolved output.
+#[derive(Debug)]
+pub(super) enum Target {
+    /// A file, existing or not, and its folder.
+    File { path: PathBuf, folder: PathBuf },
+    /// A device that must not be replaced by a file: a terminal, a pipe, `/dev/null`.
+    Device(PathBuf),
+}
+
+impl Target {
+    /// Resolves `file`, or returns the reason why it can't be written. `store` is the path of the store.
+    pub(super) fn of(file: &Path, store: &Path) -> Result<Self, &'static str> {
+        // A symbolic link is kept: its target is replaced or created.
+        let path = match fs::metadata(file) {
+            Ok(about) if about.is_dir() => return Err("it is a folder; name a file in it"),
+            Ok(about) if !about.is_file() => return Ok(Self::Device(file.to_owned())),
+            Ok(_) => fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()),
+            Err(_) => follow_links(file).ok_or("its symbolic links form a loop; name a file")?,
+        };
+        if belongs_to(&path, store) || follow_links(store).is_some_and(|store| belongs_to(&path, &store)) {
+            return Err("it belongs to the store; name another file");
+        }
+        Ok(Self::File { folder: folder_of(&path).to_owned(), path })
+    }
+}
+
+/// Returns the path at the end of a chain of symbolic links, existing or not. Returns `None` for a loop.
+fn follow_links(file: &Path) -> Option<PathBuf> {
+    let mut path = file.to_owned();
+    for _ in 0..MAX_LINKS {
+        match fs::read_link(&path) {
+            Ok(to) => path = folder_of(&path).join(to),
+            Err(_) => return Some(with_canonical_folder(&path).unwrap_or(path)),
+        }
+    }
+    None
+}
+
+/// Returns the path with the canonical path of its folder.
+fn with_canonical_folder(path: &Path) -> io::Result<PathBuf> {
+    let folder = fs::canonicalize(folder_of(path))?;
+    path.file_name().map_or_else(|| fs::canonicalize(path), |name| Ok(folder.join(name)))
+}
+
+/// Whether a file is the store, one of its companion files (of hoptop or SQLite), or in the folder of its backups.
+fn belongs_to(path: &Path, store: &Path) -> bool {
+    let Ok(store) = with_canonical_folder(store) else { return false };
+    if path.starts_with(folder_of(&store).join(BACKUPS)) {
+        return true;
+    }
+    let names = path.file_name().zip(store.file_name()).filter(|_| folder_of(path) == folder_of(&store));
+    let Some((name, store)) = names else { return false };
+    let rest = name.as_encoded_bytes().strip_prefix(store.as_encoded_bytes());
+    rest.is_some_and(|rest| rest.is_empty() || COMPANIONS.iter().any(|ending| rest.starts_with(ending.as_bytes())))
+}
+
+/// Returns the folder of a path; `.` for a bare name.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}

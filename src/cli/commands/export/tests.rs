@@ -1,0 +1,437 @@
+use std::{fs, io};
+
+use chrono::FixedOffset;
+use clap::Parser as _;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    cli::{
+        commands::import::{FormatArg, ImportArgs, import},
+        context::testing::{Bench, at},
+    },
+    domain::{
+        fixtures,
+        ids::{ChainId, RowId, TxHash},
+        observation::{Observation, Outcome},
+        record::StatusRecord,
+        status::RouterStatus,
+        text::{FIELD_LIMIT, clean, clean_or_none},
+        transaction::{NewTransaction, Tracking, Transaction},
+    },
+    store::testing,
+    tui::export::{ExportOrder, Leaving},
+};
+
+fn args(format: ExportFormat) -> ExportArgs {
+    ExportArgs { format: Some(format), ..ExportArgs::default() }
+}
+
+/// Runs an export. Returns standard output, standard error and the exit code.
+fn run_export(bench: &mut Bench, args: &ExportArgs) -> (String, String, Exit) {
+    let (out, err, exit) = bench.run(|cx| export(args, cx));
+    (out, err, exit.unwrap())
+}
+
+/// Imports a text. Returns standard output and standard error.
+fn run_import(bench: &mut Bench, text: &str) -> (String, String) {
+    let args = ImportArgs { file: "-".into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: true };
+    let (out, err, exit) = bench.run(|cx| import(&args, &mut text.as_bytes(), cx));
+    exit.unwrap();
+    (out, err)
+}
+
+/// Returns a store with three transactions: one with all parameters and an answer, an untracked one, and one of another
+/// profile.
+fn three_transactions() -> Bench {
+    let bench = Bench::new();
+    let mut new = fixtures::new(1);
+    new.params.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
+    new.params.estimate = Some(std::time::Duration::from_millis(1_500));
+    new.params.submitted_at = Some(at(-3_000));
+    new.params.from_address = Some("@from".into());
+    (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
+    bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
+    let mut untracked = fixtures::new(2);
+    untracked.untracked = true;
+    bench.track(untracked);
+    bench.track_as("other", fixtures::new(3));
+    bench
+}
+
+/// Returns the parameters of all transactions in the store.
+fn params(bench: &Bench) -> Vec<(NewTransaction, Tracking)> {
+    let params = |tx: Transaction| {
+        let Transaction { params, labels, notes, first_seen_at, tracking, .. } = tx;
+        let untracked = tracking == Tracking::Untracked;
+        (NewTransaction { params, labels, notes, first_seen_at: Some(first_seen_at), untracked }, tracking)
+    };
+    bench.transactions().into_iter().map(params).collect()
+}
+
+#[test]
+fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
+    for format in [ExportFormat::Ndjson, ExportFormat::Json, ExportFormat::Csv] {
+        let mut bench = three_transactions();
+        let (text, err, exit) =
+            run_export(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
+        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        let mut fresh = Bench::new();
+        let warning =
+            "warning: 1 row names the profile other but is tracked in default; choose another profile with --profile\n";
+        assert_eq!(run_import(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), warning.into()));
+        assert_eq!(params(&fresh), params(&bench), "{format:?}");
+        let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
+        let (text, ..) = run_export(&mut bench, &own);
+        let again = run_import(&mut bench, &text);
+        assert_eq!(again, ("0 tracked, 0 updated, 2 known already\n".into(), String::new()), "{format:?}");
+    }
+}
+
+#[test]
+fn truncated_request_id_of_the_service_does_not_prevent_an_import() {
+    for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
+        let mut bench = Bench::new();
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.request_id = Some(clean(&"r".repeat(600)));
+        let outcome = Outcome::Record(Box::new(record));
+        let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
+        bench.hear(bench.track(fixtures::new(1)), answer, 30);
+        let (text, ..) = run_export(&mut bench, &args(format));
+        assert!(text.contains("rrr"), "{text}");
+        assert_eq!(run_import(&mut Bench::new(), &text).0, "1 tracked, 0 updated, 0 known already\n");
+        assert_eq!(run_import(&mut bench, &text).0, "0 tracked, 0 updated, 1 known already\n");
+    }
+}
+
+#[test]
+fn csv_begins_with_the_columns_of_import_and_escapes_formulas() {
+    let mut bench = three_transactions();
+    let (out, ..) = run_export(&mut bench, &ExportArgs { limit: Some(1), ..args(ExportFormat::Csv) });
+    let start = "transactionId,fromChainId,toChainId,quoteId,requestId,estimatedRouteDuration,submittedAt,fromAddress,\
+                 ticket,labels,notes,";
+    assert!(out.starts_with(start), "{out}");
+    let mut reader = csv::Reader::from_reader(out.as_bytes());
+    let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 1);
+    let found: Vec<&str> = rows[0].iter().skip(5).take(6).collect();
+    let notes = "'+one\n'=two";
+    assert_eq!(found, ["1.5", "2023-11-14T21:23:20.000Z", "'@from", "'=HYPERLINK(\"x\")|pipe", "'-vip;b", notes]);
+    assert!(rows[0].iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r'])), "{rows:?}");
+}
+
+#[test]
+fn markdown_cells_stay_in_their_table() {
+    let mut bench = three_transactions();
+    let (out, ..) = run_export(&mut bench, &args(ExportFormat::Markdown));
+    let hash = format!("0x{:064x}", 1);
+    let row = format!(
+        "| `{hash}` | Arbitrum to Base | ongoing | 51m | 2023-11-14 21:38:20 UTC | \
+         \\=HYPERLINK(\"x\")\\|pipe | OVERDUE by 36m |"
+    );
+    assert!(out.lines().any(|line| line == row), "{out}");
+    assert_eq!(out.lines().nth(1), Some("| --- | --- | --- | --- | --- | --- | --- |"));
+    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
+    assert!(out.lines().count() == 5 && out.lines().all(|line| cells(line) == 8), "{out}");
+}
+
+#[test]
+fn json_equals_the_json_of_list_in_ascii() {
+    let mut bench = three_transactions();
+    let mut new = fixtures::new(4);
+    new.params.ticket = Some("重要".into());
+    bench.track(new);
+    let (json, ..) = run_export(&mut bench, &args(ExportFormat::Json));
+    let list = list::ListArgs { json: true, ..Default::default() };
+    let (listed, ..) = bench.run(|cx| list::list(&list, cx));
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(read(&json), read(&listed));
+    assert!(json.is_ascii() && json.lines().count() == 6, "{json}");
+    let nothing = ExportArgs { filter: vec!["nowhere".into()], ..args(ExportFormat::Json) };
+    assert_eq!(run_export(&mut bench, &nothing).0, "[]\n");
+    let wrong = ExportArgs { filter: vec!["is:overdu".into()], ..args(ExportFormat::Json) };
+    assert_eq!(run_export(&mut bench, &wrong).2, Exit::Usage);
+}
+
+#[test]
+fn file_is_private_complete_and_in_the_format_of_its_extension() {
+    let mut bench = three_transactions();
+    let path = bench.folder.path().join("all.MD");
+    fs::write(&path, "what was there").unwrap();
+    let to_file = ExportArgs { output: Some(path.to_str().unwrap().into()), ..ExportArgs::default() };
+    let (out, err, exit) = run_export(&mut bench, &to_file);
+    assert_eq!((out.as_str(), exit), ("", Exit::Fine));
+    assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
+    assert!(fs::read_to_string(&path).unwrap().starts_with("| Transaction |"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    assert_eq!(count_partial_files(&bench), 0);
+    let formats = [("a.csv", Some(ExportFormat::Csv)), ("a.jsonl", Some(ExportFormat::Ndjson)), ("a.txt", None)];
+    assert!(formats.iter().all(|(name, format)| ExportFormat::of(name) == *format));
+}
+
+/// Returns the number of partial files in the store's folder.
+fn count_partial_files(bench: &Bench) -> usize {
+    let names = fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_str().unwrap().starts_with(".hoptop-export")).count()
+}
+
+#[test]
+fn failed_write_and_signal_leave_the_existing_file_unchanged() {
+    let mut bench = three_transactions();
+    let path = bench.folder.path().join("all.csv");
+    fs::write(&path, "what was there").unwrap();
+    let folder = bench.folder.path().to_owned();
+    let failing_write = |mut file: &File| {
+        file.write_all(b"half")?;
+        Err(io::Error::from(io::ErrorKind::StorageFull).into())
+    };
+    assert!(replace_file((&path, &folder), DateTime::UNIX_EPOCH, failing_write).is_err());
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&bench)), ("what was there", 0));
+    let selection =
+        Selection { filter: Filter::everything(), filter_text: String::new(), format: ExportFormat::Csv, limit: None };
+    let checks = std::cell::Cell::new(0);
+    let at_second_check = || {
+        checks.set(checks.get() + 1);
+        (checks.get() == 2).then_some(Exit::Interrupted)
+    };
+    let (_, err, exit) = bench.run(|cx| {
+        let now = cx.now.wall;
+        let written =
+            replace_file((&path, &folder), now, |partial| write_buffered(partial, &selection, cx, &at_second_check));
+        finish(written, "all.csv", cx)
+    });
+    assert_eq!(exit.unwrap(), Exit::Interrupted);
+    assert!(err.starts_with("interrupted: ") && err.ends_with(" is unchanged\n"), "{err}");
+    assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&bench)), ("what was there", 0));
+}
+
+#[test]
+fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
+    let mut bench = three_transactions();
+    let to = |path: &str| ExportArgs { output: Some(path.into()), ..ExportArgs::default() };
+    let error = |bench: &mut Bench, path: &str| {
+        let (.., result) = bench.run(|cx| export(&to(path), cx));
+        crate::cli::sentence(&result.unwrap_err())
+    };
+    let missing = error(&mut bench, "/no\u{1b}[31m/such/folder.csv");
+    assert_eq!(missing, "/no[31m/such/folder.csv can't be written: there is no such folder; create it or name another");
+    let folder = bench.folder.path().to_str().unwrap().to_owned();
+    assert!(error(&mut bench, &folder).ends_with("it is a folder; name a file in it"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        assert_eq!(run_export(&mut bench, &to("/dev/null")).2, Exit::Fine);
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        let (file, link) = (bench.folder.path().join("real.csv"), bench.folder.path().join("link.csv"));
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        for _ in 0..2 {
+            run_export(&mut bench, &to(link.to_str().unwrap()));
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && fs::metadata(&file).unwrap().len() > 0);
+            // The second time, the target of the link doesn't exist.
+            fs::remove_file(&file).unwrap();
+        }
+    }
+}
+
+#[test]
+fn files_of_the_store_are_never_replaced() {
+    let mut bench = three_transactions();
+    let store = bench.store.path().to_owned();
+    fs::create_dir(store.with_file_name("backups")).unwrap();
+    let names = ["", "-wal", "-shm", ".presence", ".poller-default", ".damaged-20260101T000000Z"].map(|ending| {
+        let mut name = store.clone().into_os_string();
+        name.push(ending);
+        name.into_string().unwrap()
+    });
+    let backup = store.with_file_name("backups").join("hoptop.db.20260101T000000Z.backup");
+    let around = store.with_file_name("backups").join("../hoptop.db");
+    let elsewhere = [backup, around].map(|path| path.into_os_string().into_string().unwrap());
+    for output in names.into_iter().chain(elsewhere) {
+        let length = || fs::metadata(&output).ok().map(|file| file.len());
+        let before = length();
+        let to = ExportArgs { output: Some(output.clone()), ..args(ExportFormat::Csv) };
+        let (.., refused) = bench.run(|cx| export(&to, cx));
+        let error = crate::cli::sentence(&refused.unwrap_err());
+        assert!(error.ends_with("can't be written: it belongs to the store; name another file"), "{error}");
+        assert_eq!(length(), before, "{output}");
+    }
+    assert_eq!(bench.transactions().len(), 3);
+    let beside = format!("{}.csv", store.display());
+    let to = ExportArgs { output: Some(beside), ..ExportArgs::default() };
+    assert_eq!(run_export(&mut bench, &to).2, Exit::Fine);
+}
+
+#[test]
+fn options_are_parsed() {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        export: ExportArgs,
+    }
+    let read = Line::try_parse_from("export is:overdue --format ndjson -o out label:vip --limit 3".split(' ')).unwrap();
+    let ExportArgs { filter, format, output, limit } = read.export;
+    assert_eq!((filter.len(), format, output.as_deref(), limit), (2, Some(ExportFormat::Ndjson), Some("out"), Some(3)));
+}
+
+/// Generates hostile texts as the store holds them: cleaned, and shorter than the limit of a field.
+fn hostile_text(most: usize) -> impl Strategy<Value = String> {
+    let piece = prop_oneof![any::<String>(), "['=+@|;,\"\\\\-]{1,4}", "[a-z\u{301}重]{1,8}"];
+    prop::collection::vec(piece, 1..4)
+        .prop_map(move |pieces| clean(&pieces.concat().chars().take(most).collect::<String>()))
+        .prop_filter("nothing is left", |text| !text.is_empty() && text.chars().count() < FIELD_LIMIT)
+}
+
+prop_compose! {
+    fn transaction()(
+        number in any::<u16>(),
+        hash in "[!-~&&[^/]]{6,90}",
+        quote_id in hostile_text(60),
+        others in prop::collection::vec(prop::option::of(hostile_text(60)), 3),
+        (labels, notes) in (prop::collection::vec(hostile_text(20), 0..4), prop::collection::vec(hostile_text(60), 0..4)),
+        (estimate, submitted, seen) in (prop::option::of(0..600_000_000_u64), prop::option::of(0..4_000_000_000_000_i64), prop::option::of(-90_000..0_i64)),
+        untracked in any::<bool>(),
+    ) -> NewTransaction {
+        let mut new = fixtures::new(number.into());
+        new.params.transaction_id = TxHash::new(format!("{hash}{number}"));
+        new.params.from_chain = ChainId::new(format!("chain-{}", number % 3));
+        new.params.quote_id = quote_id;
+        [new.params.request_id, new.params.from_address, new.params.ticket] = others.try_into().unwrap();
+        new.params.estimate = estimate.map(std::time::Duration::from_millis);
+        new.params.submitted_at = submitted.and_then(DateTime::from_timestamp_millis);
+        new.labels = labels.iter().filter_map(|label| clean_or_none(&label.replace(';', ""))).collect();
+        new.notes = notes;
+        new.notes.dedup();
+        (new.first_seen_at, new.untracked) = (seen.map(at), untracked);
+        new
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn exported_parameters_are_imported_unchanged(batch in prop::collection::vec(transaction(), 1..4)) {
+        let mut bench = Bench::new();
+        for new in batch {
+            testing::track(&bench.store, "default", vec![new], at(0));
+        }
+        for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
+            let (text, ..) = run_export(&mut bench, &ExportArgs { filter: vec!["sort:age".into()], ..args(format) });
+            prop_assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
+            let mut fresh = Bench::new();
+            let (_, warnings) = run_import(&mut fresh, &text);
+            prop_assert_eq!(warnings, "");
+            let (mut imported, mut original) = (params(&fresh), params(&bench));
+            for all in [&mut imported, &mut original] {
+                all.sort_by_key(|(new, _)| (new.params.from_chain.clone(), new.params.transaction_id.key()));
+            }
+            prop_assert_eq!(imported, original);
+            let (again, _) = run_import(&mut bench, &text);
+            prop_assert!(again.starts_with("0 tracked, 0 updated, "), "{}", again);
+        }
+    }
+}
+
+/// Exports rows as the dashboard does.
+fn export_from_dashboard(bench: &Bench, file: &str, rows: Vec<RowId>) -> Result<String, String> {
+    let order = ExportOrder {
+        file: file.to_owned(),
+        rows,
+        now: at(60),
+        zone: FixedOffset::east_opt(0).unwrap(),
+        leaving: Leaving::default(),
+    };
+    to_new_file(&bench.store, &order)
+}
+
+#[test]
+fn export_from_the_dashboard_is_a_new_file_in_the_format_of_its_extension() {
+    let bench = three_transactions();
+    let folder = tempfile::tempdir().unwrap();
+    let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
+    for (name, begins) in [("a.csv", "transactionId,"), ("a.md", "| Transaction"), ("a.json", "["), ("a.ndjson", "{")] {
+        let file = folder.path().join(name);
+        let params = export_from_dashboard(&bench, file.to_str().unwrap(), rows[..2].to_vec()).unwrap();
+        assert_eq!(params, format!("2 transactions written to {}", file.display()));
+        assert!(fs::read_to_string(&file).unwrap().starts_with(begins), "{name}");
+    }
+}
+
+#[test]
+fn export_from_the_dashboard_replaces_no_file_and_no_file_of_the_store() {
+    let bench = three_transactions();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mine.csv");
+    fs::write(&file, "mine").unwrap();
+    let refused = |name: &str| export_from_dashboard(&bench, name, Vec::new()).unwrap_err();
+    assert_eq!(refused(file.to_str().unwrap()), "the file already exists; name another");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    assert!(refused("transfers").starts_with("the name has no known extension"));
+    let missing = folder.path().join("missing/a.csv");
+    assert_eq!(refused(missing.to_str().unwrap()), "there is no such folder; create it or name another");
+    let beside = format!("{}-wal.csv", bench.store.path().display());
+    assert_eq!(refused(&beside), "it belongs to the store; name another file");
+    let entries = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(entries, 1, "no partial file is left");
+}
+
+#[test]
+fn export_ends_when_the_dashboard_is_closed() {
+    let bench = three_transactions();
+    let folder = tempfile::tempdir().unwrap();
+    let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
+    let leaving = Leaving::default();
+    leaving.leave();
+    let file = folder.path().join("a.csv").to_str().unwrap().to_owned();
+    let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), leaving };
+    assert!(to_new_file(&bench.store, &order).unwrap_err().contains("was closed"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
+    let mut bench = Bench::new();
+    let mut hostile = fixtures::new(1);
+    hostile.params.ticket = Some("<script>alert(1)</script>".into());
+    hostile.labels = vec!["\"onmouseover=\"x".into()];
+    let row = bench.track(hostile);
+    let mut record = StatusRecord::bare(RouterStatus::Success);
+    record.from.url = Some("javascript:alert(1)".into());
+    record.to.url = Some("https://explorer.example/tx/1".into());
+    bench.hear(
+        row,
+        Observation { outcome: Outcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
+        30,
+    );
+    bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
+    bench.track(fixtures::new(3));
+    let (page, err, exit) = run_export(&mut bench, &args(ExportFormat::Html));
+    assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+    for part in [
+        "<h1>3 transfers</h1>",
+        "Outcomes: 1 need attention",
+        "&#60;script&#62;alert(1)&#60;/script&#62;",
+        "<a href=\"https://explorer.example/tx/1\" rel=\"noopener noreferrer\">destination</a>",
+        "Half settled within",
+        "default-src 'none'",
+    ] {
+        assert!(page.contains(part), "{part} isn't in the page:\n{page}");
+    }
+    assert!(!page.contains("javascript:") && !page.contains("\"onmouseover=\"x"), "{page}");
+    // The page loads nothing from the network.
+    let outside = page.split("<tbody>").next().unwrap();
+    assert!(!outside.contains("http://") && !outside.contains("https://"), "{outside}");
+    assert_eq!((page.matches("<tr>").count(), page.matches("</html>").count()), (4, 1));
+    let nothing = ExportArgs { filter: vec!["status:refund".into()], ..args(ExportFormat::Html) };
+    let (page, ..) = run_export(&mut bench, &nothing);
+    assert!(
+        page.contains("Nothing matched") && page.contains("Filter: status:refund.") && page.ends_with("</html>\n"),
+        "{page}"
+    );
+    assert_eq!(ExportFormat::of("batch.html"), Some(ExportFormat::Html));
+}

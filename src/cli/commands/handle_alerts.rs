@@ -1,0 +1,123 @@
+//! Acknowledges, snoozes or unacknowledges the alerts that a command's arguments name: for `ack`, `snooze` and `unack`.
+//!
+//! It must never change only some of the named alerts: if one can't be found, none is changed.
+
+use std::collections::BTreeSet;
+
+use color_eyre::eyre::Result;
+
+use crate::{
+    cli::context::Context,
+    domain::{
+        alert::Snooze,
+        operation::{Edit, LocalEdit, Operation},
+        span, text,
+    },
+    runtime::exit::Exit,
+    store::AlertQuery,
+};
+
+/// Applies the edit to all named alerts, and prints how many it changed. Changes nothing if one of them can't be found.
+pub(super) fn handle_alerts(
+    named: &[String],
+    edit: impl FnOnce(Vec<i64>) -> LocalEdit,
+    cx: &mut Context,
+) -> Result<Exit> {
+    let alerts = match find_alerts(named, cx)? {
+        Ok(alerts) => alerts,
+        Err(exit) => {
+            writeln!(cx.err, "nothing was changed")?;
+            return Ok(exit);
+        }
+    };
+    let (count, edit) = (alerts.len(), edit(alerts));
+    let done = match &edit {
+        Edit::Acknowledge { .. } => "acknowledged".to_owned(),
+        Edit::Snooze { until: Snooze::Until(moment), .. } => {
+            format!("snoozed until {}", span::clock_time(*moment, cx.now.wall, cx.zone))
+        }
+        Edit::Snooze { until: Snooze::Change, .. } => "snoozed until the status changes".to_owned(),
+        _ => "no longer acknowledged or snoozed".to_owned(),
+    };
+    let edit = cx.store.reader()?.resolve(edit)?;
+    let operation = Operation::Edit { profile: cx.profile.clone(), edit };
+    let changed = cx.store.apply(operation, cx.now.wall).wait()?.changed()?;
+    match count - changed {
+        0 => writeln!(cx.out, "{changed} {done}")?,
+        unchanged => writeln!(cx.out, "{changed} {done}; {unchanged} unchanged")?,
+    }
+    Ok(Exit::Fine)
+}
+
+/// Returns the numbers of the named alerts. A name is an alert's number, or a transaction, which means all its active alerts.
+/// If one can't be found, prints the reason and returns the exit code of the command.
+fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Exit>> {
+    let reader = cx.store.reader()?;
+    let active = reader.alerts(AlertQuery::Active)?;
+    let mut numbers = BTreeSet::new();
+    for name in named {
+        // A name that fits in an `i64` is always a number, never a part of a hash: its alert may just have been cleared.
+        if let Ok(alert) = name.parse::<i64>() {
+            if active.iter().all(|active| active.id != alert) {
+                writeln!(cx.err, "no active alert has the number {alert}; `hoptop alerts` lists the numbers")?;
+                return Ok(Err(Exit::Error));
+            }
+            numbers.insert(alert);
+            continue;
+        }
+        if name.chars().count() < 6 {
+            let name = text::clean(name);
+            writeln!(
+                cx.err,
+                "`{name}` is neither an alert number nor six or more characters of a hash; `hoptop alerts` lists both"
+            )?;
+            return Ok(Err(Exit::Usage));
+        }
+        let Some(tx) = cx.find(name)? else { return Ok(Err(Exit::Error)) };
+        let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
+        if alerts.is_empty() {
+            writeln!(cx.err, "no active alert for {}", tx.params.transaction_id.short(cx.ellipsis))?;
+            return Ok(Err(Exit::Error));
+        }
+        numbers.extend(alerts.iter().map(|alert| alert.id));
+    }
+    Ok(Ok(numbers.into_iter().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::Bench,
+        domain::{fixtures, status::RouterStatus},
+    };
+
+    fn acknowledge(bench: &mut Bench, named: &[&str]) -> (String, String, Exit) {
+        let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
+        bench.run(|cx| handle_alerts(&named, |alerts| Edit::Acknowledge { alerts, note: None }, cx).unwrap())
+    }
+
+    #[test]
+    fn alert_is_named_by_its_number_or_by_its_transaction() {
+        let mut bench = Bench::new();
+        let row = bench.track(fixtures::new(1));
+        bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        let hash = format!("0x{:064x}", 1);
+        let (out, ..) = acknowledge(&mut bench, &[&hash, "1"]);
+        assert_eq!(out, "1 acknowledged\n");
+        let (_, err, exit) = acknowledge(&mut bench, &["000000"]);
+        assert_eq!(
+            (err.as_str(), exit),
+            ("no active alert has the number 0; `hoptop alerts` lists the numbers\nnothing was changed\n", Exit::Error),
+            "although every hash contains these digits"
+        );
+        let (_, err, exit) = acknowledge(&mut bench, &["0000004000"]);
+        assert!(err.starts_with("no active alert has the number 4000") && exit == Exit::Error, "{err}");
+        let (_, err, exit) = acknowledge(&mut bench, &["foo"]);
+        assert!(err.starts_with("`foo` is neither an alert number") && exit == Exit::Usage, "{err}");
+        bench.hear(row, fixtures::says(RouterStatus::Success), 20);
+        let (out, err, exit) = acknowledge(&mut bench, &[&hash]);
+        assert_eq!((out.as_str(), exit), ("", Exit::Error));
+        assert_eq!(err, "no active alert for 0x0000…0001\nnothing was changed\n");
+    }
+}

@@ -1,0 +1,196 @@
+//! The bytes of a followed input: a stream, or a file that grows.
+//!
+//! The module knows no lines. A file that was replaced or truncated must never be read on as if it were the old file.
+
+use std::{
+    fmt,
+    fs::{self, File, Metadata},
+    io::{self, Read, Seek},
+    path::PathBuf,
+    thread,
+    time::Duration,
+};
+
+use tokio::sync::mpsc;
+
+use crate::{cli::commands::import, clock::Clock};
+
+/// The time between two checks of a file that has no more bytes.
+pub(super) const INTERVAL: Duration = Duration::from_millis(250);
+/// The number of checks of a replaced file before the new file is read, since its writer may still append to the old
+/// file.
+const CHECKS_AFTER_REPLACEMENT: u32 = 8;
+/// The maximum number of bytes read at once.
+const BUFFER: usize = 64 * 1024;
+
+/// The next piece of an input.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Piece {
+    /// The next bytes.
+    Bytes(Vec<u8>),
+    /// The following bytes are from the start of the file, for this reason.
+    Restart(RestartReason),
+    /// The input has ended.
+    End,
+}
+
+/// The reason why a file is read from its start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RestartReason {
+    /// Another file has the name. The old file was read to its end, so its last line is complete.
+    Replaced,
+    /// The file is shorter than before. The end of its incomplete last line is lost.
+    Truncated,
+}
+
+impl fmt::Display for RestartReason {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Replaced => "was replaced",
+            Self::Truncated => "was truncated",
+        })
+    }
+}
+
+/// An input that is followed.
+pub(crate) enum Input {
+    /// A stream that ends by itself. Reading blocks, so a separate thread reads it.
+    Stream(mpsc::Receiver<io::Result<Vec<u8>>>),
+    /// A file that grows.
+    Growing(Tail),
+}
+
+impl Input {
+    /// Opens standard input for `-`, else a file. A file that isn't on a disk, such as a pipe, is a stream. The error
+    /// is the reason and the way out.
+    pub(crate) fn open(file: &str, clock: &Clock) -> Result<Self, String> {
+        let reason = |error: io::Error| import::error_reason(&error);
+        if file == "-" {
+            return Self::stream(io::stdin()).map_err(reason);
+        }
+        // Opening a pipe blocks until another process writes to it, which must not delay the handling of a signal.
+        match fs::metadata(file) {
+            Ok(about) if !about.is_file() && !about.is_dir() => {
+                let file = PathBuf::from(file);
+                Self::stream(LazyFile { path: Some(file), opened: None }).map_err(reason)
+            }
+            _ => Ok(Self::Growing(Tail::new(file.into(), import::open(file)?, clock.clone()))),
+        }
+    }
+
+    /// Starts a thread that reads `input`.
+    pub(crate) fn stream(mut input: impl Read + Send + 'static) -> io::Result<Self> {
+        let (pieces, receiver) = mpsc::channel(1);
+        let read = move || {
+            loop {
+                let mut bytes = vec![0; BUFFER];
+                let piece = match input.read(&mut bytes) {
+                    Ok(0) => return,
+                    Ok(count) => {
+                        bytes.truncate(count);
+                        Ok(bytes)
+                    }
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => Err(error),
+                };
+                if pieces.blocking_send(piece).is_err() {
+                    return;
+                }
+            }
+        };
+        thread::Builder::new().name("follow".into()).spawn(read)?;
+        Ok(Self::Stream(receiver))
+    }
+
+    /// Waits for the next piece. The future can be dropped without a loss.
+    pub(crate) async fn next(&mut self) -> io::Result<Piece> {
+        match self {
+            Self::Stream(pieces) => pieces.recv().await.map_or(Ok(Piece::End), |piece| piece.map(Piece::Bytes)),
+            Self::Growing(tail) => tail.next().await,
+        }
+    }
+}
+
+/// A file that is opened at the first read.
+struct LazyFile {
+    path: Option<PathBuf>,
+    opened: Option<File>,
+}
+
+impl Read for LazyFile {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if let Some(path) = self.path.take() {
+            self.opened = Some(File::open(path)?);
+        }
+        self.opened.as_mut().map_or(Ok(0), |file| file.read(buffer))
+    }
+}
+
+/// A file that grows, and the position up to which it was read.
+pub(crate) struct Tail {
+    path: PathBuf,
+    file: File,
+    position: u64,
+    /// The number of checks since another file has the name.
+    checks: u32,
+    clock: Clock,
+}
+
+impl Tail {
+    fn new(path: PathBuf, file: File, clock: Clock) -> Self {
+        Self { path, file, position: 0, checks: 0, clock }
+    }
+
+    async fn next(&mut self) -> io::Result<Piece> {
+        loop {
+            let mut bytes = vec![0; BUFFER];
+            let count = self.file.read(&mut bytes)?;
+            if count > 0 {
+                self.position += u64::try_from(count).unwrap_or_default();
+                bytes.truncate(count);
+                return Ok(Piece::Bytes(bytes));
+            }
+            if let Some(reason) = self.restart()? {
+                (self.position, self.checks) = (0, 0);
+                return Ok(Piece::Restart(reason));
+            }
+            self.clock.sleep_until(self.clock.now().mono + INTERVAL).await;
+        }
+    }
+
+    /// Goes to the start if the file was replaced or truncated, and returns the reason. A missing file may appear
+    /// again, and a replaced file is read to its end first.
+    fn restart(&mut self) -> io::Result<Option<RestartReason>> {
+        let about = match fs::metadata(&self.path) {
+            Ok(about) => about,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if !is_same(&about, &self.file.metadata()?) {
+            self.checks += 1;
+            if self.checks <= CHECKS_AFTER_REPLACEMENT {
+                return Ok(None);
+            }
+            self.file = File::open(&self.path)?;
+            return Ok(Some(RestartReason::Replaced));
+        }
+        if about.len() < self.position {
+            self.file.rewind()?;
+            return Ok(Some(RestartReason::Truncated));
+        }
+        Ok(None)
+    }
+}
+
+/// Whether both are the same file.
+#[cfg(unix)]
+fn is_same(one: &Metadata, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (one.dev(), one.ino()) == (other.dev(), other.ino())
+}
+
+/// Other systems have no file numbers, so a replaced file isn't detected.
+#[cfg(not(unix))]
+fn is_same(_: &Metadata, _: &Metadata) -> bool {
+    true
+}

@@ -1,0 +1,358 @@
+//! Tracks lines as they arrive, from standard input until it ends or from a file as it grows: for `hoptop import
+//! --follow` and `hoptop watch -`.
+//!
+//! Lines that arrive together are tracked in one commit, as soon as the store can be written. A bad line is named and
+//! skipped. It must never affect the next line, and an incomplete line must never be read as a line.
+
+mod input;
+
+use std::{fmt, io::Write, pin::Pin};
+
+use color_eyre::eyre::{Result, WrapErr};
+use tokio::{
+    sync::mpsc,
+    task::{JoinError, spawn_blocking},
+};
+
+pub(crate) use self::input::Input;
+use self::input::{INTERVAL, Piece, RestartReason};
+use super::{FormatArg, ImportArgs};
+use crate::{
+    cli::{commands::import, context::Context},
+    clock::Clock,
+    domain::{
+        operation::Operation,
+        transaction::{NewTransaction, TransactionParams},
+    },
+    intake::{LineReader, Options, Place, Taken},
+    runtime::{exit::Exit, signals, tokio_runtime},
+    store::{Store, StoreError},
+};
+
+/// Tracks transactions until the input ends or a signal comes, and prints the totals.
+pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
+    if args.format == FormatArg::Json {
+        writeln!(cx.err, "{}", LineReader::ARRAY)?;
+        return Ok(Exit::Usage);
+    }
+    let clock = Clock::system();
+    tokio_runtime::start()?.block_on(async {
+        let signal = signals::listen()?;
+        let _backups = cx.store.schedule_backups(clock.clone())?;
+        match Input::open(&args.file, &clock) {
+            Ok(input) => run(args, input, signal, (cx, &clock)).await,
+            Err(reason) => import::print_unreadable(&import::display_name(&args.file), &reason, cx.err),
+        }
+    })
+}
+
+/// Tracks an input until its end, and prints the totals.
+async fn run(
+    args: &ImportArgs,
+    input: Input,
+    signal: impl Future<Output = Exit>,
+    (cx, clock): (&mut Context<'_>, &Clock),
+) -> Result<Exit> {
+    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
+    let (totals, exit) = track_until_end(args, input, signal, &mut sink).await?;
+    if let Some(totals) = totals {
+        writeln!(cx.out, "{totals}")?;
+    }
+    Ok(exit)
+}
+
+/// The destination of the transactions of an input.
+pub(crate) struct Sink<'a> {
+    /// The store that tracks the transactions.
+    pub store: &'a Store,
+    /// The profile that tracks the transactions.
+    pub profile: &'a str,
+    /// The source of the time of commits and retries.
+    pub clock: &'a Clock,
+    /// The stream for errors and warnings.
+    pub err: &'a mut dyn Write,
+    /// The receiver of reports about the input, if there is one.
+    pub listener: Option<mpsc::Sender<InputReport>>,
+}
+
+/// A report about a followed input.
+#[derive(Debug)]
+pub(crate) enum InputReport {
+    /// These transactions are about to be tracked: changes from now on can concern them.
+    Arrived(Vec<TransactionParams>),
+    /// These transactions are tracked.
+    Tracked(Vec<TransactionParams>),
+    /// The input has ended: the totals and the exit code.
+    End(Option<Totals>, Exit),
+}
+
+impl Sink<'_> {
+    /// Sends a report to the listener, if it still exists.
+    async fn report(&self, report: impl FnOnce() -> InputReport) {
+        if let Some(listener) = &self.listener {
+            listener.send(report()).await.unwrap_or_default();
+        }
+    }
+}
+
+fn params_of(batch: &[NewTransaction]) -> Vec<TransactionParams> {
+    batch.iter().map(|new| new.params.clone()).collect()
+}
+
+/// Tracks transactions until the input ends or a signal comes. Returns the totals and the exit code. An input that
+/// can't be read has no totals.
+pub(crate) async fn track_until_end(
+    args: &ImportArgs,
+    mut input: Input,
+    signal: impl Future<Output = Exit>,
+    sink: &mut Sink<'_>,
+) -> Result<(Option<Totals>, Exit)> {
+    let name = import::display_name(&args.file);
+    let mut following = Following::new(args);
+    tokio::pin!(signal);
+    let ended = loop {
+        let piece = tokio::select! {
+            piece = input.next() => piece,
+            exit = &mut signal => break Some(exit),
+        };
+        match piece {
+            Ok(Piece::Bytes(bytes)) => following.split(&bytes),
+            Ok(Piece::End) => following.end(),
+            Ok(Piece::Restart(reason)) => {
+                following.end_file(reason);
+                writeln!(sink.err, "{name} {reason}; it is read from its start")?;
+            }
+            Err(fault) => return Ok((None, import::print_unreadable(&name, &import::error_reason(&fault), sink.err)?)),
+        }
+        following.collect_batch(sink)?;
+        if let Some(exit) = following.track_batch(sink, signal.as_mut()).await? {
+            break Some(exit);
+        }
+        if following.exit.is_some() {
+            break following.exit;
+        }
+        following.restart(args);
+    };
+    if !following.partial.is_empty() {
+        writeln!(sink.err, "the last line has no line end yet and was not tracked")?;
+    }
+    Ok((Some(following.totals), ended.unwrap_or(Exit::Fine)))
+}
+
+/// The totals of a followed input.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    tracked: usize,
+    updated: usize,
+    known: usize,
+    bad: usize,
+}
+
+impl Totals {
+    /// Whether a line was bad.
+    pub(crate) fn is_bad(self) -> bool {
+        self.bad > 0
+    }
+}
+
+impl fmt::Display for Totals {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tracked, updated, known, bad } = self;
+        let lines = if *bad == 1 { "line" } else { "lines" };
+        write!(out, "{tracked} tracked, {updated} updated, {known} known already; {bad} bad {lines}")
+    }
+}
+
+/// The state of a followed input.
+struct Following {
+    reader: LineReader,
+    /// The beginning of a line whose end hasn't arrived.
+    partial: Vec<u8>,
+    /// Whether the current line is too long and is skipped up to its end.
+    is_skipping: bool,
+    /// The results of complete lines that are not yet processed.
+    results: Vec<Taken>,
+    /// The transactions that are not yet tracked.
+    batch: Vec<NewTransaction>,
+    /// The line number of the first transaction of the batch.
+    first_line: Option<usize>,
+    /// Whether the next bytes are from the start of a file.
+    is_file_ended: bool,
+    totals: Totals,
+    /// The exit code, once nothing more is read.
+    exit: Option<Exit>,
+}
+
+impl Following {
+    fn new(args: &ImportArgs) -> Self {
+        let options = Options { format: args.format.into(), any_chain: args.any_chain };
+        Self {
+            reader: LineReader::new(options),
+            partial: Vec::new(),
+            is_skipping: false,
+            results: Vec::new(),
+            batch: Vec::new(),
+            first_line: None,
+            is_file_ended: false,
+            totals: Totals::default(),
+            exit: None,
+        }
+    }
+
+    /// Splits bytes into lines and reads each complete line.
+    fn split(&mut self, bytes: &[u8]) {
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            let limit = LineReader::LINE_LIMIT.saturating_sub(self.partial.len());
+            self.is_skipping |= part.len() > limit;
+            match self.is_skipping {
+                true => self.partial.clear(),
+                false => self.partial.extend(part),
+            }
+            if part.ends_with(b"\n") {
+                self.read_line();
+            }
+        }
+    }
+
+    /// Reads the complete line in `partial`.
+    fn read_line(&mut self) {
+        match std::mem::take(&mut self.is_skipping) {
+            true => self.results.push(self.reader.skip()),
+            false => {
+                let results = self.reader.take(&self.partial);
+                if self.first_line.is_none() && results.iter().any(Taken::is_transaction) {
+                    self.first_line = Some(self.reader.line());
+                }
+                self.results.extend(results);
+            }
+        }
+        self.partial.clear();
+    }
+
+    /// Ends the input. An incomplete last line counts as complete.
+    fn end(&mut self) {
+        self.end_line();
+        self.exit = Some(Exit::Fine);
+    }
+
+    /// Reads the incomplete line as if it were complete.
+    fn end_line(&mut self) {
+        if self.is_skipping || !self.partial.is_empty() {
+            self.read_line();
+        }
+    }
+
+    /// Ends the current file before its name is read from the start.
+    fn end_file(&mut self, reason: RestartReason) {
+        self.is_file_ended = true;
+        match reason {
+            RestartReason::Replaced => self.end_line(),
+            // The rest of a truncated line is unknown.
+            RestartReason::Truncated if self.partial.is_empty() => {}
+            RestartReason::Truncated => self.results.push(self.reader.cut()),
+        }
+    }
+
+    /// Resets the state, except for the totals, if the next bytes are from the start of a file.
+    fn restart(&mut self, args: &ImportArgs) {
+        if self.is_file_ended {
+            let totals = std::mem::take(&mut self.totals);
+            *self = Self { totals, ..Self::new(args) };
+        }
+    }
+
+    /// Adds the transactions of complete lines to the batch, and prints errors and warnings.
+    fn collect_batch(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+        for result in std::mem::take(&mut self.results) {
+            match result {
+                Taken::Transaction(new) => self.batch.push(*new),
+                Taken::Profile(place, profile) if profile != sink.profile => {
+                    let own = sink.profile;
+                    writeln!(sink.err, "warning: {place} names the profile {profile}; such rows are tracked in {own}")?;
+                }
+                Taken::Profile(..) => {}
+                Taken::Warning(warning) => writeln!(sink.err, "warning: {warning}")?,
+                Taken::Bad(error) => {
+                    self.totals.bad += 1;
+                    writeln!(sink.err, "{error}")?;
+                }
+                Taken::Hopeless(error) => {
+                    writeln!(sink.err, "{error}")?;
+                    self.exit = Some(if error.place == Place::File { Exit::Usage } else { Exit::Error });
+                    break;
+                }
+            }
+        }
+        if self.exit == Some(Exit::Fine) && self.totals.bad > 0 {
+            self.exit = Some(Exit::Error);
+        }
+        Ok(())
+    }
+
+    /// Tracks the batch in one commit. If a signal comes first, gives the batch up, prints its first line and returns
+    /// the exit code.
+    async fn track_batch<S: Future<Output = Exit>>(
+        &mut self,
+        sink: &mut Sink<'_>,
+        signal: Pin<&mut S>,
+    ) -> Result<Option<Exit>> {
+        let batch = std::mem::take(&mut self.batch);
+        if batch.is_empty() {
+            return Ok(None);
+        }
+        let first_line = self.first_line.take().unwrap_or_default();
+        sink.report(|| InputReport::Arrived(params_of(&batch))).await;
+        let Sink { store, profile, clock, .. } = *sink;
+        let attempt = || {
+            let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
+            // On the blocking pool, so that a signal is handled while another process locks the store.
+            spawn_blocking(move || store.apply(Operation::Track { profile, transactions: batch }, at).wait()?.tracked())
+        };
+        let context = format!("line {first_line} and the lines after it were not saved");
+        let report = tokio::select! {
+            // Polled first, so that a batch that arrived before the signal is tracked if possible.
+            biased;
+            report = retry(attempt, clock, sink.err) => report?.wrap_err(context)?,
+            exit = signal => {
+                // A write that has begun may still succeed.
+                writeln!(sink.err, "line {first_line} and the lines after it may not have been saved")?;
+                return Ok(Some(exit));
+            }
+        };
+        self.totals.tracked += report.added.count;
+        self.totals.updated += report.updated.count;
+        self.totals.known += report.unchanged.count;
+        sink.report(|| InputReport::Tracked(params_of(&batch))).await;
+        Ok(None)
+    }
+}
+
+/// Repeats an attempt until it succeeds or fails with a lasting error. Prints the first error, and a line when an
+/// attempt succeeds again.
+async fn retry<T, A: Future<Output = Result<Result<T, StoreError>, JoinError>>>(
+    mut attempt: impl FnMut() -> A,
+    clock: &Clock,
+    err: &mut dyn Write,
+) -> Result<Result<T, StoreError>> {
+    let mut is_waiting = false;
+    loop {
+        match attempt().await? {
+            Err(fault) if !fault.is_lasting() => {
+                if !is_waiting {
+                    writeln!(err, "{fault}; hoptop tries again until it can be saved")?;
+                    is_waiting = true;
+                }
+                clock.sleep_until(clock.now().mono + INTERVAL).await;
+            }
+            done => {
+                if is_waiting && done.is_ok() {
+                    writeln!(err, "the store can be written again")?;
+                }
+                return Ok(done);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,190 @@
+use std::{fs, future, io::Write as _, time::Duration};
+
+use super::*;
+use crate::{
+    cli::context::testing::{Bench, at},
+    store::Wake,
+};
+
+const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket\n";
+
+fn args() -> ImportArgs {
+    ImportArgs { file: "-".into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain: false }
+}
+
+fn row(number: usize) -> String {
+    format!("0xabcde{number:03x},42161,8453,q-{number},\n")
+}
+
+/// Follows a stream of these pieces, which arrive one by one. Returns standard output, standard error and the exit
+/// code.
+fn follow_pieces(bench: &mut Bench, pieces: &[&str]) -> (String, String, Exit) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (out, err, exit) = bench.run(|cx| {
+        runtime.block_on(async {
+            let clock = Clock::starting_at(at(60));
+            let (send, receive) = mpsc::channel(pieces.len().max(1));
+            for piece in pieces {
+                send.send(Ok(piece.as_bytes().to_vec())).await.unwrap();
+            }
+            drop(send);
+            run(&args(), Input::Stream(receive), future::pending(), (cx, &clock)).await
+        })
+    });
+    (out, err, exit.unwrap())
+}
+
+#[test]
+fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
+    let mut bench = Bench::new();
+    let cut = row(2);
+    let (first, second) = cut.split_at(9);
+    let pieces =
+        [&format!("\u{feff}{HEADER}{}{first}", row(1)), second, "0xabcdef12,mars,10,q,\n\n", "\"0xabc\n", &row(3)];
+    let (out, err, exit) = follow_pieces(&mut bench, &pieces);
+    assert_eq!((out.as_str(), exit), ("3 tracked, 0 updated, 0 known already; 2 bad lines\n", Exit::Error));
+    let lines: Vec<_> = err.lines().collect();
+    assert!(lines[0].starts_with("line 4: fromChainId: `mars`"), "{err}");
+    assert!(lines[1].starts_with("line 6: a quotation mark is never closed"), "{err}");
+    assert_eq!((lines.len(), bench.transactions().len()), (2, 3));
+}
+
+#[test]
+fn lines_that_arrive_together_are_tracked_in_one_commit() {
+    let mut bench = Bench::new();
+    let commits = bench.store.subscribe(Wake::AnyCommit).unwrap();
+    follow_pieces(&mut bench, &[HEADER, &[row(1), row(2)].concat(), &row(3)]);
+    assert_eq!(*commits.borrow(), 2);
+}
+
+#[test]
+fn json_lines_are_followed_and_the_last_line_needs_no_line_end() {
+    let mut bench = Bench::new();
+    let object = |hash: &str, colour: &str| {
+        format!(r#"{{"transactionId":"{hash}","fromChainId":1,"toChainId":10,"quoteId":"q","colour":"{colour}"}}"#)
+    };
+    let pieces = [format!("{}\n", object("0xabcdef", "red")), object("0xbcdefa", "blue")];
+    let (out, err, exit) = follow_pieces(&mut bench, &[&pieces[0], &pieces[1]]);
+    assert_eq!((out.as_str(), exit), ("2 tracked, 0 updated, 0 known already; 0 bad lines\n", Exit::Fine));
+    assert_eq!(err, "warning: unknown column `colour` ignored\n");
+}
+
+#[test]
+fn unusable_input_ends_the_import_at_once() {
+    let (_, err, exit) = follow_pieces(&mut Bench::new(), &["[{}", "]"]);
+    assert!(exit == Exit::Usage && err.contains("a JSON array can't be followed"), "{err}");
+    let (_, err, exit) = follow_pieces(&mut Bench::new(), &["a,b\n", &row(1)]);
+    assert!(exit == Exit::Error && err.starts_with("line 1: the first row is not a header"), "{err}");
+}
+
+#[test]
+fn endless_line_is_skipped_in_bounded_memory() {
+    let mut bench = Bench::new();
+    let long = "x".repeat(LineReader::LINE_LIMIT / 2 + 1);
+    let (out, err, _) = follow_pieces(&mut bench, &[HEADER, &long, &long, &long, "\n", &row(1)]);
+    assert!(err.starts_with("line 2: the record is longer than 4 MiB"), "{err}");
+    assert_eq!(out, "1 tracked, 0 updated, 0 known already; 1 bad line\n");
+}
+
+#[test]
+fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_tracked() {
+    let mut bench = Bench::new();
+    let path = bench.folder.path().join("growing.csv");
+    fs::write(&path, format!("{HEADER}{}{}", row(1), row(2).trim_end())).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+    let (out, err, exit) = bench.run(|cx| {
+        runtime.block_on(async {
+            let clock = Clock::starting_at(at(60));
+            let input = Input::open(path.to_str().unwrap(), &clock).unwrap();
+            let signal = async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                Exit::Terminated
+            };
+            run(&args(), input, signal, (cx, &clock)).await
+        })
+    });
+    assert_eq!(
+        (out.as_str(), exit.unwrap()),
+        ("1 tracked, 0 updated, 0 known already; 0 bad lines\n", Exit::Terminated)
+    );
+    assert_eq!(err, "the last line has no line end yet and was not tracked\n");
+}
+
+#[test]
+fn last_line_of_a_replaced_file_is_tracked_and_a_truncated_line_is_reported() {
+    let mut bench = Bench::new();
+    let (out, err, ()) = bench.run(|cx| {
+        let (args, clock) = (args(), Clock::starting_at(at(60)));
+        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
+        let mut following = Following::new(&args);
+        for (number, reason) in [(1, RestartReason::Replaced), (2, RestartReason::Truncated)] {
+            following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
+            following.end_file(reason);
+            following.collect_batch(&mut sink).unwrap();
+            following.restart(&args);
+        }
+        let Totals { bad, .. } = following.totals;
+        writeln!(cx.out, "{bad}").unwrap();
+    });
+    assert_eq!(
+        (out.as_str(), err.as_str()),
+        ("1\n", "line 2: the file was truncated before this line was complete; the line was ignored\n")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
+    let (clock, mut err) = (Clock::starting_at(at(0)), Vec::new());
+    let full = || StoreError::Commit("there is no room left on the disk".into());
+    let mut faults = vec![full(), full(), full()];
+    let attempt = || future::ready(Ok(faults.pop().map_or(Ok("kept"), Err)));
+    assert_eq!(retry(attempt, &clock, &mut err).await.unwrap().unwrap(), "kept");
+    assert_eq!(clock.now().mono.0, 3 * INTERVAL);
+    let lines = format!("{}; hoptop tries again until it can be saved\nthe store can be written again\n", full());
+    assert_eq!(String::from_utf8(err).unwrap(), lines);
+    let lasting = || future::ready(Ok(Err::<(), _>(StoreError::Closed)));
+    assert!(retry(lasting, &clock, &mut Vec::new()).await.unwrap().is_err());
+}
+
+#[cfg(unix)]
+#[test]
+fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
+    let mut bench = Bench::new();
+    fs::rename(bench.store.path(), bench.folder.path().join("elsewhere.db")).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (.., ended) = bench.run(|cx| {
+        runtime.block_on(async {
+            let (send, receive) = mpsc::channel(1);
+            send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
+            run(&args(), Input::Stream(receive), future::pending(), (cx, &Clock::starting_at(at(60)))).await
+        })
+    });
+    let error = crate::cli::sentence(&ended.unwrap_err());
+    assert!(error.starts_with("line 3 and the lines after it were not saved: the store "), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn file_is_followed_through_growth_truncation_and_replacement() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("growing");
+    fs::write(&path, "one\n").unwrap();
+    let mut input = Input::open(path.to_str().unwrap(), &Clock::starting_at(at(0))).unwrap();
+    let bytes = |text: &str| Piece::Bytes(text.as_bytes().to_vec());
+    assert_eq!(input.next().await.unwrap(), bytes("one\n"));
+    fs::File::options().append(true).open(&path).unwrap().write_all(b"two\n").unwrap();
+    assert_eq!(input.next().await.unwrap(), bytes("two\n"));
+    fs::write(&path, "3\n").unwrap();
+    assert_eq!(input.next().await.unwrap(), Piece::Restart(RestartReason::Truncated));
+    assert_eq!(input.next().await.unwrap(), bytes("3\n"));
+    fs::rename(&path, folder.path().join("old")).unwrap();
+    let waiting = tokio::time::timeout(Duration::from_secs(1), input.next()).await;
+    assert!(waiting.is_err(), "{waiting:?}");
+    fs::write(&path, "another\n").unwrap();
+    // The writer may still have the old file open.
+    let waiting = tokio::time::timeout(INTERVAL, input.next()).await;
+    assert!(waiting.is_err(), "{waiting:?}");
+    fs::File::options().append(true).open(folder.path().join("old")).unwrap().write_all(b"late").unwrap();
+    assert_eq!(input.next().await.unwrap(), bytes("late"));
+    assert_eq!(input.next().await.unwrap(), Piece::Restart(RestartReason::Replaced));
+    assert_eq!(input.next().await.unwrap(), bytes("another\n"));
+}

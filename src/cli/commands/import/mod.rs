@@ -1,0 +1,342 @@
+//! `hoptop import`: tracks a batch from a file or standard input, all or nothing, of any size in bounded memory.
+//!
+//! The module must never track a part of a batch. Endless input is handled in `follow`.
+
+pub(crate) mod follow;
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Read},
+};
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    cli::context::Context,
+    domain::{
+        batch::{Batch, SpoolError},
+        text,
+    },
+    intake::{self, Duplicate, Duplicates, Format, Found, ImportSpool, LineError, Options, Place, ReadError},
+    runtime::exit::Exit,
+    store::{ImportPreview, ImportReport},
+};
+
+/// The maximum number of updated transactions that are named.
+const MAX_NAMED_UPDATES: usize = 10;
+
+/// The examples below the help text.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop import transfers.csv                      needs transactionId,fromChainId,toChainId,quoteId
+  hoptop import --dry-run transfers.csv            show what would be new, known and updated
+  my-service | hoptop import - --follow            one transaction per line, tracked as it comes
+  hoptop import --follow /var/log/transfers.ndjson the same for a file that grows, until ^C";
+
+/// Track a batch of transactions.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ImportArgs {
+    /// A file: CSV with a header row, a JSON array or JSON lines; `-` is standard input
+    pub file: String,
+    /// The format of the file
+    #[arg(long, value_enum, default_value_t)]
+    pub format: FormatArg,
+    /// Read and check the whole file, print what would change, and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Keep reading CSV or JSON lines: standard input until it ends, a file as it grows until a signal comes. Each line
+    /// is tracked as it comes; a bad line is named and skipped
+    #[arg(long, conflicts_with = "dry_run")]
+    pub follow: bool,
+    /// Accept chain IDs of an unknown form
+    #[arg(long)]
+    pub any_chain: bool,
+}
+
+/// The values of `--format`. The comments of the variants are the help text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FormatArg {
+    /// Detected by the first character
+    #[default]
+    Auto,
+    /// A header row and a row for each transaction
+    Csv,
+    /// An array of objects
+    Json,
+    /// One object per line
+    Ndjson,
+}
+
+impl From<FormatArg> for Format {
+    fn from(format: FormatArg) -> Self {
+        match format {
+            FormatArg::Auto => Self::Auto,
+            FormatArg::Csv => Self::Csv,
+            FormatArg::Json => Self::Json,
+            FormatArg::Ndjson => Self::Ndjson,
+        }
+    }
+}
+
+/// Tracks the transactions of the file, and prints what changed. `input` is read if the file is `-`.
+pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let name = display_name(&args.file);
+    let (batch, found) = match spool(args, input) {
+        Ok(spooled) => spooled,
+        Err(ReadError::Bad(errors)) => {
+            print_line_errors(&errors, &name, cx.err)?;
+            return Ok(Exit::Error);
+        }
+        Err(ReadError::Input(fault)) => return print_unreadable(&name, &error_reason(&fault), cx.err),
+        Err(ReadError::Keep(fault)) => return Err(fault.into()),
+    };
+    for warning in found.warnings.into_iter().chain(other_profiles_warning(&found.profiles, &cx.profile)) {
+        writeln!(cx.err, "warning: {warning}")?;
+    }
+    if args.dry_run {
+        let preview = cx.store.reader()?.preview_import(&cx.profile, batch.as_ref())?;
+        print_preview(preview, cx.out)?;
+    } else {
+        let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
+        print_report(&report, cx)?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Returns the name of a file in messages.
+pub(crate) fn display_name(file: &str) -> String {
+    if file == "-" { "standard input".into() } else { text::clean(file) }
+}
+
+/// Prints that a file can't be read, and returns the exit code.
+pub(crate) fn print_unreadable(name: &str, reason: &str, err: &mut dyn io::Write) -> color_eyre::Result<Exit> {
+    writeln!(err, "{name} can't be read: {reason}")?;
+    Ok(Exit::Error)
+}
+
+/// Reads the whole file into a spool, so that the store is written only after every line was found valid.
+fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Found), ReadError<SpoolError>> {
+    let mut opened;
+    let input = match args.file.as_str() {
+        "-" => input,
+        file => {
+            opened = open(file).map_err(|reason| ReadError::Input(io::Error::other(reason)))?;
+            &mut opened
+        }
+    };
+    let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
+    let options = Options { format: args.format.into(), any_chain: args.any_chain };
+    let mut found = intake::stream(input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
+    let mut duplicates = Duplicates::default();
+    let on_duplicate = &mut |Duplicate { earlier, later, hash, same }| duplicates.push((&earlier, &later), &hash, same);
+    let batch = spool.finish(on_duplicate).map_err(ReadError::Keep)?;
+    found.warnings.extend(duplicates.finish());
+    Ok((batch, found))
+}
+
+/// Returns a warning about rows that name another profile than the current one.
+fn other_profiles_warning(profiles: &BTreeMap<String, usize>, own: &str) -> Option<String> {
+    let others: Vec<_> = profiles.iter().filter(|(profile, _)| *profile != own).collect();
+    let rows: usize = others.iter().map(|(_, rows)| **rows).sum();
+    let of = match (rows, others.as_slice()) {
+        (0, _) => return None,
+        (1, [(profile, _), ..]) => format!("1 row names the profile {profile} but is"),
+        (_, [(profile, _)]) => format!("{rows} rows name the profile {profile} but are"),
+        (_, others) => format!("{rows} rows name {} other profiles but are", others.len()),
+    };
+    Some(format!("{of} tracked in {own}; choose another profile with --profile"))
+}
+
+/// Opens a file. Checks for a folder first, since some systems open a folder and fail only when it is read, with an
+/// unclear error.
+pub(crate) fn open(file: &str) -> Result<File, String> {
+    if fs::metadata(file).is_ok_and(|about| about.is_dir()) {
+        return Err("it is a folder; name a file in it".into());
+    }
+    File::open(file).map_err(|error| error_reason(&error))
+}
+
+/// Returns the reason why a file can't be read, and the way out.
+pub(crate) fn error_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file; check the path".into(),
+        io::ErrorKind::PermissionDenied => "permission is denied; check its permissions".into(),
+        _ => text::clean(&error.to_string()),
+    }
+}
+
+/// Prints the errors of bad lines, and that nothing was imported.
+fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) -> io::Result<()> {
+    for error in errors {
+        writeln!(err, "{error}")?;
+    }
+    let bad = errors.iter().filter(|error| error.place != Place::File).count();
+    let is_truncated = bad < errors.len();
+    let unit = if errors.iter().any(|error| matches!(error.place, Place::Item(_))) { "item" } else { "line" };
+    match (bad, is_truncated) {
+        (0, _) => writeln!(err, "nothing was imported from {name}"),
+        // The last error says that there are more bad lines than those that are named.
+        (_, true) => writeln!(err, "nothing was imported: more than {bad} bad {unit}s in {name}"),
+        (1, _) => writeln!(err, "nothing was imported: 1 bad {unit} in {name}"),
+        _ => writeln!(err, "nothing was imported: {bad} bad {unit}s in {name}"),
+    }
+}
+
+/// Prints what an import would change.
+fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut dyn io::Write) -> io::Result<()> {
+    let count = new + known;
+    let noun = if count == 1 { "transaction" } else { "transactions" };
+    let changed = match changed {
+        0 => String::new(),
+        changed => format!(", {changed} of them would be updated"),
+    };
+    writeln!(out, "{count} {noun} can be read: {new} new, {known} known already{changed}; nothing was written")
+}
+
+/// Prints what an import changed.
+fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
+    let (added, updated) = (report.added.count, report.updated.count);
+    writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.count)?;
+    if let Some(twice) = report.twice() {
+        writeln!(cx.err, "warning: {twice}; each profile polls them")?;
+    }
+    if report.completed.count > 0 {
+        writeln!(cx.out, "  {} of them took missing values from their quotes", report.completed.count)?;
+    }
+    if updated == 0 {
+        return Ok(());
+    }
+    let reader = cx.store.reader()?;
+    for (row, fields) in report.updated.first.iter().take(MAX_NAMED_UPDATES) {
+        if let Some(tx) = reader.header(*row)? {
+            writeln!(cx.out, "  updated {}: {}", tx.params.transaction_id, fields.join(", "))?;
+        }
+    }
+    if updated > MAX_NAMED_UPDATES {
+        writeln!(cx.out, "  and {} more", updated - MAX_NAMED_UPDATES)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::context::testing::Bench;
+
+    const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket";
+
+    fn args(file: &str) -> ImportArgs {
+        ImportArgs { file: file.into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: false }
+    }
+
+    /// Imports a text from a file. Returns standard output, standard error and the exit code.
+    fn run(bench: &mut Bench, text: &str) -> (String, String, Exit) {
+        let path = bench.folder.path().join("batch.csv");
+        fs::write(&path, text).unwrap();
+        let args = args(path.to_str().unwrap());
+        let (out, err, exit) = bench.run(|cx| import(&args, &mut io::empty(), cx));
+        (out, err.replace(&args.file, "FILE"), exit.unwrap())
+    }
+
+    fn rows(count: usize, ticket: &str) -> String {
+        (0..count).map(|number| format!("0xabcde{number:03x},42161,8453,q-{number},{ticket}\n")).collect()
+    }
+
+    #[test]
+    fn imported_file_is_tracked_then_known_then_updated() {
+        let mut bench = Bench::new();
+        let first = format!("{HEADER}\n{}", rows(12, ""));
+        let result = run(&mut bench, &first);
+        assert_eq!(result, ("12 tracked, 0 updated, 0 known already\n".into(), String::new(), Exit::Fine));
+        let result = run(&mut bench, &first);
+        assert_eq!(result, ("0 tracked, 0 updated, 12 known already\n".into(), String::new(), Exit::Fine));
+        let (out, ..) = run(&mut bench, &format!("\u{feff}{HEADER}\r\n{}", rows(12, "SUP-1\r")));
+        assert!(out.starts_with("0 tracked, 12 updated, 0 known already\n  updated 0xabcde000: ticket\n"), "{out}");
+        assert!(out.ends_with("  and 2 more\n") && out.lines().count() == 12, "{out}");
+    }
+
+    #[test]
+    fn all_bad_lines_are_named_and_nothing_is_tracked() {
+        let mut bench = Bench::new();
+        let text = format!("{HEADER}\n{}0xabcdef12,arbitrum,8453,q,\n0xabcdef13,1,,q,\n", rows(1, ""));
+        let (out, err, exit) = run(&mut bench, &text);
+        assert_eq!((out.as_str(), exit), ("", Exit::Error));
+        let lines: Vec<_> = err.lines().collect();
+        assert!(lines[0].starts_with("line 3: fromChainId: `arbitrum` is a chain name"), "{err}");
+        assert!(lines[1].starts_with("line 4: toChainId is missing"), "{err}");
+        assert_eq!(lines[2..], ["nothing was imported: 2 bad lines in FILE"]);
+        assert!(bench.transactions().is_empty());
+    }
+
+    #[test]
+    fn missing_and_unknown_columns_are_named() {
+        let mut bench = Bench::new();
+        let (_, err, exit) = run(&mut bench, "transactionId,fromChainId,toChainId\n0xabcdef12,1,10\n");
+        assert!(err.contains("quoteId") && err.contains("nothing was imported"), "{err}");
+        assert_eq!(exit, Exit::Error);
+        let text = "transactionId,fromChainId,toChainId,quoteId,mood\u{1b}[5m\n0xabcdef12,1,10,q,x\n";
+        let (out, err, _) = run(&mut bench, text);
+        assert_eq!(err, "warning: unknown column `mood[5m` ignored\n");
+        assert_eq!(out, "1 tracked, 0 updated, 0 known already\n");
+    }
+
+    #[test]
+    fn rows_of_another_profile_are_counted_in_one_warning() {
+        let mut bench = Bench::new();
+        let row = |number: usize, profile: &str| format!("0xabcde{number:03x},42161,8453,q,{profile}\n");
+        let header = "transactionId,fromChainId,toChainId,quoteId,Profile\n";
+        let text = [header, &row(1, "default"), &row(2, "prod"), &row(3, ""), &row(4, "prod")].concat();
+        let (_, err, exit) = run(&mut bench, &text);
+        assert_eq!(
+            (err.as_str(), exit),
+            (
+                "warning: 2 rows name the profile prod but are tracked in default; choose another profile with --profile\n",
+                Exit::Fine
+            )
+        );
+        let (_, err, _) = run(&mut bench, &[header, &row(1, "default")].concat());
+        assert_eq!(err, "");
+        // A `profile` field of another kind is no error.
+        let text = r#"{"transactionId":"0xabcdef12","fromChainId":1,"toChainId":10,"quoteId":"q","profile":{"a":1}}"#;
+        assert_eq!(run(&mut bench, text).2, Exit::Fine);
+    }
+
+    #[test]
+    fn standard_input_is_read_in_the_requested_format() {
+        let mut bench = Bench::new();
+        let text = r#"[{"transactionId":"0xabcdef12","fromChainId":"mars","toChainId":"10","quoteId":"q"}]"#;
+        let refused = bench.run(|cx| import(&args("-"), &mut text.as_bytes(), cx).unwrap());
+        assert!(refused.1.ends_with("nothing was imported: 1 bad item in standard input\n"), "{}", refused.1);
+        let taken = ImportArgs { any_chain: true, format: FormatArg::Json, ..args("-") };
+        let (out, _, exit) = bench.run(|cx| import(&taken, &mut text.as_bytes(), cx));
+        assert_eq!((out.as_str(), exit.unwrap()), ("1 tracked, 0 updated, 0 known already\n", Exit::Fine));
+    }
+
+    #[test]
+    fn dry_run_counts_and_writes_nothing() {
+        let mut bench = Bench::new();
+        run(&mut bench, &format!("{HEADER}\n{}", rows(1, "")));
+        let text = format!("{HEADER}\n{}", rows(3, "SUP-1"));
+        let dry = ImportArgs { dry_run: true, ..args("-") };
+        let (out, _, exit) = bench.run(|cx| import(&dry, &mut text.as_bytes(), cx));
+        assert_eq!(
+            out,
+            "3 transactions can be read: 2 new, 1 known already, 1 of them would be updated; nothing was written\n"
+        );
+        assert_eq!(exit.unwrap(), Exit::Fine);
+        assert_eq!(bench.transactions().len(), 1);
+        assert_eq!(bench.transactions()[0].params.ticket, None);
+    }
+
+    #[test]
+    fn unreadable_path_is_printed_without_its_escape_sequences() {
+        let mut bench = Bench::new();
+        let (_, err, exit) = bench.run(|cx| import(&args("no\u{1b}[31m.csv"), &mut io::empty(), cx));
+        assert_eq!(err, "no[31m.csv can't be read: there is no such file; check the path\n");
+        assert_eq!(exit.unwrap(), Exit::Error);
+        let folder = args(bench.folder.path().to_str().unwrap());
+        let (_, err, _) = bench.run(|cx| import(&folder, &mut io::empty(), cx));
+        assert!(err.ends_with("can't be read: it is a folder; name a file in it\n"), "{err}");
+    }
+}

@@ -1,0 +1,329 @@
+//! `hoptop list`: prints tracked transactions, as a table for people or as JSON for scripts.
+//!
+//! It must never hide transactions silently: the table ends with the counts of what the filter and the limit leave out.
+
+use std::io::{self, BufWriter, Write};
+
+use chrono::{DateTime, Utc};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use unicode_width::UnicodeWidthStr;
+
+use crate::{
+    cli::{
+        completers,
+        context::Context,
+        output::{
+            json::TransactionView,
+            table::{self, Column},
+        },
+    },
+    domain::{
+        alert::Alert,
+        filter::{Candidate, Filter, FilterError},
+        span, text,
+        transaction::Transaction,
+    },
+    presentation::{row_text, width},
+    runtime::exit::Exit,
+};
+
+/// The filter keys whose values are free text and may contain blanks.
+const TEXT_KEYS: [&str; 6] = ["label", "ticket", "chain", "from", "to", "profile"];
+const COLUMNS: [Column; 8] = [
+    ("SEV", false),
+    ("STATUS", false),
+    ("TX", false),
+    ("ROUTE", false),
+    ("AGE", true),
+    ("DUE", true),
+    ("TICKET", false),
+    ("CHECKED", true),
+];
+/// The maximum width, in columns, of a status, a ticket or a label in the table.
+const MAX_WIDTH: usize = 24;
+
+/// The arguments of `hoptop list`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct ListArgs {
+    /// Filter terms that must all match, such as `is:overdue`, `chain:base`, `age>30m` or a part of a hash; write `--` before
+    /// a term that starts with `-`
+    #[arg(add = ArgValueCompleter::new(completers::filters))]
+    pub filter: Vec<String>,
+    /// Print a JSON array with one transaction per line
+    #[arg(long)]
+    pub json: bool,
+    /// Print at most this many transactions
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+}
+
+/// Prints the transactions that match the filter, in the filter's order.
+pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let Some(filter) = read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
+    let now = cx.now.wall;
+    let reader = cx.store.reader()?;
+    let rows = reader.listing(&filter, now).all()?;
+    let shown = rows.get(..args.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
+    let mut out = BufWriter::new(&mut *cx.out);
+    if args.json {
+        let mut list = JsonList::begin(&mut out);
+        reader.each(shown, |tx, alerts| list.push(tx, alerts, now))?;
+        list.end()?;
+    } else if rows.is_empty() && reader.listing(&Filter::everything(), now).count()? == 0 {
+        writeln!(
+            out,
+            "nothing is tracked yet; add one with `hoptop add TX --from CHAIN --to CHAIN --quote-id ID`, many with \
+             `hoptop import FILE`"
+        )?;
+    } else {
+        let (mut lines, in_words) = (Vec::new(), cx.in_words);
+        reader.each(shown, |tx, alerts| {
+            match in_words {
+                true => writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?,
+                false => lines.push(table_row(&Candidate { tx, alerts }, now, cx.ellipsis)),
+            }
+            Ok::<_, color_eyre::Report>(())
+        })?;
+        if !in_words {
+            table::write(COLUMNS, &lines, &mut out)?;
+        }
+        let more = match rows.len() - shown.len() {
+            0 => String::new(),
+            more => format!("; {more} more match, beyond --limit"),
+        };
+        writeln!(out, "{} shown of {}{more}", shown.len(), reader.listing(&Filter::everything(), now).count()?)?;
+    }
+    out.flush()?;
+    Ok(Exit::Fine)
+}
+
+/// Returns the filter that the arguments form. If it is invalid, prints the wrong term to `err` and returns `None`; the command
+/// then ends with [`Exit::Usage`].
+pub(crate) fn read_filter(arguments: &[String], err: &mut dyn Write) -> io::Result<Option<Filter>> {
+    let text = arguments.iter().filter_map(|argument| as_term(argument)).collect::<Vec<_>>().join(" ");
+    match Filter::parse(&text) {
+        Ok(filter) => Ok(Some(filter)),
+        Err(error) => {
+            print_filter_error(&text, &error, err)?;
+            Ok(None)
+        }
+    }
+}
+
+/// Returns an argument in the filter's grammar. The shell has removed quotation marks, so an argument with blanks gets them
+/// again: all of `exact text`, but only the value of `label:two words`. An argument with several terms, such as
+/// `is:overdue chain:base`, or with quotation marks of its own stays unchanged.
+fn as_term(argument: &str) -> Option<String> {
+    let argument = argument.trim();
+    let (sign, body) = argument.strip_prefix('-').map_or(("", argument), |body| ("-", body));
+    let has_marks = body.contains('"') || body.starts_with('/');
+    let mut words = body.split_whitespace();
+    let key = words.next().and_then(parse_key);
+    if argument.is_empty() {
+        return None;
+    }
+    if has_marks || !body.contains(char::is_whitespace) || words.any(|word| parse_key(word).is_some()) {
+        return Some(argument.to_owned());
+    }
+    Some(match (key, body.split_once(':')) {
+        (None, _) => format!("{sign}\"{body}\""),
+        (Some(key), Some((_, value))) if TEXT_KEYS.contains(&key) => format!("{sign}{key}:\"{value}\""),
+        _ => argument.to_owned(),
+    })
+}
+
+/// Returns the key at the start of a word: letters, followed by `:`, `<` or `>`.
+fn parse_key(word: &str) -> Option<&str> {
+    let word = word.strip_prefix('-').unwrap_or(word);
+    let (key, rest) = word.split_at_checked(word.find(|letter: char| !letter.is_ascii_alphabetic())?)?;
+    (!key.is_empty() && rest.starts_with([':', '<', '>'])).then_some(key)
+}
+
+fn print_filter_error(text: &str, error: &FilterError, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "the filter is wrong: {}", error.message)?;
+    let (Some(before), Some(wrong)) = (text.get(..error.at.start), text.get(error.at.clone())) else { return Ok(()) };
+    // The marks would be misplaced below a text that must be cleaned first.
+    if text::clean(text) == text {
+        writeln!(err, "  {text}")?;
+        writeln!(err, "  {}{}", " ".repeat(before.width()), "^".repeat(wrong.width().max(1)))?;
+    }
+    Ok(())
+}
+
+/// Writes a JSON array of transactions, one per line, without holding them in memory.
+pub(crate) struct JsonList<'a> {
+    out: &'a mut dyn Write,
+    is_empty: bool,
+}
+
+impl<'a> JsonList<'a> {
+    /// Returns a list without transactions; nothing is written yet.
+    pub(crate) fn begin(out: &'a mut dyn Write) -> Self {
+        Self { out, is_empty: true }
+    }
+
+    /// Writes a transaction as of `now`, with its active alerts.
+    pub(crate) fn push(&mut self, tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> color_eyre::Result<()> {
+        let line = serde_json::to_string(&TransactionView::new(tx, alerts, now))?;
+        write!(self.out, "{}{line}", if self.is_empty { "[\n" } else { ",\n" })?;
+        self.is_empty = false;
+        Ok(())
+    }
+
+    /// Writes the end of the array.
+    pub(crate) fn end(self) -> io::Result<()> {
+        writeln!(self.out, "{}", if self.is_empty { "[]" } else { "\n]" })
+    }
+}
+
+fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
+    let tx = candidate.tx;
+    [
+        row_text::urgency(candidate.alerts).into(),
+        width::cut(&row_text::status_of(tx), MAX_WIDTH, ellipsis),
+        tx.params.transaction_id.short(ellipsis),
+        row_text::route(tx),
+        span::short(tx.age(now)),
+        row_text::due(tx, now),
+        width::cut(row_text::ticket_or_label(tx).unwrap_or("-"), MAX_WIDTH, ellipsis),
+        row_text::checked(tx, now),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::Bench,
+        domain::{fixtures, status::RouterStatus},
+    };
+
+    fn args(filter: &[&str]) -> ListArgs {
+        ListArgs { filter: filter.iter().map(|term| (*term).into()).collect(), json: false, limit: None }
+    }
+
+    fn run(bench: &mut Bench, args: &ListArgs) -> (String, String, Exit) {
+        let (out, err, exit) = bench.run(|cx| list(args, cx));
+        (out, err, exit.unwrap())
+    }
+
+    /// Returns a store with an ongoing transaction that has a wide ticket, a partial one, and one that was never polled.
+    fn bench_with_three_transactions() -> Bench {
+        let bench = Bench::new();
+        let mut new = fixtures::new(1);
+        new.params.ticket = Some("SUP-4412 重要".into());
+        new.labels = vec!["two words".into()];
+        bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
+        bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
+        bench.track(fixtures::new(3));
+        bench
+    }
+
+    #[test]
+    fn list_for_screen_readers_has_sentences() {
+        let mut bench = bench_with_three_transactions();
+        bench.in_words = true;
+        let (out, ..) = run(&mut bench, &args(&["-status:none"]));
+        let expected = "\
+critical: partial_success, 0x0000...0002 Arbitrum to Base, settled 20s after it was first seen, checked 40s ago
+no alert: ongoing, 0x0000...0001 Arbitrum to Base, ticket SUP-4412 重要, 1m old, due in 14m, checked 12s ago
+2 shown of 3
+";
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn table_is_aligned_and_most_urgent_transactions_come_first() {
+        let mut bench = bench_with_three_transactions();
+        let (out, err, exit) = run(&mut bench, &args(&[]));
+        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        let expected = "\
+SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
+!!   % partial    0x0000…0002  ARB>BASE  20s    -  -                  40s
+     ~ ongoing    0x0000…0001  ARB>BASE   1m  14m  SUP-4412 重要      12s
+     . no answer  0x0000…0003  ARB>BASE   1m  14m  -                    -
+3 shown of 3
+";
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn hidden_transactions_are_counted() {
+        let mut bench = bench_with_three_transactions();
+        let (out, ..) = run(&mut bench, &args(&["is:unsettled"]));
+        assert!(out.ends_with("2 shown of 3\n"), "{out}");
+        let (out, ..) = run(&mut bench, &ListArgs { limit: Some(1), ..args(&[]) });
+        assert!(out.ends_with("1 shown of 3; 2 more match, beyond --limit\n"), "{out}");
+        assert_eq!(run(&mut bench, &args(&["nowhere"])).0, "0 shown of 3\n");
+    }
+
+    #[test]
+    fn json_is_an_array_with_one_transaction_per_line() {
+        let mut bench = bench_with_three_transactions();
+        let json = ListArgs { json: true, ..args(&["sort:hash"]) };
+        let (out, ..) = run(&mut bench, &json);
+        let read: Vec<serde_json::Value> = serde_json::from_str(&out).unwrap();
+        assert_eq!((read.len(), out.lines().count()), (3, 5));
+        assert_eq!((&read[1]["status"], &read[1]["alerts"][0]), (&"partial_success".into(), &"partial_success".into()));
+        let nothing = ListArgs { filter: vec!["nowhere".into()], ..json };
+        assert_eq!(run(&mut bench, &nothing).0, "[]\n");
+    }
+
+    #[test]
+    fn empty_list_says_how_to_add_transactions() {
+        let (out, _, exit) = run(&mut Bench::new(), &args(&[]));
+        assert!(out.contains("hoptop add TX") && out.contains("hoptop import FILE"), "{out}");
+        assert_eq!(exit, Exit::Fine);
+    }
+
+    #[test]
+    fn invalid_term_is_marked() {
+        let (out, err, exit) = run(&mut bench_with_three_transactions(), &args(&["chain:base", "is:overdu"]));
+        assert_eq!((out.as_str(), exit), ("", Exit::Usage));
+        let lines: Vec<_> = err.lines().collect();
+        assert!(lines[0].contains("`overdu` is unknown") && lines[0].contains("did you mean `overdue`?"), "{err}");
+        assert_eq!(lines[1..], ["  chain:base is:overdu", "                ^^^^^^"]);
+        let (_, err, _) = run(&mut bench_with_three_transactions(), &args(&["is:\u{1b}[31m"]));
+        assert!(!err.contains('\u{1b}') && err.lines().count() == 1, "{err:?}");
+    }
+
+    #[test]
+    fn argument_with_blanks_is_quoted_again() {
+        let table = [
+            ("is:overdue", "is:overdue"),
+            ("exact text", "\"exact text\""),
+            ("-exact text", "-\"exact text\""),
+            ("label:two words", "label:\"two words\""),
+            ("is:overdue chain:base", "is:overdue chain:base"),
+            ("base age>30m", "base age>30m"),
+            ("\"exact text\" base", "\"exact text\" base"),
+            ("/two words/", "/two words/"),
+            ("status:ongoing base", "status:ongoing base"),
+        ];
+        for (argument, term) in table {
+            assert_eq!(as_term(argument).as_deref(), Some(term));
+        }
+        assert_eq!(as_term("  "), None);
+        assert!(run(&mut bench_with_three_transactions(), &args(&["label:two words"])).0.ends_with("1 shown of 3\n"));
+    }
+
+    #[test]
+    fn options_may_follow_the_filter_and_negated_terms_follow_two_dashes() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            list: ListArgs,
+        }
+        let parse = |line: &str| <Line as clap::Parser>::try_parse_from(line.split(' ')).unwrap().list;
+        let read = parse("list is:overdue --json chain:base --limit 3");
+        assert_eq!((read.filter.len(), read.json, read.limit), (2, true, Some(3)));
+        assert_eq!(parse("list --json -- -chain:base").filter, ["-chain:base"]);
+    }
+
+    #[test]
+    fn wide_text_is_cut_by_its_display_width() {
+        assert_eq!(width::cut("重要重要", 8, "…"), "重要重要");
+        assert_eq!(width::cut("重要重要x", 8, "..."), "重要...");
+    }
+}

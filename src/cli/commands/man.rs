@@ -1,0 +1,87 @@
+//! `hoptop man`: prints the manual, one page for each command, generated from the texts of `--help`.
+//!
+//! It must never contain anything that the help doesn't, nor read the settings or the store.
+
+use std::{fs, io::Write, path::PathBuf};
+
+use clap::{Args, Command};
+use clap_mangen::Man;
+use color_eyre::eyre::{Result, WrapErr};
+
+use crate::{domain::text, runtime::exit::Exit};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop man | man -l -
+  hoptop man watch | man -l -
+  hoptop man --dir ~/.local/share/man/man1      then: man hoptop-watch";
+
+/// The arguments of `hoptop man`.
+#[derive(Args, Debug)]
+pub(crate) struct ManArgs {
+    /// The command whose page is printed [default: hoptop itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "dir")]
+    command: Option<String>,
+    /// Write all pages to this folder instead: hoptop.1, hoptop-add.1 and so on
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+}
+
+/// Prints one page of the manual of `program`, or writes all pages to a folder.
+pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &mut dyn Write) -> Result<Exit> {
+    let mut program = program.disable_help_subcommand(true);
+    if let Some(dir) = &args.dir {
+        let failed = || format!("the pages can't be written to {}", text::clean_path(dir));
+        fs::create_dir_all(dir).wrap_err_with(failed)?;
+        clap_mangen::generate_to(program, dir).wrap_err_with(failed)?;
+        return Ok(Exit::Fine);
+    }
+    program.build();
+    let page = match &args.command {
+        None => program,
+        Some(name) => match program.find_subcommand(name) {
+            Some(command) => command.clone(),
+            None => {
+                let commands: Vec<&str> = program.get_subcommands().map(Command::get_name).collect();
+                writeln!(err, "there is no command `{}`; the commands are {}", text::clean(name), commands.join(", "))?;
+                return Ok(Exit::Usage);
+            }
+        },
+    };
+    Man::new(page).render(out)?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::cli::args::Cli;
+
+    /// Returns the printed page and the error output.
+    fn page(command: Option<&str>) -> (String, String) {
+        let (mut page, mut error) = (Vec::new(), Vec::new());
+        let args = ManArgs { command: command.map(str::to_owned), dir: None };
+        let exit = man(&args, Cli::command(), &mut page, &mut error).unwrap();
+        assert_eq!(exit == Exit::Usage, page.is_empty());
+        (String::from_utf8(page).unwrap(), String::from_utf8(error).unwrap())
+    }
+
+    #[test]
+    fn each_command_has_a_page() {
+        assert!(page(None).0.contains(".TH hoptop 1"));
+        let watch = page(Some("watch")).0;
+        assert!(watch.contains("hoptop-watch") && watch.contains("until\\-settled"), "{watch}");
+        assert!(page(Some("wach")).1.contains("the commands are demo, add,"));
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("share/man1");
+        man(&ManArgs { command: None, dir: Some(dir.clone()) }, Cli::command(), &mut Vec::new(), &mut Vec::new())
+            .unwrap();
+        for command in Cli::command().get_subcommands() {
+            assert!(dir.join(format!("hoptop-{}.1", command.get_name())).is_file(), "{}", command.get_name());
+        }
+        assert!(dir.join("hoptop.1").is_file());
+    }
+}

@@ -1,0 +1,31 @@
+//! The subcommands, one file or folder for each.
+//!
+//! A command gets parsed arguments and a context. It must never parse the command line.
+
+pub(crate) mod ack;
+pub(crate) mod add;
+pub(crate) mod alerts;
+pub(crate) mod answer;
+pub(crate) mod backup;
+pub(crate) mod check;
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod dashboard;
+pub(crate) mod delete;
+pub(crate) mod demo;
+pub(crate) mod doctor;
+pub(crate) mod export;
+mod find_transactions;
+mod handle_alerts;
+pub(crate) mod import;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod quote;
+pub(crate) mod show;
+pub(crate) mod simulate;
+pub(crate) mod snooze;
+pub(crate) mod stats;
+pub(crate) mod unack;
+pub(crate) mod undo;
+pub(crate) mod untrack;
+pub(crate) mod watch;

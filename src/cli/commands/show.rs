@@ -1,0 +1,527 @@
+//! `hoptop show`: prints one transaction in full, with its history.
+//!
+//! It must never print a response body to a terminal without cleaning it.
+
+use std::io::{self, Write};
+
+use chrono::{DateTime, FixedOffset};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use serde::Serialize;
+
+use crate::{
+    cli::{
+        completers,
+        context::Context,
+        output::json::{HistoryView, TransactionView},
+    },
+    clock::Now,
+    domain::{
+        advice,
+        alert::{Alert, AlertState},
+        chain_config::ChainConfig,
+        difference,
+        ids::{ChainId, TxHash},
+        record::{StatusRecord, Step},
+        route::{self, End, Ends, RouteKind},
+        span, text,
+        transaction::{Tracking, Transaction},
+    },
+    presentation::row_text,
+    runtime::exit::Exit,
+    store::{AlertQuery, HistoryLine, Reader},
+};
+
+/// The arguments of `hoptop show`.
+#[derive(Args, Clone, Debug)]
+pub struct ShowArgs {
+    /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
+    #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
+    pub transaction: String,
+    /// Print JSON, with notes and history
+    #[arg(long, conflicts_with = "raw")]
+    pub json: bool,
+    /// Print the last response body unchanged
+    #[arg(long)]
+    pub raw: bool,
+    /// Print the response body of one answer unchanged, by the answer's number in the history
+    #[arg(long, value_name = "ANSWER", conflicts_with_all = ["json", "raw"])]
+    pub body: Option<i64>,
+}
+
+/// Prints the transaction, or one response body.
+pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
+    if args.raw {
+        return print_last_body(&tx, cx);
+    }
+    if let Some(answer) = args.body {
+        return print_body(&tx, answer, cx);
+    }
+    let reader = cx.store.reader()?;
+    let history = reader.history(tx.id)?;
+    let alerts = reader.alerts(AlertQuery::OfTransaction(tx.id))?;
+    if args.json {
+        let view = ShowView {
+            transaction: TransactionView::new(&tx, &alerts, cx.now.wall),
+            history: history.iter().map(HistoryView::from).collect(),
+            chains: load_chains(&tx, &reader)?,
+        };
+        writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
+        return Ok(Exit::Fine);
+    }
+    let mut page = Page { tx: &tx, now: cx.now, zone: cx.zone, out: &mut *cx.out };
+    page.write_verdict()?;
+    page.write_ends()?;
+    page.write_chains(&reader)?;
+    page.write_record()?;
+    page.write_params()?;
+    page.write_labels_and_alerts(&alerts)?;
+    page.write_history(&history)?;
+    Ok(Exit::Fine)
+}
+
+fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let Some(body) = cx.store.reader()?.last_body(tx.id)? else {
+        let hash = &tx.params.transaction_id;
+        match tx.state.last_checked_at {
+            None => writeln!(cx.err, "no response body for {hash} yet; `hoptop check` polls it now")?,
+            Some(_) => writeln!(
+                cx.err,
+                "the store has no response body for {hash}: none came, or they were removed (see the history)"
+            )?,
+        }
+        return Ok(Exit::Error);
+    };
+    write_body(&body, cx)
+}
+
+/// Prints the body of one answer about this transaction.
+fn print_body(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Result<Exit> {
+    let reader = cx.store.reader()?;
+    let of_this = |line: &HistoryLine| matches!(line, HistoryLine::Observation(own, _) if own.id == answer);
+    if !reader.history(tx.id)?.iter().any(of_this) {
+        writeln!(
+            cx.err,
+            "{answer} is not the number of an answer about {}; the history lists the numbers",
+            tx.params.transaction_id
+        )?;
+        return Ok(Exit::Error);
+    }
+    match reader.body(answer)? {
+        Some(body) => write_body(&body, cx),
+        None => {
+            writeln!(cx.err, "the store has no response body for answer {answer}: none came, or it was removed")?;
+            Ok(Exit::Error)
+        }
+    }
+}
+
+fn write_body(body: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
+    if cx.out_is_terminal {
+        for line in body.lines() {
+            writeln!(cx.out, "{}", clean_line(line))?;
+        }
+    } else {
+        cx.out.write_all(body.as_bytes())?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// Returns a line cleaned for a terminal, in full length and with its indentation.
+fn clean_line(line: &str) -> String {
+    /// The number of characters cleaned at once; below the limit at which `text::clean` cuts.
+    const CHUNK: usize = 400;
+    let rest = line.trim_start_matches([' ', '\t']);
+    let mut safe = " ".repeat(line.len() - rest.len());
+    let characters: Vec<char> = rest.chars().collect();
+    for chunk in characters.chunks(CHUNK) {
+        // The letters at both ends keep `clean` from trimming blanks; they are removed again.
+        let guarded = text::clean(&format!("x{}x", chunk.iter().collect::<String>()));
+        safe.push_str(guarded.strip_prefix('x').and_then(|text| text.strip_suffix('x')).unwrap_or_default());
+    }
+    safe
+}
+
+#[derive(Serialize)]
+struct ShowView<'a> {
+    #[serde(flatten)]
+    transaction: TransactionView<'a>,
+    history: Vec<HistoryView<'a>>,
+    /// The service's data on the two chains, source first.
+    chains: Vec<ChainConfig>,
+}
+
+/// Loads the service's data on the two chains, source first; once if source and destination are the same chain.
+fn load_chains(tx: &Transaction, reader: &Reader) -> color_eyre::Result<Vec<ChainConfig>> {
+    let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
+    let ends = std::iter::once(from).chain((to != from).then_some(to));
+    let found = ends.filter_map(|id| reader.chain(&tx.profile, id).transpose());
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+/// The page for people, section by section.
+struct Page<'a> {
+    tx: &'a Transaction,
+    now: Now,
+    zone: FixedOffset,
+    out: &'a mut dyn Write,
+}
+
+impl Page<'_> {
+    fn write_field(&mut self, label: &str, value: &str) -> io::Result<()> {
+        writeln!(self.out, "{label:<14}{value}")
+    }
+
+    fn write_optional(&mut self, label: &str, value: Option<&str>) -> io::Result<()> {
+        value.map_or(Ok(()), |value| self.write_field(label, value))
+    }
+
+    fn clock_time(&self, at: DateTime<chrono::Utc>) -> String {
+        span::clock_time(at, self.now.wall, self.zone)
+    }
+
+    fn write_verdict(&mut self) -> io::Result<()> {
+        let tx = self.tx;
+        let advice = advice::advise(tx, self.now.wall, self.zone);
+        writeln!(self.out, "{}\n", tx.params.transaction_id)?;
+        let checked = tx
+            .state
+            .last_checked_at
+            .map_or_else(String::new, |at| format!("; checked {} ago", span::long(span::between(at, self.now.wall))));
+        self.write_field("VERDICT", &format!("{}{checked}", advice.verdict))?;
+        self.write_optional("SAY", advice.say.as_deref())?;
+        self.write_field("DO", &advice.act)
+    }
+
+    fn write_ends(&mut self) -> io::Result<()> {
+        let tx = self.tx;
+        let Ends { source, destination, hop } = route::ends(tx);
+        self.write_end("SOURCE", &source)?;
+        self.write_end("DESTINATION", &destination)?;
+        // An intermediate hop must not be shown as the destination.
+        let Some(hop) = hop else { return Ok(()) };
+        self.write_end("HOP", &hop)?;
+        self.write_field("  note", "the service gives this as the destination; the last step is the real end")
+    }
+
+    fn write_end(&mut self, label: &str, end: &End<'_>) -> io::Result<()> {
+        writeln!(self.out)?;
+        self.write_field(label, &name_with_id(&route::name_of(self.tx, end.chain), end.chain))?;
+        self.write_field("  tx", end.transaction_id.map_or("(none yet)", TxHash::as_str))?;
+        let block = end.block_number.map(|block| block.to_string());
+        self.write_field("  block", block.as_deref().unwrap_or("(none yet)"))?;
+        self.write_field("  event", text_or_placeholder(end.call_event_status))?;
+        for entry in end.call_event_log {
+            self.write_field("  event log", entry)?;
+        }
+        self.write_optional("  link", end.url)
+    }
+
+    /// Writes the service's data on the two chains.
+    fn write_chains(&mut self, reader: &Reader) -> color_eyre::Result<()> {
+        writeln!(self.out)?;
+        for config in load_chains(self.tx, reader)? {
+            self.write_field(
+                "chain",
+                &format!("{}: {}", name_with_id(&route::name_of(self.tx, &config.id), &config.id), config.sentence()),
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_record(&mut self) -> io::Result<()> {
+        let state = &self.tx.state;
+        let since = state.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock_time(at)));
+        writeln!(self.out)?;
+        self.write_field("status", &format!("{}{since}", row_text::status_of(self.tx)))?;
+        self.write_optional("message", state.message.as_deref())?;
+        if let Some(record) = &state.record {
+            self.write_answer(record)?;
+        }
+        self.write_optional("last error", state.last_error.as_deref())?;
+        if let Tracking::Parked(reason) = &self.tx.tracking {
+            self.write_field("parked", &format!("not polled: {reason}"))?;
+        }
+        Ok(())
+    }
+
+    fn write_answer(&mut self, record: &StatusRecord) -> io::Result<()> {
+        self.write_field("bridge says", text_or_placeholder(record.bridge_status.as_deref()))?;
+        self.write_field("gas", text_or_placeholder(record.gas_status.as_deref()))?;
+        self.write_optional("route", route::kind(self.tx).map(RouteKind::words))?;
+        self.write_optional("  odd", route::contradiction(self.tx).as_deref())?;
+        self.write_optional("GMP", record.is_gmp.map(|gmp| if gmp { "yes" } else { "no" }))?;
+        self.write_optional("bridge link", record.bridge_url.as_deref().filter(|url| !url.is_empty()))?;
+        for (index, step) in record.steps.iter().enumerate() {
+            let label = format!("step {}", index + 1);
+            self.write_field(&label, &step_text(self.tx, step))?;
+        }
+        if let Some(times) = record.time_spent_words() {
+            self.write_field("timeSpent", &format!("{times} (unit not documented)"))?;
+        }
+        self.write_field("error", record.error.as_deref().unwrap_or("none"))?;
+        self.write_optional("id", record.id.as_deref())?;
+        self.write_optional("integrator", record.integrator.as_deref())?;
+        for (key, value) in &record.other {
+            self.write_field("other", &format!("{key} = {value}"))?;
+        }
+        record.warnings.iter().try_for_each(|warning| self.write_field("warning", warning))
+    }
+
+    fn write_params(&mut self) -> io::Result<()> {
+        let tx = self.tx;
+        let deadline = tx.deadline();
+        let first_seen_note =
+            if deadline.from_first_seen { " (first seen; the submission time is unknown)" } else { "" };
+        let (submitted, due) = (self.clock_time(deadline.submitted), self.clock_time(deadline.at));
+        writeln!(self.out)?;
+        self.write_field("submitted", &format!("{submitted}{first_seen_note}"))?;
+        self.write_field("deadline", &format!("{due} ({})", deadline.basis()))?;
+        self.write_field("quoteId", &tx.params.quote_id)?;
+        self.write_optional("requestId", tx.request_id())?;
+        self.write_optional("fromAddress", tx.params.from_address.as_deref())?;
+        self.write_field("profile", &text::clean(&tx.profile))
+    }
+
+    fn write_labels_and_alerts(&mut self, alerts: &[Alert]) -> io::Result<()> {
+        let tx = self.tx;
+        self.write_optional("ticket", tx.params.ticket.as_deref())?;
+        self.write_optional("labels", Some(tx.labels.join(", ")).filter(|labels| !labels.is_empty()).as_deref())?;
+        tx.notes.iter().try_for_each(|note| self.write_field("note", note))?;
+        let mut alerts: Vec<_> = alerts.iter().collect();
+        alerts.sort_by_key(|alert| alert.rule);
+        for alert in alerts {
+            let mark = row_text::mark(Some(alert.rule.severity()));
+            let since = self.clock_time(alert.raised_at);
+            self.write_field(
+                "alert",
+                &format!("{mark} {} since {since}: {}", alert.rule, text::clean(&alert.message)),
+            )?;
+            if alert.flapping || alert.state(self.now.wall) != AlertState::Firing {
+                self.write_field("  state", &row_text::alert_state(alert, self.now.wall, self.zone))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_history(&mut self, history: &[HistoryLine]) -> io::Result<()> {
+        writeln!(
+            self.out,
+            "\nHISTORY (times are UTC{}; `--body N` prints the response body of answer [N])",
+            self.now.wall.with_timezone(&self.zone).format("%:z")
+        )?;
+        for line in history {
+            let at = line.at().with_timezone(&self.zone).format("%Y-%m-%d %H:%M:%S");
+            let view = HistoryView::from(line);
+            let number = match line {
+                HistoryLine::Observation(answer, _) => format!("  [{}]", answer.id),
+                HistoryLine::Change(_) => String::new(),
+            };
+            writeln!(self.out, "  {at}  {}{number}", view.text)?;
+            for changed in view.changed {
+                writeln!(self.out, "  {:19}    {}", "", changed.sentence())?;
+            }
+            if view.changed.len() == difference::MOST {
+                writeln!(self.out, "  {:19}    possibly more changes: --body prints the whole body", "")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns the service's text, or a placeholder if it is missing or empty.
+fn text_or_placeholder(value: Option<&str>) -> &str {
+    match value {
+        None => "(none yet)",
+        Some("") => "(empty)",
+        Some(text) => text,
+    }
+}
+
+/// Returns a chain's name followed by its ID, or the ID alone if it is the name.
+fn name_with_id(name: &str, id: &ChainId) -> String {
+    if name == id.as_str() { name.to_owned() } else { format!("{name} ({id})") }
+}
+
+fn step_text(tx: &Transaction, step: &Step) -> String {
+    let chain = step.chain_id.as_ref().map(|id| name_with_id(&route::name_of(tx, id), id));
+    let hash = step.transaction_id.as_ref().map(|hash| hash.as_str());
+    let parts = [step.status.as_deref(), step.action.as_deref(), chain.as_deref(), hash];
+    parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("  ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::Bench,
+        domain::{
+            fixtures,
+            ids::RowId,
+            observation::{Failure, Observation, Outcome},
+            status::RouterStatus,
+        },
+    };
+
+    fn args() -> ShowArgs {
+        ShowArgs { transaction: format!("{:010}", 1), json: false, raw: false, body: None }
+    }
+
+    fn tracked_bench() -> (Bench, RowId) {
+        let bench = Bench::new();
+        let mut new = fixtures::new(1);
+        new.params.ticket = Some("SUP-1".into());
+        new.labels = vec!["vip".into()];
+        new.notes = vec!["user asked".into()];
+        let row = bench.track(new);
+        (bench, row)
+    }
+
+    fn run(bench: &mut Bench, args: &ShowArgs) -> (String, String, Exit) {
+        let (out, err, exit) = bench.run(|cx| show(args, cx));
+        (out, err, exit.unwrap())
+    }
+
+    fn record() -> StatusRecord {
+        let mut record = StatusRecord::bare(RouterStatus::Refund);
+        record.bridge_status = Some("source_gateway_called".into());
+        record.time_spent.insert("total".into(), 45.into());
+        record.to.chain_id = Some(ChainId::new("10"));
+        record.steps.push(Step { action: Some("call".into()), status: Some("success".into()), ..Step::default() });
+        record.warnings.push("steps: not a list".into());
+        record
+    }
+
+    fn with_body(body: &str) -> Observation {
+        let answer = fixtures::answer(Outcome::Record(Box::new(record())));
+        Observation { body: Some(body.into()), ..answer }
+    }
+
+    #[test]
+    fn page_without_an_answer_shows_the_parameters() {
+        let (mut bench, _) = tracked_bench();
+        let (out, err, exit) = run(&mut bench, &args());
+        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        for line in [
+            "VERDICT       NOT CHECKED YET",
+            "SOURCE        Arbitrum (42161)",
+            "DESTINATION   Base (8453)",
+            "  block       (none yet)",
+            "status        . no answer",
+            "submitted     22:13 UTC (first seen; the submission time is unknown)",
+            "deadline      22:28 UTC (15m; no estimate is known)",
+            "ticket        SUP-1",
+            "note          user asked",
+            "  2023-11-14 22:13:20  tracking started",
+        ] {
+            assert!(out.lines().any(|own| own == line), "{line}\n{out}");
+        }
+    }
+
+    #[test]
+    fn page_shows_the_whole_record_and_the_history() {
+        let (mut bench, row) = tracked_bench();
+        bench.hear(row, with_body("{}"), 10);
+        bench.hear(row, with_body("{}"), 15);
+        bench.hear(row, fixtures::fails(Failure::Transport("reset".into())), 20);
+        let (out, ..) = run(&mut bench, &args());
+        for line in [
+            "bridge says   source_gateway_called",
+            "gas           (none yet)",
+            "step 1        success  call",
+            "timeSpent     total 45 (unit not documented)",
+            "error         none",
+            "warning       steps: not a list",
+            "last error    reset",
+            "HOP           Optimism (10)",
+            "  note        the service gives this as the destination; the last step is the real end",
+            "  2023-11-14 22:13:30  answer: refund (HTTP 200), 2 times over 5s  [1]",
+            "  2023-11-14 22:13:30  alert raised: refund (info)",
+            "  2023-11-14 22:13:40  poll failed: reset",
+        ] {
+            assert!(out.lines().any(|own| own == line), "{line}\n{out}");
+        }
+        assert!(out.contains("alert         i refund since 22:13 UTC: "), "{out}");
+    }
+
+    #[test]
+    fn json_adds_notes_and_history_to_the_transaction() {
+        let (mut bench, row) = tracked_bench();
+        bench.hear(row, with_body("{}"), 10);
+        let (out, ..) = run(&mut bench, &ShowArgs { json: true, ..args() });
+        let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert!(out.starts_with(r#"{"transactionId":"0x"#) && out.lines().count() == 1, "{out}");
+        assert_eq!(out.matches("\"notes\":").count(), 1, "{out}");
+        assert_eq!(
+            (&json["notes"], &json["alerts"]),
+            (&serde_json::json!(["user asked"]), &serde_json::json!(["refund"]))
+        );
+        let first = serde_json::json!(
+            {"at": "2023-11-14T22:13:20.000Z", "kind": "imported", "text": "tracking started",
+             "answer": null, "changed": []}
+        );
+        assert_eq!(json["history"][0], first);
+        assert_eq!(json["history"][1]["kind"], "answer");
+    }
+
+    #[test]
+    fn raw_body_is_unchanged_and_cleaned_on_a_terminal() {
+        let (mut bench, row) = tracked_bench();
+        let raw = ShowArgs { raw: true, ..args() };
+        let (out, err, exit) = run(&mut bench, &raw);
+        assert_eq!((out.as_str(), exit), ("", Exit::Error));
+        assert!(err.starts_with("no response body for 0x") && err.contains("hoptop check"), "{err}");
+        let body = format!("{{\n  \"a\": \"\u{1b}]52;c;aGk=\u{7}\u{202e}b\"\n}}{}", "y".repeat(2_000));
+        bench.hear(row, with_body(&body), 10);
+        assert_eq!(run(&mut bench, &raw).0, body);
+        bench.is_terminal = true;
+        let expected = format!("{{\n  \"a\": \"]52;c;aGk=b\"\n}}{}\n", "y".repeat(2_000));
+        assert_eq!(run(&mut bench, &raw).0, expected);
+    }
+
+    #[test]
+    fn blank_at_the_end_of_a_chunk_is_kept() {
+        let line = format!("\t{} tail", "z".repeat(399));
+        assert_eq!(clean_line(&line), format!(" {} tail", "z".repeat(399)));
+    }
+
+    #[test]
+    fn hostile_text_is_cleaned() {
+        let bench = &mut Bench::new();
+        let text = "transactionId,fromChainId,toChainId,quoteId,labels,note\n\
+                    0xabcdef12,42161,8453,q,\u{1b}[31mred\u{202e},\u{9b}2Jnote\n";
+        let file = crate::cli::commands::import::ImportArgs {
+            file: "-".into(),
+            format: crate::cli::commands::import::FormatArg::Auto,
+            dry_run: false,
+            follow: false,
+            any_chain: false,
+        };
+        bench.run(|cx| crate::cli::commands::import::import(&file, &mut text.as_bytes(), cx)).2.unwrap();
+        let (out, ..) = run(bench, &ShowArgs { transaction: "abcdef".into(), ..args() });
+        assert!(out.contains("labels        [31mred\nnote          2Jnote\n"), "{out:?}");
+        assert!(out.chars().all(|letter| letter == '\n' || !letter.is_control()), "{out:?}");
+    }
+
+    #[test]
+    fn json_and_raw_exclude_each_other() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            show: ShowArgs,
+        }
+        let parse =
+            |options: &[&str]| <Line as clap::Parser>::try_parse_from([&["show", "0xabcdef"], options].concat());
+        assert!(parse(&["--raw"]).is_ok_and(|line| line.show.raw));
+        assert!(parse(&["--raw", "--json"]).is_err());
+    }
+
+    #[test]
+    fn unknown_transaction_is_an_error() {
+        let (mut bench, _) = tracked_bench();
+        let (out, err, exit) = run(&mut bench, &ShowArgs { transaction: "0xffffff".into(), ..args() });
+        assert_eq!((out.as_str(), exit), ("", Exit::Error));
+        assert!(err.contains("is not tracked"), "{err}");
+    }
+}

@@ -1,0 +1,138 @@
+//! `hoptop simulate`: serves the simulated service over HTTP, to try hoptop or any other client.
+//!
+//! It must never read the settings or the store.
+
+use std::{
+    fs,
+    io::{self, Write},
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use clap::Args;
+use color_eyre::eyre::{Result, WrapErr, bail};
+
+use crate::{
+    clock::Clock,
+    domain::{text, transaction::NewTransaction},
+    runtime::{exit::Exit, signals, tokio_runtime},
+    sim::{
+        scenario::Scenario,
+        server,
+        service::{Limits, Service},
+        world::World,
+    },
+};
+
+/// The arguments of `hoptop simulate`.
+#[derive(Args, Debug)]
+pub(crate) struct SimulateArgs {
+    /// The address to listen on; port 0 picks a free port
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    listen: SocketAddr,
+    /// A scenario file: for each transaction, the answers and the seconds from which they apply
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "transactions"])]
+    scenario: Option<PathBuf>,
+    /// The seed of generated transactions: the same seed gives the same transactions
+    #[arg(long, default_value_t = 7, value_name = "N")]
+    seed: u64,
+    /// The number of generated transactions
+    #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
+    transactions: u32,
+    /// Write the transactions as CSV for `hoptop import`, then serve
+    #[arg(long, value_name = "FILE")]
+    batch: Option<PathBuf>,
+}
+
+/// Serves until a signal arrives, then prints the received requests. `rps` overrides the limit of each ID.
+pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
+    let clock = Clock::system();
+    let start = clock.now().wall;
+    let (world, mut limits) = match &args.scenario {
+        Some(path) => load_scenario(path, start)?,
+        None => (World::seeded(args.seed, args.transactions as usize, start), Limits::default()),
+    };
+    match rps {
+        Some(rps) if !(rps > 0.0 && rps <= 1_000.0) => {
+            bail!("--rps {rps} is out of range; give a number above 0 and up to 1000")
+        }
+        Some(rps) => limits.rps = rps,
+        None => {}
+    }
+    let transfers = world.transfers();
+    if let Some(path) = &args.batch {
+        write_batch(path, &transfers).wrap_err_with(|| format!("the batch {} can't be written", path.display()))?;
+        let (count, path) = (transfers.len(), text::clean_path(path));
+        writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
+    }
+    let service = Arc::new(Mutex::new(Service::new(world, limits)));
+    tokio_runtime::start()?.block_on(async {
+        let signal = signals::listen()?;
+        let listener = server::bind(args.listen)
+            .await
+            .wrap_err_with(|| format!("can't listen on {}; choose another address with --listen", args.listen))?;
+        print_start(listener.local_addr()?, transfers.len(), limits.rps)?;
+        let (exit_sender, exit_receiver) = tokio::sync::oneshot::channel();
+        let stop = async move {
+            exit_sender.send(signal.await).ok();
+        };
+        server::serve(listener, Arc::clone(&service), clock, stop).await?;
+        let report = service.lock().unwrap_or_else(PoisonError::into_inner).report();
+        writeln!(io::stdout(), "{report}")?;
+        Ok(exit_receiver.await.unwrap_or(Exit::Error))
+    })
+}
+
+fn load_scenario(path: &Path, start: chrono::DateTime<chrono::Utc>) -> Result<(World, Limits)> {
+    let text = fs::read_to_string(path).wrap_err_with(|| format!("the scenario {} can't be read", path.display()))?;
+    let scenario = Scenario::parse(&text).wrap_err_with(|| format!("the scenario {}", path.display()))?;
+    Ok((scenario.world(start), scenario.limits()))
+}
+
+fn print_start(address: SocketAddr, transactions: usize, rps: f64) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "simulated service on http://{address}: {transactions} transactions, {rps} requests/s for each ID")?;
+    writeln!(
+        out,
+        "every integrator ID is accepted except one that starts with `revoked`; in another terminal, for example:"
+    )?;
+    writeln!(
+        out,
+        "  export HOPTOP_BASE_URL=http://{address} HOPTOP_RPS={rps} HOPTOP_DB=try.db HOPTOP_INTEGRATOR_ID=any-id"
+    )?;
+    writeln!(out, "  hoptop import BATCH.csv && hoptop")?;
+    writeln!(out, "^C stops the service and prints the number of requests")?;
+    out.flush()
+}
+
+fn write_batch(path: &Path, transfers: &[NewTransaction]) -> Result<()> {
+    let mut writer = csv::Writer::from_path(path)?;
+    writer.write_record([
+        "transactionId",
+        "fromChainId",
+        "toChainId",
+        "quoteId",
+        "requestId",
+        "estimatedRouteDuration",
+        "submittedAt",
+        "fromAddress",
+        "ticket",
+        "labels",
+    ])?;
+    for NewTransaction { params, labels, .. } in transfers {
+        writer.write_record([
+            params.transaction_id.as_str(),
+            params.from_chain.as_str(),
+            params.to_chain.as_str(),
+            &params.quote_id,
+            params.request_id.as_deref().unwrap_or_default(),
+            &params.estimate.map_or_else(String::new, |estimate| estimate.as_secs_f64().to_string()),
+            &params.submitted_at.map_or_else(String::new, crate::domain::span::rfc3339),
+            params.from_address.as_deref().unwrap_or_default(),
+            params.ticket.as_deref().unwrap_or_default(),
+            &labels.join(";"),
+        ])?;
+    }
+    Ok(writer.flush()?)
+}

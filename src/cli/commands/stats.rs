@@ -1,0 +1,376 @@
+//! `hoptop stats`: prints outcomes and durations by route, and the use of the budget.
+//!
+//! It reads only the store; it must never send a request.
+
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+
+use clap::Args;
+use color_eyre::eyre::Result;
+use serde::Serialize;
+
+use crate::{
+    budget::Ledger,
+    cli::{
+        context::Context,
+        output::table::{self, Column},
+    },
+    domain::{
+        chains,
+        duration_stats::DurationStats,
+        forecast::{self, Evidence, Quantile},
+        histogram::percentile,
+        ids::ChainId,
+        need::{self, Need},
+        poller::{PollerHealth, PollerReport},
+        span::{self, rfc3339},
+        text,
+    },
+    runtime::exit::Exit,
+    store::{Reader, RouteStats},
+};
+
+const COLUMNS: [Column; 8] = [
+    ("ROUTE", false),
+    ("TRACKED", true),
+    ("OUTCOMES", false),
+    ("TIMED", true),
+    ("P50", true),
+    ("P90", true),
+    ("P99", true),
+    ("FORECAST P50/P90", false),
+];
+/// The assumed duration of a request while no poller runs.
+const ASSUMED_REQUEST_TIME: Duration = Duration::from_millis(200);
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop stats                                     print counts, outcomes and durations by route, and the budget
+  hoptop stats --json | jq '.budget.need'          print the number of polls per second that are needed
+
+TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end were close together.";
+
+/// The arguments of `hoptop stats`.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct StatsArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The current need and budget: from the poller's report, or estimated from the store and the limit if no poller runs.
+pub(crate) struct BudgetStatus {
+    /// The need, and the requests that the budget allows.
+    pub need: Need,
+    /// The poller's report, if a poller runs.
+    pub poller: Option<PollerReport>,
+    /// The age of the oldest answer among the polled transactions.
+    pub oldest: Option<Duration>,
+}
+
+impl BudgetStatus {
+    /// Reads the status from the store. `rps` is the limit for the estimate if no poller runs.
+    pub(crate) fn read(reader: &Reader, rps: f64, cx: &Context<'_>) -> Result<Self> {
+        let now = cx.now.wall;
+        let report = reader.poller(&cx.profile)?;
+        let poller = report.filter(|report| report.is_live(now) && report.health != PollerHealth::Waiting);
+        let load = reader.polling_load(&cx.profile, now)?;
+        let estimated_need = || Need {
+            polls: need::polls(load.polled, load.young),
+            allowed: Ledger::new(rps, cx.now.mono).throughput(ASSUMED_REQUEST_TIME),
+            unsettled: load.polled as u64,
+        };
+        let oldest = load.oldest.map(|oldest| span::between(oldest, now));
+        Ok(Self { need: poller.as_ref().and_then(|report| report.need).unwrap_or_else(estimated_need), poller, oldest })
+    }
+
+    /// Returns a line on the need and a line on the poller, for people.
+    pub(crate) fn lines(&self) -> [String; 2] {
+        let oldest = self.oldest.map_or_else(|| "-".into(), span::long);
+        let polling = match &self.poller {
+            None => "no poller is running; the budget is estimated from the limit".into(),
+            Some(report) => {
+                let cut = if report.share < 1.0 {
+                    format!(
+                        ", cut to {:.0} % after an HTTP 429 (if more follow, the ID allows less than --rps)",
+                        report.share * 100.0
+                    )
+                } else {
+                    String::new()
+                };
+                format!(
+                    "{}: id limit {} requests/s{cut}, {:.2} used; {} requests, {} throttled",
+                    report.health, report.rps, report.used, report.requests, report.throttled
+                )
+            }
+        };
+        [self.need.sentence(), format!("{polling}; oldest answer {oldest}")]
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct StatsView<'a> {
+    profile: &'a str,
+    routes: Vec<RouteView<'a>>,
+    indexing: Vec<IndexingView<'a>>,
+    budget: BudgetView,
+}
+
+/// How long the service takes to index the transactions of a source chain.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct IndexingView<'a> {
+    chain_id: &'a str,
+    timed: u64,
+    p50: f64,
+    p95: f64,
+}
+
+impl<'a> IndexingView<'a> {
+    /// Returns a view for each chain, those with the most timed transactions first.
+    fn all(duration_stats: &'a DurationStats) -> Vec<Self> {
+        let seconds = |evidence: &Evidence, quantile| forecast::indexing(evidence).quantile(quantile).as_secs_f64();
+        let view = |(chain, evidence): (&'a ChainId, &Evidence)| Self {
+            chain_id: chain.as_str(),
+            timed: evidence.count,
+            p50: seconds(evidence, Quantile::P50),
+            p95: seconds(evidence, Quantile::P95),
+        };
+        let mut views: Vec<_> = duration_stats.chains.iter().map(view).collect();
+        views.sort_by_key(|view| (Reverse(view.timed), view.chain_id));
+        views
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RouteView<'a> {
+    from_chain_id: &'a str,
+    to_chain_id: &'a str,
+    is_gmp: bool,
+    count: u64,
+    outcomes: &'a BTreeMap<String, u64>,
+    timed: usize,
+    p50: Option<f64>,
+    p90: Option<f64>,
+    p99: Option<f64>,
+    forecast: Option<ForecastView>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ForecastView {
+    p50: f64,
+    p90: f64,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct BudgetView {
+    need: f64,
+    allowed: f64,
+    short: bool,
+    unsettled: u64,
+    sweep: f64,
+    target: f64,
+    oldest_answer: Option<f64>,
+    sentence: String,
+    polling: bool,
+    rps: Option<f64>,
+    share: Option<f64>,
+    used: Option<f64>,
+    requests: Option<u64>,
+    throttled: Option<u64>,
+    health: Option<PollerHealth>,
+    resting_until: Option<String>,
+}
+
+impl From<&BudgetStatus> for BudgetView {
+    fn from(budget: &BudgetStatus) -> Self {
+        let (need, poller) = (&budget.need, budget.poller.as_ref());
+        Self {
+            need: need.polls,
+            allowed: need.allowed,
+            short: need.is_short(),
+            unsettled: need.unsettled,
+            sweep: need.sweep().as_secs_f64(),
+            target: need::TARGET.as_secs_f64(),
+            oldest_answer: budget.oldest.map(|oldest| oldest.as_secs_f64()),
+            sentence: need.sentence(),
+            polling: poller.is_some(),
+            rps: poller.map(|report| report.rps),
+            share: poller.map(|report| report.share),
+            used: poller.map(|report| report.used),
+            requests: poller.map(|report| report.requests),
+            throttled: poller.map(|report| report.throttled),
+            health: poller.map(|report| report.health),
+            resting_until: poller.and_then(|report| report.resting_until).map(rfc3339),
+        }
+    }
+}
+
+impl<'a> From<&'a RouteStats> for RouteView<'a> {
+    fn from(stats: &'a RouteStats) -> Self {
+        let [p50, p90, p99] = [50, 90, 99].map(|share| percentile(&stats.past.took, share));
+        let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
+        let forecast =
+            observed_forecast(stats).map(|[p50, p90]| ForecastView { p50: p50.as_secs_f64(), p90: p90.as_secs_f64() });
+        Self {
+            from_chain_id: stats.route.from.as_str(),
+            to_chain_id: stats.route.to.as_str(),
+            is_gmp: stats.route.gmp,
+            count: stats.outcomes.values().sum(),
+            outcomes: &stats.outcomes,
+            timed: stats.past.took.len(),
+            p50: seconds(p50),
+            p90: seconds(p90),
+            p99: seconds(p99),
+            forecast,
+        }
+    }
+}
+
+/// Prints the statistics.
+pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
+    let reader = cx.store.reader()?;
+    let budget = BudgetStatus::read(&reader, rps, cx)?;
+    let mut routes = reader.routes(&cx.profile)?;
+    // The routes with the most transactions first.
+    routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
+    let duration_stats = reader.duration_stats(&cx.profile)?;
+    let indexing = IndexingView::all(&duration_stats);
+    if args.json {
+        let view = StatsView {
+            indexing,
+            profile: &cx.profile,
+            routes: routes.iter().map(RouteView::from).collect(),
+            budget: (&budget).into(),
+        };
+        writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
+        return Ok(Exit::Fine);
+    }
+    if routes.is_empty() {
+        writeln!(cx.out, "nothing is tracked yet")?;
+    }
+    table::write(COLUMNS, &routes.iter().map(table_row).collect::<Vec<_>>(), cx.out)?;
+    if routes.iter().any(|stats| observed_forecast(stats).is_none()) {
+        let least = forecast::LEAST_EVIDENCE;
+        writeln!(
+            cx.out,
+            "Until {least} transfers of a route are timed, the forecast of each transfer is its own estimate."
+        )?;
+    }
+    for IndexingView { chain_id, timed, p50, p95 } in
+        indexing.iter().filter(|view| view.timed >= forecast::LEAST_EVIDENCE)
+    {
+        let name = chains::short_name(&ChainId::new(*chain_id), None);
+        writeln!(cx.out, "INDEXED {name}: half within {p50:.0}s, 95 in 100 within {p95:.0}s ({timed} timed)")?;
+    }
+    let [need, polling] = budget.lines();
+    writeln!(cx.out, "BUDGET  {need}")?;
+    writeln!(cx.out, "POLL    {polling}")?;
+    Ok(Exit::Fine)
+}
+
+fn table_row(stats: &RouteStats) -> [String; 8] {
+    let RouteStats { route, outcomes, past, .. } = stats;
+    let name = |id| chains::short_name(id, None);
+    let gmp = if route.gmp { " GMP" } else { "" };
+    let outcome = |(status, count): (&String, &u64)| match status.as_str() {
+        "" => format!("{count} no answer"),
+        status => format!("{count} {}", text::clean(status)),
+    };
+    let spans = [50, 90, 99].map(|share| percentile(&past.took, share).map_or_else(|| "-".into(), span::long));
+    let [p50, p90, p99] = spans;
+    let forecast = observed_forecast(stats).map(|spans| spans.map(span::long).join(" / "));
+    [
+        format!("{}>{}{gmp}", name(&route.from), name(&route.to)),
+        outcomes.values().sum::<u64>().to_string(),
+        outcomes.iter().map(outcome).collect::<Vec<_>>().join(", "),
+        past.took.len().to_string(),
+        p50,
+        p90,
+        p99,
+        forecast.unwrap_or_else(|| "-".into()),
+    ]
+}
+
+/// Returns the forecast median and 90th percentile from observed durations only; `None` without enough observations.
+fn observed_forecast(stats: &RouteStats) -> Option<[Duration; 2]> {
+    let evidence = &stats.past.evidence;
+    let median = Duration::try_from_secs_f64(evidence.mean.exp()).ok().filter(|_| evidence.is_enough())?;
+    let forecast = forecast::settling(Some(median), evidence);
+    Some([Quantile::P50, Quantile::P90].map(|quantile| forecast.quantile(quantile)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::context::testing::Bench,
+        domain::{fixtures, status::RouterStatus},
+    };
+
+    /// Returns a store with thirty transfers that took 100 to 390 s, and an ongoing one.
+    fn bench() -> Bench {
+        let bench = Bench::new();
+        for number in 1..=31 {
+            let mut new = fixtures::new(number);
+            new.params.submitted_at = Some(crate::cli::context::testing::at(-600));
+            let row = bench.track(new);
+            let ends = 100 + 10 * (number - 1);
+            bench.hear(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
+            if number < 31 {
+                bench.hear(row, fixtures::says(RouterStatus::Success), ends - 599);
+            }
+        }
+        bench
+    }
+
+    fn run(json: bool) -> String {
+        let mut bench = bench();
+        let (out, err, exit) = bench.run(|cx| stats(&StatsArgs { json }, 1.0, cx));
+        assert_eq!((err.as_str(), exit.unwrap()), ("", Exit::Fine));
+        out
+    }
+
+    #[test]
+    fn table_shows_outcomes_and_durations_of_each_route() {
+        let out = run(false);
+        assert_eq!(
+            out,
+            "ROUTE     TRACKED  OUTCOMES               TIMED  P50  P90     P99  FORECAST P50/P90\n\
+             ARB>BASE       31  1 ongoing, 30 success     30   4m   6m  6m 30s  3m 48s / 8m 07s\n\
+             BUDGET  1 to poll: 0.01 requests/s needed, 0.83 allowed by the budget; polling each once takes 5s \
+             (target 1m 30s)\n\
+             POLL    no poller is running; the budget is estimated from the limit; oldest answer 4m 21s\n"
+        );
+    }
+
+    #[test]
+    fn json_has_the_same_statistics() {
+        let out: serde_json::Value = serde_json::from_str(&run(true)).unwrap();
+        let route = &out["routes"][0];
+        assert_eq!((&route["count"], &route["timed"]), (&31.into(), &30.into()));
+        assert_eq!(out["indexing"], serde_json::json!([]));
+        assert_eq!((&route["p50"], &route["outcomes"]["success"]), (&240.0.into(), &30.into()));
+        assert_eq!((&out["budget"]["short"], &out["budget"]["polling"]), (&false.into(), &false.into()));
+    }
+
+    #[test]
+    fn indexing_times_of_a_chain_are_printed() {
+        let mut bench = Bench::new();
+        for number in 1..=25 {
+            let mut new = fixtures::new(number);
+            new.params.submitted_at = Some(crate::cli::context::testing::at(0));
+            let row = bench.track(new);
+            bench.hear(row, fixtures::says(RouterStatus::NotFound), 28);
+            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 32);
+        }
+        let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: false }, 1.0, cx));
+        assert!(out.contains("\nINDEXED ARB: half within 24s, 95 in 100 within 33s (25 timed)\n"), "{out}");
+        let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
+        assert!(out.contains(r#""indexing":[{"chainId":"42161","timed":25,"p50":23."#), "{out}");
+    }
+}

@@ -1,0 +1,74 @@
+//! `hoptop untrack`: stops the polling of transactions and keeps them.
+//!
+//! It must never delete anything.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::Result;
+
+use super::find_transactions::find_transactions;
+use crate::{
+    cli::{completers, context::Context},
+    domain::{
+        ids::TransactionKey,
+        operation::{Edit, Operation},
+        transaction::Tracking,
+    },
+    runtime::exit::Exit,
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop untrack 0x9f3c41                          stop polling this transaction; it is kept, with its history
+  hoptop undo                                      poll it again, if untracking it was the last change
+
+`hoptop add` also resumes the polling.";
+
+/// The arguments of `hoptop untrack`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct UntrackArgs {
+    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
+    pub transactions: Vec<String>,
+}
+
+/// Stops the polling of all named transactions, or of none if one of them can't be found.
+pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
+    let Some(named) = find_transactions(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    let edit = Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() };
+    cx.store.apply(Operation::Edit { profile: cx.profile.clone(), edit }, cx.now.wall).wait()?;
+    for (TransactionKey { hash, .. }, tracking) in &named {
+        match tracking {
+            Tracking::Untracked => writeln!(cx.out, "{hash} was already untracked")?,
+            _ => writeln!(cx.out, "{hash} is no longer polled; it is kept (`hoptop undo` undoes this)")?,
+        }
+    }
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cli::context::testing::Bench, domain::fixtures};
+
+    fn hash(number: i64) -> String {
+        fixtures::params(number).transaction_id.to_string()
+    }
+
+    fn run(bench: &mut Bench, numbers: &[i64]) -> (String, String, Exit) {
+        let args = UntrackArgs { transactions: numbers.iter().map(|number| hash(*number)).collect() };
+        let (out, err, exit) = bench.run(|cx| untrack(&args, cx));
+        (out, err, exit.unwrap())
+    }
+
+    #[test]
+    fn untracked_transaction_is_kept() {
+        let mut bench = Bench::new();
+        bench.track(fixtures::new(1));
+        let (out, err, exit) = run(&mut bench, &[1, 1]);
+        assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Fine));
+        assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
+        assert!(run(&mut bench, &[1]).0.ends_with("was already untracked\n"));
+    }
+}

@@ -1,0 +1,146 @@
+//! The background tasks of a watch: the poller, the notification channels and maintenance. On SIGHUP they restart with
+//! the current settings.
+//!
+//! The tasks must never run with invalid settings, nor lose an answer or an alert in a restart.
+
+use std::thread;
+
+use color_eyre::eyre::{Result, WrapErr};
+use tokio::sync::{oneshot, watch};
+
+use super::BarHandle;
+use crate::{
+    cli::{notifiers, print_line, sentence},
+    clock::Clock,
+    config::{self, Environment, Flags, Settings},
+    notify::Channel,
+    poller::Scope,
+    process::program,
+    runtime::{
+        background_poller::{Place, Polling, Running},
+        maintenance::Maintenance,
+        signals::{self, Reload},
+    },
+    store::Store,
+};
+
+/// The settings of the background tasks, and what is created from them.
+pub(crate) struct BackgroundTasks {
+    settings: Settings,
+    pub(crate) polling: Polling,
+    channels: Vec<Channel>,
+}
+
+impl BackgroundTasks {
+    /// Checks the settings. This may run the command that prints the ID.
+    pub(crate) fn new(settings: Settings) -> Result<Self> {
+        let channels = notifiers::channels(&settings)?;
+        Ok(Self { polling: Polling::checked(settings.polling())?, channels, settings })
+    }
+
+    /// Returns the names of the notification channels.
+    pub(crate) fn names(&self) -> Vec<&'static str> {
+        notifiers::names(&self.channels)
+    }
+
+    /// Loads the current settings for the same profile of the same store. Blocks as long as the ID's command takes.
+    fn reload(flags: Flags, before: &Settings) -> Result<Self> {
+        let Settings { db, profile, state_dir, .. } = before.clone();
+        let flags = Flags { db: Some(db), profile: Some(profile), state_dir: Some(state_dir), ..flags };
+        let settings = config::load(flags, &Environment::process())?;
+        program::hide(settings.id_variables.clone());
+        Self::new(settings)
+    }
+}
+
+/// The values that the background tasks use independently of the settings.
+pub(crate) struct TaskContext<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) clock: &'a Clock,
+    pub(crate) flags: &'a Flags,
+    pub(crate) reload: Reload,
+    /// Publishes the names of the notification channels.
+    pub(crate) channel_names: watch::Sender<Vec<&'static str>>,
+    pub(crate) bar: BarHandle,
+}
+
+/// Runs the tasks until `left` resolves, and waits until they have ended.
+///
+/// # Errors
+/// Returns an error if a task ends before.
+pub(crate) async fn serve(
+    mut background_tasks: BackgroundTasks,
+    mut context: TaskContext<'_>,
+    mut left: oneshot::Receiver<()>,
+) -> Result<()> {
+    loop {
+        let requests = background_tasks.polling.requests.clone();
+        let Some(next) = context.run_until_reload(background_tasks, &mut left).await? else { return Ok(()) };
+        if left.try_recv().is_ok() {
+            // The watch ended during the restart.
+            return Ok(());
+        }
+        background_tasks = next;
+        // The counters continue.
+        background_tasks.polling.requests = requests;
+        context.channel_names.send_replace(background_tasks.names());
+        context.print("the settings were reloaded");
+    }
+}
+
+impl TaskContext<'_> {
+    /// Runs the tasks until a reload or the end of the watch. Returns the reloaded tasks, or `None` at the end.
+    async fn run_until_reload(
+        &mut self,
+        background_tasks: BackgroundTasks,
+        left: &mut oneshot::Receiver<()>,
+    ) -> Result<Option<BackgroundTasks>> {
+        let BackgroundTasks { settings, polling, channels } = background_tasks;
+        let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
+        let notifier = notifiers::start(channels, &settings.profile, self.store, self.clock).await?;
+        let place = Place::of(&settings, Scope::Everything);
+        let mut poller = Running::start(polling, self.store.clone(), self.clock.clone(), place)?;
+        let next = tokio::select! {
+            biased;
+            _ = &mut *left => None,
+            fault = poller.fault() => return Err(fault),
+            next = self.next_reload(&settings) => Some(next?),
+        };
+        let stopped = poller.stop().await;
+        // A second signal ends the wait for undelivered alerts.
+        let (second, _) = signals::listen_for_end_and_reload()?;
+        tokio::select! {
+            () = notifier.finish(notifiers::COMMAND_GRACE) => {}
+            _ = second => tracing::warn!("a second signal came before all alerts were sent"),
+        }
+        stopped.map(|()| next)
+    }
+
+    /// Waits for a request to reload whose settings are valid, and returns the reloaded tasks.
+    async fn next_reload(&mut self, before: &Settings) -> Result<BackgroundTasks> {
+        loop {
+            self.reload.requested().await;
+            let (flags, before) = (self.flags.clone(), before.clone());
+            let (sender, loaded) = oneshot::channel();
+            // A separate thread, so that the end of the watch doesn't wait for the ID's command.
+            let load = move || {
+                sender.send(BackgroundTasks::reload(flags, &before)).ok();
+            };
+            thread::Builder::new().name("settings".into()).spawn(load)?;
+            match loaded.await.wrap_err("the settings could not be read")? {
+                Ok(background_tasks) => return Ok(background_tasks),
+                Err(error) => self.print(&format!("{}; everything goes on as before", sentence(&error))),
+            }
+        }
+    }
+
+    /// Prints a line on standard error, above the bar, and logs it.
+    fn print(&self, line: &str) {
+        tracing::info!("{line}");
+        let print = || {
+            print_line(line);
+            Ok(())
+        };
+        self.bar.print_above(print).unwrap_or_default();
+    }
+}

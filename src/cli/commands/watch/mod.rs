@@ -1,0 +1,527 @@
+//! `hoptop watch`: polls without a screen, prints changes, and ends with an exit code.
+//!
+//! Like the dashboard, the watch only reads the store. The poller is a background task, or runs in another process that
+//! holds the budget. The watch must never end with success if a given transaction is bad or wasn't seen to settle.
+
+mod background_tasks;
+mod bar;
+mod conditions;
+mod piped;
+mod snapshot;
+mod summary;
+
+use std::{
+    collections::HashMap,
+    io::{self, IsTerminal, Write},
+    net::SocketAddr,
+    pin::pin,
+    time::Duration,
+};
+
+use chrono::{DateTime, FixedOffset, Utc};
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::{Result, eyre};
+use futures_util::FutureExt;
+use tokio::{
+    sync::{mpsc, oneshot, watch as latest},
+    task::spawn_blocking,
+};
+
+use self::{
+    background_tasks::{BackgroundTasks, TaskContext},
+    bar::{Bar, BarHandle},
+    conditions::{Conditions, Obstacle},
+    piped::{PIPE, PipedTransactions},
+    snapshot::{Found, Query, Snapshot},
+    summary::Summary,
+};
+use super::list;
+use crate::{
+    cli::{completers, opening, output::json},
+    clock::{self, Clock, Mono},
+    config::{Flags, Settings},
+    domain::{
+        advice,
+        alert::{Alert, Rule, Subject},
+        change::{Change, What},
+        filter::{Candidate, Filter},
+        ids::RowId,
+        record::RecordSummary,
+        span,
+        status::RouterStatus,
+        text,
+        transaction::TransactionHeader,
+    },
+    metrics::Metrics,
+    presentation::row_text,
+    runtime::{exit::Exit, log_file, signals, stderr::print_line, tokio_runtime},
+    store::{FeedReader, Listed, Progress, Store, StoreError, Trouble, Wake},
+};
+
+/// The examples below the help text.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop watch                                         all tracked transactions, until ^C
+  hoptop watch label:batch-17 --until-settled          exit code 0 all success, 4 not all, 3 timeout
+  hoptop watch --json | jq 'select(.event == \"settled\")'
+  my-service | hoptop watch - --until-settled          track its output and watch until settled";
+
+/// The transactions to watch, and when to end.
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    /// Which transactions, as in the dashboard's filter: `is:unsettled label:batch-17`; write `--` before a term that
+    /// starts with `-`. `-` alone tracks and watches what comes through standard input: CSV or JSON lines, as for
+    /// `import --follow`
+    #[arg(value_name = "FILTER", add = ArgValueCompleter::new(completers::filters))]
+    pub filter: Vec<String>,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// End when all watched transactions are settled
+    #[arg(long)]
+    pub until_settled: bool,
+    /// End after this time: 90s, 30m, 2h
+    #[arg(long, value_name = "DUR", value_parser = span::parse)]
+    pub timeout: Option<Duration>,
+    /// Also print each poll
+    #[arg(long)]
+    pub verbose: bool,
+    /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+    /// Accept chain IDs of an unknown form from standard input
+    #[arg(long)]
+    pub any_chain: bool,
+}
+
+impl WatchArgs {
+    /// Whether the transactions come through standard input.
+    fn is_piped(&self) -> bool {
+        self.filter == [PIPE]
+    }
+}
+
+/// Polls and prints until all transactions are settled, the timeout is over, or a signal comes. A signal that requests
+/// a reload loads the settings again, with these `flags`.
+pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exit> {
+    if args.filter.iter().any(|word| word == PIPE) && !args.is_piped() {
+        print_line("`-` watches what comes through standard input; give it without a filter");
+        return Ok(Exit::Usage);
+    }
+    let terms = if args.is_piped() { &[][..] } else { &args.filter };
+    let Some(filter) = list::read_filter(terms, &mut io::stderr())? else { return Ok(Exit::Usage) };
+    let runtime = tokio_runtime::start()?;
+    // Listens first, so that a signal is handled even while the ID's command runs.
+    let (signal, reload) = {
+        let _entered = runtime.enter();
+        signals::listen_for_end_and_reload()?
+    };
+    let background_tasks = BackgroundTasks::new(settings.clone())?;
+    log_file::start(&settings.state_dir, Clock::system())?;
+    let store = opening::open_store(settings)?;
+    let ended = runtime.block_on(async {
+        let clock = Clock::system();
+        let _backups = store.schedule_backups(clock.clone())?;
+        let signal = signal.shared();
+        let is_terminal = io::stderr().is_terminal();
+        // With `plain` there is no bar: a screen reader would read every redrawn line aloud.
+        let bar = Bar::new(is_terminal && !settings.plain, settings.ascii);
+        // The feed is opened before the first request, so that every request is counted.
+        let (channel_names, channels) = latest::channel(background_tasks.names());
+        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar, channels))?;
+        let (reports, receiver) = mpsc::channel(piped::QUEUE_LENGTH);
+        watching.piped = args.is_piped().then(|| PipedTransactions::new(receiver));
+        let target = (&store, settings.profile.as_str(), args.any_chain);
+        let reading = piped::track_input(target, signal.clone(), &clock, (watching.bar.handle.clone(), reports));
+        while watching.process_changes(&clock).await? {}
+        if watching.chosen.is_empty() && !args.is_piped() {
+            let (reason, is_unknown) = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
+            watching.print_line(&reason);
+            if is_unknown && args.until_settled {
+                return Ok(Exit::Usage);
+            }
+        }
+        watching.is_terminal = is_terminal;
+        if is_terminal {
+            watching.print_line(&watching.greeting());
+        }
+        let served = (&store, vec![settings.profile.clone()]);
+        let metrics = Metrics::serve(args.metrics, served, &background_tasks.polling.requests, &clock).await?;
+        if let Some(metrics) = &metrics {
+            watching.print_line(&format!("metrics at {}", metrics.url()));
+        }
+        let (leave, left) = oneshot::channel();
+        let context = TaskContext {
+            store: &store,
+            clock: &clock,
+            flags,
+            reload,
+            channel_names,
+            bar: watching.bar.handle.clone(),
+        };
+        let mut serving = pin!(background_tasks::serve(background_tasks, context, left));
+        let ended = tokio::select! {
+            biased;
+            // Polled first, so that after a signal it can still print which input was not tracked.
+            failed = reading, if args.is_piped() => failed.map(|never| match never {}),
+            ended = watching.follow(&store, &clock) => ended,
+            exit = signal => Ok(Some(exit)),
+            served = &mut serving => return served.map(|()| Exit::Error),
+        };
+        // Fails if the background tasks have ended by themselves.
+        leave.send(()).ok();
+        serving.await?;
+        watching.finish(&clock, ended?).await
+    });
+    ended.inspect_err(|report| opening::report_damage(&store, report))
+}
+
+/// The state of a watch.
+struct Watching<'a> {
+    args: &'a WatchArgs,
+    filter: Filter,
+    profile: String,
+    bar: Bar,
+    /// The transactions from standard input, if the watch reads them there.
+    piped: Option<PipedTransactions>,
+    zone: FixedOffset,
+    started: clock::Now,
+    feed: FeedReader,
+    /// Every transaction that has matched the filter once, and its progress. A transaction stays watched when it no
+    /// longer matches a filter such as `is:unsettled`.
+    chosen: HashMap<RowId, Progress>,
+    requests: u64,
+    /// Whether standard error is a terminal.
+    is_terminal: bool,
+    /// Whether any answer arrived since the start.
+    has_answer: bool,
+    obstacle: Option<Obstacle>,
+    /// The conditions that were reported.
+    conditions: Conditions,
+    /// Whether another process polls.
+    is_other_polling: bool,
+    /// What kept answers from being stored at the last check.
+    trouble: Option<Trouble>,
+    /// The names of the notification channels.
+    channels: latest::Receiver<Vec<&'static str>>,
+}
+
+impl<'a> Watching<'a> {
+    fn new(
+        args: &'a WatchArgs,
+        filter: Filter,
+        (settings, store): (&Settings, &Store),
+        (clock, bar, channels): (&Clock, Bar, latest::Receiver<Vec<&'static str>>),
+    ) -> Result<Self> {
+        Ok(Self {
+            args,
+            filter,
+            profile: settings.profile.clone(),
+            bar,
+            piped: None,
+            zone: clock::local_offset(),
+            started: clock.now(),
+            feed: FeedReader::new(store.reader()?),
+            chosen: HashMap::new(),
+            requests: 0,
+            is_terminal: false,
+            has_answer: false,
+            obstacle: None,
+            conditions: Conditions::default(),
+            is_other_polling: false,
+            trouble: None,
+            channels,
+        })
+    }
+
+    /// Returns the line that a terminal shows at the start.
+    fn greeting(&self) -> String {
+        match (self.args.is_piped(), self.chosen.len()) {
+            (true, _) => "watching what comes through standard input; ^C ends it".to_owned(),
+            (false, 1) => "watching 1 transaction; ^C ends it".to_owned(),
+            (false, count) => format!("watching {count} transactions; ^C ends it"),
+        }
+    }
+
+    /// Prints a line on standard error, above the bar.
+    fn print_line(&self, line: &str) {
+        // Like `print_line` itself, ignores a closed standard error.
+        let print = || {
+            print_line(line);
+            Ok(())
+        };
+        self.bar.handle.print_above(print).unwrap_or_default();
+    }
+
+    /// Returns what to read of the store.
+    fn query(&self, now: DateTime<Utc>) -> Query {
+        Query {
+            profile: self.profile.clone(),
+            // Transactions from standard input are chosen as they arrive.
+            filter: (!self.args.is_piped()).then(|| self.filter.clone()),
+            forecasts: self.bar.is_drawn(),
+            records: self.args.json,
+            channels: self.channels.borrow().clone(),
+            now,
+        }
+    }
+
+    /// Applies and prints one batch of changes. Returns `true` if more are waiting.
+    async fn process_changes(&mut self, clock: &Clock) -> Result<bool> {
+        let (feed, now) = (self.feed.clone(), clock.now().wall);
+        let query = self.query(now);
+        let snapshot = spawn_blocking(move || Snapshot::read(&feed, &query)).await??;
+        if let Some(piped) = &mut self.piped {
+            piped.poll_reports();
+        }
+        let live = snapshot.poller.as_ref().filter(|report| report.is_live(now));
+        self.is_other_polling = live.is_some_and(|report| report.process != std::process::id());
+        for line in self.conditions.update(live, &snapshot.notify_errors, now) {
+            self.print_line(&line);
+        }
+        let more = snapshot.changes.more;
+        let poller = live.cloned();
+        self.apply_snapshot(snapshot, now)?;
+        self.add_tracked(now).await?;
+        if !more {
+            let open = self.chosen.values().filter(|progress| progress.is_polled).count();
+            self.bar.draw((self.chosen.len() - open, self.chosen.len()), poller.as_ref(), now);
+        }
+        Ok(more)
+    }
+
+    /// Adds the transactions from standard input that are tracked since the last call. Prints the totals when the input
+    /// has ended.
+    async fn add_tracked(&mut self, now: DateTime<Utc>) -> Result<()> {
+        let Some(piped) = &mut self.piped else { return Ok(()) };
+        let (params, totals) = (piped.take_tracked(), piped.take_totals());
+        if !params.is_empty() {
+            let (feed, query) = (self.feed.clone(), self.query(now));
+            for found in spawn_blocking(move || Found::read(&feed, &query, &params)).await?? {
+                self.bar.set_expected(found.row, found.expected);
+                self.chosen.insert(found.row, found.progress);
+            }
+        }
+        // Without a terminal the totals are printed only if a line was bad.
+        if let Some(totals) = totals.filter(|totals| self.is_terminal || totals.is_bad()) {
+            self.print_line(&format!("standard input has ended: {totals}"));
+        }
+        Ok(())
+    }
+
+    /// Returns how standard input ended, or `None` if it hasn't. Returns `Exit::Fine` if the watch doesn't read
+    /// standard input.
+    fn input_exit(&self) -> Option<Exit> {
+        self.piped.as_ref().map_or(Some(Exit::Fine), PipedTransactions::exit)
+    }
+
+    /// Whether the watch is complete: the input has ended, and either all transactions are settled or the input failed
+    /// without any.
+    fn is_complete(&self) -> bool {
+        // A failed input brings no transactions, however long the watch waits.
+        let has_failed = self.chosen.is_empty() && self.input_exit().is_some_and(|exit| exit != Exit::Fine);
+        has_failed || self.args.until_settled && self.input_exit().is_some() && !self.is_open()
+    }
+
+    /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
+    async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
+        let mut commits = store.subscribe(Wake::AnyCommit)?;
+        let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
+        loop {
+            let more = self.process_changes(clock).await?;
+            self.check_trouble(store.trouble())?;
+            if self.obstacle == Some(Obstacle::Refused) && !self.has_answer {
+                return Ok(Some(Exit::Unauthorized));
+            }
+            if !more && self.is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
+                return Ok(None);
+            }
+            if more {
+                continue;
+            }
+            let until = |moment: Option<Mono>| async move {
+                match moment {
+                    Some(moment) => clock.sleep_until(moment).await,
+                    None => std::future::pending().await,
+                }
+            };
+            let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REDRAW_INTERVAL);
+            let reported = async {
+                match &mut self.piped {
+                    Some(piped) => piped.next_report().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
+                () = reported => {}
+                () = until(redraw) => {}
+                () = until(end) => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether a transaction can still settle. Rejected and untracked transactions can't, since they aren't polled.
+    fn is_open(&self) -> bool {
+        self.chosen.values().any(|progress| progress.is_polled)
+    }
+
+    /// Prints once what keeps answers from being stored. Returns an error if the trouble is lasting.
+    fn check_trouble(&mut self, trouble: Option<Trouble>) -> Result<()> {
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
+            let error = StoreError::from(trouble.clone());
+            if error.is_lasting() {
+                return Err(error.into());
+            }
+            self.print_line(&text::clean(&trouble.to_string()));
+        }
+        self.trouble = trouble;
+        Ok(())
+    }
+
+    /// Whether a changed transaction is one to watch.
+    fn is_wanted(&self, listed: &Listed<RecordSummary>, now: DateTime<Utc>) -> bool {
+        let Listed { transaction: tx, alerts } = listed;
+        let is_match = match &self.piped {
+            Some(piped) => piped.contains(&tx.params),
+            None => self.filter.matches(&Candidate { tx, alerts }, now),
+        };
+        tx.profile == self.profile && is_match
+    }
+
+    /// Returns the obstacle of a profile's alert that was active before the watch. Another process that polls doesn't
+    /// report the obstacle again.
+    fn active_obstacle(&self, alert: &Alert) -> Option<Obstacle> {
+        match (alert.subject, alert.rule) {
+            (Subject::Profile, _) if alert.profile != self.profile || !self.is_other_polling => None,
+            (Subject::Profile, Rule::Unauthorized) => Some(Obstacle::Refused),
+            (Subject::Profile, Rule::Unreachable | Rule::Throttled) => Some(Obstacle::OutOfReach),
+            _ => None,
+        }
+    }
+
+    /// Updates the watched transactions and the obstacle from a snapshot, and prints its changes.
+    fn apply_snapshot(&mut self, mut snapshot: Snapshot, now: DateTime<Utc>) -> Result<()> {
+        if snapshot.changes.resync {
+            self.obstacle = snapshot.profile_alerts.iter().find_map(|alert| self.active_obstacle(alert));
+            // Transactions that were chosen before stay chosen; their progress is updated.
+            self.chosen.extend(std::mem::take(&mut snapshot.chosen));
+        }
+        for listed in snapshot.changed.values() {
+            let tx = &listed.transaction;
+            let is_own = tx.profile == self.profile;
+            self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
+            if self.chosen.contains_key(&tx.id) || self.is_wanted(listed, now) {
+                self.chosen.insert(tx.id, Progress::from(tx));
+            }
+        }
+        for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
+            self.bar.set_expected(*row, *at);
+        }
+        for change in snapshot.changes.changes.iter().filter(|change| change.profile == self.profile) {
+            self.requests += u64::from(change.what == What::Polled);
+            self.has_answer |= matches!(change.what, What::Rejected { .. });
+            self.obstacle = match &change.what {
+                What::Unauthorized { .. } => Some(Obstacle::Refused),
+                What::Unreachable { .. } | What::Throttled { .. } => Some(Obstacle::OutOfReach),
+                What::Recovered => None,
+                _ => self.obstacle,
+            };
+            self.print_change(change, &snapshot, now)?;
+            if let What::Deleted { row } = change.what {
+                self.chosen.remove(&RowId(row));
+                self.bar.set_expected(RowId(row), None);
+            }
+        }
+        Ok(())
+    }
+
+    /// Prints a change of a watched transaction or of the profile, unless the arguments hide it.
+    fn print_change(&self, change: &Change, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<()> {
+        let is_hidden = match change.what {
+            What::Polled => !self.args.verbose,
+            // A new step is printed only for scripts: people read the status.
+            What::StepAdded { .. } => !self.args.json && !self.args.verbose,
+            ref other => other.is_housekeeping(),
+        };
+        let is_unwatched = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));
+        if is_hidden || is_unwatched {
+            return Ok(());
+        }
+        let line = match self.args.json {
+            true => {
+                let listed = change.transaction.and_then(|row| snapshot.with_records.get(&row));
+                json::event(change, listed.map(|listed| (&listed.transaction, &listed.alerts[..])), now)?
+            }
+            false => {
+                let listed = change.transaction.and_then(|row| snapshot.changed.get(&row));
+                self.format_change(change, listed.map(|listed| &listed.transaction))
+            }
+        };
+        Ok(self.bar.handle.print_above(|| writeln!(io::stdout(), "{line}"))?)
+    }
+
+    /// Returns a change as a line for people: the time, the transaction, its route, and what happened.
+    fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
+        let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
+        let what = match &change.what {
+            What::Throttled { error } => format_profile_alert(Rule::Throttled, error),
+            What::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
+            What::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
+            other => other.sentence(),
+        };
+        match tx {
+            Some(tx) => format!("{time}  {}  {}  {what}", tx.params.transaction_id.short("..."), row_text::route(tx)),
+            None => format!("{time}  {what}"),
+        }
+    }
+
+    /// Prints the summary and returns the exit code. The transactions decide the code if `exit` is `None`.
+    async fn finish(mut self, clock: &Clock, exit: Option<Exit>) -> Result<Exit> {
+        // Answers that were stored while the watch ended count too.
+        while self.process_changes(clock).await? {}
+        self.bar.remove();
+        let now = clock.now();
+        let seconds = now.mono.since(self.started.mono);
+        let summary = Summary::new(self.chosen.values(), now.wall, self.requests, seconds);
+        match self.args.json {
+            true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
+            false => writeln!(io::stdout(), "{summary}")?,
+        }
+        let exit = exit.unwrap_or_else(|| self.verdict());
+        if exit == Exit::Unauthorized {
+            print_line(
+                "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
+            );
+        }
+        if exit == Exit::Unreachable {
+            print_line("no usable answer came; check the base URL, the network and the service");
+        }
+        Ok(exit)
+    }
+
+    /// Returns the exit code by the state of the watched transactions.
+    fn verdict(&self) -> Exit {
+        if self.args.until_settled && self.input_exit().is_none() {
+            // The input hasn't ended, so more transactions could follow.
+            return if self.obstacle == Some(Obstacle::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
+        }
+        let mut statuses = self.chosen.values().map(|progress| progress.status.as_ref());
+        match (self.is_open(), self.has_answer, self.obstacle) {
+            (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
+            (true, false, _) if self.requests > 0 => Exit::Unreachable,
+            (true, ..) => Exit::NotSettled,
+            (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => {
+                // Bad lines of the input were printed and aren't watched, but make the exit code an error.
+                self.input_exit().unwrap_or(Exit::Fine)
+            }
+            (false, ..) => Exit::NeedsAttention,
+        }
+    }
+}
+
+/// Returns a sentence about an alert of a profile: the rule, the error and what to do.
+fn format_profile_alert(rule: Rule, error: &str) -> String {
+    format!("{rule}: {error}; {}", advice::profile_action(rule))
+}

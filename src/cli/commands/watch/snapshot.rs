@@ -1,0 +1,171 @@
+//! Reads everything that `watch` needs after a change, in one snapshot of the store.
+//!
+//! A snapshot must never hold a whole unchanged transaction: of a million watched transactions only the progress is
+//! needed.
+
+use std::collections::BTreeMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    domain::{
+        alert::Alert,
+        duration_stats::DurationStats,
+        filter::Filter,
+        forecast::Quantile,
+        ids::{RowId, TransactionKey},
+        notification,
+        poller::PollerReport,
+        record::{RecordSummary, RecordView},
+        text,
+        transaction::{Transaction, TransactionParams},
+    },
+    store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
+};
+
+/// A query for the data of a snapshot.
+pub(crate) struct Query {
+    pub(crate) profile: String,
+    /// The filter of the watched transactions; `None` if they come through standard input.
+    pub(crate) filter: Option<Filter>,
+    /// Whether to read when transactions should be settled.
+    pub(crate) forecasts: bool,
+    /// Whether to read the records of changed transactions.
+    pub(crate) records: bool,
+    /// The names of the notification channels.
+    pub(crate) channels: Vec<&'static str>,
+    pub(crate) now: DateTime<Utc>,
+}
+
+/// The data read from the store in one snapshot.
+pub(crate) struct Snapshot {
+    pub(crate) changes: Changes,
+    pub(crate) poller: Option<PollerReport>,
+    /// The errors of the notification channels.
+    pub(crate) notify_errors: Vec<String>,
+    /// The transactions that match the filter, after a resync.
+    pub(crate) chosen: Vec<(RowId, Progress)>,
+    /// The active alerts of profiles, after a resync.
+    pub(crate) profile_alerts: Vec<Alert>,
+    /// The current state of changed transactions.
+    pub(crate) changed: BTreeMap<RowId, Listed<RecordSummary>>,
+    /// The changed transactions with their records, if the query wants records.
+    pub(crate) with_records: BTreeMap<RowId, Listed>,
+    /// The times by which these transactions should be settled, if the query wants forecasts; `None` for one that isn't
+    /// awaited.
+    pub(crate) expected: Vec<(RowId, Option<DateTime<Utc>>)>,
+}
+
+impl Snapshot {
+    /// Reads the next changes and the data that belongs to them.
+    pub(crate) fn read(feed: &FeedReader, query: &Query) -> Result<Self, StoreError> {
+        let Query { profile, filter, forecasts, records, channels, now } = query;
+        feed.changes_with(|changes, reader| {
+            let mut snapshot = Self {
+                poller: reader.poller(profile)?,
+                notify_errors: notification::troubles(&reader.notification_cursors(profile)?, channels),
+                chosen: Vec::new(),
+                profile_alerts: Vec::new(),
+                changed: BTreeMap::new(),
+                with_records: BTreeMap::new(),
+                expected: Vec::new(),
+                changes,
+            };
+            for row in snapshot.changes.rows(true) {
+                let Some(listed) = reader.listed_header(row)? else { continue };
+                if *records {
+                    snapshot.with_records.insert(row, reader.with_record(listed.clone())?);
+                }
+                snapshot.changed.insert(row, listed);
+            }
+            if snapshot.changes.resync {
+                snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
+            }
+            if let (true, Some(filter)) = (snapshot.changes.resync, filter) {
+                let filter = filter.of_profile(profile);
+                snapshot.chosen = reader.listing(&filter, *now).outcomes()?;
+            }
+            if *forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
+                let duration_stats = reader.duration_stats(profile)?;
+                for (row, _) in snapshot.chosen.iter().filter(|(_, progress)| progress.is_polled) {
+                    let tx = reader.header(*row)?;
+                    snapshot.expected.push((*row, tx.and_then(|tx| expected_at(&tx, &duration_stats))));
+                }
+                let changed = snapshot.changed.values().map(|listed| &listed.transaction);
+                snapshot.expected.extend(changed.map(|tx| (tx.id, expected_at(tx, &duration_stats))));
+            }
+            Ok(snapshot)
+        })
+    }
+}
+
+/// A tracked transaction that came through standard input.
+pub(crate) struct Found {
+    pub(crate) row: RowId,
+    pub(crate) progress: Progress,
+    /// The time by which the transaction should be settled, if it is awaited and the query wants forecasts.
+    pub(crate) expected: Option<DateTime<Utc>>,
+}
+
+impl Found {
+    /// Returns the given transactions that are tracked.
+    pub(crate) fn read(
+        feed: &FeedReader,
+        query: &Query,
+        params: &[TransactionParams],
+    ) -> Result<Vec<Self>, StoreError> {
+        feed.read(|reader| {
+            let duration_stats = query.forecasts.then(|| reader.duration_stats(&query.profile)).transpose()?;
+            let mut found = Vec::new();
+            for params in params {
+                let key = TransactionKey {
+                    profile: query.profile.clone(),
+                    from_chain: params.from_chain.clone(),
+                    hash: params.transaction_id.clone(),
+                };
+                let header = reader.row_of(&key)?.map(|row| reader.header(row)).transpose()?.flatten();
+                let Some(tx) = header else { continue };
+                let expected = duration_stats.as_ref().and_then(|duration_stats| expected_at(&tx, duration_stats));
+                found.push(Self { row: tx.id, progress: Progress::from(&tx), expected });
+            }
+            Ok(found)
+        })
+    }
+}
+
+/// Returns a sentence for a filter that matches nothing, and whether the cause is a name that no transaction has. Such
+/// a name may be mistyped, or its batch is missing, so that the watch must not end with success.
+pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<(String, bool), StoreError> {
+    const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
+    feed.read(|reader| {
+        for (name, alone) in query.filter.iter().flat_map(Filter::named) {
+            if reader.listing(&alone.of_profile(&query.profile), query.now).count()? == 0 {
+                let (name, profile) = (text::clean(&name), text::clean(&query.profile));
+                return Ok((format!("no transaction in profile {profile} has {name}; {WAY_OUT}"), true));
+            }
+        }
+        Ok((format!("no tracked transaction matches; {WAY_OUT}"), false))
+    })
+}
+
+/// Returns the time by which 9 in 10 transactions like this one are settled, or `None` if it isn't awaited.
+fn expected_at<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats) -> Option<DateTime<Utc>> {
+    let wait = TimeDelta::from_std(duration_stats.settling(tx).quantile(Quantile::P90)).ok()?;
+    tx.wants_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    #[test]
+    fn settled_transaction_has_no_expected_time() {
+        let mut tx = fixtures::transaction(1);
+        tx.params.estimate = Some(std::time::Duration::from_secs(100));
+        let at = expected_at(&tx, &DurationStats::default()).unwrap();
+        assert!(at > tx.first_seen_at + TimeDelta::seconds(100), "the estimate is a median: {at}");
+        tx.apply(&fixtures::says(RouterStatus::Success), tx.first_seen_at);
+        assert_eq!(expected_at(&tx, &DurationStats::default()), None);
+    }
+}

@@ -1,0 +1,7 @@
+//! The output that several commands share: JSON and tables.
+//!
+//! The module must never read the store.
+
+pub(crate) mod json;
+pub(crate) mod quote_json;
+pub(crate) mod table;

@@ -1,0 +1,315 @@
+//! Turns changes into sentences: a summary, then a line for each relevant change; the same change of several
+//! transactions is one line.
+//!
+//! The module must never use symbols or colours, nor repeat an action of the person.
+
+use std::collections::{BTreeMap, HashMap};
+
+use chrono::{DateTime, FixedOffset, Utc};
+
+use crate::{
+    domain::{
+        advice,
+        alert::Rule,
+        change::{Change, What},
+        ids::RowId,
+        text,
+        transaction::Transaction,
+    },
+    presentation::row_text::name_in_words,
+    store::{AlertCounts, AlertQuery, FeedReader, Listed, Reader, StoreError},
+    tui::{model::Setting, screens::list::state::Tab},
+};
+
+/// The maximum number of transactions that one line names.
+const MAX_NAMED: usize = 3;
+
+/// One batch of changes, with the data that its sentences need.
+pub(super) struct Batch {
+    /// The changes, in order.
+    pub(super) changes: Vec<Change>,
+    /// The current state of the changed transactions.
+    pub(super) changed: BTreeMap<RowId, Listed>,
+    /// The lines of the summary, after a resync.
+    pub(super) summary: Vec<String>,
+    /// Whether more changes are waiting.
+    pub(super) more: bool,
+}
+
+impl Batch {
+    /// Reads the next changes.
+    pub(super) fn read(feed: &FeedReader, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
+        feed.changes_with(|batch, reader| {
+            let mut changed = BTreeMap::new();
+            for row in batch.rows(false) {
+                changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
+            }
+            let summary = if batch.resync { summary(reader, setting, now)? } else { Vec::new() };
+            Ok(Self { changes: batch.changes, changed, summary, more: batch.more })
+        })
+    }
+}
+
+/// Returns the lines of a summary: counts, alerts, the most urgent transaction, and whether this process polls.
+pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) -> Result<Vec<String>, StoreError> {
+    let count = |tab: Tab| reader.listing(&tab.filter(), now).count();
+    let tracked = format!(
+        "Tracked {}; needing attention {}, active {}, refunds {}, done {}.",
+        count(Tab::All)?,
+        count(Tab::Attention)?,
+        count(Tab::Active)?,
+        count(Tab::Refunds)?,
+        count(Tab::Done)?,
+    );
+    let AlertCounts { firing: [critical, warning, info], handled } =
+        AlertCounts::sum(&reader.alerts_by_rule(None, now)?);
+    let alerts = format!("{critical} critical, {warning} warning, {info} info");
+    let mut lines = vec![
+        format!("hoptop, profile {}. {tracked}", text::clean(&setting.profiles().collect::<Vec<_>>().join(", "))),
+        format!("Alerts: {alerts}; acknowledged or snoozed {handled}."),
+    ];
+    for alert in reader.alerts(AlertQuery::OfProfiles)?.iter().filter(|alert| setting.shows(&alert.profile)) {
+        lines.push(format!("{}{}", setting.whose(&alert.profile), format_profile_alert(alert.rule, &alert.message)));
+    }
+    if let Some((_, tx)) = reader.most_urgent()? {
+        lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), format_advice(&tx, now, setting.zone)));
+    }
+    lines.push(match (&setting.shown_id, setting.polls) {
+        (_, false) => "Not polling.".to_owned(),
+        _ if reader.paused_until(&setting.profile, now)?.is_some() => "Polling is paused in a dashboard.".to_owned(),
+        (Some(id), true) if id == "…" => "Polling. The ID is too short to show its last characters.".to_owned(),
+        (Some(id), true) => format!("Polling with ID ending in {}.", id.trim_start_matches('…')),
+        (None, true) => "Polling.".to_owned(),
+    });
+    Ok(lines.into_iter().map(|line| with_time(now, setting, &line)).collect())
+}
+
+/// Returns a line that begins with the time.
+pub(super) fn with_time(at: DateTime<Utc>, setting: &Setting, line: &str) -> String {
+    format!("{} {line}", at.with_timezone(&setting.zone).format("%H:%M:%S"))
+}
+
+/// Formats a batch of changes as lines of text.
+pub(super) struct BatchText<'a> {
+    pub(super) batch: Batch,
+    pub(super) setting: &'a Setting,
+    pub(super) now: DateTime<Utc>,
+}
+
+/// A sentence and the transactions to which it applies.
+struct Group {
+    at: DateTime<Utc>,
+    text: String,
+    rows: Vec<RowId>,
+    /// Whether an alert fires with one of the changes, so that the line says what to do.
+    alert_fires: bool,
+}
+
+impl BatchText<'_> {
+    /// Returns the lines: first the changes of profiles, then the transactions by the time of their last change.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let mut lines = self.batch.summary.clone();
+        let of_profile = self.batch.changes.iter().filter(|change| {
+            change.transaction.is_none() && self.setting.shows(&change.profile) && is_relevant(&change.what)
+        });
+        let text = |change: &Change| format!("{}{}", self.setting.whose(&change.profile), format_change(&change.what));
+        lines.extend(of_profile.map(|change| with_time(change.at, self.setting, &text(change))));
+        let mut groups = self.groups();
+        groups.sort_by_key(|group| group.at);
+        lines.extend(groups.iter().map(|group| with_time(group.at, self.setting, &self.format_group(group))));
+        lines
+    }
+
+    /// Returns one sentence for the changes of each transaction. Transactions with the same sentence form one group.
+    fn groups(&self) -> Vec<Group> {
+        let (mut of_row, mut indexes): (Vec<Group>, HashMap<RowId, usize>) = Default::default();
+        for change in self.batch.changes.iter().filter(|change| is_relevant(&change.what)) {
+            let Some(row) = change.transaction else { continue };
+            let text = format_change(&change.what);
+            let alert_fires = makes_alert_fire(&change.what);
+            match indexes.get(&row).and_then(|index| of_row.get_mut(*index)) {
+                Some(group) => {
+                    group.at = change.at;
+                    group.text = format!("{}, {text}", group.text);
+                    group.alert_fires |= alert_fires;
+                }
+                None => {
+                    indexes.insert(row, of_row.len());
+                    of_row.push(Group { at: change.at, text, rows: vec![row], alert_fires });
+                }
+            }
+        }
+        let mut groups: Vec<Group> = Vec::new();
+        for group in of_row {
+            match groups.iter_mut().find(|other| (&other.text, other.alert_fires) == (&group.text, group.alert_fires)) {
+                Some(other) => {
+                    other.at = other.at.max(group.at);
+                    other.rows.extend(group.rows);
+                }
+                None => groups.push(group),
+            }
+        }
+        groups
+    }
+
+    /// Returns the line of a group, without the time.
+    fn format_group(&self, group: &Group) -> String {
+        let known: Vec<&Transaction> =
+            group.rows.iter().filter_map(|row| Some(&self.batch.changed.get(row)?.transaction)).collect();
+        let Group { text, rows, .. } = group;
+        let action = if group.alert_fires { self.action(&known) } else { String::new() };
+        match (rows.len(), known.as_slice()) {
+            (1, []) => format!("a transaction that is no longer tracked: {text}"),
+            (1, [tx, ..]) => format!("{}: {text}{action}", name_in_words(tx)),
+            (count, _) => {
+                let named: Vec<String> = known.iter().take(MAX_NAMED).map(|tx| name_in_words(tx)).collect();
+                let rest = count.saturating_sub(named.len());
+                let rest = if rest > 0 { format!("; and {rest} more") } else { String::new() };
+                format!("{count} transactions: {text}{action}. They are {}{rest}", named.join("; "))
+            }
+        }
+    }
+
+    /// Returns what to do about an alert; for several transactions only if the action is the same for all.
+    fn action(&self, known: &[&Transaction]) -> String {
+        let (now, zone) = (self.now, self.setting.zone);
+        match known {
+            [] => String::new(),
+            [tx] => format!(". {}", format_advice(tx, now, zone)),
+            [first, others @ ..] => {
+                let action = |tx: &Transaction| advice::advise(tx, now, zone).act;
+                let shared = Some(action(first)).filter(|shared| others.iter().all(|tx| action(tx) == *shared));
+                shared.map_or_else(String::new, |action| format!(". To do: {}", text::clean(&action)))
+            }
+        }
+    }
+}
+
+/// Whether a change gets a line: not a poll, not an action of a person, and not a fault that an alert reports as well.
+fn is_relevant(what: &What) -> bool {
+    !what.is_housekeeping() && !matches!(what, What::Polled | What::PollFailed { .. } | What::StepAdded { .. })
+}
+
+/// Whether an alert fires with this change.
+fn makes_alert_fire(what: &What) -> bool {
+    matches!(what, What::AlertRaised { .. } | What::AlertFlapping { .. } | What::AlertUnsnoozed { .. })
+}
+
+/// Returns a change as a sentence without symbols.
+fn format_change(what: &What) -> String {
+    let sentence = match what {
+        What::StatusChanged { previous: Some(previous), current } => {
+            format!("status changed from {previous} to {current}")
+        }
+        What::StatusChanged { previous: None, current } => format!("status {current}"),
+        What::AlertRaised { rule, severity } => format!("alert {rule}, {}", severity.name()),
+        What::AlertCleared { rule, .. } => format!("no longer {rule}"),
+        What::Throttled { error } => format_profile_alert(Rule::Throttled, error),
+        What::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
+        What::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
+        other => other.sentence(),
+    };
+    text::clean(&sentence)
+}
+
+/// Returns a sentence about an alert of a profile: the rule, the error and what to do.
+fn format_profile_alert(rule: Rule, error: &str) -> String {
+    format!("{rule}: {error}; {}", advice::profile_action(rule))
+}
+
+/// Returns the verdict on a transaction and what to do.
+fn format_advice(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> String {
+    let advice = advice::advise(tx, now, zone);
+    text::clean(&format!("{}. To do: {}", advice.verdict, advice.act))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{Offset, TimeDelta};
+
+    use super::*;
+    use crate::{
+        domain::{alert::Severity, answer::Templates, fixtures as tx},
+        tui::keys::Keys,
+    };
+
+    fn setting() -> Setting {
+        Setting {
+            profile: "default".into(),
+            beside: Vec::new(),
+            shown_id: None,
+            demo: false,
+            polls: true,
+            process: 7,
+            zone: Utc.fix(),
+            any_chain: false,
+            templates: Templates::default(),
+            keys: Keys::default(),
+            told_by: Vec::new(),
+        }
+    }
+
+    fn at(second: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(second)
+    }
+
+    fn change(second: i64, row: Option<i64>, what: What) -> Change {
+        let transaction = row.map(RowId);
+        Change { seq: second, at: at(second), profile: "default".into(), transaction, what, observation: None }
+    }
+
+    fn lines(changes: Vec<Change>) -> Vec<String> {
+        let rows = changes.iter().filter_map(|change| change.transaction);
+        let listed = |row: RowId| (row, Listed { transaction: tx::transaction(row.0), alerts: Vec::new() });
+        let changed = rows.map(listed).collect();
+        let batch = Batch { changes, changed, summary: Vec::new(), more: false };
+        BatchText { batch, setting: &setting(), now: at(60) }.lines()
+    }
+
+    fn status(previous: &str, current: &str) -> What {
+        What::StatusChanged { previous: Some(previous.into()), current: current.into() }
+    }
+
+    #[test]
+    fn changes_of_one_transaction_and_equal_changes_of_several_are_one_line() {
+        let success = |second, row| change(second, Some(row), status("ongoing", "success"));
+        let output = lines(vec![
+            success(1, 1),
+            change(1, Some(1), What::Settled),
+            change(2, Some(9), What::Polled),
+            success(2, 2),
+            change(3, Some(2), What::Settled),
+            success(3, 3),
+        ]);
+        assert_eq!(output.len(), 2, "{output:#?}");
+        assert!(
+            output[0]
+                .starts_with("00:00:03 2 transactions: status changed from ongoing to success, settled. They are 0x")
+        );
+        assert!(output[1].ends_with("Arbitrum to Base: status changed from ongoing to success"), "{output:?}");
+        let many = lines((1..=20).map(|row| change(row, Some(row), What::Imported)).collect());
+        assert!(
+            many.len() == 1 && many[0].contains("20 transactions") && many[0].ends_with("; and 17 more"),
+            "{many:?}"
+        );
+    }
+
+    #[test]
+    fn alert_and_refused_id_say_what_to_do() {
+        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let output = lines(vec![
+            change(5, Some(1), raised),
+            change(6, None, What::Unauthorized { error: "no such ID".into() }),
+            change(7, Some(1), What::AlertAcknowledged { rule: Rule::Overdue, note: None }),
+        ]);
+        assert!(output[0].starts_with("00:00:06 unauthorized: no such ID; "), "{output:?}");
+        assert!(output[1].contains("alert overdue, critical. ") && output[1].contains(" To do: "), "{output:?}");
+        assert_eq!(output.len(), 2);
+    }
+
+    #[test]
+    fn lines_contain_no_control_characters() {
+        let output = lines(vec![change(1, Some(1), status("ongoing", "\u{1b}[2Jgone\r\n"))]);
+        assert!(output.iter().all(|line| !line.contains(char::is_control)), "{output:?}");
+    }
+}

@@ -1,0 +1,200 @@
+//! The plain dashboard for screen readers: prints a summary, then a line for each change, and runs typed commands.
+//!
+//! Each line begins with the time and uses words, no symbols. The module must never move the cursor or overwrite a
+//! line.
+
+mod changes;
+pub(super) mod parts;
+mod typed_commands;
+
+use std::{
+    io::{self, BufRead, Read, Write},
+    time::Duration,
+};
+
+use color_eyre::eyre::{Result, eyre};
+use tokio::{sync::mpsc, task::spawn_blocking};
+
+use self::{
+    changes::{Batch, BatchText},
+    parts::Parts,
+    typed_commands::{CommandRunner, TypedLine},
+};
+use crate::{
+    domain::text,
+    runtime::{
+        background_poller::{Place, Polling, Running},
+        exit::Exit,
+        signals,
+        stderr::print_line,
+    },
+    store::{FeedReader, StoreError, Trouble, Wake},
+};
+
+/// The time for which changes are collected before they are printed together, since a screen reader needs time for a
+/// sentence.
+const COLLECT_TIME: Duration = Duration::from_secs(2);
+
+/// Runs the plain dashboard and the pollers until the person quits or a signal comes.
+pub(super) async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<Exit> {
+    let signal = signals::listen()?;
+    let mut poller = match pollings.is_empty() {
+        false => Some(Running::start_all(pollings, parts.store.clone(), parts.clock.clone())?),
+        true => None,
+    };
+    let fault = async {
+        match &mut poller {
+            Some(poller) => poller.fault().await,
+            None => std::future::pending().await,
+        }
+    };
+    let exit = tokio::select! {
+        ended = run(parts) => ended.map(|()| Exit::Fine),
+        exit = signal => Ok(exit),
+        fault = fault => return Err(fault),
+    };
+    if let Some(poller) = poller {
+        poller.stop().await?;
+    }
+    exit
+}
+
+/// Prints changes and runs typed commands until the person quits.
+async fn run(parts: Parts) -> Result<()> {
+    let mut commits = parts.store.subscribe(Wake::AnyCommit)?;
+    let mut printer = ChangePrinter::new(&parts)?;
+    let (runner, mut lines) = (CommandRunner::of(&parts), read_typed_lines());
+    let printed = printer.print_changes(&parts).await;
+    // The time of the next print, or of the next try after the store couldn't be read.
+    let mut due = printer.print_store_error(printed, &parts)?.is_none().then(|| parts.clock.now().mono + COLLECT_TIME);
+    print_lines(&[typed_commands::HINT.to_owned()])?;
+    loop {
+        let wake = async {
+            match due {
+                Some(due) => parts.clock.sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = commits.changed(), if due.is_none() => {
+                changed.map_err(|_| eyre!("the store's watcher has ended"))?;
+                due = Some(parts.clock.now().mono + COLLECT_TIME);
+            }
+            () = wake => {
+                let printed = printer.print_changes(&parts).await;
+                // After a store error the changes are read again at the next time.
+                due = printer.print_store_error(printed, &parts)?.is_none().then(|| parts.clock.now().mono + COLLECT_TIME);
+            }
+            line = lines.recv() => match TypedLine::parse(line.as_deref()) {
+                TypedLine::Nothing => {}
+                TypedLine::Quit => return Ok(()),
+                TypedLine::Summary => {
+                    // A typed command prints an error even if the error was printed before.
+                    printer.last_error = None;
+                    let summary = printer.summary(&parts).await;
+                    print_lines(&printer.print_store_error(summary, &parts)?.unwrap_or_default())?;
+                }
+                TypedLine::Run(command) => {
+                    let (runner, now) = (runner.clone(), parts.clock.now());
+                    let done = spawn_blocking(move || runner.run(&command, now)).await?;
+                    printer.last_error = None;
+                    printer.print_store_error(done, &parts)?;
+                }
+            },
+        }
+    }
+}
+
+/// Starts a thread that reads standard input, and returns the typed lines.
+fn read_typed_lines() -> mpsc::Receiver<String> {
+    // The limits of waiting lines and of bytes per line are higher than typing needs.
+    let (sender, lines) = mpsc::channel(16);
+    const MAX_LINE_BYTES: u64 = 4_096;
+    // The thread still blocks when the program ends: nothing can interrupt its wait.
+    let read = move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut line = String::new();
+            match input.by_ref().take(MAX_LINE_BYTES).read_line(&mut line) {
+                Ok(1..) if sender.blocking_send(line.trim_end().to_owned()).is_ok() => {}
+                _ => return,
+            }
+        }
+    };
+    let started = std::thread::Builder::new().name("commands".into()).spawn(read);
+    if let Err(error) = started {
+        print_line(&format!("typed commands can't be read: {error}"));
+    }
+    lines
+}
+
+/// Prints lines on standard output.
+fn print_lines(lines: &[String]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    lines.iter().try_for_each(|line| writeln!(out, "{line}"))?;
+    out.flush()
+}
+
+/// Prints changes, and remembers what was printed.
+struct ChangePrinter {
+    feed: FeedReader,
+    /// What keeps answers from being stored.
+    trouble: Option<Trouble>,
+    /// The last printed error of the store.
+    last_error: Option<String>,
+}
+
+impl ChangePrinter {
+    fn new(parts: &Parts) -> Result<Self> {
+        Ok(Self { feed: FeedReader::new(parts.store.reader()?), trouble: None, last_error: None })
+    }
+
+    /// Prints the changes since the last call, and a new trouble of the store.
+    async fn print_changes(&mut self, parts: &Parts) -> Result<()> {
+        loop {
+            let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
+            let batch = spawn_blocking(move || Batch::read(&feed, &setting, now)).await??;
+            let more = batch.more;
+            print_lines(&BatchText { batch, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
+            if !more {
+                break;
+            }
+        }
+        let trouble = parts.store.trouble();
+        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
+            print_lines(&[changes::with_time(
+                parts.clock.now().wall,
+                &parts.setting,
+                &text::clean(&trouble.to_string()),
+            )])?;
+        }
+        self.trouble = trouble;
+        Ok(())
+    }
+
+    /// Returns the result, or `None` after an error of the store. Prints the error unless it equals the last printed
+    /// error.
+    fn print_store_error<T>(&mut self, done: Result<T>, parts: &Parts) -> Result<Option<T>> {
+        match done {
+            Ok(done) => {
+                self.last_error = None;
+                Ok(Some(done))
+            }
+            Err(report) if report.is::<StoreError>() => {
+                let error = text::clean(&report.to_string());
+                if self.last_error.as_ref() != Some(&error) {
+                    print_lines(&[changes::with_time(parts.clock.now().wall, &parts.setting, &error)])?;
+                }
+                self.last_error = Some(error);
+                Ok(None)
+            }
+            Err(report) => Err(report),
+        }
+    }
+
+    /// Returns the lines of a summary.
+    async fn summary(&self, parts: &Parts) -> Result<Vec<String>> {
+        let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
+        Ok(spawn_blocking(move || feed.read(|reader| changes::summary(reader, &setting, now))).await??)
+    }
+}

@@ -1,0 +1,216 @@
+//! The commands that a person types into the plain dashboard: those that only read or change what is tracked.
+//!
+//! A command that polls or keeps running must never be added here: the plain dashboard does so itself.
+
+use std::io::{self, IsTerminal, Write};
+
+use clap::{Parser, Subcommand, error::ErrorKind};
+use color_eyre::eyre::Result;
+
+use super::parts::Parts;
+use crate::{
+    cli::{
+        commands::{
+            ack::{self, AckArgs},
+            add::{self, AddArgs},
+            alerts::{self, AlertsArgs},
+            answer::{self, AnswerArgs},
+            list::{self, ListArgs},
+            show::{self, ShowArgs},
+            snooze::{self, SnoozeArgs},
+            stats::{self, StatsArgs},
+            unack::{self, UnackArgs},
+            undo::{self, UndoArgs},
+            untrack::{self, UntrackArgs},
+        },
+        context::Context,
+    },
+    clock::Now,
+    domain::answer::Templates,
+    runtime::exit::Exit,
+    store::Store,
+};
+
+/// The line printed at the start.
+pub(super) const HINT: &str = "Type help and Enter for the commands, quit and Enter to end.";
+
+/// A typed line.
+#[derive(Debug)]
+pub(super) enum TypedLine {
+    /// An empty line, or an invalid one whose error was printed.
+    Nothing,
+    /// A request to quit, or the end of the input.
+    Quit,
+    /// A request for a summary.
+    Summary,
+    /// A command that reads or changes the store.
+    Run(TypedCommand),
+}
+
+impl TypedLine {
+    /// Parses a line; `None` stands for the end of the input.
+    pub(super) fn parse(line: Option<&str>) -> Self {
+        let Some(line) = line else { return Self::Quit };
+        let words = split_words(line);
+        if words.is_empty() {
+            return Self::Nothing;
+        }
+        match Line::try_parse_from(words) {
+            Ok(Line { command: TypedCommand::Quit }) => Self::Quit,
+            Ok(Line { command: TypedCommand::Summary }) => Self::Summary,
+            Ok(Line { command }) => Self::Run(command),
+            Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
+                writeln!(io::stdout(), "There is no such command here; type help and Enter for the commands.").ok();
+                Self::Nothing
+            }
+            Err(error) => {
+                // Printed without styles, whatever the terminal; fails if standard output is closed.
+                write!(io::stdout(), "{}", error.render()).ok();
+                Self::Nothing
+            }
+        }
+    }
+}
+
+#[derive(Debug, Parser)]
+#[command(no_binary_name = true, name = "", disable_help_flag = true)]
+#[command(help_template = "Commands (press Enter after each); help COMMAND shows more:\n{subcommands}")]
+struct Line {
+    #[command(subcommand)]
+    command: TypedCommand,
+}
+
+/// The commands that can be typed. Their doc comments are the help text.
+#[derive(Debug, Subcommand)]
+pub(super) enum TypedCommand {
+    /// Summarize everything
+    Summary,
+    /// List tracked transactions: list is:attention
+    List(ListArgs),
+    /// Show one transaction: show HASH
+    Show(ShowArgs),
+    /// Print the reply for a ticket: answer HASH
+    Answer(AnswerArgs),
+    /// List active alerts, each with its number
+    Alerts(AlertsArgs),
+    /// Acknowledge alerts, by number or hash: ack HASH
+    Ack(AckArgs),
+    /// Snooze alerts: snooze HASH --for 30m
+    Snooze(SnoozeArgs),
+    /// Undo an acknowledgement or snooze
+    Unack(UnackArgs),
+    /// Track one transaction
+    Add(Box<AddArgs>),
+    /// Stop polling transactions; they are kept
+    Untrack(UntrackArgs),
+    /// Undo the last change
+    Undo(UndoArgs),
+    /// Show count, outcomes and durations per route, and the use of the budget
+    Stats(StatsArgs),
+    /// Quit
+    #[command(visible_aliases = ["q", "exit"])]
+    Quit,
+}
+
+/// Runs typed commands.
+#[derive(Clone)]
+pub(super) struct CommandRunner {
+    store: Store,
+    profile: String,
+    zone: chrono::FixedOffset,
+    ellipsis: &'static str,
+    templates: Templates,
+    rps: f64,
+}
+
+impl CommandRunner {
+    /// Creates the runner from the parts of the dashboard.
+    pub(super) fn of(parts: &Parts) -> Self {
+        Self {
+            store: parts.store.clone(),
+            profile: parts.setting.profile.clone(),
+            zone: parts.setting.zone,
+            ellipsis: parts.ellipsis,
+            templates: parts.templates().clone(),
+            rps: parts.rps,
+        }
+    }
+
+    /// Runs a command and prints its output.
+    pub(super) fn run(&self, command: &TypedCommand, now: Now) -> Result<Exit> {
+        let mut out = io::BufWriter::new(io::stdout().lock());
+        let cx = &mut Context {
+            store: self.store.clone(),
+            profile: self.profile.clone(),
+            now,
+            zone: self.zone,
+            out: &mut out,
+            err: &mut io::stderr().lock(),
+            ellipsis: self.ellipsis,
+            out_is_terminal: io::stdout().is_terminal(),
+            in_words: true,
+        };
+        let done = match command {
+            TypedCommand::List(args) => list::list(args, cx),
+            TypedCommand::Show(args) => show::show(args, cx),
+            TypedCommand::Answer(args) => answer::answer(args, cx, &self.templates),
+            TypedCommand::Alerts(args) => alerts::alerts(args, cx),
+            TypedCommand::Ack(args) => ack::ack(args, cx),
+            TypedCommand::Snooze(args) => snooze::snooze(args, cx),
+            TypedCommand::Unack(args) => unack::unack(args, cx),
+            TypedCommand::Add(args) => add::add(args, cx),
+            TypedCommand::Untrack(args) => untrack::untrack(args, cx),
+            TypedCommand::Undo(args) => undo::undo(args, cx),
+            TypedCommand::Stats(args) => stats::stats(args, self.rps, cx),
+            TypedCommand::Summary | TypedCommand::Quit => Ok(Exit::Fine),
+        };
+        out.flush()?;
+        done
+    }
+}
+
+/// Splits a line into words at blanks outside quotation marks.
+fn split_words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let (mut is_quoted, mut is_inside) = (false, false);
+    for letter in line.chars() {
+        match letter {
+            '"' => {
+                is_quoted = !is_quoted;
+                if !is_inside {
+                    words.push(String::new());
+                }
+                is_inside = true;
+            }
+            letter if letter.is_whitespace() && !is_quoted => is_inside = false,
+            letter if letter.is_control() => {}
+            letter => match words.last_mut().filter(|_| is_inside) {
+                Some(word) => word.push(letter),
+                None => {
+                    words.push(letter.to_string());
+                    is_inside = true;
+                }
+            },
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn typed_commands_are_valid() {
+        Line::command().debug_assert();
+    }
+
+    #[test]
+    fn words_are_split_at_blanks_outside_quotation_marks() {
+        assert_eq!(split_words("  ack 12 --note \"asked them\" "), ["ack", "12", "--note", "asked them"]);
+        assert_eq!(split_words("a\"b c\"d \"\""), ["ab cd", ""]);
+        assert_eq!(split_words(" \t\r"), [""; 0]);
+    }
+}

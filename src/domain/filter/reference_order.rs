@@ -1,0 +1,101 @@
+//! The reference for the store's order: compares two transactions in memory.
+//!
+//! Tests compare the order of the store's SQL with it. Production code must never sort in memory.
+
+use std::cmp::{Ordering, Reverse};
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Candidate,
+    sort::{SortBy, SortKey},
+};
+use crate::domain::{
+    alert::{self, Severity},
+    status::RouterStatus,
+};
+
+impl SortKey {
+    fn compare(self, a: &Candidate, b: &Candidate, now: DateTime<Utc>) -> Ordering {
+        let directed = |ordering: Ordering| if self.reversed { ordering.reverse() } else { ordering };
+        match self.by {
+            SortBy::Severity => directed(urgency(b).cmp(&urgency(a))),
+            SortBy::Due => self.present_first(due(a), due(b)),
+            SortBy::Age => directed(b.tx.age(now).cmp(&a.tx.age(now))),
+            SortBy::Status => directed(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
+            SortBy::Checked => {
+                let is_settled = |candidate: &Candidate| candidate.tx.state.settled_at.is_some();
+                is_settled(a)
+                    .cmp(&is_settled(b))
+                    .then_with(|| directed(checked_or_settled_at(a).cmp(&checked_or_settled_at(b))))
+            }
+            SortBy::Changed => {
+                self.present_first(a.tx.state.last_changed_at.map(Reverse), b.tx.state.last_changed_at.map(Reverse))
+            }
+            SortBy::Route => directed(route(a).cmp(&route(b))),
+            SortBy::Ticket => self.present_first(ticket(a), ticket(b)),
+            SortBy::Hash => directed(a.tx.params.transaction_id.key().cmp(&b.tx.params.transaction_id.key())),
+            SortBy::Settled => {
+                self.present_first(a.tx.state.settled_at.map(Reverse), b.tx.state.settled_at.map(Reverse))
+            }
+        }
+    }
+
+    /// Compares optional values. Absent values come last in both directions: nobody reverses a list to see them.
+    fn present_first<T: Ord>(self, a: Option<T>, b: Option<T>) -> Ordering {
+        match (a, b) {
+            (Some(a), Some(b)) if self.reversed => b.cmp(&a),
+            (Some(a), Some(b)) => a.cmp(&b),
+            (a, b) => a.is_none().cmp(&b.is_none()),
+        }
+    }
+}
+
+/// Compares two transactions by these keys at `now`. The order is total: equal keys are followed by the row number.
+pub(crate) fn compare(a: &Candidate, b: &Candidate, keys: &[SortKey], now: DateTime<Utc>) -> Ordering {
+    let by_keys = keys.iter().map(|key| key.compare(a, b, now)).find(|ordering| ordering.is_ne());
+    by_keys.unwrap_or_else(|| a.tx.id.cmp(&b.tx.id))
+}
+
+fn urgency(candidate: &Candidate) -> Option<(bool, Severity)> {
+    alert::urgency(candidate.alerts)
+}
+
+fn due(candidate: &Candidate) -> Option<DateTime<Utc>> {
+    candidate.tx.is_waiting().then(|| candidate.tx.deadline().at)
+}
+
+fn checked_or_settled_at(candidate: &Candidate) -> Option<DateTime<Utc>> {
+    candidate.tx.state.settled_at.or(candidate.tx.state.last_checked_at)
+}
+
+fn rank(candidate: &Candidate) -> u8 {
+    rank_of(candidate.tx.state.status.as_ref())
+}
+
+/// Returns the rank of a status in the order: statuses that may need action first, completed last.
+pub(crate) fn rank_of(status: Option<&RouterStatus>) -> u8 {
+    match status {
+        Some(RouterStatus::PartialSuccess) => 0,
+        Some(RouterStatus::NeedsGas) => 1,
+        Some(RouterStatus::Unknown(_)) => 2,
+        Some(RouterStatus::Refund) => 3,
+        Some(RouterStatus::NotFound) => 4,
+        Some(RouterStatus::Ongoing) => 5,
+        None => 6,
+        Some(RouterStatus::Success) => 7,
+    }
+}
+
+fn raw<'a>(candidate: &Candidate<'a>) -> &'a str {
+    candidate.tx.state.status.as_ref().map_or("", RouterStatus::raw)
+}
+
+fn route(candidate: &Candidate) -> [String; 2] {
+    [candidate.tx.from_name().to_lowercase(), candidate.tx.to_name().to_lowercase()]
+}
+
+/// Returns the ticket without ASCII case, as the store's index has it.
+fn ticket(candidate: &Candidate) -> Option<String> {
+    candidate.tx.params.ticket.as_ref().map(|ticket| ticket.to_ascii_lowercase())
+}

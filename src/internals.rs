@@ -1,0 +1,188 @@
+//! What hoptop's own program, tests and benchmarks use of the library.
+//!
+//! No promise is made for these items: they change with any version. Everything else is private to the crate.
+
+pub mod api {
+    pub use crate::api::{BODY_LIMIT, BaseUrl, Client, Reply, StatusAnswer, Timeouts, interpret, interpret_route};
+}
+
+pub mod budget {
+    pub use crate::budget::{Budget, Refusal, RequestEnd, Ticket};
+}
+
+pub mod cli {
+    pub use crate::cli::{install_hooks, main};
+
+    pub mod commands {
+        pub mod show {
+            pub use crate::cli::commands::show::{ShowArgs, show};
+        }
+    }
+
+    pub mod context {
+        pub use crate::cli::context::Context;
+    }
+}
+
+pub mod clock {
+    pub use crate::clock::{Clock, Mono, Now};
+}
+
+pub mod config {
+    pub use crate::config::{Environment, Flags, load};
+}
+
+pub mod domain {
+    pub mod alert {
+        pub use crate::domain::alert::Rule;
+    }
+
+    pub mod answer {
+        pub use crate::domain::answer::Templates;
+    }
+
+    pub mod filter {
+        pub use crate::domain::filter::Filter;
+    }
+
+    pub mod forecast {
+        pub use crate::domain::forecast::{Evidence, Forecast, Lognormal, settling};
+    }
+
+    pub mod ids {
+        pub use crate::domain::ids::{ChainId, RowId, TransactionKey, TxHash};
+    }
+
+    pub mod observation {
+        pub use crate::domain::observation::{Failure, Observation, Outcome};
+    }
+
+    pub mod operation {
+        pub use crate::domain::operation::{LocalEdit, Operation};
+    }
+
+    pub mod quote {
+        pub use crate::domain::quote::{Amount, QuoteAnswer, QuoteObservation, QuoteRequest};
+    }
+
+    pub mod secret {
+        pub use crate::domain::secret::IntegratorId;
+    }
+
+    pub mod text {
+        pub use crate::domain::text::{FIELD_LIMIT, clean};
+    }
+
+    pub mod transaction {
+        pub use crate::domain::transaction::{NewTransaction, Tracking, Transaction, TransactionParams};
+    }
+}
+
+pub mod intake {
+    pub use crate::intake::{Batch, Content, Format, LineError, Options, Pasted, Place, paste, read};
+}
+
+pub mod poller {
+    pub use crate::poller::{HttpWire, PollerError, Scope, Setup, Wire, run};
+}
+
+pub mod runtime {
+    pub mod exit {
+        pub use crate::runtime::exit::Exit;
+    }
+}
+
+pub mod schedule {
+    pub use crate::schedule::{Expectation, Next, PollContext, PollResult, Scheduler};
+}
+
+pub mod sim {
+    pub mod body {
+        pub use crate::sim::body::{Said, record};
+    }
+
+    pub mod plan {
+        pub use crate::sim::plan::{Answer, Content, Play, Stage, Transfer};
+    }
+
+    pub mod scenario {
+        pub use crate::sim::scenario::Scenario;
+    }
+
+    pub mod server {
+        pub use crate::sim::server::{bind, serve};
+    }
+
+    pub mod service {
+        pub use crate::sim::service::{Limits, Method, Request, Service};
+    }
+
+    pub mod world {
+        pub use crate::sim::world::{CountsFrom, World};
+    }
+}
+
+pub mod store {
+    pub use crate::store::{
+        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, Known, Lookup, Place, Reader, Receipt, Store,
+        Wake,
+    };
+}
+
+pub mod tui {
+    pub mod effect {
+        pub use crate::tui::effect::Effect;
+    }
+
+    pub mod export {
+        pub use crate::tui::export::ExportOrder;
+    }
+
+    pub mod keymap {
+        pub use crate::tui::keymap::parse;
+    }
+
+    pub mod keys {
+        pub use crate::tui::keys::Keys;
+    }
+
+    pub mod message {
+        pub use crate::tui::message::{Msg, StoreNews};
+    }
+
+    pub mod model {
+        pub use crate::tui::model::{Model, Screen, Setting};
+
+        pub mod polling {
+            pub use crate::tui::model::polling::Polled;
+        }
+    }
+
+    pub mod run {
+        pub use crate::tui::run::{Parts, RunError, run};
+    }
+
+    pub mod step {
+        pub use crate::tui::step::step;
+    }
+
+    pub mod system {
+        pub use crate::tui::system::System;
+
+        pub mod clipboard {
+            pub use crate::tui::system::clipboard::CopyMethod;
+        }
+    }
+
+    pub mod terminal {
+        pub use crate::tui::terminal::Screen;
+    }
+
+    pub mod theme {
+        pub use crate::tui::theme::Theme;
+    }
+
+    pub mod view {
+        pub use crate::tui::view::view;
+    }
+}

@@ -1,0 +1,183 @@
+//! Completes a filter while a person types it.
+//!
+//! It knows the grammar's words and the shipped chains; callers pass the names from the store. It must never offer a
+//! word that the parser refuses.
+
+use crate::domain::{
+    chains,
+    filter::{self, Named, SortBy},
+    status::RouterStatus,
+};
+
+/// The words that can replace the word that is being typed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Completion {
+    /// The byte offset of the word that is being typed. The word ends at the cursor.
+    pub start: usize,
+    /// The words that begin with the typed text.
+    pub words: Vec<String>,
+}
+
+impl Completion {
+    /// Returns the longest common beginning of the words.
+    pub fn common(&self) -> &str {
+        let Some((first, rest)) = self.words.split_first() else { return "" };
+        let shared = |length: &usize| rest.iter().all(|word| word.get(..*length) == first.get(..*length));
+        let ends = first.char_indices().map(|(at, letter)| at + letter.len_utf8());
+        first.get(..ends.take_while(shared).last().unwrap_or(0)).unwrap_or_default()
+    }
+}
+
+/// Names from the store, with the request that they answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    /// The kind of the names.
+    pub of: Named,
+    /// The requested beginning; case is ignored.
+    pub beginning: String,
+    /// The names, in their order.
+    pub words: Vec<String>,
+    /// Whether these are all names with this beginning.
+    pub is_whole: bool,
+}
+
+impl Names {
+    /// Whether the names are of the kind that is being typed at the end of `text`, and the requested beginning still
+    /// fits.
+    pub fn concern(&self, text: &str) -> bool {
+        // The store compares in the same way.
+        let beginning = self.beginning.to_ascii_lowercase();
+        let begins = |value: &str| value.to_ascii_lowercase().starts_with(&beginning);
+        asked(text).is_some_and(|(of, value)| of == self.of && begins(value))
+    }
+
+    /// Whether another request to the store can't improve the completion of `text`.
+    pub fn suffice(&self, text: &str) -> bool {
+        let is_one = |value: &str| self.words.iter().any(|word| word == value);
+        let exactly = |value: &str| value.eq_ignore_ascii_case(&self.beginning);
+        let knows = |value: &str| self.is_whole || is_one(value) || exactly(value);
+        self.concern(text) && asked(text).is_some_and(|(_, value)| knows(value))
+    }
+}
+
+/// Returns the names to request from the store to complete `text`: their kind and their beginning.
+pub(crate) fn asked(text: &str) -> Option<(Named, &str)> {
+    let (key, value) = text.get(last_word(text)..)?.split_once(':')?;
+    Named::of(key).map(|of| (of, value))
+}
+
+/// Returns the byte offset of the last word, after a `-` that negates it.
+fn last_word(text: &str) -> usize {
+    let word = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
+    word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')))
+}
+
+/// Returns the completions at the end of `text`; for tickets, labels and profiles from `names`.
+pub(crate) fn complete(text: &str, names: Option<&Names>) -> Completion {
+    let word = last_word(text);
+    let typed = text.get(word..).unwrap_or_default();
+    let Some((key, value)) = typed.split_once(':') else { return beginning(word, typed, filter::keys()) };
+    let start = word + key.len() + 1;
+    if let Some(of) = Named::of(key) {
+        // A name may contain commas.
+        let names = names.filter(|names| names.of == of);
+        let words = names.into_iter().flat_map(|names| names.words.iter().filter(|name| is_a_word(name)).cloned());
+        return beginning(start, value, words);
+    }
+    // Commas separate several values; a `-` may reverse a sort key.
+    let last = value.rfind(',').map_or(0, |at| at + 1);
+    let turned = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
+    let start = start + last + turned;
+    beginning(start, text.get(start..).unwrap_or_default(), values(key).into_iter())
+}
+
+fn beginning(start: usize, typed: &str, words: impl Iterator<Item = String>) -> Completion {
+    let lower = typed.to_lowercase();
+    let goes_on = |word: &String| {
+        let word = word.to_lowercase();
+        word.starts_with(&lower) && word != lower
+    };
+    Completion { start, words: words.filter(goes_on).collect() }
+}
+
+/// Whether a name can be written without quotation marks.
+fn is_a_word(name: &str) -> bool {
+    !name.contains(char::is_whitespace) && !name.contains('"')
+}
+
+fn values(key: &str) -> Vec<String> {
+    let owned = |words: &mut dyn Iterator<Item = &str>| words.map(str::to_owned).collect();
+    match key {
+        "is" => owned(&mut filter::states()),
+        "status" => owned(&mut RouterStatus::DOCUMENTED.iter().map(RouterStatus::name).chain(["unknown", "none"])),
+        "sort" => owned(&mut SortBy::ALL.iter().map(|key| key.name())),
+        "chain" | "from" | "to" => {
+            chains::all().iter().map(|chain| chain.name.to_lowercase()).filter(|name| is_a_word(name)).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::filter::Filter;
+
+    #[test]
+    fn the_word_that_is_being_typed_is_completed() {
+        let offered = |text: &str| {
+            let Completion { start, words } = complete(text, None);
+            (start, words.join(" "))
+        };
+        assert_eq!(offered("sta"), (0, "status:".into()));
+        assert_eq!(offered("chain:base -is:un"), (15, "unsettled untracked".into()));
+        assert_eq!(offered("status:ongoing,par"), (15, "partial_success".into()));
+        assert_eq!(offered("sort:sev,-che"), (10, "checked".into()));
+        assert_eq!(offered("from:ARB"), (5, "arbitrum".into()));
+        assert_eq!(offered("ag"), (0, "age>".into()));
+        assert_eq!(offered("is:overdue"), (3, String::new()));
+        assert_eq!(offered("ticket:S"), (7, String::new()));
+        assert_eq!(offered("").0, 0);
+        assert_eq!(complete("is:un", None).common(), "un");
+        assert_eq!(complete("is:uns", None).common(), "unsettled");
+        assert_eq!(complete("is:x", None).common(), "");
+    }
+
+    #[test]
+    fn tickets_and_labels_are_those_that_the_store_names() {
+        assert_eq!(asked("vip -ticket:SUP"), Some((Named::Ticket, "SUP")));
+        assert_eq!(asked("label:"), Some((Named::Label, "")));
+        assert_eq!([asked("chain:b"), asked("ticket:SUP "), asked("tick")], [None; 3]);
+        let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
+        let mut names = Names { of: Named::Ticket, beginning: "s".into(), words, is_whole: true };
+        let offered = |names: &Names, text: &str| {
+            let found = complete(text, Some(names));
+            (found.start, found.words.join(" "))
+        };
+        assert_eq!(offered(&names, "ticket:s"), (7, "SUP-1 SUP-2,a".into()));
+        assert_eq!(offered(&names, "x -ticket:sup-2,"), (10, "SUP-2,a".into()));
+        assert_eq!(offered(&names, "label:s").1, "");
+        let known = |names: &Names, text: &str| (names.concern(text), names.suffice(text));
+        assert_eq!(
+            [known(&names, "ticket:SU"), known(&names, "ticket:o"), known(&names, "label:s")],
+            [(true, true), (false, false), (false, false)]
+        );
+        names.is_whole = false;
+        assert_eq!(
+            [known(&names, "ticket:SU"), known(&names, "ticket:S"), known(&names, "ticket:SUP-1")],
+            [(true, false), (true, true), (true, true)]
+        );
+    }
+
+    #[test]
+    fn nothing_is_offered_that_the_parser_refuses() {
+        for key in complete("", None).words {
+            let value = if key.ends_with(['>', '<']) { "5m".to_owned() } else { String::new() };
+            let all = complete(&key, None).words;
+            let all = if all.is_empty() { vec![if value.is_empty() { "x".to_owned() } else { value }] } else { all };
+            for value in all {
+                assert!(Filter::parse(&format!("{key}{value}")).is_ok(), "{key}{value}");
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Compares two bodies, entry by entry.
+//!
+//! It compares values literally, character by character, and must never guess what a field means.
+
+use std::{collections::HashMap, ops::Range};
+
+use super::scan::{Entry, Path, Token, scan};
+
+/// The number of bytes that are kept of a removed value.
+pub(crate) const REMOVED: usize = 4_096;
+
+/// How a line changed since the previous body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Unchanged.
+    #[default]
+    Same,
+    /// The entry is new.
+    Added,
+    /// The value differs.
+    Changed,
+    /// The entry was removed.
+    Removed,
+}
+
+impl Mark {
+    /// Returns the symbol on screen.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Same => " ",
+            Self::Added => "+",
+            Self::Changed => "~",
+            Self::Removed => "-",
+        }
+    }
+}
+
+/// An entry and how it changed.
+pub(crate) struct Marked {
+    pub(crate) entry: Entry,
+    pub(crate) mark: Mark,
+    /// The byte range of the previous value; empty if the value is unchanged or new.
+    pub(crate) was: Range<usize>,
+}
+
+/// Returns a text, and the changed, unchanged and removed entries of a body as ranges of that text.
+pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Marked>) {
+    let entries = scan(body);
+    let Some(before) = before else {
+        let same = |entry| Marked { entry, mark: Mark::Same, was: 0..0 };
+        return (body.to_owned(), entries.into_iter().map(same).collect());
+    };
+    let old = scan(before);
+    let known = by_path(&old);
+    let mut removed = removed(&old, &by_path(&entries));
+    let (mut text, mut marked) = (body.to_owned(), Vec::with_capacity(entries.len()));
+    for entry in entries {
+        if entry.token == Token::Close {
+            // Removed entries go to the end of their array or object.
+            for Gone { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
+                let range = keep(&mut text, before, entry.range.start..end);
+                let value = range.start + (entry.value - entry.range.start);
+                let entry = Entry { token: Token::Value, range, value, ..entry.clone() };
+                marked.push(Marked { entry, mark: Mark::Removed, was: 0..0 });
+            }
+        }
+        let (mark, was) = match known.get(&entry.path) {
+            None => (Mark::Added, 0..0),
+            Some(was) if entry.token == Token::Close || is_same((body, &entry), (before, was)) => (Mark::Same, 0..0),
+            Some(was) => (Mark::Changed, keep(&mut text, before, was.value..was.range.end)),
+        };
+        marked.push(Marked { entry, mark, was });
+    }
+    (text, marked)
+}
+
+/// Appends the beginning of a range of the previous body to `text`, and returns its range in `text`.
+fn keep(text: &mut String, before: &str, range: Range<usize>) -> Range<usize> {
+    let start = text.len();
+    let piece = before.get(range).unwrap_or_default();
+    text.push_str(piece.get(..piece.floor_char_boundary(REMOVED)).unwrap_or_default());
+    start..text.len()
+}
+
+/// A removed entry, and the byte offset of its end.
+struct Gone<'a> {
+    entry: &'a Entry,
+    end: usize,
+}
+
+fn by_path(entries: &[Entry]) -> HashMap<Path, &Entry> {
+    entries.iter().filter(|entry| entry.token != Token::Close).map(|entry| (entry.path, entry)).collect()
+}
+
+/// Returns the removed entries by their parent; for a removed array or object only the entry itself.
+fn removed<'a>(old: &'a [Entry], present: &HashMap<Path, &Entry>) -> HashMap<Path, Vec<Gone<'a>>> {
+    let closes = old.iter().filter(|entry| entry.token == Token::Close);
+    let ends: HashMap<Path, usize> = closes.map(|entry| (entry.path, entry.range.end)).collect();
+    let mut removed: HashMap<Path, Vec<Gone<'a>>> = HashMap::new();
+    let is_open = |path: &Path| present.get(path).is_some_and(|entry| entry.token == Token::Open);
+    for entry in old.iter().filter(|entry| entry.token != Token::Close) {
+        if !present.contains_key(&entry.path) && is_open(&entry.parent) {
+            let end = ends.get(&entry.path).copied().unwrap_or(entry.range.end);
+            removed.entry(entry.parent).or_default().push(Gone { entry, end });
+        }
+    }
+    removed
+}
+
+/// Whether two entries with the same path have the same text; the children of arrays and objects are compared
+/// separately.
+fn is_same((text, entry): (&str, &Entry), (other_text, other): (&str, &Entry)) -> bool {
+    let (value, other_value) = (entry.value..entry.range.end, other.value..other.range.end);
+    text.get(value) == other_text.get(other_value)
+}

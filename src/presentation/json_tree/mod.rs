@@ -1,0 +1,242 @@
+//! A body as a tree of lines that can be folded: its values in the original order and spelling, with the changes since
+//! another body.
+//!
+//! The tree is built once and read line by line, so that a body of a mebibyte is drawn as fast as a small body. The
+//! stored text is as received; text returned for a screen is clean.
+
+mod marks;
+mod scan;
+use std::ops::Range;
+
+use serde::de::IgnoredAny;
+
+pub(crate) use self::marks::Mark;
+pub(crate) use self::scan::Path;
+use self::{
+    marks::Marked,
+    scan::{Entry, Token},
+};
+use crate::domain::text;
+
+/// The length in bytes after which lines of a text that isn't JSON are broken.
+const LINE: usize = 1_000;
+/// The number of characters that are passed to the sanitiser at a time.
+const PIECE: usize = 256;
+
+/// The kind of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A value, or a line of a text that isn't JSON.
+    Value,
+    /// The beginning of an array or object.
+    Open {
+        /// The number of entries.
+        entries: usize,
+        /// The index of the closing line.
+        end: usize,
+        /// Whether anything inside changed.
+        changed: bool,
+    },
+    /// The end of an array or object.
+    Close,
+}
+
+/// One line of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The kind.
+    pub kind: Kind,
+    /// The nesting depth, from 0.
+    pub depth: usize,
+    /// The index of the opening line of the enclosing array or object.
+    pub parent: Option<usize>,
+    /// The path, by which the line is found again in a later body.
+    pub path: Path,
+    /// How the line changed.
+    pub mark: Mark,
+    range: Range<usize>,
+    /// The byte offset of the value, after the key.
+    value: usize,
+    /// The byte range of the previous value; empty if the value is unchanged or new.
+    was: Range<usize>,
+}
+
+/// A body, line by line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JsonTree {
+    text: String,
+    lines: Vec<Line>,
+    changes: usize,
+    is_json: bool,
+}
+
+impl JsonTree {
+    /// Builds the tree of a body, compared with the previous body if there is one and both are JSON.
+    pub fn new(body: &str, before: Option<&str>) -> Self {
+        if !is_json(body) {
+            let lines = (0..).zip(plain_lines(body)).map(|(path, range)| plain(path, range)).collect();
+            return Self { text: body.to_owned(), lines, changes: 0, is_json: false };
+        }
+        let before = before.filter(|before| is_json(before));
+        let (text, entries) = marks::compare(body, before);
+        let lines = link(entries);
+        Self { text, changes: count_changes(&lines), lines, is_json: true }
+    }
+
+    /// Whether the body is JSON.
+    pub fn is_json(&self) -> bool {
+        self.is_json
+    }
+
+    /// Returns all lines, folded or not.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    /// Returns the number of changes; an added or removed array or object counts once.
+    pub fn changes(&self) -> usize {
+        self.changes
+    }
+
+    /// Returns a line's text as received, with its key.
+    pub fn raw(&self, line: &Line) -> &str {
+        self.text.get(line.range.clone()).unwrap_or_default()
+    }
+
+    /// Returns the beginning of a line's text, clean: at most `bytes` bytes of the key and of the value are read.
+    pub fn excerpt(&self, line: &Line, bytes: usize) -> String {
+        let key = self.text.get(line.range.start..line.value).unwrap_or_default();
+        let value = self.text.get(line.value..line.range.end).unwrap_or_default();
+        let (key, value) = (excerpt(key, bytes), excerpt(value, bytes));
+        if key.is_empty() { value } else { format!("{key} {value}") }
+    }
+
+    /// Like [`excerpt`](Self::excerpt), for the previous value; `None` if the value is unchanged or new.
+    pub fn excerpt_before(&self, line: &Line, bytes: usize) -> Option<String> {
+        let was = self.text.get(line.was.clone()).filter(|was| !was.is_empty())?;
+        Some(excerpt(was, bytes))
+    }
+
+    /// Returns a line's value as clean text for copying: without its key, a string without its quotes, an array or
+    /// object in full.
+    pub fn value(&self, line: &Line, bytes: usize) -> String {
+        let end = match line.kind {
+            Kind::Open { end, .. } => self.lines.get(end).map(|end| end.range.end),
+            Kind::Value | Kind::Close => None,
+        };
+        let value = self.text.get(line.value..end.unwrap_or(line.range.end)).unwrap_or_default();
+        let unquoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+        excerpt(unquoted.unwrap_or(value), bytes)
+    }
+
+    /// Returns the indexes of the lines whose text contains `wanted`, ignoring ASCII case.
+    pub fn matches(&self, wanted: &str) -> Vec<usize> {
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        let (lower, wanted) = (self.text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
+        let holds = |line: &Line| {
+            line.kind != Kind::Close && lower.get(line.range.clone()).is_some_and(|text| text.contains(&wanted))
+        };
+        self.lines.iter().enumerate().filter(|(_, line)| holds(line)).map(|(index, _)| index).collect()
+    }
+}
+
+fn excerpt(raw: &str, bytes: usize) -> String {
+    let mut rest = raw.get(..raw.floor_char_boundary(bytes)).unwrap_or_default();
+    let mut shown = String::new();
+    while !rest.is_empty() {
+        let end = rest.char_indices().nth(PIECE).map_or(rest.len(), |(end, _)| end);
+        let (piece, more) = rest.split_at(end);
+        // The sanitiser removes blanks at both ends of a piece, but here they may separate two words.
+        let gap = piece.starts_with(char::is_whitespace) && !shown.is_empty() && !shown.ends_with(' ');
+        shown.extend(gap.then_some(' '));
+        shown.push_str(&text::clean(piece));
+        shown.extend((piece.ends_with(char::is_whitespace) && !more.is_empty()).then_some(' '));
+        rest = more;
+    }
+    shown
+}
+
+/// Whether a text is one JSON value, at any depth.
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
+
+/// Returns a line of a text that isn't JSON.
+fn plain(path: Path, range: Range<usize>) -> Line {
+    let (kind, value) = (Kind::Value, range.start);
+    Line { kind, depth: 0, parent: None, path, mark: Mark::Same, range, value, was: 0..0 }
+}
+
+fn plain_lines(text: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let end = start + line.len();
+        while start < end {
+            let cut = text.floor_char_boundary(start + LINE).min(end);
+            ranges.push(start..cut);
+            start = cut;
+        }
+    }
+    ranges
+}
+
+/// Turns entries into lines, each with the index of its enclosing line.
+fn link(entries: Vec<Marked>) -> Vec<Line> {
+    let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
+    let mut open: Vec<usize> = Vec::new();
+    for (index, Marked { entry, mark, was }) in entries.into_iter().enumerate() {
+        if entry.token == Token::Close {
+            let begin = open.pop().and_then(|begin| lines.get_mut(begin));
+            if let Some(Kind::Open { end, .. }) = begin.map(|line| &mut line.kind) {
+                *end = index;
+            }
+        }
+        let kind = match entry.token {
+            Token::Value => Kind::Value,
+            Token::Open => Kind::Open { entries: 0, end: index, changed: false },
+            Token::Close => Kind::Close,
+        };
+        let parent = open.last().copied();
+        let counts = entry.token != Token::Close && mark != Mark::Removed;
+        if let Some(Kind::Open { entries, .. }) =
+            parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
+        {
+            *entries += usize::from(counts);
+        }
+        if entry.token == Token::Open {
+            open.push(index);
+        }
+        let Entry { depth, path, range, value, .. } = entry;
+        lines.push(Line { kind, depth, parent, path, mark, range, value, was });
+    }
+    spread_changes(&mut lines);
+    lines
+}
+
+/// Marks the arrays and objects in which anything changed. It starts at the end, so that inner lines come first.
+fn spread_changes(lines: &mut [Line]) {
+    for index in (0..lines.len()).rev() {
+        let Some(line) = lines.get(index) else { continue };
+        let is_news = line.mark != Mark::Same || matches!(line.kind, Kind::Open { changed: true, .. });
+        let parent = line.parent.filter(|_| is_news);
+        if let Some(Kind::Open { changed, .. }) =
+            parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
+        {
+            *changed = true;
+        }
+    }
+}
+
+fn count_changes(lines: &[Line]) -> usize {
+    let inside = |line: &Line| {
+        let parent = line.parent.and_then(|parent| lines.get(parent));
+        parent.is_some_and(|parent| parent.mark == line.mark)
+    };
+    lines.iter().filter(|line| line.mark != Mark::Same && line.kind != Kind::Close && !inside(line)).count()
+}
+
+#[cfg(test)]
+mod tests;

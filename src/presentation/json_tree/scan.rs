@@ -1,0 +1,160 @@
+//! Reads a JSON text into a flat list of entries, in the original order and spelling.
+//!
+//! It expects text that `serde_json` has accepted, at any depth. It must never recurse, and must store positions only.
+
+use std::{
+    collections::{HashMap, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+    ops::Range,
+};
+
+/// A hash of the keys and indexes that lead to an entry. The same keys and indexes give the same hash in every body.
+pub(crate) type Path = u64;
+
+/// The kind of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// A string, a number, a literal, or an empty array or object.
+    Value,
+    /// The beginning of an array or object.
+    Open,
+    /// The end of an array or object.
+    Close,
+}
+
+/// One entry of the list.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) token: Token,
+    pub(crate) depth: usize,
+    /// The path; the end of an array or object has the path of its beginning.
+    pub(crate) path: Path,
+    /// The path of the enclosing array or object.
+    pub(crate) parent: Path,
+    /// The byte range, with the key; for the beginning of an array or object it ends with the bracket.
+    pub(crate) range: Range<usize>,
+    /// The byte offset of the value, after the key.
+    pub(crate) value: usize,
+}
+
+/// An array or object that isn't closed yet.
+struct Level {
+    path: Path,
+    /// The index of the opening entry.
+    entry: usize,
+    is_object: bool,
+    children: usize,
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    at: usize,
+    entries: Vec<Entry>,
+    levels: Vec<Level>,
+    /// A key without its value so far: the byte offset of its beginning, and its path.
+    key: Option<(usize, Path)>,
+    /// The number of occurrences of each path, since a key may occur twice in one object.
+    seen: HashMap<Path, usize>,
+}
+
+/// Returns all entries of a valid JSON text.
+pub(crate) fn scan(text: &str) -> Vec<Entry> {
+    let (entries, levels) = (Vec::new(), Vec::new());
+    let mut scan = Scan { text, at: 0, entries, levels, key: None, seen: HashMap::new() };
+    while let Some(byte) = scan.byte(scan.at) {
+        match byte {
+            b'{' | b'[' => scan.open(byte == b'{'),
+            b'}' | b']' => scan.close(),
+            b'"' => scan.text(),
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' => scan.at += 1,
+            _ => scan.word(),
+        }
+    }
+    scan.entries
+}
+
+fn under(parent: Path, step: impl Hash) -> Path {
+    let mut hasher = DefaultHasher::new();
+    (parent, step).hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Scan<'_> {
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    fn parent(&self) -> Path {
+        self.levels.last().map_or(0, |level| level.path)
+    }
+
+    /// Returns a path that is unique even if the same key occurred before.
+    fn fresh(&mut self, path: Path) -> Path {
+        let count = self.seen.entry(path).or_default();
+        *count += 1;
+        if *count == 1 { path } else { under(path, *count) }
+    }
+
+    /// Returns the byte offset of the next value, including its key, and the value's path.
+    fn place(&mut self) -> (usize, Path) {
+        if let Some(level) = self.levels.last_mut() {
+            level.children += 1;
+        }
+        if let Some(key) = self.key.take() {
+            return key;
+        }
+        let path = self.levels.last().map_or(0, |level| under(level.path, level.children));
+        (self.at, path)
+    }
+
+    fn push(&mut self, token: Token, (start, path): (usize, Path), end: usize) {
+        let (depth, parent) = (self.levels.len(), self.parent());
+        let value = self.at;
+        self.entries.push(Entry { token, depth, path, parent, range: start..end, value });
+        self.at = end;
+    }
+
+    fn open(&mut self, is_object: bool) {
+        let place = self.place();
+        let entry = self.entries.len();
+        self.push(Token::Open, place, self.at + 1);
+        self.levels.push(Level { path: place.1, entry, is_object, children: 0 });
+    }
+
+    fn close(&mut self) {
+        let Some(level) = self.levels.pop() else { return self.at += 1 };
+        if level.children > 0 {
+            return self.push(Token::Close, (self.at, level.path), self.at + 1);
+        }
+        self.at += 1;
+        if let Some(entry) = self.entries.get_mut(level.entry) {
+            (entry.token, entry.range.end) = (Token::Value, self.at);
+        }
+    }
+
+    /// Reads a string: a key where a key is expected, else a value.
+    fn text(&mut self) {
+        let mut end = self.at + 1;
+        while let Some(byte) = self.byte(end).filter(|byte| *byte != b'"') {
+            end += if byte == b'\\' { 2 } else { 1 };
+        }
+        let end = (end + 1).min(self.text.len());
+        if self.key.is_none() && self.levels.last().is_some_and(|level| level.is_object) {
+            let path = under(self.parent(), self.text.get(self.at..end));
+            self.key = Some((self.at, self.fresh(path)));
+            self.at = end;
+        } else {
+            let place = self.place();
+            self.push(Token::Value, place, end);
+        }
+    }
+
+    /// Reads a number, `true`, `false` or `null`.
+    fn word(&mut self) {
+        let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
+        let ends = |byte: &u8| matches!(byte, b',' | b':' | b']' | b'}' | b' ' | b'\t' | b'\r' | b'\n');
+        let length = rest.iter().position(ends).unwrap_or(rest.len());
+        let place = self.place();
+        self.push(Token::Value, place, self.at + length);
+    }
+}

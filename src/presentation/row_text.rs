@@ -1,0 +1,265 @@
+//! The text of a transaction's row: the symbols, words and cells that the dashboard's list and `hoptop list` share.
+//!
+//! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The symbols are
+//! ASCII, since other symbols have an ambiguous width in some terminals (`mockups.md`).
+
+use chrono::{DateTime, FixedOffset, Utc};
+
+use crate::domain::{
+    alert::{self, Alert, AlertState, Handling, Severity, Snooze},
+    chains, span,
+    status::RouterStatus,
+    text,
+    transaction::{Tracking, Transaction},
+};
+
+/// Returns the mark of a severity; empty without an alert.
+pub(crate) fn mark(severity: Option<Severity>) -> &'static str {
+    match severity {
+        Some(Severity::Critical) => "!!",
+        Some(Severity::Warning) => "!",
+        Some(Severity::Info) => "i",
+        None => "",
+    }
+}
+
+/// Returns the mark of a transaction with these alerts, by the same rule as the sort order: the mark of the most severe
+/// unhandled alert. If all alerts are handled, returns the mark of the most severe alert in brackets.
+pub(crate) fn urgency(alerts: &[Alert]) -> &'static str {
+    match alert::urgency(alerts) {
+        Some((false, Severity::Critical)) => "(!!)",
+        Some((false, Severity::Warning)) => "(!)",
+        Some((false, Severity::Info)) => "(i)",
+        Some((true, severity)) => mark(Some(severity)),
+        None => mark(None),
+    }
+}
+
+/// Like [`urgency`], in words for a screen reader.
+pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
+    match alert::urgency(alerts) {
+        Some((true, severity)) => severity.name().to_owned(),
+        Some((false, severity)) => format!("{}, handled", severity.name()),
+        None => "no alert".to_owned(),
+    }
+}
+
+/// Returns the state of an alert at `now` in a few words: `firing`, `acknowledged 9m ago: asked`, `snoozed until 14:40
+/// UTC`.
+pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) -> String {
+    let state = alert.state(now);
+    let ago = |at| format!("{} {} ago", state.name(), span::short(span::between(at, now)));
+    let words = match (state, &alert.handling) {
+        (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| state.name().into(), ago),
+        (AlertState::Acknowledged, Some(Handling::Acknowledged(taken))) => {
+            let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
+            format!("{}{note}", ago(taken.at))
+        }
+        (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
+            Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, now, zone)),
+            Snooze::Change => "snoozed until it changes".into(),
+        },
+        _ => state.name().into(),
+    };
+    if alert.flapping { format!("{words}, flapping") } else { words }
+}
+
+/// Returns the symbol and the word of a status. An undocumented status is shown as received.
+pub(crate) fn status(status: Option<&RouterStatus>) -> String {
+    let known = match status {
+        None => ". no answer",
+        Some(RouterStatus::Ongoing) => "~ ongoing",
+        Some(RouterStatus::Success) => "+ success",
+        Some(RouterStatus::NotFound) => "? not_found",
+        Some(RouterStatus::NeedsGas) => "G needs_gas",
+        Some(RouterStatus::PartialSuccess) => "% partial",
+        Some(RouterStatus::Refund) => "< refund",
+        Some(unknown @ RouterStatus::Unknown(_)) => return format!("# {unknown}"),
+    };
+    known.into()
+}
+
+/// The status cell of a transaction whose request the service refused.
+pub(crate) const REFUSED: &str = "X refused";
+
+/// Returns the status cell of a transaction; [`REFUSED`] if the transaction was parked before its first answer.
+pub(crate) fn status_of<R>(tx: &Transaction<R>) -> String {
+    match (&tx.state.status, &tx.tracking) {
+        (None, Tracking::Parked(_)) => REFUSED.into(),
+        (known, _) => status(known.as_ref()),
+    }
+}
+
+/// Returns the full word of a status, without the symbol.
+pub(crate) fn status_in_words(status: Option<&RouterStatus>) -> String {
+    status.map_or_else(|| "no answer".to_owned(), ToString::to_string)
+}
+
+/// Returns a name for a transaction outside a table: its shortened hash, its route in words, its ticket.
+pub(crate) fn name_in_words(tx: &Transaction) -> String {
+    let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(", ticket {ticket}"));
+    let name = format!("{} {} to {}{ticket}", tx.params.transaction_id.short("..."), tx.from_name(), tx.to_name());
+    text::clean(&name)
+}
+
+/// Returns a list row as a sentence, the most important facts first.
+pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> String {
+    let due = match due(tx, now) {
+        due if due == "-" => String::new(),
+        due => match due.strip_prefix('-') {
+            Some(since) => format!(", due {since} ago"),
+            None => format!(", due in {due}"),
+        },
+    };
+    let checked = match tx.state.last_checked_at {
+        _ if tx.is_stopped() => "not polled any more".to_owned(),
+        Some(at) => format!("checked {} ago", span::short(span::between(at, now))),
+        None => "not checked yet".to_owned(),
+    };
+    let status = text::clean(&status_in_words(tx.state.status.as_ref()));
+    let (urgency, name, age) = (urgency_in_words(alerts), name_in_words(tx), span::short(tx.age(now)));
+    let age = match &tx.state.status {
+        _ if !tx.is_settled() => format!("{age} old"),
+        Some(RouterStatus::Refund) => "not watched any more".to_owned(),
+        _ if tx.params.submitted_at.is_none() => format!("settled {age} after it was first seen"),
+        _ => format!("took {age}"),
+    };
+    let parked = if tx.is_parked() { ", refused by the service" } else { "" };
+    format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")
+}
+
+/// Returns the route as short chain names: `ARB>BASE`.
+pub(crate) fn route<R>(tx: &Transaction<R>) -> String {
+    let from = chains::short_name(&tx.params.from_chain, tx.chain_names.from.as_deref());
+    let to = chains::short_name(&tx.params.to_chain, tx.chain_names.to.as_deref());
+    format!("{from}>{to}")
+}
+
+/// Returns the time until the deadline, `12m`, or since the deadline, `-8m`; `-` for a transaction that doesn't wait
+/// for its deadline.
+pub(crate) fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
+    let at = tx.deadline().at;
+    match tx.is_awaited() {
+        false => "-".into(),
+        true if at <= now => format!("-{}", span::short(span::between(at, now))),
+        true => span::short(span::between(now, at)),
+    }
+}
+
+/// Returns the time since the last answer; `stopped` if a person stopped the polling.
+pub(crate) fn checked(tx: &Transaction, now: DateTime<Utc>) -> String {
+    if tx.is_stopped() {
+        return "stopped".into();
+    }
+    tx.state.last_checked_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
+}
+
+/// Returns the time since the last change; `-` if there was none.
+pub(crate) fn changed(tx: &Transaction, now: DateTime<Utc>) -> String {
+    tx.state.last_changed_at.map_or_else(|| "-".into(), |at| span::short(span::between(at, now)))
+}
+
+/// Returns the ticket, or else the first label, if there is one.
+pub(crate) fn ticket_or_label<R>(tx: &Transaction<R>) -> Option<&str> {
+    tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{Offset, TimeDelta};
+
+    use super::*;
+    use crate::domain::{
+        alert::{Acknowledgement, Rule, Snoozed, Subject},
+        fixtures,
+    };
+
+    #[test]
+    fn the_countdown_goes_through_the_deadline() {
+        let mut tx = fixtures::transaction(1);
+        let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
+        let (before, at_it, past) = (at(60), at(900), at(900 + 480));
+        assert_eq!([due(&tx, before), due(&tx, at_it), due(&tx, past)], ["14m", "-0s", "-8m"]);
+        tx.apply(&fixtures::says(RouterStatus::NeedsGas), before);
+        assert_eq!((due(&tx, past), checked(&tx, past)), ("-".into(), "22m".into()));
+    }
+
+    #[test]
+    fn a_row_is_a_sentence_too() {
+        let mut tx = fixtures::transaction(1);
+        tx.params.ticket = Some("SUP-1\u{1b}[2J".into());
+        let at = |seconds| tx.first_seen_at + TimeDelta::seconds(seconds);
+        let (seen, late) = (at(60), at(960));
+        let name = "0x0000...0001 Arbitrum to Base, ticket SUP-1[2J";
+        assert_eq!(
+            row_in_words(&tx, &[], seen),
+            format!("no alert: no answer, {name}, 1m old, due in 14m, not checked yet")
+        );
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), seen);
+        let overdue = [alert(Rule::Overdue, None)];
+        assert_eq!(
+            row_in_words(&tx, &overdue, late),
+            format!("critical: ongoing, {name}, 16m old, due 1m ago, checked 15m ago")
+        );
+    }
+
+    #[test]
+    fn every_status_has_its_own_symbol() {
+        let unknown = RouterStatus::Unknown("X".into());
+        let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
+        let symbols: std::collections::HashSet<_> = all.map(|own| status(own).chars().next()).collect();
+        assert_eq!(symbols.len(), 8);
+    }
+
+    fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
+        Alert {
+            id: 1,
+            rule,
+            subject: Subject::Profile,
+            profile: "default".into(),
+            raised_at: at(0),
+            clean: 0,
+            flapping: false,
+            message: String::new(),
+            handling,
+            cleared_at: None,
+        }
+    }
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    #[test]
+    fn an_alert_says_where_it_is_in_its_life() {
+        let taken = |note: Option<&str>| {
+            Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned) }))
+        };
+        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until }));
+        let table = [
+            (None, "firing"),
+            (taken(None), "acknowledged 9m ago"),
+            (taken(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
+            (snoozed(Snooze::Change), "snoozed until it changes"),
+            (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
+            (snoozed(Snooze::Until(at(600))), "firing"),
+        ];
+        for (said, expected) in table {
+            let mut alert = alert(Rule::Overdue, said);
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), expected);
+            alert.flapping = true;
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), format!("{expected}, flapping"));
+            (alert.flapping, alert.cleared_at) = (false, Some(at(595)));
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), "cleared 5s ago");
+        }
+    }
+
+    #[test]
+    fn what_is_set_aside_has_its_mark_in_brackets_unless_something_else_fires() {
+        let aside = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
+        assert_eq!(urgency(&[]), "");
+        assert_eq!(urgency(&[alert(Rule::Overdue, aside())]), "(!!)");
+        assert_eq!(urgency(&[alert(Rule::Refund, aside()), alert(Rule::RefundSlow, aside())]), "(!)");
+        assert_eq!(urgency(&[alert(Rule::Overdue, aside()), alert(Rule::Refund, None)]), "i");
+    }
+}

@@ -1,0 +1,113 @@
+//! Cuts, pads and wraps text by the columns that it takes on a screen, not by its characters.
+//!
+//! It expects clean text, and must never return more columns than were asked for.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Returns the number of columns that a text takes.
+pub(crate) fn of(text: &str) -> usize {
+    text.width()
+}
+
+/// Returns exactly `columns` columns: the text cut with `ellipsis`, or padded with blanks.
+pub(crate) fn fit(text: &str, columns: usize, ellipsis: &str) -> String {
+    let mut fitted = cut(text, columns, ellipsis);
+    fitted.extend(std::iter::repeat_n(' ', columns.saturating_sub(of(&fitted))));
+    fitted
+}
+
+/// Returns at most `columns` columns: a longer text is cut at the end, with `ellipsis`.
+pub(crate) fn cut(text: &str, columns: usize, ellipsis: &str) -> String {
+    if of(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(of(ellipsis));
+    let mut kept = prefix(text, room).to_owned();
+    if columns >= of(ellipsis) {
+        kept.push_str(ellipsis);
+    }
+    kept
+}
+
+/// Returns at most `columns` columns: a longer text is cut in the middle, since people know a hash by both ends.
+pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: &str) -> String {
+    if of(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(of(ellipsis));
+    let head = prefix(text, room.div_ceil(2));
+    let tail: Vec<char> = text.chars().rev().take(room / 2).collect();
+    let cut: String = head.chars().chain(ellipsis.chars()).chain(tail.into_iter().rev()).collect();
+    prefix(&cut, columns).to_owned()
+}
+
+fn prefix(text: &str, columns: usize) -> &str {
+    let mut taken = 0;
+    let end = text.char_indices().find(|(_, letter)| {
+        taken += letter.width().unwrap_or(0);
+        taken > columns
+    });
+    text.get(..end.map_or(text.len(), |(end, _)| end)).unwrap_or_default()
+}
+
+/// Returns lines of at most `columns` columns, broken between words. A word longer than a line is broken inside.
+pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let columns = columns.max(1);
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let needed = of(&line) + usize::from(!line.is_empty()) + of(word);
+        if !line.is_empty() && needed > columns {
+            lines.push(std::mem::take(&mut line));
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        let mut rest = word;
+        while of(rest) > columns {
+            let head = prefix(rest, columns);
+            // A character wider than the line gets its own line; otherwise the loop would not end.
+            let end = if head.is_empty() { rest.chars().next().map_or(0, char::len_utf8) } else { head.len() };
+            lines.push(rest.get(..end).unwrap_or_default().to_owned());
+            rest = rest.get(end..).unwrap_or_default();
+        }
+        line.push_str(rest);
+    }
+    lines.push(line);
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn text_is_cut_and_padded_by_columns() {
+        assert_eq!(fit("ab", 4, "…"), "ab  ");
+        assert_eq!(fit("abcdef", 4, "…"), "abc…");
+        assert_eq!(fit("日本語", 4, "…"), "日… ");
+        assert_eq!(cut_middle("0x9f3c41aabbe21b", 9, "…"), "0x9f…e21b");
+        assert_eq!(cut("abc", 0, "…"), "");
+    }
+
+    #[test]
+    fn text_is_wrapped_between_words_and_inside_long_ones() {
+        assert_eq!(wrap("two words here", 9), ["two words", "here"]);
+        assert_eq!(wrap("abcdefgh", 3), ["abc", "def", "gh"]);
+        assert_eq!(wrap("", 3), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_wider_than_asked_and_wrapping_loses_nothing(text in "[ a-z日é]{0,60}", columns in 2_usize..20) {
+            prop_assert_eq!(of(&fit(&text, columns, "…")), columns);
+            prop_assert!(of(&cut_middle(&text, columns, "…")) <= columns);
+            let lines = wrap(&text, columns);
+            prop_assert!(lines.iter().all(|line| of(line) <= columns));
+            let letters = |text: &str| text.chars().filter(|letter| *letter != ' ').collect::<String>();
+            prop_assert_eq!(letters(&lines.concat()), letters(&text));
+        }
+    }
+}

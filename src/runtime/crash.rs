@@ -1,0 +1,95 @@
+//! Handles panics: restores the terminal, writes a report into the state folder, and prints the report's path.
+//!
+//! A report must never hold more than the panic's message and its backtrace. Neither contains a value that could be a
+//! secret.
+
+use std::{
+    io::{self, Write},
+    panic,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+    time::Duration,
+};
+
+use color_eyre::{
+    config::{HookBuilder, Theme},
+    eyre::Result,
+};
+use tokio::sync::Notify;
+
+use crate::{clock::Clock, process::files, tui::terminal};
+
+/// The folder of reports. Until the settings are loaded, the system's temporary folder is used.
+static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+
+/// The path of this process's first report. Later panics are consequences of the first one.
+static REPORT: OnceLock<PathBuf> = OnceLock::new();
+
+/// Notified when any task or thread panics.
+static PANICKED: Notify = Notify::const_new();
+
+/// Resolves when any task or thread has panicked.
+pub(crate) async fn beside() {
+    PANICKED.notified().await;
+}
+
+/// Spawns a task that panics after a second if `HOPTOP_REHEARSE_CRASH` is set, for tests of the crash handling. Works
+/// only in debug builds.
+#[expect(clippy::panic, reason = "the panic is the purpose of this function")]
+pub(crate) fn rehearse(clock: &Clock) {
+    if cfg!(debug_assertions) && std::env::var_os("HOPTOP_REHEARSE_CRASH").is_some() {
+        let (clock, at) = (clock.clone(), clock.now().mono + Duration::from_secs(1));
+        tokio::spawn(async move {
+            clock.sleep_until(at).await;
+            panic!("a fault on purpose");
+        });
+    }
+}
+
+/// Returns the path of the first crash report, if there is one.
+pub(crate) fn report() -> Option<&'static Path> {
+    REPORT.get().map(PathBuf::as_path)
+}
+
+/// Sets the folder of crash reports. Only the first call has an effect.
+pub(crate) fn keep_in(folder: &Path) {
+    FOLDER.get_or_init(|| folder.to_owned());
+}
+
+/// Installs the hooks for panics and errors.
+pub fn install_hooks() -> Result<()> {
+    let (panic_hook, error_hook) = HookBuilder::default().theme(Theme::new()).display_env_section(false).into_hooks();
+    error_hook.install()?;
+    panic::set_hook(Box::new(move |info| {
+        // After a panic of another thread, the dashboard's loop ends and restores the terminal itself. If the terminal
+        // were restored here, the loop would draw over the shell.
+        let is_other_thread = terminal::is_another_s();
+        if !is_other_thread {
+            terminal::give_back();
+        }
+        let report = panic_hook.panic_report(info).to_string();
+        let message = match write_report(&report) {
+            Ok(path) => {
+                let path = REPORT.get_or_init(|| path).display();
+                format!("hoptop: the program crashed, which is a bug in hoptop; the report is in {path}")
+            }
+            Err(error) => format!("hoptop: the program crashed, and the report can't be written ({error}):\n{report}"),
+        };
+        if !is_other_thread {
+            writeln!(io::stderr(), "{message}").ok();
+        }
+        tracing::error!("{message}");
+        PANICKED.notify_one();
+    }));
+    Ok(())
+}
+
+/// Writes a report into a new private file and returns its path.
+fn write_report(report: &str) -> io::Result<PathBuf> {
+    let folder = FOLDER.get().cloned().unwrap_or_else(std::env::temp_dir);
+    files::create_private_folder(&folder)?;
+    let stamp = Clock::system().now().wall.format("%Y%m%dT%H%M%S%3f");
+    let path = folder.join(format!("crash-{stamp}-{}.txt", std::process::id()));
+    files::private_options().write(true).create_new(true).open(&path)?.write_all(report.as_bytes())?;
+    Ok(path)
+}

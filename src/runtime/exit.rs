@@ -1,0 +1,56 @@
+//! The exit codes that scripts rely on (`commands.md`, Exit codes).
+//!
+//! A code must never get a second meaning.
+
+use std::process::ExitCode;
+
+/// The way in which a command ended. The value is the process's exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// The command succeeded.
+    Fine = 0,
+    /// The command failed and printed the reason.
+    Error = 1,
+    /// The arguments or the settings are invalid.
+    Usage = 2,
+    /// Not every watched transaction was settled at the timeout.
+    NotSettled = 3,
+    /// Every transaction is settled, but at least one has another status than `success`.
+    NeedsAttention = 4,
+    /// The service refuses the integrator ID.
+    Unauthorized = 5,
+    /// The service couldn't be reached, or throttled every request.
+    Unreachable = 6,
+    /// Ended by SIGINT.
+    Interrupted = 130,
+    /// Ended by SIGHUP, or because the terminal was closed.
+    HungUp = 129,
+    /// Ended by SIGTERM.
+    Terminated = 143,
+}
+
+impl Exit {
+    /// Returns the exit code of the process.
+    pub fn code(self) -> u8 {
+        self as u8
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_match_the_documented_ones() {
+        use Exit::*;
+        let all = [Fine, Error, Usage, NotSettled, NeedsAttention, Unauthorized, Unreachable, Interrupted, Terminated];
+        assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 6, 130, 143]);
+    }
+}

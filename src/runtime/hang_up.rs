@@ -1,0 +1,76 @@
+//! Detects that the terminal was closed. Not every hang-up comes with a signal, and an event reader would spin for
+//! ever.
+//!
+//! The module must never read from or write to the terminal.
+
+use std::thread;
+
+use tokio::sync::oneshot;
+
+/// Starts to watch standard input's terminal. The returned future resolves when the terminal is closed.
+pub(crate) fn listen() -> impl Future<Output = ()> {
+    let (sender, gone) = oneshot::channel();
+    let watch = move || {
+        if is_gone(true) {
+            // Fails if the receiver was dropped.
+            sender.send(()).ok();
+        }
+    };
+    // The thread still blocks when the program ends: nothing can interrupt its wait.
+    let started = thread::Builder::new().name("hang-up".into()).spawn(watch);
+    async move {
+        if started.is_err() || gone.await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Whether standard input's terminal is closed. With `wait`, blocks until it is closed.
+#[cfg(unix)]
+pub(crate) fn is_gone(wait: bool) -> bool {
+    is_hung_up(std::io::stdin(), wait)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_gone(_: bool) -> bool {
+    false
+}
+
+#[cfg(unix)]
+fn is_hung_up(terminal: impl std::os::fd::AsFd, wait: bool) -> bool {
+    use rustix::{
+        event::{PollFd, PollFlags, Timespec, poll},
+        io::Errno,
+    };
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    loop {
+        // Without flags `poll` reports only what can't be masked: the hang-up.
+        let mut watched = [PollFd::new(&terminal, PollFlags::empty())];
+        match poll(&mut watched, if wait { None } else { Some(&now) }) {
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+            Ok(count) => return count > 0,
+        }
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::fd::BorrowedFd;
+
+    use portable_pty::{PtySize, native_pty_system};
+
+    use super::*;
+
+    #[test]
+    fn terminal_is_hung_up_after_its_other_end_is_closed() {
+        let pair = native_pty_system().openpty(PtySize::default()).unwrap();
+        let tty = pair.master.tty_name().unwrap();
+        let slave = std::fs::File::open(tty).unwrap();
+        let terminal: BorrowedFd<'_> = std::os::fd::AsFd::as_fd(&slave);
+        assert!(!is_hung_up(terminal, false));
+        drop(pair.slave);
+        drop(pair.master);
+        assert!(is_hung_up(terminal, true));
+    }
+}

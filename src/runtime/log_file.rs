@@ -1,0 +1,95 @@
+//! The log file in the state folder. Its entries can hold whole response bodies, so it is rotated at a maximum size.
+//!
+//! A failed write must never stop the program: the entry is lost, for example when the disk is full.
+
+use std::{
+    fmt,
+    fs::{self, File},
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use color_eyre::eyre::{Result, WrapErr};
+use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
+
+use crate::{clock::Clock, domain::span, process::files};
+
+/// The size above which the log is rotated. One earlier file is kept.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Starts to write the log into the state folder, with the times of `clock`, and returns the file's path.
+pub(crate) fn start(state_dir: &Path, clock: Clock) -> Result<PathBuf> {
+    let path = state_dir.join("hoptop.log");
+    let log =
+        files::create_private_folder(state_dir).and_then(|()| RotatingLog::open(path.clone())).wrap_err_with(|| {
+            let path = path.display();
+            format!("the log {path} can't be written; check its permissions or name another folder with --state-dir")
+        })?;
+    let format = tracing_subscriber::fmt().with_timer(Stamp(clock)).with_ansi(false).with_target(false);
+    format.with_writer(Mutex::new(log)).init();
+    Ok(path)
+}
+
+/// The time of a log entry, from a clock.
+struct Stamp(Clock);
+
+impl FormatTime for Stamp {
+    fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
+        out.write_str(&span::rfc3339(self.0.now().wall))
+    }
+}
+
+/// A log file that is rotated when it is too long. Several processes may write to the same file.
+struct RotatingLog {
+    path: PathBuf,
+    file: File,
+}
+
+impl RotatingLog {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file = files::private_options().append(true).create(true).open(&path)?;
+        Ok(Self { path, file })
+    }
+
+    /// Renames the log file if it is too long, and opens a new one. If another process has already renamed it, the path
+    /// leads to a new file, which is only opened.
+    fn rotate(&mut self) -> io::Result<()> {
+        if self.file.metadata()?.len() <= MAX_BYTES {
+            return Ok(());
+        }
+        if fs::metadata(&self.path).is_ok_and(|metadata| metadata.len() > MAX_BYTES) {
+            fs::rename(&self.path, self.path.with_extension("log.1"))?;
+        }
+        *self = Self::open(std::mem::take(&mut self.path))?;
+        Ok(())
+    }
+}
+
+impl Write for RotatingLog {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.rotate()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn log_above_the_maximum_is_renamed_and_the_next_line_starts_a_new_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("hoptop.log");
+        let [mut one, mut other] = [(); 2].map(|()| RotatingLog::open(path.clone()).unwrap());
+        one.write_all(&vec![b'x'; MAX_BYTES as usize + 1]).unwrap();
+        one.write_all(b"one\n").unwrap();
+        other.write_all(b"other\n").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "one\nother\n");
+        assert_eq!(fs::metadata(folder.path().join("hoptop.log.1")).unwrap().len(), MAX_BYTES + 1);
+    }
+}

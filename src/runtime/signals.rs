@@ -1,0 +1,247 @@
+//! The signals that end the program (INT, TERM, HUP), reload its settings (HUP without a terminal) and suspend it
+//! (TSTP).
+//!
+//! The module must never end the process itself: it returns the exit code.
+
+use std::{
+    io::{self, IsTerminal},
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
+
+use color_eyre::eyre::{Result, WrapErr};
+use tokio::{runtime::Runtime, sync::mpsc};
+
+use super::exit::Exit;
+#[cfg(unix)]
+use super::tokio_runtime;
+use crate::tui::system::suspension::{self, Order};
+#[cfg(unix)]
+use futures_util::FutureExt;
+
+/// Starts to listen for signals. The returned future resolves with the exit code of the first signal.
+pub(crate) fn listen() -> Result<impl Future<Output = Exit>> {
+    listen_for(true)
+}
+
+/// Like `listen`, for a command that may run without a terminal. Without a terminal, SIGHUP does not end the command
+/// but requests that it reload the settings.
+pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>, Reload)> {
+    let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
+    Ok((listen_for(has_terminal)?, Reload::listen(!has_terminal)?))
+}
+
+fn listen_for(hang_up: bool) -> Result<impl Future<Output = Exit>> {
+    #[cfg(unix)]
+    {
+        use rustix::process::Signal;
+        let (mut interrupt, mut terminate) = (signal_stream(Signal::INT)?, signal_stream(Signal::TERM)?);
+        let mut hang_up = hang_up.then(|| signal_stream(Signal::HUP)).transpose()?;
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => Exit::Interrupted,
+                _ = terminate.recv() => Exit::Terminated,
+                () = next_signal(&mut hang_up) => Exit::HungUp,
+            }
+        })
+    }
+    #[cfg(not(unix))]
+    Ok(async {
+        match tokio::signal::ctrl_c().await {
+            Ok(()) => Exit::Interrupted,
+            Err(_) => std::future::pending().await,
+        }
+    })
+}
+
+/// Waits for the next signal; for ever if `signal` is `None`.
+#[cfg(unix)]
+async fn next_signal(signal: &mut Option<tokio::signal::unix::Signal>) {
+    match signal {
+        Some(signal) => drop(signal.recv().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Requests by SIGHUP to reload the settings.
+pub(crate) struct Reload {
+    #[cfg(unix)]
+    signal: Option<tokio::signal::unix::Signal>,
+}
+
+impl Reload {
+    fn listen(_is_possible: bool) -> Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            signal: _is_possible.then(|| signal_stream(rustix::process::Signal::HUP)).transpose()?,
+        })
+    }
+
+    /// Resolves when a reload is requested; never if the process has a terminal or the system has no SIGHUP.
+    pub(crate) async fn requested(&mut self) {
+        #[cfg(unix)]
+        next_signal(&mut self.signal).await;
+        #[cfg(not(unix))]
+        std::future::pending().await
+    }
+}
+
+/// Records the first signal for synchronous work, which checks it now and then and cleans up before it ends.
+pub(crate) struct SignalStream {
+    received: Arc<OnceLock<Exit>>,
+    _runtime: Runtime,
+}
+
+impl SignalStream {
+    /// Starts to listen for signals.
+    pub(crate) fn open() -> Result<Self> {
+        let runtime = tokio_runtime::start()?;
+        let signal = {
+            let _entered = runtime.enter();
+            listen()?
+        };
+        let received = Arc::new(OnceLock::new());
+        let task_received = Arc::clone(&received);
+        runtime.spawn(async move { task_received.set(signal.await) });
+        Ok(Self { received, _runtime: runtime })
+    }
+
+    /// Returns the exit code of the first signal, if there was one.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        self.received.get().copied()
+    }
+}
+
+/// Suspends the process (^Z), after the process has released all that it shares with other processes.
+pub(crate) struct Suspension {
+    source: RequestSource,
+    /// The order to carry out, if the dashboard gave one.
+    order: Option<Order>,
+    #[cfg(unix)]
+    continued: tokio::signal::unix::Signal,
+}
+
+/// The source of requests to suspend the process.
+enum RequestSource {
+    /// SIGTSTP.
+    #[cfg(unix)]
+    Signal(tokio::signal::unix::Signal),
+    /// The system has no such signal.
+    #[cfg(not(unix))]
+    Never,
+    /// The dashboard, which restores the terminal before it orders a suspension.
+    Orders(mpsc::UnboundedReceiver<Order>),
+}
+
+#[cfg(unix)]
+fn signal_stream(kind: rustix::process::Signal) -> Result<tokio::signal::unix::Signal> {
+    use tokio::signal::unix::{SignalKind, signal};
+    signal(SignalKind::from_raw(kind.as_raw())).wrap_err("can't listen for signals")
+}
+
+impl Suspension {
+    /// Starts to listen for ^Z. From now on ^Z has no effect before `carry_out`.
+    pub(crate) fn listen() -> Result<Self> {
+        #[cfg(unix)]
+        return Self::new(RequestSource::Signal(signal_stream(rustix::process::Signal::TSTP)?));
+        #[cfg(not(unix))]
+        Self::new(RequestSource::Never)
+    }
+
+    /// Like `listen`, for the dashboard, which draws on the terminal. The first value reports signals to the dashboard
+    /// and takes its orders; the second value carries the orders out.
+    pub(crate) fn ordered() -> Result<(suspension::Suspension, Self)> {
+        let (orders, ordered) = mpsc::unbounded_channel();
+        let (wants, wanted) = mpsc::unbounded_channel();
+        #[cfg(unix)]
+        {
+            let mut signal = signal_stream(rustix::process::Signal::TSTP)?;
+            tokio::spawn(async move { while signal.recv().await.is_some() && wants.send(()).is_ok() {} });
+        }
+        #[cfg(not(unix))]
+        drop(wants);
+        Ok((suspension::Suspension { wanted, orders, refusal: refusal() }, Self::new(RequestSource::Orders(ordered))?))
+    }
+
+    fn new(source: RequestSource) -> Result<Self> {
+        Ok(Self {
+            source,
+            order: None,
+            #[cfg(unix)]
+            continued: signal_stream(rustix::process::Signal::CONT)?,
+        })
+    }
+
+    /// Resolves when a suspension of the process is requested.
+    pub(crate) async fn wanted(&mut self) {
+        let is_requested = match &mut self.source {
+            #[cfg(unix)]
+            RequestSource::Signal(signal) => signal.recv().await.is_some(),
+            #[cfg(not(unix))]
+            RequestSource::Never => false,
+            RequestSource::Orders(orders) => {
+                self.order = orders.recv().await;
+                self.order.is_some()
+            }
+        };
+        if !is_requested {
+            std::future::pending().await
+        }
+    }
+
+    /// Suspends the process. Resolves when the process continues and, if the dashboard gave the order, has its terminal
+    /// again.
+    pub(crate) async fn carry_out(&mut self) {
+        #[cfg(unix)]
+        while self.stop().await && self.order.is_some() && !has_terminal() {
+            /// The pause before the process stops again. A signal that ends a suspended process is followed by SIGCONT;
+            /// the process needs this time to handle the first signal.
+            const PAUSE: Duration = Duration::from_millis(100);
+            tokio::time::sleep(PAUSE).await;
+        }
+        if let Some(Order { continued, .. }) = self.order.take() {
+            // Fails if the dashboard has ended meanwhile.
+            continued.send(()).ok();
+        }
+    }
+
+    /// Stops the process, or its whole process group if the order says so. Returns whether the process was continued.
+    #[cfg(unix)]
+    async fn stop(&mut self) -> bool {
+        use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
+        // Discards earlier SIGCONTs.
+        while self.continued.recv().now_or_never().is_some() {}
+        let stopped = match &self.order {
+            Some(Order { everybody: true, .. }) => kill_current_process_group(Signal::STOP),
+            _ => kill_process(getpid(), Signal::STOP),
+        };
+        match stopped {
+            // Threads may run on for a moment after SIGSTOP. Nothing may start before SIGCONT arrives.
+            Ok(()) => self.continued.recv().await.is_some(),
+            Err(error) => {
+                tracing::warn!("the process can't be suspended: {error}");
+                false
+            }
+        }
+    }
+}
+
+/// Returns why ^Z can't suspend the program, if it can't. A session leader has no shell that could continue it.
+#[cfg(unix)]
+fn refusal() -> Option<&'static str> {
+    let is_session_leader = rustix::process::getsid(None).is_ok_and(|session| session == rustix::process::getpgrp());
+    is_session_leader.then_some("there is no shell to come back to")
+}
+
+#[cfg(not(unix))]
+fn refusal() -> Option<&'static str> {
+    Some("this system can't suspend a program")
+}
+
+/// Whether this process is in the terminal's foreground process group. It isn't if a shell continued it in the
+/// background.
+#[cfg(unix)]
+fn has_terminal() -> bool {
+    let foreground = rustix::termios::tcgetpgrp(io::stdin());
+    foreground.map_or(true, |group| group == rustix::process::getpgrp())
+}

@@ -1,0 +1,243 @@
+//! A finding in pasted text: the parsed values, the missing values, and the values that a person filled in.
+//!
+//! The source chain of a link is a guess, and shown as a guess until a person edits it. The pasted text must never be
+//! changed.
+
+use tui_input::Input;
+
+use crate::{
+    domain::{
+        chains,
+        ids::{ChainId, RowId, TxHash},
+        transaction::NewTransaction,
+    },
+    intake::{self, Content, Field, FieldError, Pasted},
+};
+
+/// The finding in a line, with its state in the form.
+#[derive(Debug)]
+pub struct Found {
+    /// The parsed line.
+    pub pasted: Pasted,
+    /// The tracked transaction with this hash.
+    pub known: Option<RowId>,
+    /// A field for each missing value.
+    pub cells: Vec<Cell>,
+    /// Whether Enter tracks the transaction once it is complete.
+    pub is_marked: bool,
+    /// The transaction to track, or the missing and invalid fields.
+    pub new: Result<Box<NewTransaction>, Vec<FieldError>>,
+}
+
+/// A field for a missing value.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// The name of the value.
+    pub field: Field,
+    /// The typed text.
+    pub input: Input,
+    /// Whether the text is a guess that no person has edited.
+    pub is_guess: bool,
+}
+
+/// The result of parsing a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The transaction is tracked already.
+    Known,
+    /// The transaction is complete.
+    Ready,
+    /// Values are missing or invalid.
+    NeedsInput,
+    /// A duplicate of the line with this number.
+    Duplicate(usize),
+    /// The line has no hash.
+    NoHash,
+}
+
+impl Verdict {
+    /// Returns the verdict as a symbol and words.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Known => "= known",
+            Self::Ready => "+ ready",
+            Self::NeedsInput => "? needs input",
+            Self::Duplicate(_) => "- duplicate",
+            Self::NoHash => "- no hash found",
+        }
+    }
+}
+
+impl Found {
+    /// Returns a finding without filled-in values.
+    pub fn new(pasted: Pasted, any_chain: bool) -> Self {
+        let mut found = Self { known: None, cells: cells(&pasted), is_marked: true, new: Err(Vec::new()), pasted };
+        found.reparse(any_chain);
+        found
+    }
+
+    /// Returns the key that identifies the finding when the text is parsed again.
+    pub fn key(&self) -> String {
+        let kind = match &self.pasted.content {
+            Content::Complete(new) => new.params.from_chain.as_str(),
+            Content::Partial { .. } => "partial",
+            Content::Again { .. } => "again",
+            Content::Nothing { .. } => "nothing",
+        };
+        match self.hash() {
+            Some(hash) => format!("{kind} {}", hash.key()),
+            None => format!("{kind} {}", self.pasted.line),
+        }
+    }
+
+    /// Keeps the mark and the filled-in values from before the text was parsed again.
+    pub fn keep_edits(&mut self, before: Self, any_chain: bool) {
+        self.is_marked = before.is_marked;
+        for cell in before.cells {
+            if let Some(own) = self.cells.iter_mut().find(|own| own.field == cell.field) {
+                *own = cell;
+            }
+        }
+        self.reparse(any_chain);
+    }
+
+    /// Returns the hash as pasted.
+    pub fn hash(&self) -> Option<&TxHash> {
+        match &self.pasted.content {
+            Content::Complete(new) => Some(&new.params.transaction_id),
+            Content::Partial { hash, .. } => hash.as_ref(),
+            Content::Again { hash, .. } => Some(hash),
+            Content::Nothing { part, .. } => part.as_ref(),
+        }
+    }
+
+    /// Returns the hash to look up in the store, together with the source chain if the line names one.
+    pub fn lookup_hash(&self) -> Option<TxHash> {
+        match &self.pasted.content {
+            Content::Complete(new) => Some(TxHash::new(new.params.transaction_id.on_chain(&new.params.from_chain))),
+            Content::Partial { hash: Some(hash), given, .. } => {
+                let from = given.iter().find(|(field, _)| *field == Field::FromChainId);
+                let on_chain = |from: &String| TxHash::new(hash.on_chain(&ChainId::new(from.clone())));
+                Some(from.map_or_else(|| hash.clone(), |(_, from)| on_chain(from)))
+            }
+            _ => self.hash().cloned(),
+        }
+    }
+
+    /// Returns the result of parsing the line.
+    pub fn verdict(&self) -> Verdict {
+        match (&self.pasted.content, self.known) {
+            (Content::Again { line, .. }, _) => Verdict::Duplicate(*line),
+            (Content::Nothing { .. }, None) => Verdict::NoHash,
+            (_, Some(_)) => Verdict::Known,
+            (_, None) if self.new.is_ok() => Verdict::Ready,
+            (_, None) => Verdict::NeedsInput,
+        }
+    }
+
+    /// Returns the row that Enter opens: a tracked transaction, if the line contains no complete set of values.
+    pub fn row_to_open(&self) -> Option<RowId> {
+        self.known.filter(|_| self.verdict() == Verdict::Known && self.new.is_err())
+    }
+
+    /// Returns the given or filled-in value of a field, and the index of its cell, if it has one.
+    pub fn value(&self, field: Field) -> (String, Option<usize>) {
+        if let Some(index) = self.cells.iter().position(|cell| cell.field == field) {
+            return (self.cells.get(index).map_or_else(String::new, |cell| cell.input.value().to_owned()), Some(index));
+        }
+        let params = match &self.pasted.content {
+            Content::Complete(new) => Some(&new.params),
+            _ => None,
+        };
+        let given = |field| match &self.pasted.content {
+            Content::Partial { given, .. } => {
+                given.iter().find(|(own, _)| *own == field).map(|(_, value)| value.clone())
+            }
+            _ => None,
+        };
+        let value = match field {
+            Field::TransactionId => self.hash().map(ToString::to_string),
+            Field::FromChainId => params.map(|params| params.from_chain.to_string()),
+            Field::ToChainId => params.map(|params| params.to_chain.to_string()),
+            Field::QuoteId => params.map(|params| params.quote_id.clone()),
+            _ => None,
+        };
+        (value.or_else(|| given(field)).unwrap_or_default(), None)
+    }
+
+    /// Returns the index of the first cell with a missing or invalid value.
+    pub fn first_missing(&self) -> Option<usize> {
+        let errors = self.new.as_ref().err()?;
+        self.cells.iter().position(|cell| errors.iter().any(|error| error.field == cell.field))
+    }
+
+    /// Returns the names of the required fields that are missing or invalid.
+    pub fn missing(&self) -> Vec<&'static str> {
+        match (&self.pasted.content, &self.new) {
+            (Content::Nothing { .. }, _) => vec!["transactionId", "fromChainId", "toChainId", "quoteId"],
+            (_, Err(errors)) => errors.iter().map(|error| error.field.name()).collect(),
+            (_, Ok(_)) => Vec::new(),
+        }
+    }
+
+    /// Returns a warning about a complete transaction: the hash has an unusual length, or a chain is not in the
+    /// built-in list. The service may still accept both.
+    pub fn warning(&self, any_chain: bool) -> Option<String> {
+        let params = &self.new.as_ref().ok()?.params;
+        let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
+        intake::oddity(&params.transaction_id, &params.from_chain).or_else(|| {
+            let odd = [&params.from_chain, &params.to_chain].into_iter().find(is_odd)?;
+            Some(format!("chain {odd} is not in the built-in list"))
+        })
+    }
+
+    /// Replaces the names of chains with their IDs, where a name is unambiguous.
+    pub fn expand_chain_names(&mut self, any_chain: bool) {
+        let cells = self.cells.iter_mut();
+        for cell in cells.filter(|cell| matches!(cell.field, Field::FromChainId | Field::ToChainId)) {
+            if let Some(id) = chain_meant(cell.input.value()) {
+                cell.input = Input::new(id.to_string());
+            }
+        }
+        self.reparse(any_chain);
+    }
+
+    /// Parses the line again after a field changed: the transaction to track, or the errors that are left.
+    pub fn reparse(&mut self, any_chain: bool) {
+        self.new = match &self.pasted.content {
+            Content::Complete(new) => Ok(Box::new(new.clone())),
+            Content::Again { .. } | Content::Nothing { .. } => Err(Vec::new()),
+            Content::Partial { hash, given, .. } => {
+                let filled = self.cells.iter().map(|cell| (cell.field, cell.input.value()));
+                let hash = hash.iter().map(|hash| (Field::TransactionId, hash.as_str()));
+                let given = given.iter().map(|(field, value)| (*field, value.as_str()));
+                // Filled-in values come first, since the first value of a field counts.
+                let is_open = |field: &Field| self.cells.iter().any(|cell| cell.field == *field);
+                let given = given.filter(|(field, _)| !is_open(field));
+                let values: Vec<_> = filled.chain(hash).chain(given).collect();
+                intake::one(&values, any_chain).map(|(new, _)| Box::new(new))
+            }
+        };
+    }
+}
+
+/// Returns the chain with this name or beginning of a name, if only one chain matches.
+fn chain_meant(typed: &str) -> Option<&'static ChainId> {
+    match chains::meant(typed).as_slice() {
+        [chain] => Some(&chain.id),
+        _ => None,
+    }
+}
+
+/// Returns a cell for each missing value, filled with the written text or a guess.
+fn cells(pasted: &Pasted) -> Vec<Cell> {
+    let Content::Partial { missing, given, guess, .. } = &pasted.content else { return Vec::new() };
+    let cell = |field: &Field| {
+        let written = given.iter().find(|(own, _)| own == field).map(|(_, value)| value.as_str());
+        let guess = guess.as_ref().filter(|_| *field == Field::FromChainId && written.is_none());
+        let meant = written.and_then(chain_meant).or(guess);
+        let value = meant.map(ToString::to_string).or_else(|| written.map(str::to_owned)).unwrap_or_default();
+        Cell { field: *field, input: Input::new(value), is_guess: guess.is_some() }
+    };
+    missing.iter().map(cell).collect()
+}

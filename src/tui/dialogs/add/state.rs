@@ -1,0 +1,486 @@
+//! The state of the add dialog: the text, the findings in the text, and the focus.
+//!
+//! The text is parsed again on every key. Filled-in values and marks must never move to the finding of another hash.
+
+use std::collections::{HashMap, HashSet};
+
+use tui_input::Input;
+
+pub(crate) use super::found::{Cell, Found, Verdict};
+use crate::{
+    domain::{
+        ids::{RowId, TxHash},
+        span, text,
+        transaction::NewTransaction,
+    },
+    intake::{self, Options, Origin},
+};
+
+/// The dialog's state.
+#[derive(Debug, Default)]
+pub struct AddForm {
+    /// Whole lines that were pasted before the one being typed.
+    pub lines: Vec<String>,
+    /// The line being typed.
+    pub input: Input,
+    /// The findings in the text, in the order of its lines.
+    pub found: Vec<Found>,
+    /// Whether a paste was cut at the size limit.
+    pub is_truncated: bool,
+    /// The part of the form that takes the keys.
+    pub focus: Focus,
+    /// The index of the finding at the cursor.
+    pub cursor: usize,
+    /// The values for all transactions of the form, in the order of [`Extra::ALL`].
+    pub extras: [Input; 3],
+    /// Whether a person has typed the ticket. Until then the ticket is a guess.
+    has_own_ticket: bool,
+    /// The value in `extras` that is invalid, and the reason.
+    pub extra_error: Option<(Extra, String)>,
+    /// Where the text came from.
+    pub source: Source,
+    /// What the form waits for.
+    pub stage: Stage,
+    any_chain: bool,
+    /// The answers of the store, by the text of the hash: the row, or `None` for a hash that isn't tracked.
+    tracked: HashMap<String, Option<RowId>>,
+    lookup: Lookup,
+}
+
+/// Where the text of the form came from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Source {
+    /// Pastes, or nothing yet.
+    #[default]
+    Pasted,
+    /// One whole paste and no key since: a known transaction is opened at once.
+    OnePaste,
+    /// A person typed a part of the text, which must not be lost by one key.
+    Typed,
+}
+
+/// What the form waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Stage {
+    /// Text, or a choice among the findings.
+    #[default]
+    Editing,
+    /// A second Esc, which leaves and drops typed text.
+    ConfirmLeave,
+    /// The result of the import.
+    Sent,
+}
+
+/// The request to the store for the tracked ones among the hashes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Lookup {
+    /// Nothing is requested.
+    #[default]
+    Done,
+    /// Some hashes are requested.
+    Pending,
+    /// Some hashes are requested, and Enter is carried out when the result arrives.
+    PendingSubmit,
+}
+
+/// The part of the form that takes the keys.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    /// The line being typed.
+    #[default]
+    Text,
+    /// The findings.
+    Results,
+    /// A missing value of the finding at the cursor, by its index in `cells`.
+    Cell(usize),
+    /// The values for all transactions.
+    Extra(Extra),
+}
+
+/// A value for all transactions of the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// The ticket.
+    Ticket,
+    /// Labels, separated by spaces.
+    Labels,
+    /// The estimated route duration.
+    Estimate,
+}
+
+impl Extra {
+    /// All values, in the order in which Tab reaches them.
+    pub const ALL: [Self; 3] = [Self::Ticket, Self::Labels, Self::Estimate];
+}
+
+/// The numbers of findings, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Findings that are tracked already.
+    pub known: usize,
+    /// Complete and marked findings.
+    pub ready: usize,
+    /// The `ready` findings that aren't tracked yet, and so will cost polls.
+    pub new: usize,
+    /// Findings with missing values.
+    pub needs_input: usize,
+    /// Duplicates, and lines without a hash.
+    pub others: usize,
+}
+
+impl AddForm {
+    /// The whole text.
+    pub fn text(&self) -> String {
+        let mut text = self.lines.join("\n");
+        if !self.lines.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(self.input.value());
+        text
+    }
+
+    /// Counts the findings.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for found in &self.found {
+            let is_ready = found.new.is_ok() && found.is_marked;
+            counts.ready += usize::from(is_ready);
+            counts.new += usize::from(is_ready && found.known.is_none());
+            match found.verdict() {
+                Verdict::Known => counts.known += 1,
+                Verdict::Ready => {}
+                Verdict::NeedsInput => counts.needs_input += 1,
+                Verdict::Duplicate(_) | Verdict::NoHash => counts.others += 1,
+            }
+        }
+        counts
+    }
+
+    /// Returns the number of findings that Enter neither tracks nor opens. Lines of plain text don't count.
+    pub fn skipped_count(&self) -> usize {
+        let is_left = |found: &&Found| match found.verdict() {
+            Verdict::Known | Verdict::Duplicate(_) => false,
+            Verdict::Ready => !found.is_marked,
+            Verdict::NeedsInput => true,
+            Verdict::NoHash => found.pasted.origin != Origin::Text,
+        };
+        self.found.iter().filter(is_left).count()
+    }
+
+    /// Records a paste. A whole paste into an empty form counts as one paste, so that a known transaction opens at
+    /// once.
+    pub fn begin_paste(&mut self, is_whole: bool) {
+        self.source = match self.source {
+            Source::Typed => Source::Typed,
+            Source::Pasted | Source::OnePaste if is_whole && self.text().is_empty() => Source::OnePaste,
+            Source::Pasted | Source::OnePaste => Source::Pasted,
+        };
+    }
+
+    /// Records a key: a known transaction no longer opens at once.
+    pub fn end_paste(&mut self) {
+        if self.source == Source::OnePaste {
+            self.source = Source::Pasted;
+        }
+    }
+
+    /// Returns the known transaction, if one paste names only this transaction and contains no new values for it.
+    pub fn pasted_known(&self) -> Option<RowId> {
+        let mut rows = self.found.iter().filter_map(Found::row_to_open);
+        let row = rows
+            .next()
+            .filter(|_| self.source == Source::OnePaste && self.lookup == Lookup::Done && !self.is_truncated)?;
+        let is_no_more = |found: &Found| match found.verdict() {
+            Verdict::Known => found.row_to_open() == Some(row),
+            Verdict::Duplicate(_) => true,
+            Verdict::NoHash => found.pasted.origin == Origin::Text,
+            Verdict::Ready | Verdict::NeedsInput => false,
+        };
+        self.found.iter().all(is_no_more).then_some(row)
+    }
+
+    /// Ends the wait for a second Esc.
+    pub fn end_confirmation(&mut self) {
+        if self.stage == Stage::ConfirmLeave {
+            self.stage = Stage::Editing;
+        }
+    }
+
+    /// Adds a piece of pasted text at the end, without the integrator ID that a command or a body carries.
+    pub fn paste(&mut self, text: &str) {
+        // A hash or a link after a whole word begins a new line. A paste in several parts is hardly ever cut just
+        // before one.
+        let is_another = text.starts_with("0x") || text.starts_with("http");
+        let gap = if is_another && self.input.value().ends_with(char::is_alphanumeric) { "\n" } else { "" };
+        let text = format!("{}{gap}{}", self.input.value(), text.replace("\r\n", "\n").replace('\r', "\n"));
+        let text = intake::without_id(&text);
+        let (whole, last) = text.rsplit_once('\n').map_or((None, &*text), |(whole, last)| (Some(whole), last));
+        self.lines.extend(whole.into_iter().flat_map(|whole| whole.split('\n')).map(str::to_owned));
+        self.input = Input::new(last.to_owned());
+    }
+
+    /// Parses the text again. Hashes that were found before keep their filled-in values, marks and rows.
+    pub fn read(&mut self, any_chain: bool) {
+        self.any_chain = any_chain;
+        let options = Options { any_chain, ..Options::default() };
+        let mut before: HashMap<String, Found> = self.found.drain(..).map(|found| (found.key(), found)).collect();
+        let text = self.text();
+        for pasted in intake::paste(&text, &options) {
+            let mut found = Found::new(pasted, any_chain);
+            if let Some(before) = before.remove(&found.key()) {
+                found.keep_edits(before, any_chain);
+            }
+            found.known = found.lookup_hash().and_then(|asked| self.tracked.get(asked.as_str()).copied().flatten());
+            self.found.push(found);
+        }
+        self.cursor = self.cursor.min(self.found.len().saturating_sub(1));
+        if self.lookup == Lookup::PendingSubmit {
+            self.lookup = Lookup::Pending;
+        }
+        self.guess_ticket(&text);
+    }
+
+    /// Fills in the ticket that the text names, until a person types one. Rows and objects carry their own ticket, and
+    /// known transactions are not changed, so neither gets a guess.
+    fn guess_ticket(&mut self, text: &str) {
+        let is_text = |found: &Found| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
+        let is_known = |found: &Found| found.known.is_some() || found.verdict() == Verdict::NoHash;
+        let is_wanted = self.found.iter().all(is_text) && !self.found.iter().all(is_known);
+        let guess = if is_wanted { intake::ticket(text) } else { None };
+        let guess = guess.unwrap_or_default();
+        if let Some(field) = self.extras.get_mut(Extra::Ticket as usize).filter(|_| !self.has_own_ticket)
+            && field.value() != guess
+        {
+            *field = Input::new(guess);
+        }
+    }
+
+    /// Returns the ticket that a person has typed.
+    pub fn own_ticket(&self) -> Option<String> {
+        let written = self.extras.get(Extra::Ticket as usize).filter(|_| self.has_own_ticket);
+        written.and_then(|field| text::clean_or_none(field.value()))
+    }
+
+    /// Returns the hashes to look up in the store. The caller must pass the answers to [`apply_known`](Self::apply_known).
+    pub fn hashes_to_look_up(&mut self) -> Vec<TxHash> {
+        let mut seen = HashSet::new();
+        let hashes = self.found.iter().filter_map(Found::lookup_hash);
+        let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.clone()));
+        let unknown: Vec<TxHash> = unknown.collect();
+        self.lookup = if unknown.is_empty() { Lookup::Done } else { Lookup::Pending };
+        unknown
+    }
+
+    /// Applies the rows of looked-up hashes. Returns `true` if Enter was waiting and all hashes are looked up now.
+    pub fn apply_known(&mut self, known: HashMap<String, Option<RowId>>) -> bool {
+        self.tracked.extend(known);
+        let mut is_done = true;
+        let text = self.text();
+        for found in &mut self.found {
+            let row = found.lookup_hash().map(|asked| self.tracked.get(asked.as_str()).copied());
+            // Hashes that were pasted since are still being looked up.
+            is_done &= row != Some(None);
+            found.known = row.flatten().flatten();
+        }
+        self.guess_ticket(&text);
+        is_done && std::mem::take(&mut self.lookup) == Lookup::PendingSubmit
+    }
+
+    /// Returns `true` if Enter has to wait for the lookup. Enter is then performed when the answer arrives.
+    pub fn wait_for_known(&mut self) -> bool {
+        if self.lookup != Lookup::Done {
+            self.lookup = Lookup::PendingSubmit;
+        }
+        self.lookup != Lookup::Done
+    }
+
+    /// Whether chains outside of the built-in list are accepted.
+    pub fn any_chain(&self) -> bool {
+        self.any_chain
+    }
+
+    /// Moves the cursor to the first incomplete finding, unless the finding at the cursor is incomplete.
+    pub fn go_to_incomplete(&mut self) {
+        let lacks = |found: &Found| found.known.is_none() && !found.missing().is_empty();
+        if !self.at_cursor().is_some_and(lacks) {
+            let needs_input = |found: &Found| found.verdict() == Verdict::NeedsInput;
+            self.cursor = self.found.iter().position(needs_input).unwrap_or(self.cursor);
+        }
+    }
+
+    /// Returns the finding at the cursor.
+    pub fn at_cursor(&self) -> Option<&Found> {
+        self.found.get(self.cursor)
+    }
+
+    /// Returns the finding at the cursor, for a change.
+    pub fn at_cursor_mut(&mut self) -> Option<&mut Found> {
+        self.found.get_mut(self.cursor)
+    }
+
+    /// Returns the filter that searches the list for the text, if the text is a single short line without a hash.
+    pub fn search_filter(&self) -> Option<String> {
+        const MOST: usize = 64;
+        let text = self.text();
+        let line = text.trim();
+        let is_line = !line.contains('\n') && line.chars().count() <= MOST;
+        let is_nothing = !self.found.is_empty() && self.found.iter().all(|found| found.verdict() == Verdict::NoHash);
+        let words = text::clean_or_none(&line.replace('"', " ")).filter(|_| is_line && is_nothing)?;
+        let words = words.trim();
+        let is_word = words.starts_with(char::is_alphanumeric)
+            && words.chars().all(|letter| letter.is_alphanumeric() || letter == '-');
+        Some(if is_word { words.to_owned() } else { format!("\"{words}\"") }).filter(|_| !words.is_empty())
+    }
+
+    /// Returns the keys and their present actions, for the footer.
+    pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
+        let verdict = self.at_cursor().map(Found::verdict);
+        let opens = self.at_cursor().is_some_and(|found| found.row_to_open().is_some());
+        let counts = self.counts();
+        let enter = match (self.focus, verdict) {
+            (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => "fill in",
+            (Focus::Cell(_), _) => "done",
+            (Focus::Results, _) if opens => "open",
+            _ if counts.ready > 0 => "track",
+            _ if counts.known > 0 && counts.needs_input > 0 => "go to the known one",
+            _ if counts.known > 0 => "open",
+            _ if counts.needs_input > 0 => "fill in",
+            _ if self.search_filter().is_some() => "search the list",
+            _ if !self.found.is_empty() => "",
+            _ => "track or open",
+        };
+        // Without an action the footer leaves Enter out.
+        let mut hints: Vec<_> = (!enter.is_empty()).then_some(("Enter", enter)).into_iter().collect();
+        if self.focus == Focus::Results {
+            hints.push(("Space", "mark"));
+            let lacks = counts.needs_input > 0 || verdict == Some(Verdict::NoHash);
+            hints.extend(lacks.then_some(("t", "ask for missing values")));
+        }
+        let next = match self.focus {
+            Focus::Text if counts.needs_input > 0 => "next, then t asks for missing values",
+            _ => "next",
+        };
+        hints.extend((!self.found.is_empty()).then_some(("Tab", next)));
+        hints.push(("Esc", "cancel"));
+        hints
+    }
+
+    /// Returns the parts of the form that Tab goes through, in order.
+    fn focus_order(&self) -> Vec<Focus> {
+        let cells = self.at_cursor().map_or(0, |found| if found.known.is_some() { 0 } else { found.cells.len() });
+        let results = (!self.found.is_empty()).then_some(Focus::Results);
+        let cells = (0..cells).map(Focus::Cell);
+        let extras = Extra::ALL.map(Focus::Extra);
+        [Focus::Text].into_iter().chain(results).chain(cells).chain(extras).collect()
+    }
+
+    /// Moves the focus to the next or previous part of the form.
+    pub fn move_focus(&mut self, forwards: bool) {
+        self.expand_chain_names();
+        let stops = self.focus_order();
+        let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
+        if forwards && self.focus == Focus::Results && self.go_to_next_missing() {
+            return;
+        }
+        let next = if forwards { here + 1 } else { here + stops.len() - 1 };
+        self.focus = stops.get(next % stops.len().max(1)).copied().unwrap_or_default();
+    }
+
+    /// Moves from a complete finding to the first missing value of the next incomplete one. Returns `false` if there is
+    /// none.
+    fn go_to_next_missing(&mut self) -> bool {
+        let lacks = |(index, found): (usize, &Found)| Some((index, found.first_missing()?));
+        if self.at_cursor().is_some_and(|found| found.known.is_none() && !found.cells.is_empty()) {
+            return false;
+        }
+        let known = |found: &Found| found.known.is_some();
+        let (before, after) = self.found.split_at_checked(self.cursor + 1).unwrap_or((&self.found, &[]));
+        let after = (self.cursor + 1..).zip(after).chain(before.iter().enumerate());
+        let Some((index, cell)) = after.filter(|(_, found)| !known(found)).find_map(lacks) else { return false };
+        (self.cursor, self.focus) = (index, Focus::Cell(cell));
+        true
+    }
+
+    /// Moves the cursor by this many findings. Above the first finding is the text.
+    pub fn move_by(&mut self, findings: isize) {
+        self.expand_chain_names();
+        let last = self.found.len().saturating_sub(1);
+        self.focus = match (self.focus, self.found.is_empty()) {
+            (_, true) => Focus::Text,
+            (Focus::Results, _) if self.cursor == 0 && findings < 0 => Focus::Text,
+            (Focus::Text, _) if findings < 0 => Focus::Text,
+            (Focus::Results | Focus::Cell(_), _) => {
+                self.cursor = self.cursor.saturating_add_signed(findings).min(last);
+                Focus::Results
+            }
+            (Focus::Text | Focus::Extra(_), _) => Focus::Results,
+        };
+    }
+
+    /// Returns the field that takes the keys; `None` while the findings take them.
+    pub fn focused_input(&mut self) -> Option<&mut Input> {
+        match self.focus {
+            Focus::Text => Some(&mut self.input),
+            Focus::Results => None,
+            Focus::Cell(index) => self.found.get_mut(self.cursor)?.cells.get_mut(index).map(|cell| {
+                cell.is_guess = false;
+                &mut cell.input
+            }),
+            Focus::Extra(extra) => self.extras.get_mut(extra as usize),
+        }
+    }
+
+    /// Applies a change of a field other than the text.
+    pub fn on_field_changed(&mut self) {
+        let any_chain = self.any_chain;
+        match self.focus {
+            Focus::Cell(_) => self.at_cursor_mut().into_iter().for_each(|found| found.reparse(any_chain)),
+            Focus::Extra(extra) => {
+                self.has_own_ticket |= extra == Extra::Ticket;
+                self.extra_error = None;
+            }
+            Focus::Text | Focus::Results => {}
+        }
+    }
+
+    /// Replaces the name of a chain in the focused cell with the chain's ID, if the name is unambiguous.
+    pub fn expand_chain_names(&mut self) {
+        let any_chain = self.any_chain;
+        if let (Focus::Cell(_), Some(found)) = (self.focus, self.at_cursor_mut()) {
+            found.expand_chain_names(any_chain);
+        }
+    }
+
+    /// Returns the transactions to track, with the values for all of them; nothing if a value is invalid. A line's own value has
+    /// precedence.
+    pub fn batch(&mut self) -> Option<Vec<NewTransaction>> {
+        let value = |extra: Extra| self.extras.get(extra as usize).map_or("", Input::value);
+        let ticket = text::clean_or_none(value(Extra::Ticket));
+        let labels = value(Extra::Labels).split([' ', ',', ';']).filter_map(text::clean_or_none);
+        let labels: Vec<String> = labels.collect();
+        let estimate = match value(Extra::Estimate).trim() {
+            "" => None,
+            typed => {
+                match typed.parse::<u32>().map_or_else(|_| span::parse(typed), |n| span::parse(&format!("{n}s"))) {
+                    Ok(estimate) => Some(estimate),
+                    Err(reason) => {
+                        (self.extra_error, self.focus) =
+                            (Some((Extra::Estimate, reason)), Focus::Extra(Extra::Estimate));
+                        return None;
+                    }
+                }
+            }
+        };
+        let params = |new: &NewTransaction| {
+            let mut new = new.clone();
+            new.params.ticket = new.params.ticket.or_else(|| ticket.clone());
+            new.params.estimate = new.params.estimate.or(estimate);
+            let own: Vec<String> = labels.iter().filter(|label| !new.labels.contains(label)).cloned().collect();
+            new.labels.extend(own);
+            new
+        };
+        let ready =
+            self.found.iter().filter(|found| found.is_marked).filter_map(|found| found.new.as_deref().ok()).map(params);
+        Some(ready.collect())
+    }
+}

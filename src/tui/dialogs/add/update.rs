@@ -1,0 +1,274 @@
+//! The keys of the add dialog. The text is parsed as it is typed.
+//!
+//! Enter tracks complete transactions, opens known ones, and otherwise goes to the missing values.
+
+use std::collections::HashMap;
+
+use crossterm::event::{Event, KeyCode, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::state::{Focus, Found, Source, Stage, Verdict};
+use crate::{
+    clock::{Mono, Now},
+    domain::{ask, ids::RowId, operation::Edit, text},
+    intake,
+    store::ImportReport,
+    tui::{
+        command::Id,
+        dialogs::{Dialog, quote},
+        effect::{Effect, Write},
+        model::{Model, Screen, Tone},
+    },
+};
+
+/// The limit of the text in bytes, since the text is parsed on every key. `hoptop import` reads larger files.
+const PASTE_LIMIT: usize = 128 * 1024;
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    if key.code == KeyCode::Esc {
+        leave(model);
+        return Vec::new();
+    }
+    form.end_confirmation();
+    form.end_paste();
+    match (key.code, form.focus) {
+        (KeyCode::Enter, _) => return enter(model),
+        (KeyCode::Tab, _) => form.move_focus(true),
+        (KeyCode::BackTab, _) => form.move_focus(false),
+        (KeyCode::Down, _) => form.move_by(1),
+        (KeyCode::Up, _) => form.move_by(-1),
+        (_, Focus::Results) => return on_result_key(model, key.code, now),
+        (KeyCode::Backspace, Focus::Text) if form.input.value().is_empty() => {
+            form.input = Input::new(form.lines.pop().unwrap_or_default());
+            return read(model);
+        }
+        _ => {
+            let input = form.focused_input();
+            if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
+                form.source = Source::Typed;
+                form.on_field_changed();
+                return if form.focus == Focus::Text { read(model) } else { Vec::new() };
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Closes the dialog. Typed text needs a second Esc.
+fn leave(model: &mut Model) {
+    match &mut model.dialog {
+        Dialog::Add(form) if form.source == Source::Typed && form.stage == Stage::Editing => {
+            form.stage = Stage::ConfirmLeave;
+        }
+        _ => model.dialog = Dialog::None,
+    }
+}
+
+/// Applies a key while the findings have the focus.
+fn on_result_key(model: &mut Model, code: KeyCode, now: Now) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    match code {
+        KeyCode::Char('j') => form.move_by(1),
+        KeyCode::Char('k') => form.move_by(-1),
+        KeyCode::Char(' ') => {
+            form.at_cursor_mut().into_iter().for_each(|found| found.is_marked = !found.is_marked);
+            form.move_by(1);
+        }
+        KeyCode::Char('t') => return ask_for_missing(model, now),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Copies a reply that asks for the missing values of the finding at the cursor, or of the first incomplete finding.
+fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    form.go_to_incomplete();
+    let Some(found) = form.at_cursor() else { return Vec::new() };
+    match found.missing().as_slice() {
+        [] => model.notify(Tone::Bad, "Nothing is missing in this line.", now.mono),
+        _ if found.known.is_some() => model.notify(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
+        missing => return vec![Effect::Copy(ask::reply(found.hash(), missing))],
+    }
+    Vec::new()
+}
+
+/// Applies Enter: goes to the missing values of an incomplete finding, opens a known one, otherwise tracks all marked
+/// ones.
+fn enter(model: &mut Model) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    form.expand_chain_names();
+    let missing = form.at_cursor().and_then(Found::first_missing);
+    match (form.focus, form.at_cursor().map(Found::verdict)) {
+        (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => {
+            form.focus = missing.map_or(Focus::Results, Focus::Cell);
+            Vec::new()
+        }
+        // The last value completes the finding. The person sees the result before the next Enter tracks it.
+        (Focus::Cell(_), _) => {
+            form.focus = Focus::Results;
+            Vec::new()
+        }
+        (Focus::Results, _) => match form.at_cursor().and_then(Found::row_to_open) {
+            Some(row) => open(model, row),
+            None => submit(model),
+        },
+        (Focus::Text | Focus::Extra(_), _) => submit(model),
+    }
+}
+
+pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    form.end_confirmation();
+    if let Focus::Cell(_) | Focus::Extra(_) = form.focus {
+        let pasted = text::clean(text);
+        form.focused_input().into_iter().for_each(|input| *input = Input::new(format!("{}{pasted}", input.value())));
+        form.source = Source::Typed;
+        form.on_field_changed();
+        return Vec::new();
+    }
+    form.focus = Focus::Text;
+    let room = PASTE_LIMIT.saturating_sub(form.text().len());
+    form.is_truncated |= text.len() > room;
+    if room == 0 {
+        // A large paste without brackets arrives in many parts: don't parse the text again for each of them.
+        return Vec::new();
+    }
+    form.begin_paste(is_whole);
+    form.paste(text.get(..text.floor_char_boundary(room)).unwrap_or_default());
+    read(model)
+}
+
+/// Parses the text again, and looks its hashes up in the store.
+fn read(model: &mut Model) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    form.read(model.setting.any_chain);
+    let unknown = form.hashes_to_look_up();
+    if unknown.is_empty() { Vec::new() } else { vec![Effect::FindKnown(unknown)] }
+}
+
+/// Applies the rows of looked-up hashes. A known transaction that was pasted alone is opened at once.
+pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>, now: Mono) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    if form.apply_known(known) {
+        return submit(model);
+    }
+    let Some(row) = form.pasted_known() else { return Vec::new() };
+    let named = intake::ticket(&form.text());
+    let effects = open(model, row);
+    // The ticket in the text is often not the ticket of the transaction.
+    let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
+    let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
+        format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(Id::Ticket))
+    });
+    model.notify(Tone::Good, format!("Already tracked{hint}."), now);
+    effects
+}
+
+/// Tracks all marked and complete transactions. Without any, opens the known transaction at the cursor or else the first
+/// one; if other findings are incomplete, only moves the cursor to it. Without known ones, goes to the first missing
+/// value. Text without any hash becomes a search of the list.
+fn submit(model: &mut Model) -> Vec<Effect> {
+    let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
+    let Some(batch) = form.batch() else { return Vec::new() };
+    if form.stage == Stage::Sent {
+        return Vec::new();
+    }
+    if !batch.is_empty() {
+        form.stage = Stage::Sent;
+        return vec![Effect::Import(batch)];
+    }
+    if form.wait_for_known() {
+        return Vec::new();
+    }
+    let here = form.at_cursor().filter(|_| form.focus == Focus::Results).and_then(|found| found.known);
+    let known = form.found.iter().position(|found| found.known.is_some());
+    let lacking = form.found.iter().position(|found| found.verdict() == Verdict::NeedsInput);
+    match (known, lacking) {
+        (Some(_), _) if here.is_some() => return here.map_or_else(Vec::new, |row| open(model, row)),
+        // The incomplete findings must not be lost: the first Enter goes to the known one, the second opens it.
+        (Some(index), Some(_)) => (form.cursor, form.focus) = (index, Focus::Results),
+        (Some(index), None) => {
+            let row = form.found.get(index).and_then(|found| found.known);
+            return row.map_or_else(Vec::new, |row| open(model, row));
+        }
+        (None, Some(index)) => {
+            form.cursor = index;
+            form.focus = form.at_cursor().and_then(Found::first_missing).map_or(Focus::Results, Focus::Cell);
+        }
+        (None, None) => return search_list(model),
+    }
+    Vec::new()
+}
+
+/// Searches all tracked transactions for a text that is no hash.
+fn search_list(model: &mut Model) -> Vec<Effect> {
+    let Dialog::Add(form) = &model.dialog else { return Vec::new() };
+    let Some(wanted) = form.search_filter() else { return Vec::new() };
+    model.dialog = Dialog::None;
+    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
+    model.begin_search(&wanted);
+    vec![Effect::Count]
+}
+
+fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
+    let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.is_behind;
+    // A typed ticket is set although the transaction is known.
+    let ticket = match &model.dialog {
+        Dialog::Add(form) => form.own_ticket(),
+        _ => None,
+    };
+    let write = ticket
+        .map(|ticket| Effect::Write(Write::Edit(Edit::SetTicket { transactions: vec![row], ticket: Some(ticket) })));
+    model.dialog = Dialog::None;
+    model.open_detail();
+    let effects = show_in_list(model, row);
+    model.alert_list.is_behind = is_from_alerts;
+    effects.into_iter().chain(write).collect()
+}
+
+/// Selects a transaction in the list. If the view or the filter hides it, a temporary view shows it until Esc. A
+/// transaction that is not read yet is selected when its page arrives.
+fn show_in_list(model: &mut Model, row: RowId) -> Vec<Effect> {
+    let hidden = !model.list.part.rows.contains(&row);
+    model.alert_list.is_behind = false;
+    if hidden || model.temporary_view.is_some() {
+        model.begin_temporary_view(row);
+    }
+    model.list.want(row);
+    if hidden { vec![Effect::Count] } else { Vec::new() }
+}
+
+pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, String>, now: Now) -> Vec<Effect> {
+    match outcome {
+        Ok(report) => {
+            let ImportReport { added, updated, unchanged, .. } = &report;
+            let left_out = match &model.dialog {
+                Dialog::Add(form) if form.skipped_count() > 0 => format!("; {} skipped", form.skipped_count()),
+                _ => String::new(),
+            };
+            let [new, changed, known] = [added.count, updated.count, unchanged.count];
+            let twice = report.twice().map_or_else(String::new, |twice| format!("; {twice}"));
+            let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}{twice}");
+            let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
+            model.notify(tone, text, now.mono);
+            let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == Stage::Sent);
+            let is_done = quote::update::on_tracked(model) || was_sent;
+            if let (true, Some(row)) = (is_done, report.first()) {
+                // A single transaction that was already tracked is opened, to show its verdict.
+                let is_known = (new + changed, known) == (0, 1);
+                model.dialog = Dialog::None;
+                return if is_known { open(model, row) } else { show_in_list(model, row) };
+            }
+        }
+        Err(error) if quote::update::on_not_tracked(model, &error) => {}
+        Err(error) => {
+            if let Dialog::Add(form) = &mut model.dialog {
+                form.stage = Stage::Editing;
+            }
+            model.notify(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
+        }
+    }
+    Vec::new()
+}

@@ -1,0 +1,302 @@
+//! The table of findings, with fields for missing values, and a note on the finding at the cursor.
+//!
+//! Narrow screens leave out columns from the right. The verdict and the hash must always be shown.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use crate::{
+    domain::{chains, ids::TxHash, text},
+    intake::{Content, Field, FieldError, Origin},
+    presentation::width,
+    tui::{
+        dialogs::add::state::{AddForm, Cell, Extra, Focus, Found, Verdict},
+        draw::{DrawContext, put_lines},
+        widgets::field,
+    },
+};
+
+/// The first cell and the width of a column.
+#[derive(Clone, Copy)]
+struct Column(u16, u16);
+
+/// The columns that fit the width; `None` for a column that doesn't.
+struct Columns {
+    line: Option<Column>,
+    result: Column,
+    hash: Column,
+    from: Option<Column>,
+    to: Option<Column>,
+    quote: Option<Column>,
+    action: Option<Column>,
+}
+
+impl Columns {
+    fn of(width: u16) -> Self {
+        if width < 60 {
+            let result = Column(3, 15);
+            let (from, to, quote) = (None, None, None);
+            let action = (width > 42).then_some(Column(33, width.saturating_sub(33)));
+            return Self { line: None, result, hash: Column(19, 13), from, to, quote, action };
+        }
+        let wide = width.saturating_sub(80).min(25);
+        let quote = Column(58, if width < 72 { width.saturating_sub(58) } else { 13 + wide });
+        Self {
+            line: Some(Column(3, 4)),
+            result: Column(8, 15),
+            hash: Column(24, 13),
+            from: Some(Column(38, 9)),
+            to: Some(Column(48, 9)),
+            quote: Some(quote),
+            action: (width >= 78).then_some(Column(72 + wide, width.saturating_sub(72 + wide))),
+        }
+    }
+
+    /// Returns the column of a required field.
+    fn field(&self, field: Field) -> Option<Column> {
+        match field {
+            Field::TransactionId => Some(self.hash),
+            Field::FromChainId => self.from,
+            Field::ToChainId => self.to,
+            Field::QuoteId => self.quote,
+            _ => None,
+        }
+    }
+}
+
+pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    let columns = Columns::of(pane.width);
+    let has_head = pane.height > 3;
+    if has_head {
+        draw_head(context, &columns, pane, frame);
+    }
+    let rows = pane.height.saturating_sub(u16::from(has_head));
+    let first = (form.cursor + 1).saturating_sub(usize::from(rows.max(1)));
+    let lines = pane.y + u16::from(has_head)..pane.bottom();
+    for (y, (place, found)) in lines.zip(form.found.iter().enumerate().skip(first)) {
+        let line = Rect { y, height: 1, ..pane };
+        draw_found(context, (form, place, found), (&columns, line), frame);
+    }
+}
+
+fn draw_head(context: &DrawContext<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
+    let titles = [
+        (columns.line, "LINE"),
+        (Some(columns.result), "RESULT"),
+        (Some(columns.hash), "TX"),
+        (columns.from, "FROM"),
+        (columns.to, "TO"),
+        (columns.quote, "QUOTE ID"),
+        (columns.action, "ACTION"),
+    ];
+    for (column, title) in titles {
+        draw_text((column, title, context.theme.dim()), Rect { height: 1, ..pane }, frame);
+    }
+}
+
+/// Draws a text into a column of a line.
+fn draw_text((column, text, style): (Option<Column>, &str, Style), line: Rect, frame: &mut Frame<'_>) {
+    if let Some(place) = column.map(|column| column_area(column, line)) {
+        frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), ""), style), place);
+    }
+}
+
+fn column_area(Column(at, width): Column, line: Rect) -> Rect {
+    let at = at.min(line.width);
+    Rect { x: line.x + at, width: width.min(line.width - at), height: line.height.min(1), ..line }
+}
+
+fn draw_found(
+    context: &DrawContext<'_>,
+    (form, place, found): (&AddForm, usize, &Found),
+    (columns, line): (&Columns, Rect),
+    frame: &mut Frame<'_>,
+) {
+    let is_here = place == form.cursor;
+    let is_chosen = is_here && form.focus == Focus::Results;
+    if is_chosen {
+        frame.render_widget(Span::styled(" ".repeat(usize::from(line.width)), context.theme.selected()), line);
+    }
+    let style = |style: Style| if is_chosen { context.theme.selected() } else { style };
+    let verdict = found.verdict();
+    let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
+    let mark = if found.is_marked && (found.new.is_ok() || verdict == Verdict::NeedsInput) { "x" } else { " " };
+    draw_text((Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new())), line, frame);
+    draw_text((columns.line, &found.pasted.line.to_string(), style(Style::new())), line, frame);
+    draw_text((Some(columns.result), verdict.label(), style(colour(context, verdict))), line, frame);
+    if let (Content::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
+        let rest = Column(
+            columns.hash.0,
+            columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
+        );
+        let reason = width::cut(reason, usize::from(rest.1), context.theme.ellipsis);
+        draw_text((Some(rest), &reason, style(context.theme.dim())), line, frame);
+    } else {
+        draw_values(context, (form, found, is_here), (columns, line), frame);
+    }
+    draw_text((columns.action, action_label(found), style(context.theme.dim())), line, frame);
+}
+
+fn draw_values(
+    context: &DrawContext<'_>,
+    (form, found, is_here): (&AddForm, &Found, bool),
+    (columns, line): (&Columns, Rect),
+    frame: &mut Frame<'_>,
+) {
+    let is_chosen = is_here && form.focus == Focus::Results;
+    let style = if is_chosen { context.theme.selected() } else { Style::new() };
+    for field in [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId] {
+        let Some(column) = columns.field(field) else { continue };
+        let (value, cell) = found.value(field);
+        let params = found.known.and_then(|row| context.model.transactions.get(&row)).map(|tx| &tx.params);
+        let value = match (params, field) {
+            (Some(params), Field::FromChainId) => params.from_chain.to_string(),
+            (Some(params), Field::ToChainId) => params.to_chain.to_string(),
+            (Some(params), Field::QuoteId) => params.quote_id.clone(),
+            _ => value,
+        };
+        let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
+        match cell {
+            Some((place, cell)) => {
+                let is_focused = is_here && form.focus == Focus::Cell(place);
+                draw_cell(context, (cell, is_focused, style), column_area(column, line), frame);
+            }
+            None if field == Field::TransactionId => {
+                let short = TxHash::new(value).short(context.theme.ellipsis);
+                draw_text((Some(column), &width::cut(&short, 13, context.theme.ellipsis), style), line, frame);
+            }
+            None => {
+                let value = width::cut(&text::clean(&value), usize::from(column.1), context.theme.ellipsis);
+                draw_text((Some(column), &value, style), line, frame);
+            }
+        }
+    }
+}
+
+/// Draws the field of a missing value, or the guess with a question mark.
+fn draw_cell(
+    context: &DrawContext<'_>,
+    (cell, is_focused, style): (&Cell, bool, Style),
+    place: Rect,
+    frame: &mut Frame<'_>,
+) {
+    if cell.is_guess && !is_focused {
+        let guess = width::cut(cell.input.value(), usize::from(place.width.saturating_sub(1)), context.theme.ellipsis);
+        frame.render_widget(Span::styled(format!("{guess}?"), style), place);
+        return;
+    }
+    if is_focused {
+        field::draw((&cell.input, true), context.theme.key(), place, frame);
+        return;
+    }
+    let room = usize::from(place.width.saturating_sub(2));
+    let value = width::fit(&width::cut(&text::clean(cell.input.value()), room, context.theme.ellipsis), room, "");
+    frame.render_widget(Span::styled(format!("[{value}]"), style), place);
+}
+
+fn colour(context: &DrawContext<'_>, verdict: Verdict) -> Style {
+    match verdict {
+        Verdict::Known | Verdict::Ready => context.theme.good(),
+        Verdict::NeedsInput => context.theme.warning(),
+        Verdict::Duplicate(_) | Verdict::NoHash => context.theme.dim(),
+    }
+}
+
+fn action_label(found: &Found) -> &'static str {
+    match found.verdict() {
+        Verdict::Known if found.row_to_open().is_some() => "open",
+        Verdict::Known if found.is_marked => "update",
+        Verdict::Ready if found.is_marked => "track",
+        Verdict::NeedsInput => "fill in",
+        _ => "skip",
+    }
+}
+
+/// Draws the note on the finding at the cursor, or the error in the values for all transactions.
+pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
+    // On a narrow screen without a column for the focused field, the field is drawn here.
+    if let (Focus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
+        && let Some(cell) = found.cells.get(place)
+        && Columns::of(pane.width).field(cell.field).is_none()
+    {
+        let label = format!(" {} ", cell.field.name());
+        let line = Rect { height: pane.height.min(1), ..pane };
+        frame.render_widget(Span::styled(label.clone(), context.theme.label()), line);
+        let at = (width::of(&label) as u16).min(line.width);
+        field::draw(
+            (&cell.input, true),
+            context.theme.key(),
+            Rect { x: line.x + at, width: line.width - at, ..line },
+            frame,
+        );
+        return;
+    }
+    let (words, style) = match (&form.extra_error, form.at_cursor()) {
+        (Some((Extra::Estimate | Extra::Ticket | Extra::Labels, reason)), _) => {
+            (format!("! {reason}"), context.theme.critical())
+        }
+        (None, Some(found)) => (describe(form, found), context.theme.dim()),
+        (None, None) => return,
+    };
+    let wrapped = width::wrap(&text::clean(&words), usize::from(pane.width.saturating_sub(2)));
+    let lines = wrapped.into_iter().map(|line| Line::styled(format!(" {line}"), style));
+    put_lines(lines, pane, frame);
+}
+
+/// Returns a sentence about the line: its kind, its verdict, and the effect of Enter.
+fn describe(form: &AddForm, found: &Found) -> String {
+    let origin = match (found.pasted.origin, &found.pasted.content) {
+        (Origin::Link | Origin::Row, Content::Partial { guess: Some(chain), .. }) => {
+            let name = chains::find(chain).map_or(chain.as_str(), |chain| chain.name.as_str());
+            format!("{} of a block explorer for {name}", found.pasted.origin.words())
+        }
+        (origin, _) => origin.words().to_owned(),
+    };
+    let head = format!("Line {}: {origin}", found.pasted.line);
+    if let (Focus::Cell(place), Err(errors)) = (form.focus, &found.new)
+        && let Some(error) =
+            found.cells.get(place).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
+    {
+        let typed = found.cells.get(place).map_or("", |cell| cell.input.value());
+        return match (error.field, chains::starting(typed).as_slice()) {
+            (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
+                format!("{}: the chain's ID or its name, such as 8453 or base", error.field.name())
+            }
+            (Field::FromChainId | Field::ToChainId, [chain]) => {
+                format!("{}: {} {}; Enter or Tab fills it in", error.field.name(), chain.name, chain.id)
+            }
+            (Field::FromChainId | Field::ToChainId, [_, _, ..]) => {
+                let names: Vec<_> = chains::starting(typed).into_iter().map(|chain| chain.name.as_str()).collect();
+                format!("{}: {}?", error.field.name(), names.join(", "))
+            }
+            _ => format!("{}: {}", error.field.name(), error.reason),
+        };
+    }
+    match (found.verdict(), &found.pasted.content) {
+        (Verdict::NoHash, Content::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
+        (Verdict::Duplicate(line), _) => format!("{head}; duplicate of line {line}"),
+        (Verdict::Known, _) if found.row_to_open().is_some() => format!("{head}; already tracked, Enter opens it"),
+        (Verdict::Known, _) => format!("{head}; already tracked, Enter updates it"),
+        (Verdict::NeedsInput, _) => match invalid_cell(found) {
+            Some(error) => format!("{head}; {}: {}", error.field.name(), error.reason),
+            None => format!("{head}; missing: {}", found.missing().join(", ")),
+        },
+        (Verdict::Ready | Verdict::NoHash, _) => {
+            let doubt =
+                found.warning(form.any_chain()).map_or_else(String::new, |doubt| format!(", but check it: {doubt}"));
+            format!("{head}; it is complete{doubt}")
+        }
+    }
+}
+
+/// Returns the error of the first cell with an invalid text.
+fn invalid_cell(found: &Found) -> Option<&FieldError> {
+    let stands = |error: &&FieldError| {
+        found.cells.iter().any(|cell| cell.field == error.field && !cell.input.value().trim().is_empty())
+    };
+    found.new.as_ref().err()?.iter().find(stands)
+}

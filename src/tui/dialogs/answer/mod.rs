@@ -1,0 +1,3 @@
+//! The page with the reply for a ticket, or another copied text.
+
+pub(crate) mod view;

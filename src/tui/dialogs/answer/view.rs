@@ -1,0 +1,51 @@
+//! The view of the reply for a ticket, or of another text to copy.
+//!
+//! The text must begin in the first column, without a frame at its sides: where no clipboard works, a person selects
+//! the text with the mouse.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Borders},
+};
+
+use crate::{
+    presentation::width,
+    tui::{
+        command::Id,
+        draw::{DrawContext, put_lines},
+    },
+};
+
+pub(crate) fn draw(context: &DrawContext<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
+    let title = context.model.copied.as_deref().unwrap_or("Answer");
+    let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
+    let close = context.key(Id::Back);
+    let foot = format!(" {close} closes   no clipboard? select the text with the mouse ");
+    let block = Block::new()
+        .borders(Borders::TOP | Borders::BOTTOM)
+        .border_set(context.theme.border)
+        .border_style(context.theme.dim())
+        .title(Span::styled(format!(" {title} "), context.theme.label()))
+        .title_bottom(Span::styled(foot, context.theme.dim()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let scroll = scroll.min(scroll_end(text, pane));
+    let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
+    put_lines(lines, inner, frame);
+}
+
+pub(crate) fn scroll_end(text: &str, pane: Rect) -> usize {
+    lines(text, pane).len().saturating_sub(usize::from(pane.height.saturating_sub(2)))
+}
+
+fn lines(text: &str, pane: Rect) -> Vec<String> {
+    let columns = usize::from(pane.width);
+    // A line that fits keeps the spaces between its columns.
+    let wrap = |line: &str| match line {
+        line if width::of(line) <= columns => vec![line.to_owned()],
+        line => width::wrap(line, columns),
+    };
+    text.lines().flat_map(wrap).collect()
+}

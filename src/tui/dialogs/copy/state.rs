@@ -1,0 +1,170 @@
+//! The state of the menu: texts of a transaction to copy, or links to open. Empty texts are left out.
+//!
+//! The items are built when the menu opens. They must never change while a person chooses.
+
+use chrono::{DateTime, FixedOffset, Utc};
+
+use crate::domain::{
+    advice,
+    answer::{self, Format, Templates},
+    route,
+    transaction::Transaction,
+};
+
+/// The action on the chosen item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkAction {
+    /// Copy the item to the clipboard.
+    Copy,
+    /// Open the item in the browser.
+    Open,
+}
+
+/// A text or link in the menu.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The key that chooses the item.
+    pub key: char,
+    /// The name of the item.
+    pub label: &'static str,
+    /// The whole text or link.
+    pub text: String,
+}
+
+/// The menu of items.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Offer {
+    /// The action on the chosen item.
+    pub purpose: LinkAction,
+    /// All items.
+    pub items: Vec<Item>,
+    /// The index of the item that Enter chooses.
+    pub place: usize,
+}
+
+impl Offer {
+    /// Returns the menu of texts to copy. `at` is the present moment and the time zone of the texts.
+    pub fn texts(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), own: &Templates) -> Self {
+        let ends = route::ends(tx);
+        let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
+        let mut items = vec![
+            Item { key: 'p', label: "packet for support", text: answer::packet(tx, at) },
+            Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, at, Format::Markdown, own) },
+            Item { key: 't', label: "answer, plain text", text: answer::answer(tx, at, Format::Text, own) },
+            Item { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
+            Item { key: 'd', label: "destination hash", text: destination },
+            Item { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
+            Item { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
+        ];
+        let keys = ['s', 'e', 'b'];
+        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| Item { key, label, text }));
+        items.retain(|item| !item.text.is_empty());
+        Self { purpose: LinkAction::Copy, items, place: 0 }
+    }
+
+    /// Returns the menu of links to open.
+    pub fn links(tx: &Transaction) -> Self {
+        let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
+        let items = known.zip('1'..).map(|((label, text), key)| Item { key, label, text }).collect();
+        Self { purpose: LinkAction::Open, items, place: 0 }
+    }
+
+    /// Returns the item that Enter chooses.
+    pub fn chosen(&self) -> Option<&Item> {
+        self.items.get(self.place)
+    }
+
+    /// Moves the cursor by this many items, at most to the ends.
+    pub fn move_by(&mut self, items: isize) {
+        self.place = self.place.saturating_add_signed(items).min(self.items.len().saturating_sub(1));
+    }
+}
+
+/// Returns the best link about a transaction: the source explorer, otherwise the bridge explorer, otherwise the
+/// destination explorer.
+pub(crate) fn best_link(tx: &Transaction) -> Option<String> {
+    let [source, destination, bridge] = links(tx).map(|(_, link)| link);
+    [source, bridge, destination].into_iter().find(|link| !link.is_empty())
+}
+
+/// Returns the links from the service, with an empty text for a missing link.
+fn links(tx: &Transaction) -> [(&'static str, String); 3] {
+    let ends = route::ends(tx);
+    let destination = ends.destination.url.or(ends.hop.and_then(|hop| hop.url));
+    let link = |link: Option<&str>| link.unwrap_or_default().to_owned();
+    [
+        ("source explorer", link(ends.source.url)),
+        ("destination explorer", link(destination)),
+        ("bridge explorer", link(advice::bridge_link(tx))),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Offset;
+
+    use super::*;
+    use crate::domain::{fixtures, observation::Outcome, record::StatusRecord, status::RouterStatus};
+
+    fn answered(change: impl FnOnce(&mut StatusRecord)) -> Transaction {
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        change(&mut record);
+        let mut tx = fixtures::transaction(1);
+        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
+        tx
+    }
+
+    fn texts(tx: &Transaction) -> Offer {
+        Offer::texts(tx, (tx.first_seen_at, Utc.fix()), &Templates::default())
+    }
+
+    #[test]
+    fn empty_items_are_left_out() {
+        let labels = |offer: &Offer| offer.items.iter().map(|item| item.label).collect::<Vec<_>>();
+        let bare = answered(|_| {});
+        assert_eq!(
+            labels(&texts(&bare)),
+            ["packet for support", "answer, Markdown", "answer, plain text", "source hash", "quoteId"]
+        );
+        assert!(Offer::links(&bare).items.is_empty() && best_link(&bare).is_none());
+        let full = answered(|record| {
+            record.from.url = Some("https://from.example/1".into());
+            record.bridge_url = Some("https://bridge.example/1".into());
+            record.request_id = Some("9c1e".into());
+        });
+        let offer = texts(&full);
+        assert_eq!(labels(&offer)[5..], ["requestId", "source explorer", "bridge explorer"]);
+        assert_eq!(
+            offer.items.last().unwrap(),
+            &Item { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
+        );
+    }
+
+    #[test]
+    fn every_item_has_its_own_key() {
+        let full = answered(|record| {
+            record.from.url = Some("https://from.example/1".into());
+            record.to.url = Some("https://to.example/1".into());
+            record.bridge_url = Some("https://bridge.example/1".into());
+            record.request_id = Some("9c1e".into());
+        });
+        let mut keys: Vec<char> = texts(&full).items.iter().map(|item| item.key).collect();
+        keys.extend(['j', 'k', 'q']);
+        let count = keys.len();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), count);
+    }
+
+    #[test]
+    fn bridge_link_is_the_best_link_without_a_source_link() {
+        let bridged = answered(|record| record.bridge_url = Some("https://bridge.example/1".into()));
+        assert_eq!(best_link(&bridged).as_deref(), Some("https://bridge.example/1"));
+        let both = answered(|record| {
+            record.from.url = Some("https://from.example/1".into());
+            record.bridge_url = Some("https://bridge.example/1".into());
+        });
+        assert_eq!(best_link(&both).as_deref(), Some("https://from.example/1"));
+        assert_eq!(Offer::links(&both).items.len(), 2);
+    }
+}

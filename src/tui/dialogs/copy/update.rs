@@ -1,0 +1,211 @@
+//! Copying texts and opening links: the menus, their keys, and the results.
+//!
+//! A link must pass `domain::link` before it is opened. A refused link is copied instead, with a notice.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::state::{Item, LinkAction, Offer};
+use crate::{
+    clock::Now,
+    domain::link,
+    tui::{
+        dialogs::{Dialog, copy},
+        effect::Effect,
+        message::Copied,
+        model::{Model, Tone},
+    },
+};
+
+/// Opens the menu of texts to copy.
+pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
+    let at = (now.wall, model.setting.zone);
+    if let Some(tx) = model.selected() {
+        let offer = Offer::texts(tx, at, &model.setting.templates);
+        (model.dialog, model.list.chosen) = (Dialog::Offer(offer), true);
+    }
+    Vec::new()
+}
+
+/// Opens the menu of links.
+pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Some(offer) = model.selected().map(Offer::links) else { return Vec::new() };
+    model.list.chosen = true;
+    match offer.items.is_empty() {
+        true => model.notify(Tone::Bad, NO_LINK, now.mono),
+        false => model.dialog = Dialog::Offer(offer),
+    }
+    Vec::new()
+}
+
+/// Opens the best link.
+pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Some(tx) = model.selected() else { return Vec::new() };
+    let link = copy::state::best_link(tx);
+    model.list.chosen = true;
+    match link {
+        Some(link) => open(model, link, now),
+        None => {
+            model.notify(Tone::Bad, NO_LINK, now.mono);
+            Vec::new()
+        }
+    }
+}
+
+/// Copies a link that could not be opened, and shows the reason.
+pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
+    model.notify(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
+    vec![Effect::Copy(link)]
+}
+
+const NO_LINK: &str = "The service has sent no link yet.";
+const NOT_OPENED: &str = "Not opened";
+
+fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
+    match link::check(&link) {
+        Ok(_) => vec![Effect::Open(link)],
+        Err(error) => not_opened(model, link, &error.to_string(), now),
+    }
+}
+
+/// Applies a key while the menu is open.
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    let Dialog::Offer(offer) = &mut model.dialog else { return Vec::new() };
+    let opens = offer.purpose == LinkAction::Open;
+    match key.code {
+        KeyCode::Esc | KeyCode::Char('q') => model.dialog = Dialog::None,
+        KeyCode::Down | KeyCode::Char('j') => offer.move_by(1),
+        KeyCode::Up | KeyCode::Char('k') => offer.move_by(-1),
+        KeyCode::Enter => {
+            let chosen = offer.chosen().cloned();
+            return choose(model, chosen, opens, now);
+        }
+        // The menu of links can copy a link, too.
+        KeyCode::Char('y') if opens => {
+            let chosen = offer.chosen().cloned();
+            return choose(model, chosen, false, now);
+        }
+        KeyCode::Char(letter) => {
+            let chosen = offer.items.iter().find(|item| item.key == letter).cloned();
+            return choose(model, chosen, opens, now);
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn choose(model: &mut Model, chosen: Option<Item>, opens: bool, now: Now) -> Vec<Effect> {
+    let Some(Item { text, .. }) = chosen else { return Vec::new() };
+    (model.dialog, model.copied) = (Dialog::None, None);
+    if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
+}
+
+/// Shows the result of copying a text. If no way of copying worked, shows the text itself.
+pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effect> {
+    let Copied { text, outcome } = copied;
+    let tone = if outcome.is_ok() { Tone::Good } else { Tone::Bad };
+    let failed = outcome.is_err();
+    let (Ok(sentence) | Err(sentence)) = outcome;
+    // A dialog that was opened meanwhile stays open.
+    if failed && matches!(model.dialog, Dialog::None) {
+        model.dialog = Dialog::Answer { text, scroll: 0 };
+    }
+    // The reason why a link was not opened matters more than the success of copying. The page of text shows the success
+    // itself.
+    let shows_refusal = model.notice.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
+    let shows_text = matches!(model.dialog, Dialog::Answer { .. });
+    if failed || !(shows_refusal || shows_text) {
+        model.notify(tone, sentence.clone(), now.mono);
+    }
+    model.copied = Some(sentence);
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::{DateTime, TimeDelta};
+
+    use super::*;
+    use crate::{
+        domain::{fixtures as tx, observation::Outcome, record::StatusRecord, status::RouterStatus},
+        tui::{
+            fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
+            message::Msg,
+        },
+    };
+
+    fn now() -> Now {
+        moment(DateTime::UNIX_EPOCH + TimeDelta::hours(1))
+    }
+
+    /// Returns a dashboard with one transaction that has these links.
+    fn dashboard(source: &str, bridge: &str) -> TestDashboard {
+        let link = |link: &str| Some(link.to_owned()).filter(|link| !link.is_empty());
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        (record.from.url, record.bridge_url) = (link(source), link(bridge));
+        let mut transaction = tx::transaction(1);
+        transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
+        let mut model = blank((80, 24));
+        hear(&mut model, everything(vec![transaction], Vec::new()), Some(at_work(now().wall)), now());
+        model
+    }
+
+    fn notice(model: &Model) -> &str {
+        model.notice.as_ref().map_or("", |notice| &notice.text)
+    }
+
+    const FINE: &str = "https://explorer.example/tx/1";
+
+    #[test]
+    fn y_p_copies_the_packet_for_support() {
+        let mut model = dashboard(FINE, "");
+        let effects = press(&mut model, &["y", "p"], now());
+        assert!(matches!(&effects[..], [Effect::Copy(text)] if text.starts_with("transactionId  0x")), "{effects:?}");
+        assert!(matches!(model.dialog, Dialog::None));
+        let effects = press(&mut model, &["y", "j", "j", "j", "Enter"], now());
+        assert!(matches!(&effects[..], [Effect::Copy(text)] if text.len() == 66), "{effects:?}");
+        assert_eq!(press(&mut model, &["y", "z"], now()), []);
+        press(&mut model, &["Esc"], now());
+        assert!(matches!(model.dialog, Dialog::None));
+    }
+
+    #[test]
+    fn o_opens_the_best_link() {
+        assert_eq!(press(&mut dashboard(FINE, "https://b.example"), &["o"], now()), [Effect::Open(FINE.into())]);
+        let only_bridge = press(&mut dashboard("", "https://b.example"), &["o"], now());
+        assert_eq!(only_bridge, [Effect::Open("https://b.example".into())]);
+        let mut bare = dashboard("", "");
+        for key in ["o", "O"] {
+            assert_eq!(press(&mut bare, &[key], now()), []);
+            assert_eq!(notice(&bare), "The service has sent no link yet.");
+        }
+    }
+
+    #[test]
+    fn a_link_is_chosen_from_all_and_can_be_copied() {
+        let bridge = "https://b.example";
+        let mut model = dashboard(FINE, bridge);
+        assert_eq!(press(&mut model, &["O", "2"], now()), [Effect::Open(bridge.into())]);
+        assert_eq!(press(&mut model, &["O", "j", "y"], now()), [Effect::Copy(bridge.into())]);
+    }
+
+    #[test]
+    fn refused_link_is_copied_and_the_reason_stays() {
+        for link in
+            ["javascript:alert(1)", "file:///etc/passwd", "-flag", "https://a@b.example", "https://a.example/ b"]
+        {
+            let mut model = dashboard(link, "");
+            assert_eq!(press(&mut model, &["o"], now()), [Effect::Copy(link.into())]);
+            model.take(Msg::Copied(Copied { text: link.into(), outcome: Ok("Copied with xclip.".into()) }), now());
+            assert!(notice(&model).starts_with("Not opened: it "), "{}", notice(&model));
+        }
+    }
+
+    #[test]
+    fn text_is_shown_if_no_clipboard_works() {
+        let mut model = dashboard(FINE, "");
+        press(&mut model, &["y", "p"], now());
+        model.take(Msg::Copied(Copied { text: "packet".into(), outcome: Err("Not copied (no way).".into()) }), now());
+        assert!(matches!(&model.dialog, Dialog::Answer { text, .. } if text == "packet"));
+        assert_eq!((notice(&model), model.copied.as_deref()), ("Not copied (no way).", Some("Not copied (no way).")));
+    }
+}

@@ -1,0 +1,74 @@
+//! The view of the menu: the key, the name and the beginning of each item.
+//!
+//! A link that will be refused must show the reason before a person chooses it.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Clear},
+};
+
+use super::state::{Item, LinkAction, Offer};
+use crate::{
+    domain::{link, text},
+    presentation::width,
+    tui::{
+        draw::{DrawContext, put_lines},
+        widgets::hyperlink,
+    },
+};
+
+/// The width of the names in columns.
+const LABEL: usize = 21;
+
+pub(crate) fn draw(context: &DrawContext<'_>, offer: &Offer, body: Rect, frame: &mut Frame<'_>) {
+    let (title, foot) = match offer.purpose {
+        LinkAction::Copy => (" Copy ", " Enter or a key copies   Esc closes "),
+        LinkAction::Open => (" Links ", " Enter or a number opens   y copies   Esc closes "),
+    };
+    let room = usize::from(body.height.saturating_sub(2));
+    // The item at the cursor is always visible.
+    let skipped = (offer.place + 1).saturating_sub(room.max(1));
+    let height = u16::try_from(offer.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
+    let pane = Rect { height, ..body };
+    frame.render_widget(Clear, pane);
+    let block = Block::bordered()
+        .border_set(context.theme.border)
+        .title(Span::styled(title, context.theme.label()))
+        .title_bottom(Span::styled(foot, context.theme.dim()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let columns = usize::from(inner.width);
+    let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
+    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == offer.place, columns)).collect();
+    put_lines(lines, inner, frame);
+    hyperlink::mark_written(context, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
+}
+
+fn line(context: &DrawContext<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {
+    let refused = link_error(item);
+    let preview = match &refused {
+        Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
+        None => text::clean(&item.text),
+    };
+    let label = width::fit(item.label, LABEL, context.theme.ellipsis);
+    let room = columns.saturating_sub(LABEL + 6);
+    let preview = width::cut(&preview, room, context.theme.ellipsis);
+    let mark = if chosen { ">" } else { " " };
+    if chosen {
+        let text = format!("{mark} {}  {label} {preview}", item.key);
+        return Line::styled(width::fit(&text, columns, ""), context.theme.selected());
+    }
+    Line::from(vec![
+        Span::raw(format!("{mark} ")),
+        Span::styled(item.key.to_string(), context.theme.key()),
+        Span::raw(format!("  {label} ")),
+        Span::styled(preview, context.theme.dim()),
+    ])
+}
+
+/// Returns the reason why a link would be refused; `None` for an allowed link or another text.
+fn link_error(item: &Item) -> Option<link::LinkError> {
+    item.label.ends_with("explorer").then(|| link::check(&item.text).err()).flatten()
+}

@@ -1,0 +1,4 @@
+//! The filter line, with completion.
+
+pub(crate) mod state;
+pub(crate) mod update;

@@ -1,0 +1,203 @@
+//! The state of the filter line: the typed text, its completions, and the previous filter.
+//!
+//! Recalling earlier filters must never lose the typed text.
+
+use crossterm::event::{Event, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use crate::{
+    domain::{filter::Named, ids::RowId},
+    presentation::filter_completion::{Completion, Names, asked, complete},
+};
+
+/// The state of the filter line.
+#[derive(Debug, Default)]
+pub struct FilterLine {
+    /// The typed text.
+    pub input: Input,
+    /// The previous filter, which Esc restores.
+    pub before: String,
+    /// The transaction that was selected before, which is selected again while the list contains it.
+    pub selected: Option<RowId>,
+    /// The last tickets or labels from the store.
+    names: Option<Names>,
+    /// The index of the recalled filter among the used ones, and the text that was typed before.
+    recalled: Option<(usize, String)>,
+}
+
+impl FilterLine {
+    /// Returns a line that begins with the present filter.
+    pub fn new(before: String, selected: Option<RowId>) -> Self {
+        // Typing begins another term.
+        let gap = if before.is_empty() { "" } else { " " };
+        Self { input: Input::new(format!("{before}{gap}")), before, selected, ..Self::default() }
+    }
+
+    /// Applies a key to the text. Returns whether the text changed.
+    pub fn edit(&mut self, key: KeyEvent) -> bool {
+        let is_changed = self.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value);
+        if is_changed {
+            // A changed filter counts as typed, even if it was recalled.
+            self.recalled = None;
+        }
+        is_changed
+    }
+
+    /// Replaces the text, as if a person had typed the new one.
+    pub fn set_text(&mut self, text: String) {
+        (self.input, self.recalled) = (Input::new(text), None);
+    }
+
+    /// Returns the kind and the beginning of the names to read from the store, if the known names don't suffice. Drops
+    /// the names of another term.
+    pub fn names_to_read(&mut self) -> Option<(Named, String)> {
+        let text = self.input.value();
+        self.names.take_if(|names| !names.concern(text));
+        let is_known = self.names.as_ref().is_some_and(|names| names.suffice(text));
+        asked(text).filter(|_| !is_known).map(|(of, beginning)| (of, beginning.to_owned()))
+    }
+
+    /// Applies names from the store, unless another term is being typed by now.
+    pub fn apply_names(&mut self, names: Names) {
+        let text = self.input.value();
+        if names.concern(text) && !self.names.as_ref().is_some_and(|known| known.suffice(text)) {
+            self.names = Some(names);
+        }
+    }
+
+    /// Returns the completions of the word that is being typed.
+    pub fn offers(&self) -> Completion {
+        complete(self.input.value(), self.names.as_ref())
+    }
+
+    /// Returns the text after Tab, if Tab changes it. Tab adds the common beginning of all matching keywords, otherwise
+    /// the first completion. A complete word is replaced by the next one.
+    pub fn completed(&self) -> Option<String> {
+        let found = self.offers();
+        let (kept, typed) = self.input.value().split_at_checked(found.start)?;
+        // The common beginning of several tickets is not a ticket itself, and would hide all of them.
+        let is_grammar = asked(self.input.value()).is_none();
+        if is_grammar && found.common().len() > typed.len() {
+            return Some(format!("{kept}{}", found.common()));
+        }
+        let siblings = complete(kept, self.names.as_ref()).words;
+        let is_here = |word: &String| word.to_lowercase() == typed.to_lowercase();
+        let after = |here: usize| siblings.get((here + 1) % siblings.len());
+        let next = found.words.first().or_else(|| siblings.iter().position(is_here).and_then(after))?;
+        Some(format!("{kept}{next}"))
+    }
+
+    /// Recalls the used filter that is this many steps earlier. Step 0 is the typed text, step 1 the latest used
+    /// filter. Returns `false` if there is no such filter.
+    pub fn recall(&mut self, further: isize, used: &[String]) -> bool {
+        let here = self.recalled.as_ref().map_or(0, |(place, _)| place + 1);
+        let place = here.saturating_add_signed(further).min(used.len());
+        if place == here {
+            return false;
+        }
+        let (_, typed) = self.recalled.take().unwrap_or_else(|| (0, self.input.value().to_owned()));
+        match place.checked_sub(1).and_then(|place| Some((place, used.get(place)?))) {
+            None => self.input = Input::new(typed),
+            Some((place, text)) => {
+                self.input = Input::new(text.clone());
+                self.recalled = Some((place, typed));
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(text: &str) -> FilterLine {
+        FilterLine { input: Input::new(text.into()), ..FilterLine::default() }
+    }
+
+    #[test]
+    fn tab_adds_the_common_beginning_then_the_first_completion_then_the_next_word() {
+        let after = |text: &str| line(text).completed().unwrap_or_default();
+        let words_of = |text: &str| line(text).offers().words;
+        assert_eq!(after("vip is:uns"), "vip is:unsettled");
+        assert_eq!(after("is:"), format!("is:{}", words_of("is:")[0]));
+        let words = words_of("is:");
+        let mut text = String::from("is:");
+        let gone_through: Vec<String> = (0..=words.len())
+            .map(|_| {
+                text = after(&text);
+                text["is:".len()..].to_owned()
+            })
+            .collect();
+        assert_eq!(gone_through, [&words[..], &words[..1]].concat(), "after the last word comes the first");
+        assert_eq!(after("").len(), words_of("")[0].len());
+        assert_eq!([line("0xab").completed(), line("ticket:SUP").completed()], [None, None]);
+    }
+
+    fn named(beginning: &str, words: &[&str], is_whole: bool) -> Names {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Names { of: Named::Ticket, beginning: beginning.into(), words, is_whole }
+    }
+
+    #[test]
+    fn tab_cycles_through_the_names_from_the_store() {
+        let mut line = line("vip ticket:s");
+        assert_eq!(line.names_to_read(), Some((Named::Ticket, "s".into())));
+        line.apply_names(named("s", &["SUP-1", "SUP-2"], true));
+        let mut seen = Vec::new();
+        for _ in 0..3 {
+            let text = line.completed().unwrap();
+            line.set_text(text.clone());
+            assert_eq!(line.names_to_read(), None, "all names with this beginning are known");
+            seen.push(text);
+        }
+        assert_eq!(seen, ["SUP-1", "SUP-2", "SUP-1"].map(|word| format!("vip ticket:{word}")));
+        line.set_text("vip ticket:sup-1".into());
+        assert_eq!(line.completed().unwrap(), "vip ticket:SUP-2", "the case of letters does not matter");
+        line.set_text("label:s".into());
+        assert_eq!((line.completed(), line.names_to_read()), (None, Some((Named::Label, "s".into()))));
+    }
+
+    #[test]
+    fn names_for_another_beginning_are_not_offered() {
+        let mut line = line("ticket:su");
+        line.apply_names(named("sup", &["SUP-1"], true));
+        assert_eq!(line.offers().words, [""; 0], "the names are for a longer beginning, which was deleted again");
+        line.apply_names(named("su", &["SUE", "SUP-1"], true));
+        line.apply_names(named("", &["ABC"], false));
+        assert_eq!(line.offers().words, ["SUE", "SUP-1"], "the answer to the first request came last");
+        line.set_text("ticket:SUP-1 ticket:".into());
+        assert_eq!((line.names_to_read(), line.offers().words), (Some((Named::Ticket, String::new())), Vec::new()));
+    }
+
+    #[test]
+    fn truncated_names_are_requested_again_as_the_text_grows() {
+        let mut line = line("ticket:s");
+        line.apply_names(named("s", &["SUP-1", "SUP-10"], false));
+        assert_eq!(line.completed().unwrap(), "ticket:SUP-1", "a whole name, not the common beginning");
+        line.set_text("ticket:SUP-2".into());
+        assert_eq!(line.names_to_read(), Some((Named::Ticket, "SUP-2".into())));
+    }
+
+    #[test]
+    fn typed_text_returns_after_recalled_filters() {
+        let used = ["is:overdue", "vip"].map(str::to_owned);
+        let mut line = line("chain:ba");
+        let mut recall = |further, used: &[String]| line.recall(further, used).then(|| line.input.value().to_owned());
+        assert_eq!(recall(-1, &used), None);
+        let there_and_back = [1, 1, 1, -1, -1, -1].map(|further| recall(further, &used).unwrap_or_default());
+        assert_eq!(there_and_back, ["is:overdue", "vip", "", "is:overdue", "chain:ba", ""]);
+        assert_eq!(recall(1, &[]), None);
+    }
+
+    #[test]
+    fn a_changed_recalled_filter_counts_as_typed() {
+        let used = ["is:overdue", "vip"].map(str::to_owned);
+        let mut line = line("chain:ba");
+        line.recall(1, &used);
+        assert!(line.edit(crossterm::event::KeyCode::Char('x').into()));
+        line.recall(1, &used);
+        line.recall(-1, &used);
+        assert_eq!(line.input.value(), "is:overduex");
+    }
+}

@@ -1,0 +1,106 @@
+//! The keys of the filter line. Typed text filters at once; Enter keeps the filter, Esc restores the previous one.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::state::FilterLine;
+use crate::{
+    clock::Now,
+    domain::{filter::Filter, text},
+    presentation::filter_completion::Names,
+    tui::{
+        dialogs::Dialog,
+        effect::Effect,
+        model::{Model, Tone},
+    },
+};
+
+pub(crate) fn open(model: &mut Model) {
+    let line = FilterLine::new(model.list.filter_text.clone(), model.list.selected);
+    model.dialog = Dialog::Filter(Box::new(line));
+}
+
+pub(crate) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
+    match &model.dialog {
+        Dialog::Filter(line) => {
+            model.list.set_filter(text, &line.before);
+            model.list.wanted = line.selected;
+        }
+        _ => model.list.set_filter(text, ""),
+    }
+    vec![Effect::Count]
+}
+
+/// Sets the filter of the command line, if it is valid.
+pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
+    match Filter::parse(text) {
+        Ok(_) => {
+            model.temporary_view = None;
+            model.memory.use_filter(text);
+            set(model, text)
+        }
+        Err(error) => {
+            model.notify(Tone::Bad, error.message, now.mono);
+            Vec::new()
+        }
+    }
+}
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
+    match key.code {
+        KeyCode::Esc => {
+            let before = std::mem::take(&mut line.before);
+            // The previous selection is wanted until the list shows it again.
+            let effects = set(model, &before);
+            model.dialog = Dialog::None;
+            return effects;
+        }
+        // An invalid filter stays open, with the error beside it.
+        KeyCode::Enter if model.list.filter_error.is_none() => {
+            // A new filter ends the temporary view, which showed something else.
+            (model.dialog, model.temporary_view) = (Dialog::None, None);
+            if !model.list.part.rows.is_empty() {
+                model.list.wanted = None;
+            }
+            model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
+            model.memory.use_filter(&model.list.filter_text);
+        }
+        KeyCode::Enter => {}
+        KeyCode::Tab => {
+            if let Some(text) = line.completed() {
+                line.set_text(text);
+                return apply_change(model);
+            }
+        }
+        KeyCode::Up if line.recall(1, &model.memory.used) => return apply_change(model),
+        KeyCode::Down if line.recall(-1, &model.memory.used) => return apply_change(model),
+        KeyCode::Up | KeyCode::Down => {}
+        _ if line.edit(key) => return apply_change(model),
+        _ => {}
+    }
+    Vec::new()
+}
+
+/// Filters by the changed text, and reads names from the store if the completion needs them.
+fn apply_change(model: &mut Model) -> Vec<Effect> {
+    let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
+    let names_to_read = line.names_to_read().map(|(of, beginning)| Effect::FindNames(of, beginning));
+    let text = line.input.value().to_owned();
+    set(model, &text).into_iter().chain(names_to_read).collect()
+}
+
+/// Applies names from the store.
+pub(crate) fn on_names(model: &mut Model, names: Names) {
+    if let Dialog::Filter(line) = &mut model.dialog {
+        line.apply_names(names);
+    }
+}
+
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
+    let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
+    let typed = line.input.value();
+    // `clean` trims the space that separates the pasted text from the typed text.
+    let gap = if pasted.starts_with(char::is_whitespace) && !typed.is_empty() { " " } else { "" };
+    line.set_text(format!("{typed}{gap}{}", text::clean(pasted)));
+    apply_change(model)
+}

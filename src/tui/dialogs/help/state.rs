@@ -1,0 +1,77 @@
+//! The state of the help: the searched text, and the commands found.
+//!
+//! Unlike the command line, the help also finds commands that don't apply in the present context.
+
+use tui_input::Input;
+
+use crate::tui::{
+    command::{COMMANDS, Command, Id},
+    dialogs::palette::state::scores,
+    keys::Keys,
+};
+
+/// The state of the help.
+#[derive(Debug, Default)]
+pub struct HelpPage {
+    /// The typed text.
+    pub input: Input,
+    /// The commands found, best match first; `None` while nothing is typed.
+    pub found: Option<Vec<Id>>,
+    /// The number of lines above the first shown line.
+    pub scroll: usize,
+}
+
+impl HelpPage {
+    /// Returns the searched text, without the `/` that opens a search elsewhere.
+    pub fn wanted(&self) -> &str {
+        let typed = self.input.value().trim();
+        typed.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(typed)
+    }
+
+    /// Searches again, after the text changed.
+    pub fn search(&mut self, keys: &Keys) {
+        self.scroll = 0;
+        self.found = Some(self.wanted()).filter(|query| !query.is_empty()).map(|query| find(query, keys));
+    }
+
+    /// Clears the search. Returns `true` if there was one.
+    pub fn clear(&mut self) -> bool {
+        let had_text = !self.input.value().is_empty();
+        *self = Self::default();
+        had_text
+    }
+}
+
+/// Finds commands by key, name or help. Weak matches, whose letters are scattered over the text, are left out.
+fn find(query: &str, keys: &Keys) -> Vec<Id> {
+    let has_key = |command: &Command| keys.of(command.id).iter().any(|key| key == query);
+    let by_key = || COMMANDS.iter().filter(|command| has_key(command));
+    // A single letter is in every help text, and the matcher treats `^` as an anchor.
+    if query.chars().count() <= 2 && by_key().next().is_some() {
+        return by_key().map(|command| command.id).collect();
+    }
+    let texts = COMMANDS.iter().map(|command| (command, format!("{} {}", command.name, command.help)));
+    let mut scored: Vec<_> = scores(query, texts).collect();
+    let best = scored.iter().map(|(_, score)| *score).max().unwrap_or_default();
+    scored.retain(|(command, score)| score.saturating_mul(5) >= best.saturating_mul(4) && !has_key(command));
+    scored.sort_by_key(|(_, score)| std::cmp::Reverse(*score));
+    by_key().chain(scored.into_iter().map(|(command, _)| command)).map(|command| command.id).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_found_by_its_key_its_name_and_what_it_does() {
+        let found = |query: &str| find(query, &Keys::default());
+        assert_eq!(found("G"), [Id::Bottom]);
+        assert_eq!(found("^L"), [Id::Redraw]);
+        assert_eq!(found("snooze")[0], Id::Snooze);
+        assert!(found("clipboard").contains(&Id::Answer));
+        assert!(found("alert").len() > 3);
+        assert_eq!(found("xyzzy plugh"), []);
+        // Letters that are scattered over a long sentence don't match.
+        assert!(!found("ack").contains(&Id::Answer), "{:?}", found("ack"));
+    }
+}

@@ -1,0 +1,59 @@
+//! The keys of the help: letters search, other keys scroll. Esc clears the search, a second Esc closes the help.
+
+use crossterm::event::{Event, KeyCode, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::state::HelpPage;
+use crate::{
+    domain::text,
+    tui::{
+        command::{Context, Id},
+        dialogs::Dialog,
+        effect::KeyOutcome,
+        keymap,
+        keys::Keys,
+        model::Model,
+    },
+};
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> KeyOutcome {
+    if let Some(id) = scroll_command(model, key) {
+        return KeyOutcome::Command(id);
+    }
+    let Dialog::Help(page) = &mut model.dialog else { return KeyOutcome::NONE };
+    let is_erasing = key.code == KeyCode::Backspace && page.input.value().is_empty();
+    if key.code == KeyCode::Esc && !page.clear() || is_erasing {
+        model.dialog = Dialog::None;
+    } else if page.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+        page.search(&model.setting.keys);
+    }
+    KeyOutcome::NONE
+}
+
+/// Whether a paste belongs to the search. A short line does, since fast typing also arrives as a paste; other pastes
+/// open the add dialog.
+pub(crate) fn is_search_text(pasted: &str) -> bool {
+    const LONGEST: usize = 24;
+    pasted.chars().count() <= LONGEST && !pasted.contains(char::is_control)
+}
+
+pub(crate) fn on_paste(page: &mut HelpPage, pasted: &str, keys: &Keys) {
+    page.input = Input::new(format!("{}{}", page.input.value(), text::clean(pasted)));
+    page.search(keys);
+}
+
+/// Returns the scroll command of a key that types no letter. Arrow and page keys scroll, whatever the settings bind
+/// them to.
+fn scroll_command(model: &Model, key: KeyEvent) -> Option<Id> {
+    match key.code {
+        KeyCode::Down => return Some(Id::Down),
+        KeyCode::Up => return Some(Id::Up),
+        KeyCode::PageDown => return Some(Id::HalfDown),
+        KeyCode::PageUp => return Some(Id::HalfUp),
+        _ => {}
+    }
+    let name = keymap::name(key).filter(|name| name.chars().count() > 1 && name != "Space")?;
+    let id = model.setting.keys.lookup(&[Context::Page], &name)?;
+    let is_allowed = matches!(id, Id::Down | Id::Up | Id::HalfDown | Id::HalfUp | Id::Top | Id::Bottom | Id::Redraw);
+    is_allowed.then_some(id)
+}

@@ -1,0 +1,57 @@
+//! The keys of a menu. The keys of the entries take precedence over the keys that move the cursor and choose.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use super::state::Choice;
+use crate::{
+    clock::Now,
+    domain::operation::Edit,
+    tui::{
+        dialogs::Dialog,
+        effect::{Effect, KeyOutcome, Write},
+        keymap,
+        model::Model,
+        screens::list::update::arrangement,
+        update::{poll, theme},
+    },
+};
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
+    let Dialog::Menu(menu) = &mut model.dialog else { return KeyOutcome::NONE };
+    let by_key = keymap::name(key).and_then(|name| menu.with_key(&name).cloned());
+    let choice = match (by_key, key.code) {
+        (Some(choice), _) => Some(choice),
+        (None, KeyCode::Enter | KeyCode::Char(' ')) => menu.chosen().cloned(),
+        (None, KeyCode::Esc | KeyCode::Char('q')) => Some(Choice::Close),
+        (None, KeyCode::Down | KeyCode::Char('j')) => return move_cursor(model, 1),
+        (None, KeyCode::Up | KeyCode::Char('k')) => return move_cursor(model, -1),
+        (None, _) => None,
+    };
+    choice.map_or(KeyOutcome::NONE, |choice| choose(model, choice, now))
+}
+
+fn move_cursor(model: &mut Model, entries: isize) -> KeyOutcome {
+    if let Dialog::Menu(menu) = &mut model.dialog {
+        menu.move_by(entries);
+    }
+    KeyOutcome::NONE
+}
+
+fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
+    model.dialog = Dialog::None;
+    KeyOutcome::Effects(match choice {
+        Choice::Command(id) => return KeyOutcome::Command(id),
+        Choice::Snooze(alerts, length) => {
+            vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
+        }
+        Choice::PollNow(rows) => poll::request_polls(model, rows, now),
+        Choice::Column(column) => {
+            arrangement::toggle_column(model, column);
+            Vec::new()
+        }
+        Choice::Order(by) => arrangement::choose_order(model, by, now),
+        Choice::Theme(name) => theme::choose(model, name, now),
+        Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
+        Choice::Close => Vec::new(),
+    })
+}

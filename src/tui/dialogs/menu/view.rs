@@ -1,0 +1,54 @@
+//! The view of a menu at the bottom of the screen: a title, a remark, and a line for each entry.
+//!
+//! The list above the menu must stay visible, so that a person sees the transactions that the choice concerns.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::{Block, Clear},
+};
+
+use super::state::{Entry, Menu};
+use crate::{
+    presentation::width,
+    tui::draw::{DrawContext, put_lines},
+};
+
+pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
+    let columns = usize::from(body.width.saturating_sub(4)).max(1);
+    let remark = width::wrap(&menu.remark, columns);
+    let remark: Vec<String> = remark.into_iter().filter(|line| !line.is_empty()).collect();
+    let pane = bottom(body, remark.len() + menu.entries.len() + 2);
+    frame.render_widget(Clear, pane);
+    let title = menu.title.replace('…', context.theme.ellipsis);
+    let title = width::cut(&format!(" {title} "), usize::from(pane.width.saturating_sub(2)), "");
+    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let mut lines: Vec<Line<'_>> = remark.into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
+    // On a low screen the entries take precedence over the remark.
+    let room = usize::from(inner.height);
+    lines.truncate(room.saturating_sub(menu.entries.len()));
+    let rows = room.saturating_sub(lines.len()).max(1);
+    let first = (menu.cursor + 1).saturating_sub(rows);
+    let shown = menu.entries.iter().enumerate().skip(first).take(rows);
+    lines.extend(shown.map(|(place, entry)| line(context, entry, place == menu.cursor, inner.width)));
+    put_lines(lines, inner, frame);
+}
+
+fn line(context: &DrawContext<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {
+    if is_chosen {
+        let text = format!(">{:<6} {}", entry.key, entry.label);
+        return Line::styled(width::fit(&text, usize::from(columns), context.theme.ellipsis), context.theme.selected());
+    }
+    let room = usize::from(columns).saturating_sub(8);
+    let label = width::cut(&entry.label, room, context.theme.ellipsis);
+    Line::from(vec![Span::styled(format!(" {:<6} ", entry.key), context.theme.key()), Span::raw(label)])
+}
+
+/// Returns the lowest rows of an area, at most all of them.
+pub(crate) fn bottom(body: Rect, rows: usize) -> Rect {
+    let height = u16::try_from(rows).unwrap_or(u16::MAX).min(body.height);
+    Rect { y: body.y + (body.height - height), height, ..body }
+}

@@ -1,0 +1,75 @@
+//! The dialogs: each folder holds the state, the update and the view of one dialog.
+//!
+//! A dialog covers the screen and takes the keys. Dialogs must never import the loop, and an update must never import a
+//! view.
+
+pub(crate) mod add;
+pub(crate) mod answer;
+pub(crate) mod copy;
+pub(crate) mod filter;
+pub(crate) mod help;
+pub(crate) mod menu;
+pub(crate) mod palette;
+pub(crate) mod prompt;
+pub(crate) mod quote;
+
+use tui_input::Input;
+
+use self::{
+    add::state::AddForm, copy::state::Offer, filter::state::FilterLine, help::state::HelpPage, menu::state::Menu,
+    palette::state::Palette, prompt::state::Prompt, quote::state::QuoteForm,
+};
+
+/// The open dialog.
+#[derive(Debug, Default)]
+pub enum Dialog {
+    /// No dialog is open.
+    #[default]
+    None,
+    /// The help, with a search.
+    Help(HelpPage),
+    /// The reply for a ticket, or another copied text, as of the moment when it was requested.
+    Answer {
+        /// The text.
+        text: String,
+        /// The number of lines above the first shown line.
+        scroll: usize,
+    },
+    /// The filter line.
+    Filter(Box<FilterLine>),
+    /// The search in a tab of the detail, or in the log.
+    Find {
+        /// The typed text.
+        input: Input,
+        /// The previous search, which Esc restores.
+        before: String,
+    },
+    /// The form that adds or finds transactions.
+    Add(Box<AddForm>),
+    /// The command line.
+    Palette(Palette),
+    /// One line of text for a command.
+    Prompt(Prompt),
+    /// A menu with a key for each entry.
+    Menu(Menu),
+    /// Texts to copy, or links to open.
+    Offer(Offer),
+    /// The form that requests a quote.
+    Quote(Box<QuoteForm>),
+}
+
+impl Dialog {
+    /// Whether the dialog takes typed text.
+    pub fn takes_text(&self) -> bool {
+        match self {
+            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::Offer(_) => false,
+            Self::Help(_)
+            | Self::Filter(_)
+            | Self::Find { .. }
+            | Self::Add(_)
+            | Self::Palette(_)
+            | Self::Prompt(_)
+            | Self::Quote(_) => true,
+        }
+    }
+}

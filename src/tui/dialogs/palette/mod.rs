@@ -1,0 +1,5 @@
+//! The command line: runs any command by its name.
+
+pub(crate) mod state;
+pub(crate) mod update;
+pub(crate) mod view;

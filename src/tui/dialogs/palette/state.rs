@@ -1,0 +1,199 @@
+//! The state of the command line: the typed text, and the matching commands.
+//!
+//! It must never suggest a command that doesn't apply in the present context.
+
+use nucleo_matcher::{
+    Config, Matcher, Utf32Str,
+    pattern::{CaseMatching, Normalization, Pattern},
+};
+use tui_input::Input;
+
+use crate::{
+    domain::filter::SortBy,
+    tui::{
+        command::{COMMANDS, Command, Context, Group, Id},
+        theme::Shipped,
+    },
+};
+
+/// The argument of `:theme` for the theme in the settings.
+pub(crate) const CONFIGURED: &str = "configured";
+
+/// The state of the command line.
+#[derive(Debug)]
+pub struct Palette {
+    /// The typed text: the name of a command or a part of it, and after a space the argument.
+    pub input: Input,
+    /// The contexts in which the command line was opened.
+    pub contexts: &'static [Context],
+    /// The matching commands, best match first.
+    pub suggestions: Vec<Suggestion>,
+    /// The index of the chosen match.
+    pub chosen: usize,
+    /// Whether a person moved the cursor to the chosen match.
+    is_picked: bool,
+}
+
+/// A command that matches the typed text.
+#[derive(Clone, Debug)]
+pub struct Suggestion {
+    /// The command.
+    pub command: &'static Command,
+    /// The argument; empty if there is none.
+    pub argument: String,
+}
+
+impl Palette {
+    /// Returns a command line that begins with a text.
+    pub fn new(contexts: &'static [Context], text: &str) -> Self {
+        let mut palette =
+            Self { input: Input::new(text.to_owned()), contexts, suggestions: Vec::new(), chosen: 0, is_picked: false };
+        palette.update_matches();
+        palette
+    }
+
+    /// Matches the commands again, after the text changed.
+    pub fn update_matches(&mut self) {
+        let text = self.input.value();
+        let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
+            let command = applying(self.contexts).find(|command| command.name == name && command.argument.is_some())?;
+            Some(with_arguments(command, argument.trim()))
+        });
+        self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
+        (self.chosen, self.is_picked) = (0, false);
+    }
+
+    /// Whether the chosen match is a risky guess: a command that changes something, neither typed in full, nor the only
+    /// command that begins with the text, nor chosen by a person.
+    pub fn is_risky_guess(&self) -> bool {
+        let typed = self.input.value().trim();
+        let begins = |suggestion: &&Suggestion| suggestion.command.name.starts_with(typed);
+        let is_named = |command: &Command| {
+            let is_only = command.name.starts_with(typed) && self.suggestions.iter().filter(begins).count() == 1;
+            typed.is_empty() || is_only || typed.split(' ').next() == Some(command.name)
+        };
+        let chosen = self.suggestions.get(self.chosen).map(|suggestion| suggestion.command);
+        !self.is_picked && chosen.is_some_and(|command| command.group == Group::Act && !is_named(command))
+    }
+
+    /// Moves the choice by this many matches, at most to the ends.
+    pub fn move_by(&mut self, suggestions: isize) {
+        let last = self.suggestions.len().saturating_sub(1);
+        (self.chosen, self.is_picked) = (self.chosen.saturating_add_signed(suggestions).min(last), true);
+    }
+
+    /// Replaces the text with the chosen match, for an argument to be typed after it.
+    pub fn complete(&mut self) {
+        if let Some(Suggestion { command, argument }) = self.suggestions.get(self.chosen) {
+            let blank = if command.argument.is_some() && argument.is_empty() { " " } else { "" };
+            let text = format!("{} {argument}", command.name);
+            self.input = Input::new(format!("{}{blank}", text.trim_end()));
+            self.update_matches();
+        }
+    }
+}
+
+fn applying(contexts: &'static [Context]) -> impl Iterator<Item = &'static Command> {
+    let applies = |command: &Command| contexts.iter().any(|context| command.contexts.contains(context));
+    COMMANDS.iter().filter(move |command| applies(command) && command.id != Id::CommandLine)
+}
+
+/// Finds commands by name or help; all commands if the text is empty.
+fn search_commands(contexts: &'static [Context], text: &str) -> Vec<Suggestion> {
+    let texts = applying(contexts).map(|command| (command, format!("{} {}", command.name, command.help)));
+    let suggestion = |command| Suggestion { command, argument: String::new() };
+    // A match in the name counts more than a match in the help.
+    best_first(text, scores(text, texts), |command| command.name).into_iter().map(suggestion).collect()
+}
+
+/// Sorts matches: first the names that begin with the text, the shortest first, then the others by score.
+fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl Fn(&T) -> &str) -> Vec<T> {
+    let begins = |name: &str| !text.is_empty() && name.starts_with(text);
+    let mut scored: Vec<_> = scored.collect();
+    scored.sort_by_key(|(found, score)| {
+        let name = name(found);
+        (!begins(name), if begins(name) { name.len() } else { 0 }, std::cmp::Reverse(*score))
+    });
+    scored.into_iter().map(|(found, _)| found).collect()
+}
+
+/// Returns a command with the typed argument, or with each known argument that matches it.
+fn with_arguments(command: &'static Command, typed: &str) -> Vec<Suggestion> {
+    let suggestion = |argument: String| Suggestion { command, argument };
+    let names: Vec<&str> = match command.id {
+        Id::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
+        Id::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
+        _ => return vec![suggestion(typed.to_owned())],
+    };
+    // Several sort keys, or a reversed one, match no single name: the argument is used as typed.
+    let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));
+    let mut found: Vec<_> = best_first(typed, scores(typed, names), |name| name).into_iter().map(suggestion).collect();
+    if found.is_empty() {
+        found.push(suggestion(typed.to_owned()));
+    }
+    found
+}
+
+/// Returns the candidates that match the text, with their scores.
+pub(crate) fn scores<T>(text: &str, candidates: impl Iterator<Item = (T, String)>) -> impl Iterator<Item = (T, u32)> {
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let pattern = Pattern::parse(text, CaseMatching::Ignore, Normalization::Smart);
+    let mut buffer = Vec::new();
+    candidates.filter_map(move |(candidate, words)| {
+        let score = pattern.score(Utf32Str::new(&words, &mut buffer), &mut matcher)?;
+        Some((candidate, score))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offered(text: &str) -> Vec<(&'static str, String)> {
+        let palette = Palette::new(&[Context::List], text);
+        palette.suggestions.into_iter().map(|suggestion| (suggestion.command.name, suggestion.argument)).collect()
+    }
+
+    #[test]
+    fn a_command_is_found_by_its_name_a_part_of_it_and_what_it_does() {
+        assert_eq!(offered("poll_now")[0].0, "poll_now");
+        assert_eq!(offered("pn")[0].0, "poll_now");
+        assert!(offered("clipboard").iter().any(|(name, _)| *name == "answer"));
+        assert!(offered("").len() > 10);
+        assert_eq!(offered("xyzzy plugh"), []);
+        // A command that doesn't apply in the list isn't offered there.
+        assert!(offered("back").iter().all(|(name, _)| *name != "back"));
+        assert_eq!(offered("q")[0].0, "quit");
+        assert_eq!(offered("unack")[0].0, "unacknowledge");
+    }
+
+    #[test]
+    fn a_command_that_changes_something_is_never_guessed() {
+        let is_risky = |text: &str| Palette::new(&[Context::List], text).is_risky_guess();
+        for text in ["utrack", "mark all that", "un", "undoes"] {
+            assert!(is_risky(text), "{text}");
+        }
+        for text in ["untr", "undo", "delete yes", "", "thm"] {
+            assert!(!is_risky(text), "{text}");
+        }
+        let mut palette = Palette::new(&[Context::List], "un");
+        palette.move_by(1);
+        assert!(!palette.is_risky_guess(), "a person has chosen the match");
+    }
+
+    #[test]
+    fn known_arguments_are_offered_and_others_are_used_as_typed() {
+        assert_eq!(offered("sort age")[0], ("sort", "age".into()));
+        assert_eq!(offered("sort tick")[0], ("sort", "ticket".into()));
+        assert_eq!(offered("theme da")[0], ("theme", "dark".into()));
+        assert_eq!(offered("sort ").len(), SortBy::ALL.len());
+        assert_eq!(offered("sort -age,due"), [("sort", "-age,due".into())]);
+        assert_eq!(offered("filter is:overdue"), [("filter", "is:overdue".into())]);
+        let mut palette = Palette::new(&[Context::List], "so");
+        palette.complete();
+        assert_eq!(palette.input.value(), "sort ");
+        palette.move_by(2);
+        palette.complete();
+        assert_eq!(palette.input.value(), "sort age");
+    }
+}

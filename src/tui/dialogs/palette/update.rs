@@ -1,0 +1,99 @@
+//! The keys of the command line: typing matches commands, Enter runs the chosen one with its argument.
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::state::{Palette, Suggestion};
+use crate::{
+    clock::Now,
+    domain::text,
+    tui::{
+        command::Id,
+        dialogs::{Dialog, filter},
+        effect::{Effect, KeyOutcome},
+        model::{Model, Tone},
+        screens::list::update::arrangement,
+        update::{actions, theme},
+    },
+};
+
+/// Opens the command line in the present contexts, with this text.
+pub(crate) fn open(model: &mut Model, text: &str) {
+    model.dialog = Dialog::Palette(Palette::new(model.contexts(), text));
+}
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
+    let Dialog::Palette(palette) = &mut model.dialog else { return KeyOutcome::NONE };
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Esc => model.dialog = Dialog::None,
+        KeyCode::Enter => return run(model, now),
+        KeyCode::Tab => palette.complete(),
+        KeyCode::Down => palette.move_by(1),
+        KeyCode::Up => palette.move_by(-1),
+        KeyCode::Char('n') if control => palette.move_by(1),
+        KeyCode::Char('p') if control => palette.move_by(-1),
+        // Backspace on an empty line closes the command line, as in vi.
+        KeyCode::Backspace if palette.input.value().is_empty() => model.dialog = Dialog::None,
+        _ => {
+            if palette.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+                palette.update_matches();
+            }
+        }
+    }
+    KeyOutcome::NONE
+}
+
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
+    if let Dialog::Palette(palette) = &mut model.dialog {
+        palette.input = Input::new(format!("{}{}", palette.input.value(), text::clean(pasted)));
+        palette.update_matches();
+    }
+    Vec::new()
+}
+
+fn run(model: &mut Model, now: Now) -> KeyOutcome {
+    let Dialog::Palette(palette) = &mut model.dialog else { return KeyOutcome::NONE };
+    if palette.is_risky_guess() {
+        // The first Enter only shows the full name. The second Enter runs the command.
+        palette.complete();
+        return KeyOutcome::NONE;
+    }
+    let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
+        let typed = text::clean(palette.input.value());
+        model.notify(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
+        return KeyOutcome::NONE;
+    };
+    model.dialog = Dialog::None;
+    KeyOutcome::Effects(match command.id {
+        Id::Filter if !argument.is_empty() => filter::update::set_typed(model, &argument, now),
+        Id::Sort if !argument.is_empty() => arrangement::set_typed_order(model, &argument, now),
+        Id::Columns if !argument.is_empty() => {
+            arrangement::set_columns(model, &argument, now.mono);
+            Vec::new()
+        }
+        Id::Delete => delete(model, &argument, now),
+        Id::Theme if !argument.is_empty() => theme::choose(model, &argument, now),
+        id => return KeyOutcome::Command(id),
+    })
+}
+
+/// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation.
+fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
+    let rows = actions::targets(model, now.mono);
+    let what = match rows.as_slice() {
+        [] => return Vec::new(),
+        [row] => model.transactions.get(row).map(|tx| tx.params.transaction_id.short("…")),
+        rows => Some(format!("the {} marked transactions", rows.len())),
+    };
+    let what = what.unwrap_or_else(|| "the marked transaction".into());
+    if said == "yes" {
+        return vec![Effect::Delete(rows)];
+    }
+    let [colon, untrack] = [Id::CommandLine, Id::Untrack].map(|id| model.setting.keys.shown(id));
+    let ask = format!(
+        "This deletes {what} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
+    );
+    model.notify(Tone::Bad, ask, now.mono);
+    Vec::new()
+}

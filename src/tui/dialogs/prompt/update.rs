@@ -1,0 +1,70 @@
+//! The keys of a prompt. Enter checks the text and sends the write; the prompt closes only when the write has
+//! succeeded.
+
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::state::Prompt;
+use crate::{
+    domain::text,
+    tui::{
+        dialogs::Dialog,
+        effect::{Effect, Write},
+        model::Model,
+    },
+};
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Dialog::Prompt(prompt) = &mut model.dialog else { return Vec::new() };
+    match key.code {
+        KeyCode::Esc => model.dialog = Dialog::None,
+        // The prompt waits for the result of the write.
+        _ if prompt.sent.is_some() => {}
+        KeyCode::Enter => return submit(prompt),
+        _ => {
+            let types = !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+            let is_letter = matches!(key.code, KeyCode::Char(_)) && types;
+            prompt.end_selection(is_letter || matches!(key.code, KeyCode::Backspace | KeyCode::Delete));
+            if prompt.input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+                prompt.error = None;
+            }
+        }
+    }
+    Vec::new()
+}
+
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
+    let Dialog::Prompt(prompt) = &mut model.dialog else { return };
+    if prompt.sent.is_none() {
+        prompt.end_selection(true);
+        prompt.input = Input::new(format!("{}{}", prompt.input.value(), text::clean(pasted)));
+        prompt.error = None;
+    }
+}
+
+fn submit(prompt: &mut Prompt) -> Vec<Effect> {
+    match prompt.completed() {
+        Ok(write) => {
+            prompt.sent = Some(write.clone());
+            vec![Effect::Write(write)]
+        }
+        Err(wrong) => {
+            prompt.error = Some(wrong.to_owned());
+            Vec::new()
+        }
+    }
+}
+
+/// Closes the prompt after its write has succeeded; after a failure the prompt stays and shows the reason. Returns
+/// whether the prompt shows a failure.
+pub(crate) fn on_written(model: &mut Model, write: &Write, fault: Option<&String>) -> bool {
+    let Dialog::Prompt(prompt) = &mut model.dialog else { return false };
+    if prompt.sent.as_ref() != Some(write) {
+        return false;
+    }
+    (prompt.sent, prompt.error) = (None, fault.cloned());
+    if fault.is_none() {
+        model.dialog = Dialog::None;
+    }
+    fault.is_some()
+}

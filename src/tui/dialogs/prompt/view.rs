@@ -1,0 +1,103 @@
+//! The view of a prompt at the bottom of the screen: the title with the targets, the typed text, and a hint or an
+//! error.
+//!
+//! The list above the prompt must stay visible, so that a person sees the transactions that the text concerns.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::{Block, Clear},
+};
+
+use super::state::Prompt;
+use crate::{
+    domain::operation::Edit,
+    presentation::width,
+    tui::{
+        dialogs::menu,
+        draw::{DrawContext, put_lines},
+        effect::Write,
+    },
+};
+
+pub(crate) fn draw(context: &DrawContext<'_>, prompt: &Prompt, body: Rect, frame: &mut Frame<'_>) {
+    let columns = usize::from(body.width.saturating_sub(4)).max(1);
+    let (text, style) = match &prompt.error {
+        Some(error) => (error.clone(), context.theme.critical()),
+        None if prompt.sent.is_some() => (context.theme.ellipsis.to_owned(), context.theme.dim()),
+        None => (guide(context, prompt), context.theme.dim()),
+    };
+    let below = width::wrap(&text, columns);
+    let pane = menu::view::bottom(body, below.len() + 3);
+    frame.render_widget(Clear, pane);
+    let title = format!(" {} {} ", prompt.title(), targets(context, prompt));
+    let title = width::cut(&title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
+    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
+    let lines: Vec<Line<'_>> = std::iter::once(typed(context, prompt, inner)).chain(below).collect();
+    put_lines(lines, inner, frame);
+    place_cursor(frame, prompt, inner);
+}
+
+/// Returns the number of columns that the text is scrolled by, so that the cursor is visible.
+fn scroll(prompt: &Prompt, inner: Rect) -> usize {
+    prompt.input.visual_scroll(usize::from(inner.width.saturating_sub(2)))
+}
+
+fn typed(context: &DrawContext<'_>, prompt: &Prompt, inner: Rect) -> Line<'static> {
+    let typed = prompt.input.value().chars().filter(|letter| !letter.is_control());
+    let typed: String = typed.skip(scroll(prompt, inner)).collect();
+    let typed = width::cut(&typed, usize::from(inner.width.saturating_sub(1)), "");
+    let style = if prompt.is_selected { context.theme.selected() } else { Style::new() };
+    Line::from(vec![Span::raw(" "), Span::styled(typed, style)])
+}
+
+fn place_cursor(frame: &mut Frame<'_>, prompt: &Prompt, inner: Rect) {
+    let column = prompt.input.visual_cursor().saturating_sub(scroll(prompt, inner)) + 1;
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
+    if inner.area() > 0 {
+        frame.set_cursor_position((inner.x + column, inner.y));
+    }
+}
+
+/// Returns the targets of the write: a single transaction by its hash, several by their number.
+fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
+    let model = context.model;
+    let Some(rows) = prompt.rows() else {
+        return match (&prompt.draft, model.list.total) {
+            (Write::Export { .. }, Some(count)) => format!("the {count} shown transactions"),
+            (Write::Export { .. }, None) => "all shown transactions".into(),
+            (Write::Edit(_), _) => {
+                let transaction = model.at_hand().map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));
+                transaction.unwrap_or_else(|| "this alert".into())
+            }
+        };
+    };
+    match rows.as_slice() {
+        [row] => model
+            .transactions
+            .get(row)
+            .map_or_else(|| "1 marked".into(), |tx| tx.params.transaction_id.short(context.theme.ellipsis)),
+        rows => format!("{} marked", rows.len()),
+    }
+}
+
+/// Returns the hint, with the present labels of a single transaction.
+fn guide(context: &DrawContext<'_>, prompt: &Prompt) -> String {
+    let labels = match &prompt.draft {
+        Write::Edit(Edit::ChangeLabels { transactions, .. }) => match transactions.as_slice() {
+            [row] => context.model.transactions.get(row).map(|tx| &tx.labels),
+            _ => None,
+        },
+        _ => None,
+    };
+    match labels {
+        _ if prompt.is_selected => format!("{} Typing replaces the text, End keeps it.", prompt.guide()),
+        Some(labels) if !labels.is_empty() => format!("{} Now: {}", prompt.guide(), labels.join(", ")),
+        _ => prompt.guide().to_owned(),
+    }
+}

@@ -1,0 +1,262 @@
+//! The keys of the quote form, and the progress of its request: through the store, to the process that polls, and back.
+//!
+//! Invalid values must never be sent. A request is withdrawn when the wait ends or the person leaves.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use crossterm::event::{Event, KeyCode, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::state::{Answer, QuoteForm, Stage};
+use crate::{
+    clock::Now,
+    domain::{change::What, poller::PollerReport, text},
+    store::{Asked, Changes, StoredQuote},
+    tui::{
+        dialogs::Dialog,
+        effect::{Effect, QuoteWork},
+        message::QuoteHeard,
+        model::{Model, Tone},
+    },
+};
+
+/// The wait for an answer: other requests, a rest after a 429, and the time-out of the request itself.
+const ANSWER_TIMEOUT: TimeDelta = TimeDelta::seconds(40);
+const NO_POLLER: &str =
+    "no process is polling, so the request would not be sent; start hoptop without --no-poll, or run `hoptop watch`";
+
+/// Opens the form with the values that were typed before.
+pub(crate) fn open(model: &mut Model) {
+    model.dialog = Dialog::Quote(model.quote.take().unwrap_or_default());
+}
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
+    let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
+    match (&mut form.stage, key.code) {
+        (_, KeyCode::Esc) => back(model, now),
+        // While a request or an import is under way, only Esc works.
+        (Stage::Asking { .. } | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. }, _) => Vec::new(),
+        (Stage::Tracking { .. }, KeyCode::Enter) => track(form),
+        (Stage::Tracking { hash, wrong, .. }, _) => {
+            if hash.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+                *wrong = None;
+            }
+            Vec::new()
+        }
+        (_, KeyCode::Enter) => ask(model, now),
+        (_, KeyCode::Tab | KeyCode::Down) => move_focus(form, 1),
+        (_, KeyCode::BackTab | KeyCode::Up) => move_focus(form, -1),
+        (Stage::Answered(answer), code) => {
+            let answer = answer.clone();
+            on_answer_key(model, answer, code, now)
+        }
+        (_, _) => {
+            let input = form.inputs.get_mut(form.place);
+            if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
+                form.on_value_changed();
+            }
+            Vec::new()
+        }
+    }
+}
+
+fn move_focus(form: &mut QuoteForm, values: isize) -> Vec<Effect> {
+    form.move_by(values);
+    Vec::new()
+}
+
+/// Applies a key while the answer takes the keys.
+fn on_answer_key(model: &mut Model, answer: Answer, code: KeyCode, now: Now) -> Vec<Effect> {
+    let id = answer.quote_id().map(str::to_owned);
+    match (code, id) {
+        (KeyCode::Char('y'), Some(id)) => return vec![Effect::Copy(id)],
+        (KeyCode::Char('T' | 't'), Some(_)) => {
+            if let Dialog::Quote(form) = &mut model.dialog {
+                form.stage = Stage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
+            }
+        }
+        (KeyCode::Char('y' | 'T' | 't'), None) => model.notify(Tone::Bad, "The answer has no quoteId.", now.mono),
+        (KeyCode::Char('q'), _) => close(model),
+        _ => {}
+    }
+    Vec::new()
+}
+
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
+    let Dialog::Quote(form) = &mut model.dialog else { return };
+    let pasted = text::clean(pasted);
+    match &mut form.stage {
+        Stage::Asking { .. } | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. } => {}
+        Stage::Tracking { hash, wrong, .. } => {
+            *hash = Input::new(format!("{}{pasted}", hash.value()));
+            *wrong = None;
+        }
+        // A hash that is pasted while an answer is shown is the hash to track.
+        Stage::Answered(answer) if answer.quote_id().is_some() => {
+            let (answer, hash) = (answer.clone(), Input::new(pasted));
+            form.stage = Stage::Tracking { answer, hash, wrong: None, is_sent: false };
+        }
+        _ => {
+            if let Some(input) = form.inputs.get_mut(form.place) {
+                *input = Input::new(format!("{}{pasted}", input.value()));
+                form.on_value_changed();
+            }
+        }
+    }
+}
+
+/// Goes back a step: from the hash to the answer, from the wait to the values, from the values to the previous screen.
+fn back(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
+    match std::mem::take(&mut form.stage) {
+        Stage::Tracking { answer, .. } => form.stage = Stage::Answered(answer),
+        // The request is withdrawn when its number arrives.
+        Stage::Asking { .. } => {}
+        Stage::Waiting { id, until } => {
+            model.notify(Tone::Good, "Cancelled. A request that was not sent yet will not be sent.", now.mono);
+            return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
+        }
+        stage => {
+            form.stage = stage;
+            close(model);
+        }
+    }
+    Vec::new()
+}
+
+/// Closes the form, and keeps the typed values.
+fn close(model: &mut Model) {
+    if let Dialog::Quote(form) = std::mem::take(&mut model.dialog) {
+        model.quote = Some(form);
+    }
+}
+
+fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
+    let is_polled = model.setting.polls || model.live_poller(now.wall).is_some();
+    let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
+    let Some(request) = form.request(model.setting.any_chain) else { return Vec::new() };
+    form.wrong.clear();
+    if !is_polled {
+        form.stage = Stage::NoAnswer(NO_POLLER.into());
+        return Vec::new();
+    }
+    let until = now.wall + ANSWER_TIMEOUT;
+    form.stage = Stage::Asking { until };
+    vec![Effect::Quote(QuoteWork::Ask { request, until })]
+}
+
+/// Applies the progress of the request.
+pub(crate) fn on_progress(model: &mut Model, heard: QuoteHeard, now: Now) -> Vec<Effect> {
+    match heard {
+        QuoteHeard::Asked(until, asked) => on_asked(model, until, asked),
+        QuoteHeard::Read(id, quote) => {
+            on_read(model, id, quote, now);
+            Vec::new()
+        }
+    }
+}
+
+/// Applies the result of writing the request to the store, which may be an earlier answer.
+fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String>) -> Vec<Effect> {
+    let form = match &mut model.dialog {
+        // The form may wait for another request by now.
+        Dialog::Quote(form) if matches!(form.stage, Stage::Asking { until: own } if own == until) => form,
+        // The person has left this request.
+        _ => return asked.ok().and_then(|asked| withdrawn(&asked, until)).into_iter().collect(),
+    };
+    form.stage = match asked {
+        // The answer may have arrived before the number of the request.
+        Ok(Asked::Pending { id, .. }) => {
+            form.stage = Stage::Waiting { id, until };
+            return vec![Effect::Quote(QuoteWork::Read(id))];
+        }
+        Ok(Asked::Kept(quote)) => Stage::Answered(Answer { quote, is_stored: true }),
+        Ok(Asked::WalletHeld { until, message }) => Stage::Held { until, message },
+        Err(error) => Stage::NoAnswer(error),
+    };
+    Vec::new()
+}
+
+fn withdrawn(asked: &Asked, until: DateTime<Utc>) -> Option<Effect> {
+    match asked {
+        Asked::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
+        Asked::Kept(_) | Asked::WalletHeld { .. } => None,
+    }
+}
+
+/// Returns the read of the answer, if the feed says that the request was answered.
+pub(crate) fn on_news(model: &Model, news: &Changes) -> Option<Effect> {
+    let Dialog::Quote(form) = &model.dialog else { return None };
+    let Stage::Waiting { id, .. } = form.stage else { return None };
+    let answered = |what: &What| matches!(what, What::QuoteAnswered { id: answered } if *answered == id);
+    (news.resync || news.changes.iter().any(|change| answered(&change.what)))
+        .then_some(Effect::Quote(QuoteWork::Read(id)))
+}
+
+/// Withdraws and reads the request when the wait is over.
+pub(crate) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
+    let Dialog::Quote(form) = &model.dialog else { return None };
+    match form.stage {
+        Stage::Waiting { id, until } if until <= now.wall => Some(Effect::Quote(QuoteWork::Withdraw { id, until })),
+        _ => None,
+    }
+}
+
+/// Applies the request as read from the store, with its answer if there is one.
+fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now) {
+    let report = model.live_poller(now.wall).cloned();
+    let Dialog::Quote(form) = &mut model.dialog else { return };
+    let Stage::Waiting { id: waited, until } = form.stage else { return };
+    if waited != id {
+        return;
+    }
+    form.stage = match quote {
+        Some(quote) if quote.answer.is_some() => Stage::Answered(Answer { quote, is_stored: false }),
+        _ if now.wall < until => return,
+        Some(quote) if quote.sent_at.is_some() => {
+            Stage::NoAnswer("the request was sent, but its answer was lost; press Enter to quote again".into())
+        }
+        _ => Stage::NoAnswer(PollerReport::why_silent(report.as_ref(), now.wall)),
+    };
+}
+
+/// Tracks the transaction whose hash was typed.
+fn track(form: &mut QuoteForm) -> Vec<Effect> {
+    let Stage::Tracking { answer, hash, wrong, is_sent } = &mut form.stage else { return Vec::new() };
+    match answer.transaction(hash.value()) {
+        Ok(new) => {
+            *is_sent = true;
+            vec![Effect::Import(vec![new])]
+        }
+        Err(reason) => {
+            *wrong = Some(reason);
+            Vec::new()
+        }
+    }
+}
+
+/// Shows why the transaction could not be tracked. Returns `false` if the form has sent no import.
+pub(crate) fn on_not_tracked(model: &mut Model, reason: &str) -> bool {
+    match &mut model.dialog {
+        Dialog::Quote(form) => match &mut form.stage {
+            Stage::Tracking { wrong, is_sent, .. } if *is_sent => {
+                (*wrong, *is_sent) = (Some(reason.to_owned()), false);
+                true
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Closes the form after its transaction was tracked, and keeps the typed values. Returns `false` if the form has sent
+/// no import.
+pub(crate) fn on_tracked(model: &mut Model) -> bool {
+    match &mut model.dialog {
+        Dialog::Quote(form) if matches!(form.stage, Stage::Tracking { is_sent: true, .. }) => {
+            form.stage = Stage::Writing;
+            close(model);
+            true
+        }
+        _ => false,
+    }
+}

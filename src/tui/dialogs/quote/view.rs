@@ -1,0 +1,222 @@
+//! The view of the quote form: a line for each value, and below them the progress of the request or its answer.
+//!
+//! ```text
+//! From chain  [42161        ] Arbitrum
+//! ...
+//! quoteId        5f2a90
+//! support after  30m = 2 x est. 15m from sending on
+//! ```
+//!
+//! On a low screen the part that takes the keys must stay visible.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::{Line, Span},
+    widgets::Block,
+};
+
+use super::state::{Answer, QuoteForm, Stage};
+use crate::{
+    domain::{
+        chains,
+        quote::{QuoteAnswer, draft::Part},
+        span, text,
+    },
+    presentation::width,
+    tui::{
+        draw::{DrawContext, put_lines},
+        widgets::field,
+    },
+};
+
+/// The widths of a label and of the longest value, in columns.
+const LABEL: u16 = 12;
+const VALUE: u16 = 48;
+
+pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
+    let title = " Quote: pricing only (quoteOnly), no per-wallet limit ";
+    let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
+    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    let below = outcome_lines(context, form, usize::from(inner.width.saturating_sub(1)));
+    let wanted = u16::try_from(below.len()).unwrap_or(u16::MAX);
+    // The values take precedence while they are typed, the answer once it is shown.
+    let least = if form.focus().is_some() { inner.height.min(7) } else { 0 };
+    let room = inner.height.saturating_sub(wanted).clamp(least, 7);
+    let [values, rest] = Layout::vertical([Constraint::Length(room), Constraint::Fill(1)]).areas(inner);
+    draw_values(context, form, values, frame);
+    let rest = Rect { x: rest.x + 1, width: rest.width.saturating_sub(1), ..rest };
+    put_lines(below, rest, frame);
+    if let Stage::Tracking { hash, .. } = &form.stage {
+        let line = Rect { y: rest.y.saturating_add(2), height: 1, ..rest };
+        let line = Rect { x: line.x + 6, width: line.width.saturating_sub(7), ..line };
+        if rest.height > 2 {
+            field::draw((hash, true), context.theme.key(), line, frame);
+        }
+    }
+}
+
+fn draw_values(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
+    let rows = usize::from(pane.height);
+    let first = (form.place + 1).saturating_sub(rows);
+    for (y, part) in (pane.y..pane.bottom()).zip(Part::ALL.iter().skip(first)) {
+        draw_value((context, form), *part, Rect { y, height: 1, ..pane }, frame);
+    }
+}
+
+fn draw_value((context, form): (&DrawContext<'_>, &QuoteForm), part: Part, line: Rect, frame: &mut Frame<'_>) {
+    let is_focused = form.focus() == Some(part);
+    let is_wrong = form.wrong.iter().any(|wrong| wrong.part == part);
+    let mark = match (is_focused, is_wrong) {
+        (true, _) => ">",
+        (false, true) => "!",
+        (false, false) => " ",
+    };
+    let [label, value, hint] =
+        Layout::horizontal([Constraint::Length(LABEL), Constraint::Max(VALUE), Constraint::Fill(1)]).areas(line);
+    let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
+    frame.render_widget(Span::styled(format!("{mark}{}", label_of(part)), style), label);
+    let style = if is_focused { context.theme.key() } else { Style::new() };
+    if let Some(input) = form.inputs.get(part as usize) {
+        field::draw((input, is_focused), style, value, frame);
+    }
+    let hint_text = width::cut(&format!(" {}", hint_of(form, part)), usize::from(hint.width), context.theme.ellipsis);
+    frame.render_widget(Span::styled(hint_text, context.theme.dim()), hint);
+}
+
+fn label_of(part: Part) -> &'static str {
+    match part {
+        Part::FromChain => "From chain",
+        Part::FromToken => "  token",
+        Part::FromAmount => "  amount",
+        Part::ToChain => "To chain",
+        Part::ToToken => "  token",
+        Part::FromAddress => "From addr",
+        Part::ToAddress => "To addr",
+    }
+}
+
+/// Returns the hint beside a value: the name of the chain, or what to type.
+fn hint_of(form: &QuoteForm, part: Part) -> String {
+    let typed = form.value(part).trim();
+    match part {
+        Part::FromChain | Part::ToChain => match (chains::with_id(typed), form.matching_chains(part).as_slice()) {
+            (Some(chain), _) => chain.name.clone(),
+            (None, [chain]) => format!("{} {}", chain.name, chain.id),
+            (None, []) if typed.is_empty() => "an ID or a name".into(),
+            (None, chains) => chains.iter().map(|chain| chain.name.as_str()).collect::<Vec<_>>().join(", "),
+        },
+        Part::FromAmount => "in smallest units".into(),
+        Part::ToAddress if typed.is_empty() => "same as from".into(),
+        Part::FromAddress if typed.is_empty() => "for refunds".into(),
+        Part::FromToken | Part::ToToken if typed.is_empty() => "token address".into(),
+        _ => String::new(),
+    }
+}
+
+/// Returns the lines below the values: errors, progress or the answer.
+fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::default()];
+    let mut say = |style: Style, text: &str| {
+        lines.extend(width::wrap(&text::clean(text), columns).into_iter().map(|line| Line::styled(line, style)));
+    };
+    let (bad, dim) = (context.theme.critical(), context.theme.dim());
+    match &form.stage {
+        Stage::Writing if form.wrong.is_empty() => {
+            say(dim, "Enter requests a quote (one request), sent by the polling process.");
+            say(dim, "The same request within 30 s gets the stored answer, and sends nothing.");
+        }
+        Stage::Writing => {
+            form.wrong.iter().for_each(|wrong| say(bad, &format!("! {}: {}", wrong.part.name(), wrong.reason)))
+        }
+        Stage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
+        Stage::Waiting { until, .. } => {
+            say(context.theme.label(), &waiting(context, *until));
+            say(dim, "Esc stops waiting.");
+        }
+        Stage::Held { until, message } => {
+            let rest = span::long(span::between(context.now.wall, *until));
+            say(bad, &format!("! No quote: {message}; this wallet must wait {rest}. No request was sent."));
+        }
+        Stage::NoAnswer(why) => say(bad, &format!("! No quote: {why}")),
+        Stage::Answered(answer) => lines.extend(answered(context, answer, columns)),
+        Stage::Tracking { answer, wrong, .. } => lines = tracking(context, (answer, wrong.as_deref()), columns),
+    }
+    lines
+}
+
+fn waiting(context: &DrawContext<'_>, until: chrono::DateTime<chrono::Utc>) -> String {
+    let left = span::long(span::between(context.now.wall, until));
+    let report = context.model.live_poller(context.now.wall);
+    let resting = report.and_then(|report| report.resting_until).filter(|rest| *rest > context.now.wall);
+    match (report, resting) {
+        (None, _) => format!("Waiting for an answer, at most {left} more: the poller is starting."),
+        (Some(report), Some(rest)) => {
+            let rest = span::long(span::between(context.now.wall, rest));
+            let why = report.last_error.as_deref().unwrap_or("reason unknown");
+            format!("Waiting, at most {left} more: {}, next try in {rest} ({why}).", report.health)
+        }
+        (Some(_), None) => format!("Waiting for an answer, at most {left} more."),
+    }
+}
+
+/// Returns the lines of a route, or the reason why there is none and what to do.
+fn answered(context: &DrawContext<'_>, answer: &Answer, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    let mut say = |style: Style, (label, text): (&str, &str)| {
+        let indent = if columns > 40 { 15 } else { 0 };
+        let head = Span::styled(format!("{label:<15}"), context.theme.label());
+        let mut wrapped = width::wrap(&text::clean(text), columns.saturating_sub(15)).into_iter();
+        let first = wrapped.next().unwrap_or_default();
+        lines.push(Line::from(vec![head, Span::styled(first, style)]));
+        lines.extend(wrapped.map(|line| Line::styled(format!("{}{line}", " ".repeat(indent)), style)));
+    };
+    let quote = &answer.quote;
+    let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), context.now.wall);
+    if let Some(route) = answer.route() {
+        for (label, value) in route.facts(&quote.request, context.now.wall) {
+            let style = if label == "quoteId" { context.theme.good() } else { Style::new() };
+            say(style, (label, &value));
+        }
+        let spent = if answer.is_stored { ": stored answer, no request was sent" } else { "" };
+        say(Style::new(), ("age", &format!("{}{spent}", span::long(age))));
+        route.warnings.iter().for_each(|warning| say(context.theme.warning(), ("! warning", warning)));
+        quote.request.odd_address().iter().for_each(|odd| say(context.theme.warning(), ("! warning", odd)));
+        return lines;
+    }
+    let refusal = quote.answer.as_ref().and_then(QuoteAnswer::refusal).unwrap_or_default();
+    let wait = match &quote.answer {
+        Some(QuoteAnswer::WalletLimited { retry_after, .. }) => {
+            format!("; this wallet must wait {}", span::long(*retry_after))
+        }
+        _ => String::new(),
+    };
+    say(context.theme.critical(), ("! No quote", &format!("{refusal}{wait}")));
+    say(Style::new(), ("do", quote.answer.as_ref().and_then(QuoteAnswer::resolution).unwrap_or_default()));
+    lines
+}
+
+/// Returns the lines that ask for the hash. The field itself is drawn over the third line.
+fn tracking(context: &DrawContext<'_>, (answer, wrong): (&Answer, Option<&str>), columns: usize) -> Vec<Line<'static>> {
+    let request = &answer.quote.request;
+    let head = format!(
+        "Track with quoteId {}, {} > {}",
+        answer.quote_id().unwrap_or_default(),
+        request.from_chain,
+        request.to_chain
+    );
+    let mut lines = vec![
+        Line::default(),
+        Line::styled(width::cut(&head, columns, context.theme.ellipsis), context.theme.label()),
+        Line::styled("hash", context.theme.label()),
+    ];
+    let (style, words) = match wrong {
+        Some(wrong) => (context.theme.critical(), format!("! {wrong}")),
+        None => (context.theme.dim(), "The hash of the transaction on the source chain, or a link to it.".into()),
+    };
+    lines.extend(width::wrap(&text::clean(&words), columns).into_iter().map(|line| Line::styled(line, style)));
+    lines
+}

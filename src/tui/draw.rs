@@ -1,0 +1,66 @@
+//! The parts that every pane draws with: the context, lines of text, the area of the screen.
+//!
+//! This module must never know what a pane shows.
+
+use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Style, text::Line};
+
+use super::{command::Id, model::Model, theme::Theme};
+use crate::{clock::Now, presentation::width};
+
+/// Draws lines below one another, left-aligned and cut at the right end of the pane. Lines aren't wrapped: a `Paragraph`
+/// wraps, and costs three times as much.
+pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rect, frame: &mut Frame<'_>) {
+    let pane = pane.intersection(frame.area());
+    for (y, line) in (pane.y..pane.bottom()).zip(lines) {
+        let (mut x, end) = (pane.x, pane.right());
+        for span in &line {
+            let start = x;
+            let room = usize::from(end - x);
+            x = put_text(frame.buffer_mut(), (x, y), (&span.content, room), line.style.patch(span.style));
+            // A wide letter that doesn't fit ends the line, even if one column is left.
+            if x == end || (x + 1 == end && width::of(&span.content) > usize::from(x - start)) {
+                break;
+            }
+        }
+    }
+}
+
+/// Draws a text in at most `room` columns; returns the column after the text. Most texts are ASCII, one column a letter, and
+/// aren't measured.
+pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), (text, room): (&str, usize), style: Style) -> u16 {
+    let length = text.len().min(room);
+    if length == 0 {
+        return x;
+    }
+    let begin = buffer.index_of(x, y);
+    let cells = buffer.content.get_mut(begin..begin + length);
+    match cells.filter(|_| text.bytes().all(|letter| matches!(letter, b' '..=b'~'))) {
+        None => buffer.set_stringn(x, y, text, room, style).0,
+        Some(cells) => {
+            for (cell, letter) in cells.iter_mut().zip(text.chars()) {
+                cell.set_char(letter).set_style(style);
+            }
+            x + length as u16
+        }
+    }
+}
+
+/// The values that every pane draws with.
+pub(crate) struct DrawContext<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) theme: &'a Theme,
+    pub(crate) now: Now,
+}
+
+impl DrawContext<'_> {
+    /// Returns the key of a command, as a sentence names the key.
+    pub(crate) fn key(&self, id: Id) -> String {
+        self.model.setting.keys.shown(id)
+    }
+}
+
+/// Returns the area of the whole screen, by the size in the model.
+pub(crate) fn area(model: &Model) -> Rect {
+    let (width, height) = model.size;
+    Rect::new(0, 0, width, height)
+}

@@ -1,0 +1,128 @@
+//! The messages that `update` applies: input, results of effects, changes of the store, ticks.
+//!
+//! Plain data. A message must never hold a handle.
+
+use std::{collections::HashMap, time::Duration};
+
+use chrono::{DateTime, Utc};
+use crossterm::event::KeyEvent;
+
+use super::{
+    effect::Write,
+    model::{Overview, geometry::Target, memory::ChosenTheme, polling::Polled},
+    screens::{
+        alerts::state::AlertPage,
+        detail::{history::History, raw::Body},
+        list::state::PageRequest,
+        log::state::LogTail,
+        stats::state::Statistics,
+    },
+};
+use crate::{
+    domain::{alert::Alert, ids::RowId},
+    presentation::filter_completion::Names,
+    store::{Asked, Changes, ImportReport, Listed, Page, StoredQuote},
+};
+
+/// A message: input, a result of an effect, or a tick.
+#[derive(Debug)]
+pub enum Msg {
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// Text was pasted.
+    Paste(String),
+    /// A paste without brackets, or a part of one: many keys arrived at once.
+    Burst(String),
+    /// A click on this target.
+    Click(Target),
+    /// The mouse wheel turned by this many lines.
+    Wheel(isize),
+    /// The terminal has a new size in columns and rows. The model has the size already.
+    Resize(u16, u16),
+    /// The store changed.
+    News(Box<StoreNews>),
+    /// The store could not be read; the read will be repeated.
+    NotRead(String),
+    /// The problem of the store changed; `None` if the store works again.
+    Trouble(Option<String>),
+    /// A page of the list, or the error.
+    Page(Box<(PageRequest, Result<Page, String>)>),
+    /// The counts of the view with this number, or the error.
+    Counted(Box<(u64, Result<Overview, String>)>),
+    /// A transaction as it is now, with its history.
+    History(RowId, Box<(Option<Listed>, History)>),
+    /// A transaction's last body; `None` if there is none.
+    Body(RowId, Box<Option<Body>>),
+    /// The next transaction with an alert, if there is one.
+    FoundAlert(Option<RowId>),
+    /// The list of alerts, or the error.
+    Alerts(Result<AlertPage, String>),
+    /// The statistics for the charts or the error, and the duration of the read.
+    Statistics(Box<(Result<Statistics, String>, Duration)>),
+    /// The end of the log, or the error; `None` if the log has nothing new.
+    Log(Result<Option<LogTail>, String>),
+    /// The transactions to mark; `None` if there are too many.
+    FoundMarks(Option<Vec<RowId>>),
+    /// For each hash of the request, by its text, the tracked transaction, if there is one.
+    Known(HashMap<String, Option<RowId>>),
+    /// Tickets or labels with the requested beginning.
+    Names(Names),
+    /// The progress of a quote request.
+    Quote(QuoteHeard),
+    /// The result of an import.
+    Imported(Result<ImportReport, String>),
+    /// A text to copy by the terminal's escape sequence. The loop copies the text, and sends `Copied` instead.
+    CopyByTerminal(String),
+    /// The result of copying a text.
+    Copied(Copied),
+    /// A link could not be opened. `update` copies the link instead.
+    NotOpened {
+        /// The link.
+        link: String,
+        /// The reason, without a full stop.
+        reason: String,
+    },
+    /// The result of a write, in words.
+    Written(Write, Result<String, String>),
+    /// A request of a person succeeded; a sentence about the result.
+    Done(String),
+    /// A failure to show to the person, in words.
+    Fault(String),
+    /// The result of setting a theme.
+    ThemeSet(Result<Option<ChosenTheme>, String>),
+    /// A second has passed.
+    Tick,
+}
+
+/// What the dashboard reads from the store after a change.
+#[derive(Debug, Default)]
+pub struct StoreNews {
+    /// The changes of the feed.
+    pub news: Changes,
+    /// The polling state of the active profile.
+    pub own: Polled,
+    /// The polling states of the other shown profiles, in the order of the setting.
+    pub beside: Vec<Polled>,
+    /// The active alerts of whole profiles.
+    pub profile_alerts: Vec<Alert>,
+    /// The errors that keep notifications from being delivered.
+    pub untold: Vec<String>,
+}
+
+/// The progress of a quote request.
+#[derive(Debug)]
+pub enum QuoteHeard {
+    /// The store has the request, or an earlier answer. The moment is the end of the wait, and identifies the request.
+    Asked(DateTime<Utc>, Result<Asked, String>),
+    /// The request with this number was read; `None` if the store has no such request.
+    Read(i64, Option<Box<StoredQuote>>),
+}
+
+/// The result of copying a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The text.
+    pub text: String,
+    /// A sentence: how the text was copied, or why copying failed.
+    pub outcome: Result<String, String>,
+}

@@ -1,0 +1,52 @@
+//! The settings of a dashboard, which stay the same while it runs.
+
+use chrono::FixedOffset;
+
+use crate::{
+    domain::{answer::Templates, text},
+    tui::keys::Keys,
+};
+
+/// The settings of a dashboard.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// The active profile.
+    pub profile: String,
+    /// The other profiles that are polled and shown.
+    pub beside: Vec<String>,
+    /// The part of the integrator ID that may be shown; `None` if this process doesn't poll.
+    pub shown_id: Option<String>,
+    /// Whether this is the demo.
+    pub demo: bool,
+    /// Whether this process polls, or waits to take over polling from another process.
+    pub polls: bool,
+    /// The ID of this process.
+    pub process: u32,
+    /// The person's time zone.
+    pub zone: FixedOffset,
+    /// Whether unknown chain IDs are accepted.
+    pub any_chain: bool,
+    /// The user's templates for replies.
+    pub templates: Templates,
+    /// The keys of the commands.
+    pub keys: Keys,
+    /// The channels for notifications, by their names in the config file.
+    pub told_by: Vec<&'static str>,
+}
+
+impl Setting {
+    /// Whether this profile is shown.
+    pub fn shows(&self, profile: &str) -> bool {
+        self.profiles().any(|shown| shown == profile)
+    }
+
+    /// Returns the profile as a prefix of sentences; empty if only one profile is shown, or `profile` is empty.
+    pub fn whose(&self, profile: &str) -> String {
+        if self.beside.is_empty() || profile.is_empty() { String::new() } else { format!("{}: ", text::clean(profile)) }
+    }
+
+    /// Returns the active profile, then the other shown profiles.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.profile.as_str()).chain(self.beside.iter().map(String::as_str))
+    }
+}

@@ -1,0 +1,133 @@
+//! The state of the loop: the model, the store's readers, and the work in progress.
+//!
+//! Data only: the neighbouring files perform the effects.
+
+use std::path::PathBuf;
+
+use tokio::{
+    sync::watch,
+    task::{JoinError, JoinSet},
+};
+
+use super::{
+    pace::{Counting, Pace},
+    theme_state::ThemeState,
+};
+use crate::{
+    clock::{Clock, Mono},
+    domain::alert::Rule,
+    store::{FeedReader, SharedReader, Store, StoreError},
+    tui::{
+        burst::Bursts,
+        export::{Export, Leaving},
+        message::Msg,
+        model::Model,
+        remember::Remembered,
+        screens::list::state::PageRequest,
+        system::{System, notice::Notices},
+        terminal::Request,
+    },
+};
+
+/// Why the loop ended with an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The terminal failed, or no longer exists.
+    #[error("the terminal failed: {0}")]
+    Terminal(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A task panicked.
+    #[error("a task of the dashboard failed: {0}")]
+    Task(#[from] JoinError),
+}
+
+pub(super) fn fault(error: impl std::fmt::Display) -> RunError {
+    RunError::Terminal(error.to_string())
+}
+
+pub(super) struct Dashboard {
+    pub(super) model: Model,
+    pub(super) theme_state: ThemeState,
+    pub(super) system_state: SystemState,
+    pub(super) bursts: Bursts,
+    pub(super) export: Export,
+    pub(super) leaving: Leaving,
+    pub(super) clock: Clock,
+    pub(super) store: Store,
+    pub(super) feed_reader: FeedReader,
+    /// Separate readers for pages, counts and single transactions, so that none waits for another.
+    pub(super) pages: SharedReader,
+    pub(super) numbers: SharedReader,
+    pub(super) details: SharedReader,
+    /// The reader for the charts, which reads all transactions.
+    pub(super) charts: SharedReader,
+    pub(super) log: Option<PathBuf>,
+    pub(super) commits: watch::Receiver<u64>,
+    /// Blocking tasks; each returns a message. A panic in a task ends the loop.
+    pub(super) tasks: JoinSet<Msg>,
+    /// Whether a read of changes is running. Only one runs at a time; the next includes later changes.
+    pub(super) reading: bool,
+    /// Whether the next tick repeats the read of changes, because the last one failed.
+    pub(super) read_again: bool,
+    /// The view whose page is being read, and when the read began.
+    pub(super) paging: Option<(u64, Mono)>,
+    /// The page to read next.
+    pub(super) next_page: Option<PageRequest>,
+    /// When a page was last read with all its rows.
+    pub(super) full_read_at: Option<Mono>,
+    /// A view, and when its list may be read again.
+    pub(super) page_pause: (u64, Mono),
+    pub(super) counting: Counting,
+    /// The view state for the next start.
+    pub(super) remembered: Option<Remembered>,
+    pub(super) pace: Pace,
+    pub(super) redraw: bool,
+    pub(super) quit: bool,
+    pub(super) next_tick: Mono,
+}
+
+/// The system outside the screen: its state as last set, and pending requests.
+pub(super) struct SystemState {
+    pub(super) system: System,
+    /// Whether the terminal has the focus, as last reported.
+    pub(super) focused: bool,
+    /// Whether the terminal reports focus, as far as known.
+    pub(super) tells_focus: bool,
+    pub(super) notices: Notices,
+    /// A requested suspension: whether it includes the whole process group.
+    pub(super) suspend: Option<bool>,
+    pub(super) title: String,
+    pub(super) mouse: bool,
+}
+
+impl SystemState {
+    pub(super) fn new(system: System) -> Self {
+        Self {
+            focused: true,
+            tells_focus: system.notices.tells_focus,
+            system,
+            notices: Notices::default(),
+            suspend: None,
+            title: String::new(),
+            mouse: false,
+        }
+    }
+
+    /// Applies the terminal's focus report.
+    pub(super) fn focus(&mut self, focused: bool) {
+        (self.focused, self.tells_focus) = (focused, true);
+    }
+
+    /// Queues notices of raised alerts, each with its subject.
+    pub(super) fn raised(&mut self, raised: Vec<(Rule, String)>) {
+        for (rule, about) in raised {
+            self.notices.raised(rule, about);
+        }
+    }
+
+    pub(super) fn ask(&self, request: Request<'_>) -> Result<(), RunError> {
+        (self.system.terminal)(request).map_err(fault)
+    }
+}

@@ -1,0 +1,219 @@
+//! The dashboard's queries of the store, one for each message. They run on the pool for blocking work.
+//!
+//! A result must never hold more than the screen and its surroundings need.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, TimeDelta, Utc};
+
+use crate::{
+    domain::{
+        alert::RESOLVED_FOR,
+        duration_stats::RouteKey,
+        filter::{Filter, Named},
+        ids::{RowId, TxHash},
+        notification,
+    },
+    presentation::{filter_completion::Names, json_tree::JsonTree},
+    store::{AlertCounts, AlertQuery, Known, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
+    tui::{
+        effect::Markable,
+        model::{Listing, Overview, polling::Polled},
+        screens::{
+            alerts::state::{AlertList, AlertPage, AlertRow},
+            detail::{history::History, raw::Body},
+            list::{
+                marks::Marks,
+                state::{PageRequest, Tab},
+            },
+            stats::state::Statistics,
+        },
+    },
+};
+
+/// Returns a page of the list, without the rows that are known and unchanged.
+pub(crate) fn page(
+    reader: &Reader,
+    (request, known): (&PageRequest, &Known),
+    now: DateTime<Utc>,
+) -> Result<Page, StoreError> {
+    reader.listing(&request.filter, now).page(request.place.clone(), request.length, known)
+}
+
+/// Returns a transaction as it is now, with its history and the durations of other transactions on its route.
+pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, History), StoreError> {
+    let Some(listed) = reader.listed(row)? else { return Ok((None, History::default())) };
+    /// The number of notes on screen; `hoptop show` prints all.
+    const NOTES: usize = 200;
+    let past = reader.past(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
+    let history = History::new(&reader.history(row)?, past).with_notes(reader.notes(row, NOTES)?);
+    Ok((Some(listed), history))
+}
+
+/// Returns a transaction's last body, and the changes since the previous body with the same HTTP status.
+pub(crate) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreError> {
+    let answers = reader.answers(row)?;
+    let mut with_body = answers.iter().rev().filter_map(|answer| {
+        let body = reader.body(answer.id).transpose()?;
+        Some(body.map(|body| (answer, body)))
+    });
+    let Some((last, first_of_last)) = with_body.next().transpose()? else { return Ok(None) };
+    let body = reader.last_body(row)?.unwrap_or(first_of_last);
+    let alike = |found: &Result<(&StoredObservation, String), _>| {
+        found.as_ref().map_or(true, |(answer, _)| answer.http_status == last.http_status)
+    };
+    let before = with_body.find(alike).transpose()?;
+    let json_tree = JsonTree::new(&body, before.as_ref().map(|(_, before)| before.as_str()));
+    let before = before.map(|(answer, _)| answer.last_at);
+    Ok(Some(Body { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, json_tree }))
+}
+
+/// Returns the next transaction with an alert after a row of the list, or before the row. The search continues at the
+/// list's other end. `None` if no other transaction has an alert.
+pub(crate) fn alert(
+    reader: &Reader,
+    (filter, now): (&Filter, DateTime<Utc>),
+    (row, forwards): (RowId, bool),
+) -> Result<Option<RowId>, StoreError> {
+    let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
+    let next = match alerting.next(row, forwards)? {
+        None => alerting.outermost(forwards)?,
+        next => next,
+    };
+    Ok(next.filter(|next| *next != row))
+}
+
+/// Returns the tickets or labels with this beginning.
+pub(crate) fn names(reader: &Reader, of: Named, beginning: String) -> Result<Names, StoreError> {
+    /// More than fit into the footer.
+    const MOST: usize = 50;
+    let mut words = reader.names(of, &beginning, MOST + 1)?;
+    let is_whole = words.len() <= MOST;
+    words.truncate(MOST);
+    Ok(Names { of, beginning, words, is_whole })
+}
+
+/// Returns the state of a profile's polling.
+pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Polled, StoreError> {
+    Ok(Polled {
+        poller: reader.poller(profile)?,
+        paused_until: reader.paused_until(profile, now)?,
+        oldest_answer: reader.oldest_answer(profile)?,
+    })
+}
+
+/// Returns the errors that keep notifications of these profiles from being delivered.
+pub(crate) fn untold(
+    reader: &Reader,
+    (own, beside): (&String, &[String]),
+    ways: &[&str],
+) -> Result<Vec<String>, StoreError> {
+    let profiles = std::iter::once(own).chain(beside);
+    let troubles = profiles.map(|profile| Ok(notification::troubles(&reader.notification_cursors(profile)?, ways)));
+    Ok(troubles.collect::<Result<Vec<_>, StoreError>>()?.concat())
+}
+
+/// Returns the rows of a list to mark; `None` if there are more than [`Marks::MOST`].
+pub(crate) fn marks(
+    reader: &Reader,
+    (filter, now): (&Filter, DateTime<Utc>),
+    wanted: Markable,
+) -> Result<Option<Vec<RowId>>, StoreError> {
+    let listing = reader.listing(filter, now);
+    match wanted {
+        Markable::Shown => listing.at_most(Marks::MOST),
+        Markable::Between(one, other) => listing.between(one, other, Marks::MOST),
+    }
+}
+
+/// Returns the list of alerts: the active ones, then those that were cleared recently.
+pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPage, StoreError> {
+    // One row more than shown reveals whether there are more.
+    let mut found = reader.alerts_with_transactions(AlertQuery::MostUrgent(AlertList::MOST + 1))?;
+    let more = found.len() > AlertList::MOST;
+    found.truncate(AlertList::MOST);
+    found.extend(reader.alerts_with_transactions(AlertQuery::ClearedSince(now - RESOLVED_FOR, AlertList::MOST))?);
+    let rows = found.into_iter().map(|(alert, transaction)| AlertRow { alert, transaction });
+    Ok(AlertPage { rows: rows.collect(), more })
+}
+
+/// Returns the statistics for the charts. The cost grows with the number of transactions.
+pub(crate) fn statistics(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Statistics, StoreError> {
+    /// The time span that fits into the charts.
+    const SHOWN: TimeDelta = TimeDelta::minutes(60);
+    Ok(Statistics::new(reader.routes(profile)?, reader.minutes(profile, now - SHOWN)?))
+}
+
+/// Returns which of these hashes are tracked. A hash may be a part of one, as copied from a table.
+pub(crate) fn known(
+    reader: &Reader,
+    profile: &str,
+    hashes: &[TxHash],
+) -> Result<HashMap<String, Option<RowId>>, StoreError> {
+    /// The most partial hashes to search for: each search reads all transactions.
+    const PARTS: usize = 8;
+    let (mut known, mut parts) = (HashMap::new(), 0);
+    // A complete hash has 64 digits, with or without `0x`.
+    let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
+    for hash in hashes {
+        let mut row = reader.find_exact(profile, hash)?;
+        if row.is_none() && parts < PARTS && !is_whole(hash) {
+            parts += 1;
+            if let Lookup::One(found) = reader.find(hash.as_str())? {
+                row = Some(found.id);
+            }
+        }
+        known.insert(hash.as_str().to_owned(), row);
+    }
+    Ok(known)
+}
+
+/// Returns the counts of all saved views and of alerts, and the most urgent alert. Of the listed view also the length
+/// and the number of rows before `first`. `whole` is the saved view that the list shows without a filter, if any.
+pub(crate) fn overview(
+    reader: &Reader,
+    (listed, whole, now): (&Filter, Option<Tab>, DateTime<Utc>),
+    (view, first): (u64, Option<RowId>),
+) -> Result<Overview, StoreError> {
+    reader.snapshot(|| {
+        let mut tabs = [0; 5];
+        for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
+            *count = reader.listing(&tab.filter(), now).count()?;
+        }
+        let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, now)?);
+        let listing = reader.listing(listed, now);
+        let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
+        let counted = Tab::ALL.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
+        let total = counted.map_or_else(|| listing.count(), |(_, count)| Ok(count))?;
+        let listed = Listing { view, total, before };
+        Ok(Overview { tabs, alerts: firing, handled, most_urgent: reader.most_urgent()?, listed })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        domain::{fixtures, status::RouterStatus},
+        store::{Store, testing},
+    };
+
+    #[test]
+    fn the_search_for_alerts_continues_at_the_other_end_of_the_list() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+        let now = DateTime::UNIX_EPOCH;
+        let batch = (1..=4).map(fixtures::new).collect();
+        let rows = testing::track(&store, "default", batch, now).added.first;
+        let (reader, filter) = (store.reader().unwrap(), Filter::everything());
+        let next = |row, forwards| alert(&reader, (&filter, now), (row, forwards)).unwrap();
+        assert_eq!(next(rows[1], true), None);
+        let raise = |row| testing::observe(&store, row, fixtures::says(RouterStatus::NeedsGas), now);
+        raise(rows[1]);
+        assert_eq!((next(rows[1], true), next(rows[3], true)), (None, Some(rows[1])));
+        raise(rows[2]);
+        for forwards in [true, false] {
+            assert_eq!((next(rows[1], forwards), next(rows[2], forwards)), (Some(rows[2]), Some(rows[1])));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The dashboard's writes to the store; each returns a sentence about its result.
+//!
+//! The functions block for the disk. Nothing here decides what to write.
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    domain::{
+        alert::Alert,
+        ids::RowId,
+        operation::{Edit, LocalEdit, Operation},
+        text,
+    },
+    store::{AlertQuery, Reversal, Store, StoreError},
+    tui::{
+        command::Id,
+        effect::{AlertTarget, ScreenEdit},
+        keys::Keys,
+    },
+};
+
+/// What each write needs: the store, the profile, the moment, and the keys for sentences that name some.
+pub(crate) struct WriteContext {
+    pub(crate) store: Store,
+    pub(crate) profile: String,
+    /// The profile as a prefix of sentences; empty if only one profile is shown.
+    pub(crate) profile_prefix: String,
+    pub(crate) at: DateTime<Utc>,
+    /// The keys, for sentences that name some.
+    pub(crate) keys: Keys,
+}
+
+/// Applies an edit.
+pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, StoreError> {
+    let is_wanted: fn(&Alert) -> bool = match &edit {
+        Edit::Acknowledge { .. } => |alert| alert.acknowledged().is_none(),
+        Edit::Unacknowledge { .. } => |alert| alert.handling.is_some(),
+        Edit::Snooze { .. }
+        | Edit::Untrack { .. }
+        | Edit::AddNote { .. }
+        | Edit::SetTicket { .. }
+        | Edit::ChangeLabels { .. } => |_| true,
+    };
+    let reader = context.store.reader()?;
+    let alerts = |target| match target {
+        AlertTarget::Alert(alert) => Ok(vec![alert]),
+        AlertTarget::OfTransaction(row) => {
+            let alerts = reader.alerts(AlertQuery::OfTransaction(row))?;
+            Ok::<_, StoreError>(alerts.iter().filter(|alert| is_wanted(alert)).map(|alert| alert.id).collect())
+        }
+    };
+    let edit: LocalEdit = edit.resolve(|row| Ok(Some(row)), alerts)?;
+    let operation = Operation::Edit { profile: context.profile.clone(), edit: reader.resolve(edit.clone())? };
+    Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
+        0 => unchanged_reason(&edit).to_owned(),
+        changed => format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(Id::Undo)),
+    })
+}
+
+/// Pauses polling until a moment, or resumes it.
+pub(crate) fn pause(
+    store: &Store,
+    profiles: &[String],
+    until: Option<DateTime<Utc>>,
+    at: DateTime<Utc>,
+) -> Result<String, StoreError> {
+    for profile in profiles {
+        store.apply(Operation::Pause { profile: profile.clone(), until }, at).wait()?;
+    }
+    Ok(match (until, profiles.len()) {
+        (Some(_), ..=1) => "Polling is paused for this profile, in every hoptop process.".into(),
+        (Some(_), 2) => "Polling is paused for both profiles, in every hoptop process.".into(),
+        (Some(_), all) => format!("Polling is paused for all {all} profiles, in every hoptop process."),
+        (None, _) => "Polling resumed.".into(),
+    })
+}
+
+/// Deletes transactions permanently.
+pub(crate) fn delete(store: &Store, rows: Vec<RowId>, at: DateTime<Utc>) -> Result<String, StoreError> {
+    let transactions = store.reader()?.keys(&rows)?;
+    Ok(match store.apply(Operation::Delete { transactions }, at).wait()?.changed()? {
+        0 => "Nothing to delete: the transaction is already deleted.".into(),
+        1 => "Deleted permanently.".into(),
+        many => format!("{many} transactions deleted permanently."),
+    })
+}
+
+/// Returns the result of an edit that changed `count` items.
+fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
+    match edit {
+        Edit::Untrack { .. } if count == 1 => "Polling stopped; the transaction is kept".into(),
+        Edit::Untrack { .. } => format!("Polling stopped for {count} transactions; they are kept"),
+        Edit::AddNote { .. } => counted(count, "note added", "notes added"),
+        Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
+        Edit::SetTicket { ticket: None, .. } => format!("Ticket removed from {count}"),
+        Edit::ChangeLabels { .. } => counted(count, "label changed", "labels changed"),
+        Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
+        Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
+        Edit::Unacknowledge { .. } => counted(count, "alert fires again", "alerts fire again"),
+    }
+}
+
+/// Returns why an edit changed nothing.
+fn unchanged_reason(edit: &LocalEdit) -> &'static str {
+    match edit {
+        Edit::Untrack { .. } => "No change: it is not being polled.",
+        Edit::AddNote { .. } => "No change: the transaction no longer exists.",
+        Edit::SetTicket { .. } => "No change: this is already the ticket.",
+        Edit::ChangeLabels { .. } => "No change: the labels are already set.",
+        Edit::Acknowledge { .. } => "No change: already acknowledged. A note is replaced only by another note.",
+        Edit::Snooze { .. } => "No alert to snooze.",
+        Edit::Unacknowledge { .. } => "No acknowledged or snoozed alert here.",
+    }
+}
+
+fn counted(count: usize, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { several })
+}
+
+/// Undoes the last edit.
+pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
+    let reversal =
+        context.store.apply(Operation::Undo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
+    Ok(reversal.map_or_else(
+        || "Nothing to undo.".into(),
+        |reversal| {
+            // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
+            let stopped = reversal.done > 0 && reversal.stopped_import;
+            let until =
+                || format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(Id::Redo));
+            reversal_sentence(
+                ("Undone", &context.profile_prefix),
+                &reversal,
+                &if stopped { until() } else { String::new() },
+            )
+        },
+    ))
+}
+
+/// Redoes the edit that was undone last.
+pub(crate) fn redo(context: &WriteContext) -> Result<String, StoreError> {
+    let reversal =
+        context.store.apply(Operation::Redo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
+    Ok(reversal.map_or_else(
+        || "Nothing to redo.".into(),
+        |reversal| reversal_sentence(("Redone", &context.profile_prefix), &reversal, ""),
+    ))
+}
+
+fn reversal_sentence((done, profile_prefix): (&str, &str), reversal: &Reversal, stopped: &str) -> String {
+    if reversal.done == 0 {
+        return format!("No change: it was changed again in the meantime ({}).", text::clean(&reversal.summary));
+    }
+    let left = match reversal.left {
+        0 => String::new(),
+        left => format!(" ({left} left as they are: changed again in the meantime)"),
+    };
+    let about =
+        reversal.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("…"))));
+    format!("{done}: {profile_prefix}{}{about}{stopped}{left}", text::clean(&reversal.summary))
+}

@@ -1,0 +1,195 @@
+//! The list of alerts: the active and the resolved alerts, the most severe first, and the selection.
+//!
+//! The selection follows the alert, never the row. The list holds at most [`AlertList::MOST`] alerts, and says if there are
+//! more.
+
+use crate::{
+    clock::Mono,
+    domain::{
+        alert::{Alert, Subject},
+        ids::RowId,
+        transaction::Transaction,
+    },
+};
+
+/// A tab of the list: the alerts in one state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AlertTab {
+    /// All active alerts.
+    #[default]
+    All,
+    /// Active alerts that are neither acknowledged nor snoozed.
+    Firing,
+    /// Acknowledged alerts.
+    Acknowledged,
+    /// Snoozed alerts.
+    Snoozed,
+    /// Alerts that were cleared in the last 24 hours.
+    Resolved,
+}
+
+impl AlertTab {
+    /// All tabs, from left to right.
+    pub const ALL: [Self; 5] = [Self::All, Self::Firing, Self::Acknowledged, Self::Snoozed, Self::Resolved];
+
+    /// Returns the title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::All => "All",
+            Self::Firing => "Firing",
+            Self::Acknowledged => "Acked",
+            Self::Snoozed => "Snoozed",
+            Self::Resolved => "Resolved 24h",
+        }
+    }
+
+    fn contains(self, alert: &Alert) -> bool {
+        let is_active = alert.cleared_at.is_none();
+        match self {
+            Self::All => is_active,
+            Self::Firing => is_active && alert.handling.is_none(),
+            Self::Acknowledged => is_active && alert.acknowledged().is_some(),
+            Self::Snoozed => is_active && alert.snoozed().is_some(),
+            Self::Resolved => !is_active,
+        }
+    }
+}
+
+/// An alert and its transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AlertRow {
+    /// The alert.
+    pub alert: Alert,
+    /// The alert's transaction; `None` for an alert of the whole profile.
+    pub transaction: Option<Transaction>,
+}
+
+/// The alerts that were loaded from the store.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct AlertPage {
+    /// The most severe active alerts, in order, then the alerts that were cleared in the last 24 hours.
+    pub rows: Vec<AlertRow>,
+    /// Whether the store has more alerts.
+    pub more: bool,
+}
+
+/// The list's state.
+#[derive(Debug, Default)]
+pub struct AlertList {
+    /// The open tab.
+    pub tab: AlertTab,
+    /// The loaded alerts; `None` before the first load.
+    pub page: Option<AlertPage>,
+    /// The ID of the selected alert in the store.
+    pub selected: Option<i64>,
+    /// The first row on the screen.
+    pub top: usize,
+    /// The number of rows that fit on the screen.
+    pub height: usize,
+    /// Whether the open transaction was opened from this list.
+    pub is_behind: bool,
+    /// Whether the store may have changed since the last load.
+    pub stale: bool,
+    /// When the last load was requested.
+    pub asked_at: Option<Mono>,
+    /// The alert that is being acknowledged or snoozed, and the alert that is selected after that.
+    handled_and_next: Option<(i64, i64)>,
+}
+
+impl AlertList {
+    /// The most alerts that are loaded.
+    pub const MOST: usize = 1_000;
+
+    /// Returns the number of loaded alerts in a tab.
+    pub fn count(&self, tab: AlertTab) -> usize {
+        self.rows_of(tab).count()
+    }
+
+    fn rows_of(&self, tab: AlertTab) -> impl Iterator<Item = &AlertRow> {
+        self.page.iter().flat_map(|page| &page.rows).filter(move |row| tab.contains(&row.alert))
+    }
+
+    /// Returns the rows of the open tab, in order.
+    pub fn rows(&self) -> Vec<&AlertRow> {
+        self.rows_of(self.tab).collect()
+    }
+
+    /// Returns the selected row.
+    pub fn row(&self) -> Option<&AlertRow> {
+        self.rows_of(self.tab).find(|row| Some(row.alert.id) == self.selected)
+    }
+
+    /// Returns the index of the selected row in the open tab.
+    pub fn position(&self) -> Option<usize> {
+        self.rows_of(self.tab).position(|row| Some(row.alert.id) == self.selected)
+    }
+
+    /// Returns all active alerts of a transaction.
+    pub fn alerts_of(&self, row: RowId) -> Vec<Alert> {
+        let own = |found: &&AlertRow| found.alert.subject == Subject::Transaction(row);
+        self.rows_of(AlertTab::All).filter(own).map(|found| found.alert.clone()).collect()
+    }
+
+    /// Shows the loaded alerts. If the selected alert isn't among these, its neighbour is selected.
+    pub fn apply_page(&mut self, mut page: AlertPage) {
+        let place = self.position().unwrap_or(0);
+        // Handled alerts come last, but are still shown.
+        page.rows.sort_by_key(|row| row.alert.handling.is_some());
+        self.page = Some(page);
+        let is_handled = self.row().is_some_and(|row| row.alert.handling.is_some());
+        if let Some((handled, next)) =
+            self.handled_and_next.take_if(|(handled, _)| is_handled && self.selected == Some(*handled))
+        {
+            let has_next = self.rows().iter().any(|row| row.alert.id == next);
+            self.selected = Some(if has_next { next } else { handled });
+        }
+        if self.position().is_none() {
+            self.select(place);
+        }
+        self.scroll_into_view();
+    }
+
+    /// Opens the next or the previous tab; the first comes after the last.
+    pub fn turn(&mut self, forwards: bool) {
+        let count = AlertTab::ALL.len();
+        let here = AlertTab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
+        let there = (here + if forwards { 1 } else { count - 1 }) % count;
+        self.tab = AlertTab::ALL.get(there).copied().unwrap_or_default();
+        if self.position().is_none() {
+            self.select(0);
+        }
+        self.scroll_into_view();
+    }
+
+    /// Plans the next selection while the selected alert is acknowledged or snoozed: the next firing alert, or the previous one.
+    pub fn select_next_firing(&mut self) {
+        let rows = self.rows();
+        let here = self.position().unwrap_or(0);
+        let fires = |row: &&&AlertRow| row.alert.handling.is_none() && Some(row.alert.id) != self.selected;
+        let after = rows.iter().skip(here).find(fires);
+        let next = after.or_else(|| rows.iter().take(here).rev().find(fires)).map(|row| row.alert.id);
+        self.handled_and_next = self.selected.zip(next);
+    }
+
+    /// Moves the selection down by so many rows, or up; stops at the ends.
+    pub fn move_by(&mut self, rows: isize) {
+        self.handled_and_next = None;
+        self.select(self.position().unwrap_or(0).saturating_add_signed(rows));
+    }
+
+    /// Selects the row at this index, or the last row.
+    fn select(&mut self, place: usize) {
+        let rows = self.rows();
+        self.selected = rows.get(place).or(rows.last()).map(|row| row.alert.id);
+        self.scroll_into_view();
+    }
+
+    /// Scrolls as little as needed to show the selected row, without empty space below the last row.
+    pub fn scroll_into_view(&mut self) {
+        let height = self.height.max(1);
+        if let Some(place) = self.position() {
+            self.top = self.top.clamp(place.saturating_sub(height - 1), place);
+        }
+        self.top = self.top.min(self.count(self.tab).saturating_sub(height));
+    }
+}

@@ -1,0 +1,102 @@
+//! The update of the list of alerts: opening, loading again after changes of the store, acknowledging.
+//!
+//! A transaction that was opened from this list returns to this list.
+
+use std::time::Duration;
+
+use super::state::{AlertPage, AlertTab};
+use crate::{
+    clock::Mono,
+    domain::{advice, alert::Subject},
+    store::Listed,
+    tui::{
+        dialogs::Dialog,
+        effect::Effect,
+        model::{Model, Screen, Tone},
+        update::actions,
+    },
+};
+
+/// The shortest time between two loads.
+const REST: Duration = Duration::from_secs(1);
+
+/// Opens the list with the tab of all alerts: an alert that fires may be in another tab than the last open one.
+pub(crate) fn begin(model: &mut Model, now: Mono) -> Vec<Effect> {
+    model.alert_list.tab = AlertTab::All;
+    open(model, now)
+}
+
+/// Opens the list with the last open tab.
+pub(crate) fn open(model: &mut Model, now: Mono) -> Vec<Effect> {
+    model.screen = Screen::Alerts;
+    load(model, now)
+}
+
+fn load(model: &mut Model, now: Mono) -> Vec<Effect> {
+    (model.alert_list.stale, model.alert_list.asked_at) = (false, Some(now));
+    vec![Effect::LoadAlerts]
+}
+
+/// Marks the alerts as stale after a change of the store, and loads the alerts if a load is due.
+pub(crate) fn mark_stale(model: &mut Model, now: Mono) -> Vec<Effect> {
+    model.alert_list.stale = true;
+    read_if_due(model, now)
+}
+
+/// Loads the alerts if the list is shown and stale, and wasn't loaded in the last second.
+pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Vec<Effect> {
+    let list = &model.alert_list;
+    let rested = list.asked_at.is_none_or(|at| now.since(at) >= REST);
+    let due = list.stale && rested && model.screen == Screen::Alerts;
+    if due { load(model, now) } else { Vec::new() }
+}
+
+/// Shows the loaded alerts, or the error.
+pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: Mono) {
+    match read {
+        Ok(page) => model.alert_list.apply_page(page),
+        Err(error) => {
+            model.alert_list.stale = true;
+            model.notify(Tone::Bad, error, now);
+        }
+    }
+}
+
+/// Opens the transaction of the selected alert.
+pub(crate) fn enter(model: &mut Model, now: Mono) {
+    let Some(row) = model.alert_list.row().cloned() else { return };
+    let (Some(transaction), Subject::Transaction(id)) = (row.transaction, row.alert.subject) else {
+        let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
+        return model.notify(Tone::Bad, text, now);
+    };
+    // The loaded part of the list may lack this transaction. It is shown as loaded here until its history is loaded.
+    model.refresh_transaction(Listed { alerts: model.alert_list.alerts_of(id), transaction });
+    (model.list.selected, model.list.chosen, model.list.wanted) = (Some(id), true, None);
+    model.alert_list.is_behind = true;
+    model.open_detail();
+}
+
+/// Goes back from the open transaction or from this list, as Esc does.
+pub(crate) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
+    let was_behind = std::mem::take(&mut model.alert_list.is_behind);
+    let is_over = model.screen == Screen::List || model.is_at_detour();
+    let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
+    if was_behind && matches!(model.screen, Screen::Detail) {
+        return open(model, now).into_iter().chain(count).collect();
+    }
+    model.screen = Screen::List;
+    // The transaction that was open may be filtered out by now.
+    model.mark_stale();
+    count.into_iter().collect()
+}
+
+/// Opens the prompt for the note of an acknowledgement.
+pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
+    match model.alert_list.row() {
+        None => {}
+        Some(row) if row.alert.cleared_at.is_some() => {
+            model.notify(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
+        }
+        Some(row) => model.dialog = Dialog::Prompt(actions::note_prompt(&row.alert)),
+    }
+}

@@ -1,0 +1,245 @@
+//! The list of alerts: one alert a row, the most severe first, handled alerts last; below, details of the selected alert.
+//!
+//! ```text
+//! tabs          the tabs, with the number of alerts in each
+//! rows          severity, rule, for how long, transaction or profile, state, what to do
+//! more          the selected alert's message, and what to do in full
+//! ```
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::state::{AlertList, AlertRow, AlertTab};
+use crate::{
+    domain::{
+        advice,
+        alert::{Alert, AlertState, Handling},
+        span, text,
+    },
+    presentation::{row_text, width},
+    tui::{
+        command::Id,
+        draw::{DrawContext, put_lines},
+        widgets::columns,
+    },
+};
+
+/// A column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Severity,
+    Rule,
+    Since,
+    Item,
+    Route,
+    State,
+    By,
+    Ticket,
+}
+
+const COLUMNS: [columns::Column<Column>; 8] = [
+    (Column::Severity, "", 2, 0),
+    (Column::Rule, "RULE", 15, 0),
+    (Column::Since, "FOR", 4, 0),
+    (Column::Item, "ABOUT", 12, 38),
+    (Column::Route, "ROUTE", 11, 60),
+    (Column::State, "STATE", 8, 46),
+    (Column::By, "WHEN", 8, 70),
+    (Column::Ticket, "TICKET", 9, 80),
+];
+/// The least columns at which a row shows what to do.
+const WITH_ACTION: u16 = 100;
+/// The rows for details of the selected alert, if the body has at least twice as many.
+const MORE: u16 = 6;
+
+fn areas(body: Rect) -> [Rect; 2] {
+    let more = if body.height >= 2 * MORE { MORE } else { 0 };
+    Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body)
+}
+
+/// Returns the number of alerts that fit into the body.
+pub(crate) fn rows_in(body: Rect) -> usize {
+    let [list, _] = areas(body);
+    usize::from(list.height.saturating_sub(1))
+}
+
+/// Returns the row of tabs, which is shown in place of the filter.
+pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
+    let list = &context.model.alert_list;
+    let mut spans = vec![Span::styled(" Alerts  ", context.theme.label())];
+    for tab in AlertTab::ALL {
+        let title = format!("{} {}", tab.title(), list.count(tab));
+        spans.push(match tab == list.tab {
+            true => Span::styled(format!("[{title}]"), context.theme.selected()),
+            false => Span::raw(format!(" {title} ")),
+        });
+    }
+    let more = list.page.as_ref().is_some_and(|page| page.more);
+    if more {
+        spans.push(Span::styled(
+            format!("  only the {} most severe are shown", AlertList::MOST),
+            context.theme.warning(),
+        ));
+    }
+    let [previous, next] = [Id::PrevState, Id::NextState].map(|id| context.key(id));
+    let hint = format!("{previous} {next} switch tab ");
+    let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+    let room = usize::from(columns).saturating_sub(used);
+    if room > width::of(&hint) {
+        spans.push(Span::styled(format!("{hint:>room$}"), context.theme.dim()));
+    }
+    Line::from(spans)
+}
+
+pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let [pane, more] = areas(body);
+    let list = &context.model.alert_list;
+    let mut lines = vec![titles(context, pane.width)];
+    let shown = list.rows().into_iter().skip(list.top).take(rows_in(body));
+    lines.extend(shown.map(|row| line(context, row, pane.width)));
+    if list.count(list.tab) == 0 {
+        lines.push(Line::styled(format!(" {}", empty(context)), context.theme.dim()));
+    }
+    put_lines(lines, pane, frame);
+    if more.area() > 0 {
+        put_lines(selected_details(context, more), more, frame);
+    }
+}
+
+fn empty(context: &DrawContext<'_>) -> String {
+    let list = &context.model.alert_list;
+    let hint = |id, verb: &str| format!("No alerts here. Press {} to {verb} an alert.", context.key(id));
+    let text = match (&list.page, list.tab) {
+        (None, _) => return format!("Reading the store{}", context.theme.ellipsis),
+        (_, AlertTab::All) => "No active alerts.",
+        (_, AlertTab::Firing) => "No firing alerts: all active alerts are acknowledged or snoozed.",
+        (_, AlertTab::Acknowledged) => return hint(Id::Acknowledge, "acknowledge"),
+        (_, AlertTab::Snoozed) => return hint(Id::Snooze, "snooze"),
+        (_, AlertTab::Resolved) => "No alerts were resolved in the last 24 hours.",
+    };
+    text.to_owned()
+}
+
+fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+    let mut text = String::from(" ");
+    for (_, title, columns) in columns::shown(&COLUMNS, width) {
+        text.push_str(&format!("{title:<columns$} "));
+    }
+    if width >= WITH_ACTION {
+        text.push_str("WHAT TO DO");
+    }
+    Line::styled(text, context.theme.dim())
+}
+
+fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> {
+    let selected = context.model.alert_list.selected == Some(row.alert.id);
+    let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
+    for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
+        let (text, style) = cell(context, row, column);
+        spans.push(Span::styled(width::fit(&text, columns, context.theme.ellipsis), style));
+        spans.push(Span::raw(" "));
+    }
+    if columns_of_pane >= WITH_ACTION {
+        let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+        let room = usize::from(columns_of_pane).saturating_sub(used);
+        spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
+    }
+    columns::row(context, (spans, selected), columns_of_pane)
+}
+
+fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {
+    let severity = alert.rule.severity();
+    let of_transaction = transaction.as_ref();
+    match column {
+        Column::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
+        Column::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
+        // For a resolved alert: how long the alert was active.
+        Column::Since => {
+            (span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
+        }
+        Column::Item => {
+            let about = match of_transaction {
+                Some(tx) => tx.params.transaction_id.short(context.theme.ellipsis),
+                None if alert.profile == context.model.setting.profile => "the profile".into(),
+                None => text::clean(&alert.profile),
+            };
+            (about, Style::new())
+        }
+        Column::Route => (of_transaction.map_or_else(String::new, row_text::route), Style::new()),
+        Column::State => state(context, alert),
+        Column::By => {
+            let text = match (alert.cleared_at, &alert.handling) {
+                (Some(cleared), _) => format!("{} ago", ago(context, cleared)),
+                (None, None) => "-".into(),
+                (None, Some(Handling::Acknowledged(acknowledged))) => format!("{} ago", ago(context, acknowledged.at)),
+                (None, Some(Handling::Snoozed(snoozed))) => match snoozed.until.moment() {
+                    Some(moment) => short_moment(context, moment),
+                    None => "a change".into(),
+                },
+            };
+            (text, context.theme.dim())
+        }
+        Column::Ticket => {
+            (of_transaction.and_then(row_text::ticket_or_label).unwrap_or("-").to_owned(), context.theme.dim())
+        }
+    }
+}
+
+/// Returns the time of a moment of today, or the date of another day. The details below have both.
+fn short_moment(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
+    let is_today = there.date_naive() == today.date_naive();
+    there.format(if is_today { "%H:%M" } else { "%m-%d" }).to_string()
+}
+
+fn ago(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    span::short(span::between(at, context.now.wall))
+}
+
+fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
+    match alert.state(context.now.wall) {
+        AlertState::Firing if alert.flapping => ("flapping".into(), context.theme.warning()),
+        AlertState::Firing => ("firing".into(), Style::new()),
+        AlertState::Acknowledged => ("acked".into(), context.theme.good()),
+        AlertState::Snoozed => ("snoozed".into(), context.theme.dim()),
+        AlertState::Cleared => ("resolved".into(), context.theme.good()),
+    }
+}
+
+/// Returns what to do about an alert.
+fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
+    match &row.transaction {
+        Some(tx) => advice::advise(tx, context.now.wall, context.model.setting.zone).act,
+        None => advice::profile_action(row.alert.rule).to_owned(),
+    }
+}
+
+/// Returns the details of the selected alert: its message, its state, its note, what to do.
+fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
+    let columns = usize::from(pane.width);
+    let mut lines = vec![Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim())];
+    let Some(row) = context.model.alert_list.row() else { return lines };
+    let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
+    let raised = stamp(row.alert.raised_at);
+    let case = match row.alert.cleared_at {
+        None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
+        Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
+    };
+    let handling = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
+    let state = handling.map(|_| row_text::alert_state(&row.alert, context.now.wall, context.model.setting.zone));
+    let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|acknowledged| acknowledged.note.clone());
+    let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(context, row)))];
+    for (label, text) in texts {
+        let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
+        lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
+            let label = if place == 0 { label } else { "" };
+            Line::from(vec![Span::styled(format!(" {label:<5}"), context.theme.label()), Span::raw(text)])
+        }));
+    }
+    lines
+}

@@ -1,0 +1,214 @@
+//! A transaction's history as lines of text. This module must never read the store.
+
+use std::{cmp::Reverse, collections::BTreeMap};
+
+use chrono::{DateTime, Utc};
+
+use crate::{
+    domain::{
+        change::{Change, What},
+        duration_stats::RouteDurations,
+        span,
+    },
+    store::{HistoryLine, Note},
+};
+
+/// The kind of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A poll, answered or failed.
+    Poll,
+    /// A change of the transaction.
+    Change,
+    /// An alert that was raised, acknowledged, unacknowledged or cleared.
+    Alert,
+    /// A note.
+    Note,
+    /// An edit by a person.
+    Edit,
+}
+
+impl EntryKind {
+    /// Returns the word that is shown.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Poll => "poll",
+            Self::Change => "change",
+            Self::Alert => "alert",
+            Self::Note => "note",
+            Self::Edit => "edit",
+        }
+    }
+
+    fn of(what: &What) -> Self {
+        match what {
+            What::Polled | What::PollFailed { .. } => Self::Poll,
+            What::AlertRaised { .. }
+            | What::AlertCleared { .. }
+            | What::AlertAcknowledged { .. }
+            | What::AlertUnacknowledged { .. } => Self::Alert,
+            What::Imported => Self::Edit,
+            what if what.is_housekeeping() => Self::Edit,
+            _ => Self::Change,
+        }
+    }
+}
+
+/// One line of a transaction's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HistoryEntry {
+    /// When the entry was recorded.
+    pub at: DateTime<Utc>,
+    /// The kind.
+    pub kind: EntryKind,
+    /// The text, without the word of the kind.
+    pub text: String,
+}
+
+impl From<&HistoryLine> for HistoryEntry {
+    fn from(line: &HistoryLine) -> Self {
+        let (kind, text) = match line {
+            HistoryLine::Observation(answer, _) => (EntryKind::Poll, answer.sentence()),
+            HistoryLine::Change(change) => (EntryKind::of(&change.what), change.what.sentence()),
+        };
+        // The kind's word is shown before the text, so the text doesn't repeat it.
+        let rest = ["answer: ", "alert "].iter().find_map(|word| text.strip_prefix(word));
+        Self { at: line.at(), kind, text: rest.map_or_else(|| text.clone(), str::to_owned) }
+    }
+}
+
+impl From<&Note> for HistoryEntry {
+    fn from(note: &Note) -> Self {
+        Self { at: note.at, kind: EntryKind::Note, text: note.text.clone() }
+    }
+}
+
+/// The times at which a step was observed. The service gives no times of steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StepSeen {
+    /// When the step was first observed.
+    pub first: DateTime<Utc>,
+    /// When the step was first observed in its present state.
+    pub as_now: DateTime<Utc>,
+}
+
+/// The history of a transaction.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct History {
+    /// The newest entries, the newest first.
+    pub entries: Vec<HistoryEntry>,
+    /// Each observed status and when it began; the present status last.
+    pub phases: Vec<(String, DateTime<Utc>)>,
+    /// The times of each step, by the step's index.
+    pub steps: BTreeMap<usize, StepSeen>,
+    /// The notes, the newest last.
+    pub notes: Vec<Note>,
+    /// The observed durations of transfers on the same route.
+    pub past: RouteDurations,
+}
+
+/// Returns the lines without answers that repeat the answer before. The bodies of such answers differ only in running times;
+/// other differences have lines of their own.
+fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
+    let mut last = None;
+    let is_news = |line: &&HistoryLine| match line {
+        HistoryLine::Observation(answer, _) => last.replace(answer.summary.clone()) != Some(answer.summary.clone()),
+        HistoryLine::Change(_) => true,
+    };
+    lines.iter().filter(is_news).collect()
+}
+
+fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
+    let mut steps = BTreeMap::new();
+    for line in lines {
+        if let HistoryLine::Change(Change { at, what: What::StepAdded { index }, .. }) = line {
+            steps.entry(*index).or_insert(StepSeen { first: *at, as_now: *at }).as_now = *at;
+        }
+    }
+    steps
+}
+
+impl History {
+    /// Builds the history from the store's lines, the oldest first, and from the durations of the same route.
+    pub fn new(lines: &[HistoryLine], past: RouteDurations) -> Self {
+        /// The most entries; `hoptop show` prints all.
+        const MOST: usize = 200;
+        let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
+        let phase = |line: &HistoryLine| match line {
+            HistoryLine::Change(Change { at, what: What::StatusChanged { current, .. }, .. }) => {
+                Some((current.clone(), *at))
+            }
+            _ => None,
+        };
+        let phases = lines.iter().filter_map(phase).collect();
+        Self { entries, phases, steps: steps_seen(lines), notes: Vec::new(), past }
+    }
+
+    /// Adds the notes, the newest last.
+    pub fn with_notes(mut self, notes: Vec<Note>) -> Self {
+        // The note itself replaces the entry about the edit.
+        self.entries.retain(|entry| entry.text != "edited: note");
+        self.entries.extend(notes.iter().map(HistoryEntry::from));
+        self.entries.sort_by_key(|entry| Reverse(entry.at));
+        Self { notes, ..self }
+    }
+
+    /// Returns how long each status lasted, as observed by polls: `not_found 9s > ongoing 37m 53s`.
+    pub fn observed(&self, now: DateTime<Utc>) -> Option<String> {
+        let ends = self.phases.iter().skip(1).map(|(_, at)| *at).chain([now]);
+        let phase = |((status, from), to): (&(String, DateTime<Utc>), _)| {
+            format!("{status} {}", span::long(span::between(*from, to)))
+        };
+        let phases: Vec<_> = self.phases.iter().zip(ends).map(phase).collect();
+        Some(phases.join(" > ")).filter(|text| !text.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::domain::alert::{Rule, Severity};
+
+    fn at(seconds: i64) -> DateTime<Utc> {
+        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
+    }
+
+    fn change(seconds: i64, what: What) -> HistoryLine {
+        let (profile, transaction, observation) = ("p".into(), None, None);
+        HistoryLine::Change(Change { seq: seconds, at: at(seconds), profile, transaction, what, observation })
+    }
+
+    #[test]
+    fn a_step_has_the_times_of_its_first_observation_and_of_its_last_change() {
+        let step = |seconds, index| change(seconds, What::StepAdded { index });
+        let history = History::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
+        let seen = |first, as_now| StepSeen { first: at(first), as_now: at(as_now) };
+        assert_eq!(history.steps, [(0, seen(1, 1)), (1, seen(1, 9))].into());
+    }
+
+    #[test]
+    fn notes_are_in_the_history_at_the_time_they_were_written() {
+        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let lines = [change(1, What::Imported), change(5, What::edited(vec!["note".into()])), change(9, raised)];
+        let note = Note { at: at(5), text: "user asked".into() };
+        let history = History::new(&lines, RouteDurations::default()).with_notes(vec![note]);
+        let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
+        let expected = [("alert", "raised: overdue (critical)"), ("note", "user asked"), ("edit", "tracking started")];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn each_phase_lasts_until_the_next() {
+        let status = |seconds, current: &str| {
+            change(seconds, What::StatusChanged { previous: None, current: current.to_owned() })
+        };
+        let lines = [status(1, "not_found"), status(10, "ongoing"), status(70, "needs_gas")];
+        let history = History::new(&lines, RouteDurations::default());
+        let observed = history.observed(at(75)).unwrap();
+        assert_eq!(observed, "not_found 9s > ongoing 1m > needs_gas 5s");
+        assert_eq!(History::new(&[], RouteDurations::default()).observed(at(5)), None);
+        assert_eq!(history.entries[0].at, at(70));
+    }
+}

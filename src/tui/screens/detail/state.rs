@@ -1,0 +1,148 @@
+//! The state of the detail screen: the open tab, and the scroll position of each tab.
+//!
+//! The transaction and its history are elsewhere in the model; this module must never hold these.
+
+use super::raw::Raw;
+use crate::tui::command::Context;
+
+/// A tab of the detail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DetailTab {
+    /// Source and destination, the status, the facts of the record.
+    #[default]
+    Summary,
+    /// The entries of `routeStatus`.
+    Steps,
+    /// The observed duration, against the limit and the forecast.
+    Timing,
+    /// The history, the newest entry first.
+    History,
+    /// The last response body.
+    Raw,
+    /// The ticket, the labels and the notes.
+    Notes,
+}
+
+impl DetailTab {
+    /// All tabs, from left to right.
+    pub const ALL: [Self; 6] = [Self::Summary, Self::Steps, Self::Timing, Self::History, Self::Raw, Self::Notes];
+
+    /// Returns the title.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Summary => "Summary",
+            Self::Steps => "Steps",
+            Self::Timing => "Timing",
+            Self::History => "History",
+            Self::Raw => "Raw",
+            Self::Notes => "Notes",
+        }
+    }
+
+    /// Returns the next or the previous tab; the first comes after the last.
+    pub fn beside(self, forwards: bool) -> Self {
+        let count = Self::ALL.len();
+        let step = if forwards { 1 } else { count - 1 };
+        let place = Self::ALL.iter().position(|tab| *tab == self).unwrap_or_default();
+        Self::ALL.get((place + step) % count).copied().unwrap_or_default()
+    }
+
+    /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.
+    pub fn contexts(self) -> &'static [Context] {
+        match self {
+            Self::Summary | Self::Timing | Self::Notes => &[Context::Detail],
+            Self::Steps => &[Context::Steps, Context::Detail],
+            Self::History => &[Context::History, Context::Detail],
+            Self::Raw => &[Context::Raw, Context::Detail],
+        }
+    }
+}
+
+/// The state of the detail screen.
+#[derive(Debug, Default)]
+pub struct Detail {
+    /// The open tab.
+    pub tab: DetailTab,
+    /// The scroll offset of each tab in lines; for the steps, the index of the step with the cursor.
+    places: [usize; DetailTab::ALL.len()],
+    /// Whether the history shows changes only.
+    pub changes_only: bool,
+    /// The text that shown lines of the history contain.
+    pub filter: String,
+    /// The last response body.
+    pub raw: Raw,
+}
+
+impl Detail {
+    /// Drops positions and body of the transaction that was open before; keeps tab, filter and search.
+    pub fn on_another(&mut self) {
+        self.places = Default::default();
+        self.raw.forget();
+    }
+
+    /// Returns the scroll offset of the open tab, or the index of its cursor.
+    pub fn place(&self) -> usize {
+        match self.tab {
+            DetailTab::Raw => self.raw.cursor(),
+            tab => self.places.get(tab as usize).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Scrolls the open tab, or moves its cursor; no further than `end`.
+    pub fn move_by(&mut self, lines: isize, end: usize) {
+        match self.tab {
+            DetailTab::Raw => self.raw.move_by(lines),
+            tab => {
+                if let Some(place) = self.places.get_mut(tab as usize) {
+                    *place = place.saturating_add_signed(lines).min(end);
+                }
+            }
+        }
+    }
+
+    /// Returns the search text of the open tab.
+    pub fn wanted(&self) -> &str {
+        match self.tab {
+            DetailTab::History => &self.filter,
+            DetailTab::Raw => self.raw.wanted(),
+            DetailTab::Summary | DetailTab::Steps | DetailTab::Timing | DetailTab::Notes => "",
+        }
+    }
+
+    /// Sets the search text of the open tab.
+    pub fn want(&mut self, text: &str) {
+        match self.tab {
+            DetailTab::History => {
+                text.clone_into(&mut self.filter);
+                self.move_by(isize::MIN, 0);
+            }
+            DetailTab::Raw => self.raw.want(text),
+            DetailTab::Summary | DetailTab::Steps | DetailTab::Timing | DetailTab::Notes => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_tab_comes_after_the_last() {
+        let next_and_back: Vec<_> = DetailTab::ALL.iter().map(|tab| tab.beside(true).beside(false)).collect();
+        assert_eq!(next_and_back, DetailTab::ALL);
+        assert_eq!(DetailTab::Notes.beside(true), DetailTab::Summary);
+    }
+
+    #[test]
+    fn each_tab_keeps_its_position_until_another_transaction_is_opened() {
+        let mut detail = Detail::default();
+        detail.move_by(3, 10);
+        detail.tab = DetailTab::Notes;
+        detail.move_by(30, 10);
+        assert_eq!(detail.place(), 10);
+        detail.tab = DetailTab::Summary;
+        assert_eq!(detail.place(), 3);
+        detail.on_another();
+        assert_eq!(detail.place(), 0);
+    }
+}

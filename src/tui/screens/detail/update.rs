@@ -1,0 +1,212 @@
+//! The update of the detail's tabs: loading the body, searching, copying.
+//!
+//! The body is loaded only while its tab is open.
+
+use crossterm::event::{Event, KeyCode, KeyEvent};
+use tui_input::{Input, backend::crossterm::EventHandler};
+
+use super::{raw::Body, state::DetailTab};
+use crate::{
+    clock::Now,
+    domain::{ids::RowId, text},
+    presentation::width,
+    tui::{
+        dialogs::Dialog,
+        effect::Effect,
+        model::{Model, Screen, Tone},
+    },
+};
+
+/// Runs after each message: loads the body if its tab is open and the body isn't loaded, and keeps the cursor on the screen.
+pub(crate) fn settle(model: &mut Model) -> Option<Effect> {
+    if model.screen != Screen::Detail || model.detail.tab != DetailTab::Raw {
+        return None;
+    }
+    let rows = model.geometry.page;
+    model.detail.raw.scroll_into_view(rows);
+    model.detail.raw.next_request(model.list.selected).map(Effect::LoadBody)
+}
+
+/// Shows a body that was loaded.
+pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<Body>) {
+    // If another transaction is selected by now, its own body is loaded.
+    if model.list.selected == Some(row) {
+        model.detail.raw.set_body(body);
+    }
+}
+
+/// Shows changes only in the history, or polls too.
+pub(crate) fn turn_changes(model: &mut Model) {
+    model.detail.changes_only = !model.detail.changes_only;
+    model.detail.move_by(isize::MIN, 0);
+}
+
+/// Opens the search in the open tab or in the log.
+pub(crate) fn open_find(model: &mut Model) {
+    // The other tabs have no search: the search opens the raw body.
+    if model.screen == Screen::Detail && !matches!(model.detail.tab, DetailTab::History | DetailTab::Raw) {
+        model.detail.tab = DetailTab::Raw;
+    }
+    let before = match model.screen {
+        Screen::Log => model.log.wanted.clone(),
+        _ => model.detail.wanted().to_owned(),
+    };
+    model.dialog = Dialog::Find { input: Input::new(before.clone()), before };
+}
+
+/// Searches for a text in the open tab or in the log.
+fn search(model: &mut Model, text: &str) {
+    match model.screen {
+        Screen::Log => model.log.want(text),
+        _ => model.detail.want(text),
+    }
+}
+
+/// Searches while a person types. Enter keeps the search text, Esc restores the previous one.
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+    let Dialog::Find { input, before } = &mut model.dialog else { return Vec::new() };
+    match key.code {
+        KeyCode::Esc => {
+            let before = std::mem::take(before);
+            search(model, &before);
+            model.dialog = Dialog::None;
+        }
+        KeyCode::Enter => model.dialog = Dialog::None,
+        _ => {
+            if input.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
+                let typed = input.value().to_owned();
+                search(model, &typed);
+            }
+        }
+    }
+    Vec::new()
+}
+
+/// Appends a pasted text to the search text.
+pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
+    let Dialog::Find { input, .. } = &mut model.dialog else { return Vec::new() };
+    *input = Input::new(format!("{}{}", input.value(), text::clean(pasted)));
+    let typed = input.value().to_owned();
+    search(model, &typed);
+    Vec::new()
+}
+
+/// Copies the item under the cursor: a step's hash, or a value of the body.
+pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
+    let Some(part) = under_cursor(model) else {
+        model.notify(Tone::Bad, "There is nothing to copy here.", now.mono);
+        return Vec::new();
+    };
+    let shown = width::cut_middle(&text::clean(&part), 40, "..");
+    model.notify(Tone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
+    vec![Effect::Copy(part)]
+}
+
+fn under_cursor(model: &Model) -> Option<String> {
+    /// The most bytes of a value: more than a terminal accepts for its clipboard.
+    const MOST: usize = 64 * 1024;
+    let part = match model.detail.tab {
+        DetailTab::Steps => {
+            let record = model.selected()?.state.record.as_ref()?;
+            record.steps.get(model.detail.place())?.transaction_id.as_ref()?.to_string()
+        }
+        DetailTab::Raw => {
+            let (json_tree, line) = model.detail.raw.line()?;
+            json_tree.value(line, MOST)
+        }
+        _ => return None,
+    };
+    Some(part).filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+
+    use super::*;
+    use crate::{
+        domain::{fixtures as tx, transaction::Transaction},
+        presentation::json_tree::JsonTree,
+        tui::{
+            fixtures::{TestDashboard, blank, changed, everything, hear, moment, press, type_in},
+            message::Msg,
+            screens::detail::state::Detail,
+        },
+    };
+
+    fn now() -> Now {
+        moment(DateTime::UNIX_EPOCH)
+    }
+
+    /// Returns a dashboard with two transactions, the first one open.
+    fn opened() -> TestDashboard {
+        let mut dashboard = blank((80, 24));
+        let transactions: Vec<Transaction> = (1..=2).map(tx::transaction).collect();
+        hear(&mut dashboard, everything(transactions, Vec::new()), None, now());
+        press(&mut dashboard, &["Enter"], now());
+        dashboard
+    }
+
+    fn body(text: &str) -> Msg {
+        let json_tree = JsonTree::new(text, None);
+        let body = Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree };
+        Msg::Body(RowId(1), Box::new(Some(body)))
+    }
+
+    #[test]
+    fn the_body_is_loaded_when_its_tab_opens_and_again_after_a_change() {
+        let mut dashboard = opened();
+        assert_eq!(press(&mut dashboard, &["["], now()), []);
+        assert_eq!(press(&mut dashboard, &["["], now()), [Effect::LoadBody(RowId(1))]);
+        assert_eq!(press(&mut dashboard, &["j", "]", "["], now()), []);
+        let effects = hear(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
+        assert_eq!(effects, [Effect::LoadHistory(RowId(1)), Effect::LoadBody(RowId(1))]);
+        press(&mut dashboard, &["Esc"], now());
+        let elsewhere = hear(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
+        assert_eq!(elsewhere, [Effect::LoadHistory(RowId(1))]);
+    }
+
+    #[test]
+    fn the_body_of_a_transaction_that_is_no_longer_open_is_not_shown() {
+        let mut dashboard = opened();
+        press(&mut dashboard, &["[", "["], now());
+        dashboard.list.selected = Some(RowId(2));
+        dashboard.take(body("{}"), now());
+        assert_eq!(dashboard.detail.raw.count(), 0);
+    }
+
+    #[test]
+    fn another_transaction_keeps_the_tab_and_the_search() {
+        let mut dashboard = opened();
+        press(&mut dashboard, &["[", "["], now());
+        dashboard.take(body("[1]"), now());
+        press(&mut dashboard, &["/"], now());
+        type_in(&mut dashboard, "nN", now());
+        press(&mut dashboard, &["Enter", "w"], now());
+        let effects = dashboard.take(Msg::FoundAlert(Some(RowId(2))), now());
+        assert!(effects.contains(&Effect::LoadBody(RowId(2))), "{effects:?}");
+        let Detail { tab, raw, .. } = &dashboard.detail;
+        assert_eq!((*tab, raw.wanted(), raw.wrap, raw.count()), (DetailTab::Raw, "nN", true, 0));
+    }
+
+    #[test]
+    fn typing_searches_at_once_and_esc_restores_the_previous_search() {
+        let mut dashboard = opened();
+        press(&mut dashboard, &["]", "]", "]", "/"], now());
+        type_in(&mut dashboard, "ab", now());
+        dashboard.take(Msg::Paste("\u{1b}c\n".into()), now());
+        assert_eq!(dashboard.detail.filter, "abc");
+        press(&mut dashboard, &["Enter", "/"], now());
+        type_in(&mut dashboard, "d", now());
+        assert_eq!(dashboard.detail.filter, "abcd");
+        press(&mut dashboard, &["Esc"], now());
+        assert_eq!((dashboard.detail.filter.as_str(), dashboard.screen), ("abc", Screen::Detail));
+    }
+
+    #[test]
+    fn copying_without_a_value_shows_a_notice() {
+        let mut dashboard = opened();
+        assert_eq!(press(&mut dashboard, &["]", "y"], now()), []);
+        assert_eq!(dashboard.notice.as_ref().unwrap().tone, Tone::Bad);
+    }
+}

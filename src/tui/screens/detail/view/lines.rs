@@ -1,0 +1,53 @@
+//! Labelled lines, headings and times, which all tabs use.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+
+use crate::{domain::span, presentation::width, tui::draw::DrawContext};
+
+/// The columns of a label.
+pub(super) const LABEL: usize = 10;
+
+/// Returns a label and a text, which is wrapped beside the label.
+pub(super) fn labelled(label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    let wrapped = width::wrap(text, columns.saturating_sub(LABEL));
+    let mut label = format!("{label:<LABEL$}");
+    let text_style = if label.trim().is_empty() { style } else { Style::new() };
+    let mut lines = Vec::new();
+    for line in wrapped {
+        lines.push(Line::from(vec![Span::styled(label, style), Span::styled(line, text_style)]));
+        label = " ".repeat(LABEL);
+    }
+    lines
+}
+
+/// Returns labelled lines; labels without a text are left out.
+pub(super) fn table(
+    facts: impl IntoIterator<Item = (&'static str, Option<String>)>,
+    columns: usize,
+    style: Style,
+) -> Vec<Line<'static>> {
+    let filled = facts.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    filled.flat_map(|(label, text)| labelled(label, &text, columns, style)).collect()
+}
+
+/// Returns a moment in the person's time zone: the time; the date too if the moment is more than 12 hours ago.
+pub(super) fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    let is_old = span::between(at, context.now.wall) > Duration::from_secs(12 * 60 * 60);
+    let local = at.with_timezone(&context.model.setting.zone);
+    local.format(if is_old { "%m-%d %H:%M" } else { "%H:%M:%S" }).to_string()
+}
+
+/// Returns a title and a remark, which is cut at the end of the line.
+pub(super) fn heading(context: &DrawContext<'_>, title: &str, remark: &str, columns: usize) -> Line<'static> {
+    let remark = width::cut(remark, columns.saturating_sub(width::of(title) + 2), context.theme.ellipsis);
+    Line::from(vec![
+        Span::styled(format!("{title}  "), context.theme.label()),
+        Span::styled(remark, context.theme.dim()),
+    ])
+}

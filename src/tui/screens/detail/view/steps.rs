@@ -1,0 +1,119 @@
+//! The steps of `routeStatus`, in the order of the service, with the times at which hoptop observed them.
+//!
+//! The service gives no times of steps. The heading says that the times are hoptop's own.
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::lines::{heading, labelled, time};
+use crate::{
+    domain::{alert::Severity, record::Step, route, transaction::Transaction},
+    presentation::width,
+    tui::draw::DrawContext,
+};
+
+/// With fewer columns the times are left out.
+const NARROW: usize = 66;
+/// The columns of number, status, action, chain and each time, with the blank after each.
+const NUMBER: usize = 4;
+const STATUS: usize = 11;
+const ACTION: usize = 7;
+const CHAIN: usize = 14;
+const TIME: usize = 12;
+/// The rows below the steps for the whole hash.
+const BELOW: usize = 3;
+/// With more rows than these, rows for the whole hash are kept free.
+const AMPLE: usize = 8;
+
+/// Returns the steps; empty without a record.
+pub(crate) fn of(tx: &Transaction) -> &[Step] {
+    tx.state.record.as_ref().map_or(&[], |record| &record.steps)
+}
+
+/// Returns the visible lines, and the number of the step with the cursor.
+pub(crate) fn shown(
+    context: &DrawContext<'_>,
+    tx: &Transaction,
+    (columns, rows): (usize, usize),
+) -> (Vec<Line<'static>>, String) {
+    let steps = of(tx);
+    let remark = "in the service's order; times are when hoptop saw each step";
+    let mut lines = vec![heading(context, "routeStatus", remark, columns)];
+    if steps.is_empty() {
+        lines.push(Line::styled("No steps yet.", context.theme.dim()));
+        return (lines, String::new());
+    }
+    let columns_of_hash = room_for_hash(columns);
+    lines.push(Line::styled(titles(columns), context.theme.dim()));
+    let cursor = context.model.detail.place().min(steps.len() - 1);
+    // The step with the cursor stays on the screen, with its whole hash below.
+    let below = if rows > AMPLE { BELOW } else { 0 };
+    let room = rows.saturating_sub(lines.len() + below).max(1);
+    let first = (cursor + 1).saturating_sub(room);
+    let line = |(index, step)| {
+        let line = step_line(context, tx, (index, step), (columns, columns_of_hash));
+        if index == cursor { line.style(context.theme.selected()) } else { line }
+    };
+    lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
+    let hash = steps.get(cursor).and_then(|step| step.transaction_id.as_ref());
+    if let Some(hash) = hash {
+        lines.push(Line::default());
+        lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, context.theme.dim()));
+    }
+    (lines, format!("step {} of {}", cursor + 1, steps.len()))
+}
+
+fn room_for_hash(columns: usize) -> usize {
+    let times = if columns < NARROW { 0 } else { 2 * TIME };
+    columns.saturating_sub(NUMBER + STATUS + ACTION + CHAIN + times + 1)
+}
+
+fn titles(columns: usize) -> String {
+    let hash = room_for_hash(columns) + 1;
+    let times = if columns < NARROW { String::new() } else { format!("{:<TIME$}AS NOW SINCE", "FIRST SEEN") };
+    let cells = format!("{:<NUMBER$}{:<STATUS$}{:<ACTION$}{:<CHAIN$}", "  #", "STATUS", "ACTION", "CHAIN");
+    width::cut(&format!("{cells}{:<hash$}{times}", "HASH"), columns, "")
+}
+
+fn step_line(
+    context: &DrawContext<'_>,
+    tx: &Transaction,
+    (index, step): (usize, &Step),
+    (columns, columns_of_hash): (usize, usize),
+) -> Line<'static> {
+    let (symbol, style) = mark(context, step);
+    let cell = |text: &str, columns: usize| {
+        let text = width::fit(text, columns.saturating_sub(1), context.theme.ellipsis);
+        Span::raw(format!("{text} "))
+    };
+    let chain = step.chain_id.as_ref().map_or("-".to_owned(), |id| route::name_of(tx, id));
+    let status = format!("{symbol} {}", step.status.as_deref().unwrap_or("-"));
+    let mut spans = vec![
+        Span::raw(format!("{:>3} ", index + 1)),
+        cell(&status, STATUS).style(style),
+        cell(step.action.as_deref().unwrap_or("-"), ACTION),
+        cell(&chain, CHAIN),
+    ];
+    let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);
+    spans.push(cell(&width::cut_middle(&hash, columns_of_hash, context.theme.ellipsis), columns_of_hash + 1));
+    let seen = context.model.selected_history().and_then(|history| history.steps.get(&index));
+    let time = |at: Option<DateTime<Utc>>| at.map_or("-".to_owned(), |at| time(context, at));
+    if columns >= NARROW {
+        spans.push(cell(&time(seen.map(|seen| seen.first)), TIME));
+        spans.push(cell(&time(seen.map(|seen| seen.as_now)), TIME));
+    }
+    Line::from(spans)
+}
+
+/// Returns the symbol and the style of a step. Only the status `success` is documented.
+fn mark(context: &DrawContext<'_>, step: &Step) -> (&'static str, Style) {
+    match step.status.as_deref() {
+        Some("success") => ("+", context.theme.good()),
+        Some("failed" | "error" | "reverted") => ("!", context.theme.severity(Severity::Critical)),
+        Some(_) => ("~", Style::new()),
+        None => (".", context.theme.dim()),
+    }
+}

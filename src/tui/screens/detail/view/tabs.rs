@@ -1,0 +1,80 @@
+//! The row of tabs, with the position in the open tab or the search field.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+};
+use tui_input::Input;
+
+use crate::{
+    presentation::width,
+    tui::{dialogs::Dialog, draw::DrawContext, screens::detail::state::DetailTab},
+};
+
+/// The text before the search text.
+const PROMPT: &str = "/ ";
+/// The fewest columns of the search field.
+const LEAST_FIELD: usize = 16;
+
+pub(crate) fn draw(context: &DrawContext<'_>, (tab, place): (DetailTab, &str), row: Rect, frame: &mut Frame<'_>) {
+    let columns = usize::from(row.width);
+    let mut line = titles(context, tab, columns);
+    if line.width() + 2 + width::of(place) <= columns {
+        let room = columns - line.width();
+        line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
+    }
+    frame.render_widget(line, row);
+    if let Dialog::Find { input, .. } = &context.model.dialog {
+        draw_search(context, input, (tab, row), frame);
+    }
+}
+
+/// Returns the tab whose title is at a column of the row.
+pub(crate) fn at(context: &DrawContext<'_>, open: DetailTab, (row, column): (Rect, u16)) -> Option<DetailTab> {
+    let line = titles(context, open, usize::from(row.width));
+    let mut end = usize::from(row.x);
+    let found = line.spans.iter().position(|span| {
+        end += width::of(&span.content);
+        usize::from(column) < end
+    })?;
+    DetailTab::ALL.get(found).copied().filter(|_| line.spans.len() == DetailTab::ALL.len())
+}
+
+/// Returns all titles if they fit, else the open tab's title.
+fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'static> {
+    let title = |tab: &DetailTab| match *tab == open {
+        true => Span::styled(format!("[{}]", tab.title()), context.theme.selected()),
+        false => Span::raw(format!(" {} ", tab.title())),
+    };
+    let all = Line::from_iter(DetailTab::ALL.iter().map(title));
+    if all.width() <= columns {
+        return all;
+    }
+    let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
+    let count = format!(" {place} of {}", DetailTab::ALL.len());
+    Line::from(vec![title(&open), Span::styled(count, context.theme.dim())])
+}
+
+/// Draws the search field with the cursor, after the titles or over them.
+fn draw_search(context: &DrawContext<'_>, input: &Input, (tab, row): (DetailTab, Rect), frame: &mut Frame<'_>) {
+    let taken = u16::try_from(titles(context, tab, usize::from(row.width)).width() + 1).unwrap_or(u16::MAX);
+    let left = row.width.saturating_sub(taken);
+    let offset = if usize::from(left) < LEAST_FIELD { 0 } else { taken };
+    let field = Rect { x: row.x + offset, width: row.width - offset, ..row };
+    let room = usize::from(field.width).saturating_sub(width::of(PROMPT) + 1);
+    let scroll = input.visual_scroll(room);
+    let mut skipped = 0;
+    let is_scrolled = |letter: &char| {
+        skipped += width::of(letter.encode_utf8(&mut [0; 4]));
+        skipped <= scroll
+    };
+    let typed: String = input.value().chars().skip_while(is_scrolled).collect();
+    let shown = width::fit(&format!("{PROMPT}{typed}"), usize::from(field.width), "");
+    frame.render_widget(Line::styled(shown, context.theme.key()), field);
+    let column = width::of(PROMPT) + input.visual_cursor().saturating_sub(scroll);
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(field.width.saturating_sub(1));
+    if field.area() > 0 {
+        frame.set_cursor_position((field.x + column, field.y));
+    }
+}

@@ -1,0 +1,223 @@
+//! Tests of the drawn tabs: full, empty, with hostile text, at every size.
+
+use std::time::Duration;
+
+use super::*;
+use crate::{
+    domain::{
+        change::{Change, What},
+        ids::{RowId, TxHash},
+        record::Step,
+        status::RouterStatus,
+        text::clean,
+    },
+    presentation::json_tree::JsonTree,
+    store::{HistoryLine, Note},
+    tui::{
+        fixtures::{TestDashboard, blank, changed, everything, hear, press, type_in},
+        message::Msg,
+        screens::detail::{history::History, raw::Body},
+        theme::Theme,
+        view::tests::{Make, SMALL, ago, answered, detail, drawn, history, hostile, now, overdue, screen, sent},
+    },
+};
+
+const WIDE: (u16, u16) = (120, 36);
+
+/// Returns the overdue transaction with all that its tabs can show.
+fn full(size: (u16, u16)) -> TestDashboard {
+    let mut dashboard = detail(size);
+    let mut history = history();
+    for index in 0..3 {
+        let (first, as_now) = (ago(37, 51), ago(if index == 2 { 34 } else { 37 }, 3));
+        history.steps.insert(index, crate::tui::screens::detail::history::StepSeen { first, as_now });
+    }
+    let note = |minutes, text: &str| Note { at: ago(minutes, 36), text: text.into() };
+    let history = history.with_notes(vec![
+        note(3_000, "opened by the customer's own support; they have the hash and nothing else"),
+        note(20, "user asked, told to wait until 14:18"),
+    ]);
+    dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard.take(body(AFTER, Some(BEFORE)), now());
+    dashboard
+}
+
+const BEFORE: &str = r#"{"id":"0x9f3c41","status":"source_gateway_called","gasStatus":"","isGMPTransaction":true,"routerTransactionStatus":"not_found","fromChain":{"transactionId":"0x9f3c41","blockNumber":251884012,"chainData":{"chainId":"42161","chainName":"Arbitrum","nativeCurrency":{"symbol":"ETH"}}},"toChain":null,"requestId":"9c1e-77"}"#;
+const AFTER: &str = r#"{"id":"0x9f3c41","status":"destination_executing","gasStatus":"","isGMPTransaction":true,"routerTransactionStatus":"ongoing","fromChain":{"transactionId":"0x9f3c41","blockNumber":"251884012","chainData":{"chainId":"42161","chainName":"Arbitrum","nativeCurrency":{"symbol":"ETH"}}},"toChain":{"transactionId":"","chainData":{"chainId":"8453","chainName":"Base"}},"timeSpent":{"total":2281}}"#;
+
+fn body(text: &str, before: Option<&str>) -> Msg {
+    let json_tree = JsonTree::new(text, before);
+    let before = before.map(|_| ago(8, 0));
+    let body = Body { at: ago(0, 12), http_status: Some(200), bytes: text.len(), before, json_tree };
+    Msg::Body(RowId(1), Box::new(Some(body)))
+}
+
+/// Returns a transaction without an answer, with only the required parameters.
+fn bare(size: (u16, u16)) -> TestDashboard {
+    let mut dashboard = blank(size);
+    hear(&mut dashboard, everything(vec![sent(1, "e3d104b9f77", ["42161", "8453"], 0)], Vec::new()), None, now());
+    press(&mut dashboard, &["Enter"], now());
+    dashboard.take(Msg::History(RowId(1), Box::default()), now());
+    dashboard.take(Msg::Body(RowId(1), Box::new(None)), now());
+    dashboard
+}
+
+/// Returns a transaction with wide letters, stacked marks and escape sequences in every text.
+fn strange(size: (u16, u16)) -> TestDashboard {
+    let mut dashboard = hostile(size);
+    press(&mut dashboard, &["Enter"], now());
+    let text = clean("\u{1b}[31m注意：資金が届かない\u{7} \u{202e}txt");
+    let mut sent = dashboard.transactions[&RowId(1)].clone();
+    if let Some(record) = &mut sent.state.record {
+        let (status, action) = (Some(text.clone()), Some(text.clone()));
+        record.steps = vec![Step { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
+        record.time_spent = [(text.clone(), 7.into()), ("x".into(), text.clone().into())].into();
+    }
+    hear(&mut dashboard, changed(vec![sent]), None, now());
+    let note = Note { at: ago(1, 0), text: text.clone() };
+    let what = What::StatusChanged { previous: None, current: text };
+    let (profile, transaction) = ("default".into(), Some(RowId(1)));
+    let change = Change { seq: 1, at: ago(9, 0), profile, transaction, what, observation: None };
+    let history = History::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);
+    dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
+    let raw = "{\"注意\u{9b}[31m\u{202e}\":\"e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306} 資金が届かない\",\"deep\":[[[[[[1]]]]]]}";
+    dashboard.take(body(raw, None), now());
+    dashboard
+}
+
+/// Returns a dashboard with a tab open.
+fn at_tab(make: Make, size: (u16, u16), tab: DetailTab) -> TestDashboard {
+    let mut dashboard = make(size);
+    let place = DetailTab::ALL.iter().position(|own| *own == tab).unwrap();
+    press(&mut dashboard, &vec!["]"; place], now());
+    dashboard
+}
+
+/// Checks the snapshots of every tab, at two common sizes.
+fn snapshots(name: &str, make: Make) {
+    for tab in DetailTab::ALL {
+        for (size, of_size) in [(SMALL, "small"), (WIDE, "wide")] {
+            let name = format!("{name}_{}_{of_size}", tab.title().to_lowercase());
+            insta::assert_snapshot!(name, screen(&at_tab(make, size, tab)));
+        }
+    }
+}
+
+#[test]
+fn every_tab_with_all_that_it_can_show() {
+    snapshots("full", full);
+}
+
+#[test]
+fn every_tab_with_nothing_to_show() {
+    snapshots("bare", bare);
+}
+
+#[test]
+fn every_tab_in_wide_letters_and_with_hostile_text() {
+    snapshots("strange", strange);
+}
+
+#[test]
+fn a_body_that_is_no_json_is_shown_by_the_line_and_wrapped() {
+    let mut dashboard = at_tab(full, SMALL, DetailTab::Raw);
+    let page = format!("<html>\n<body>{}</body>\n</html>\n", "Bad gateway. ".repeat(30));
+    dashboard.take(body(&page, Some(AFTER)), now());
+    press(&mut dashboard, &["w"], now());
+    insta::assert_snapshot!(screen(&dashboard));
+}
+
+#[test]
+fn the_search_in_the_body_is_typed_beside_the_tabs() {
+    let mut dashboard = at_tab(full, SMALL, DetailTab::Raw);
+    press(&mut dashboard, &["/"], now());
+    type_in(&mut dashboard, "symbol", now());
+    insta::assert_snapshot!("raw_search_while_typing", screen(&dashboard));
+    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((55, 8));
+    press(&mut dashboard, &["Enter"], now());
+    insta::assert_snapshot!("raw_search", screen(&dashboard));
+}
+
+#[test]
+fn the_history_shows_what_is_looked_for_and_changes_only() {
+    let mut dashboard = at_tab(full, SMALL, DetailTab::History);
+    press(&mut dashboard, &["/"], now());
+    type_in(&mut dashboard, "o", now());
+    press(&mut dashboard, &["Enter", "v"], now());
+    insta::assert_snapshot!(screen(&dashboard));
+}
+
+#[test]
+fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
+    let mut dashboard = at_tab(full, SMALL, DetailTab::Steps);
+    let mut long = overdue();
+    let step = long.state.record.as_ref().unwrap().steps[0].clone();
+    let status = Some("reverted".to_owned());
+    long.state.record.as_mut().unwrap().steps = vec![Step { status, ..step }; 40];
+    hear(&mut dashboard, changed(vec![long]), None, now());
+    press(&mut dashboard, &["G"], now());
+    insta::assert_snapshot!(screen(&dashboard));
+}
+
+#[test]
+fn timing_of_one_that_settled_long_ago() {
+    let mut settled = answered(sent(1, "7a7a0beef01", ["8453", "10"], 3_000), RouterStatus::Ongoing, 2_990, 0);
+    settled.params.estimate = Some(Duration::from_secs(1_200));
+    settled.apply(&crate::domain::fixtures::says(RouterStatus::Success), ago(2_975, 0));
+    let mut dashboard = blank(SMALL);
+    hear(&mut dashboard, everything(vec![settled], Vec::new()), None, now());
+    press(&mut dashboard, &["5", "Enter", "]", "]"], now());
+    let phase = |status: &str, minutes| (status.to_owned(), ago(minutes, 0));
+    let phases = vec![phase("ongoing", 2_990), phase("success", 2_975)];
+    dashboard.take(Msg::History(RowId(1), Box::new((None, History { phases, ..History::default() }))), now());
+    insta::assert_snapshot!(screen(&dashboard));
+}
+
+#[test]
+fn every_tab_is_drawn_at_every_size() {
+    let theme = Theme::new(true, false);
+    let sizes = [(1, 1), (7, 3), (20, 6), (40, 9), (44, 13), (60, 16), (99, 20), (100, 14), (101, 22), (200, 60)];
+    for make in [full as Make, bare, strange] {
+        for tab in DetailTab::ALL {
+            let mut dashboard = at_tab(make, SMALL, tab);
+            for size in sizes {
+                dashboard.take(Msg::Resize(size.0, size.1), now());
+                press(&mut dashboard, &["G", "PgUp", "j"], now());
+                drawn(&dashboard, &theme);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_but_ascii_where_that_is_asked_for() {
+    let theme = Theme::new(true, true);
+    for (tab, size) in DetailTab::ALL.into_iter().flat_map(|tab| [(tab, SMALL), (tab, WIDE)]) {
+        let terminal = drawn(&at_tab(full, size, tab), &theme);
+        let strange = terminal.backend().buffer().content.iter().find(|cell| !cell.symbol().is_ascii());
+        assert_eq!(strange, None, "{tab:?}");
+    }
+}
+
+#[test]
+fn a_large_body_costs_no_more_lines_than_a_small_one() {
+    let mut dashboard = at_tab(full, (200, 60), DetailTab::Raw);
+    let huge = format!("[{}\"{}\"]", "{\"key\":[0]},".repeat(40_000), "x".repeat(1 << 19));
+    dashboard.take(body(&huge, Some("[]")), now());
+    for keys in [&["G"][..], &["w"], &["g"]] {
+        press(&mut dashboard, keys, now());
+        let (theme, now) = (Theme::new(true, false), now());
+        let context = DrawContext { model: &dashboard, theme: &theme, now };
+        let (lines, _) = raw::shown(&context, (196, 40));
+        assert!(lines.len() <= 40, "{}", lines.len());
+        let columns = lines.iter().map(Line::width).max();
+        assert!(columns <= Some(196), "{columns:?}");
+    }
+}
+
+#[test]
+fn beside_the_list_the_summary_is_shown_whatever_tab_was_open() {
+    let mut dashboard = at_tab(full, WIDE, DetailTab::Notes);
+    press(&mut dashboard, &["Esc"], now());
+    assert!(screen(&dashboard).contains("[Summary]"));
+}

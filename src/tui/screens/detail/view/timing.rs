@@ -1,0 +1,184 @@
+//! The durations: the observed phases, the limit and the forecast on one scale; and the times that the service reports.
+//!
+//! The reported numbers have no documented unit. They have their own scale, and must never be added up.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use ratatui::text::Line;
+use serde_json::Value;
+
+use super::lines::{LABEL, heading, labelled};
+use crate::{
+    domain::{
+        forecast::{self, Quantile},
+        span,
+        transaction::Transaction,
+    },
+    presentation::width,
+    tui::draw::DrawContext,
+};
+
+/// The columns after a bar.
+const AFTER_BAR: usize = 9;
+/// The most phases that are shown: the last ones.
+const PHASES: usize = 10;
+
+/// The time axis: maps moments to columns.
+#[derive(Clone, Copy)]
+struct Axis {
+    start: DateTime<Utc>,
+    length: Duration,
+    columns: usize,
+}
+
+impl Axis {
+    /// Returns an axis from the submission to `until` or to the limit, whichever is later.
+    fn new(tx: &Transaction, until: DateTime<Utc>, columns: usize) -> Self {
+        let deadline = tx.deadline();
+        let length = deadline.wait.max(span::between(deadline.submitted, until)).max(Duration::from_secs(1));
+        Self { start: deadline.submitted, length, columns: columns.saturating_sub(LABEL + AFTER_BAR).max(1) }
+    }
+
+    /// Returns the column of an elapsed time; the column after the last one if the time is beyond the axis.
+    fn column(&self, elapsed: Duration) -> usize {
+        let share = elapsed.as_secs_f64() / self.length.as_secs_f64();
+        let column = (share * self.columns as f64).floor();
+        if column >= self.columns as f64 { self.columns } else { column as usize }
+    }
+
+    /// Returns a bar between two elapsed times, at least one column wide, with a mark at the limit. `>` shows that the bar
+    /// continues beyond the axis.
+    fn bar(&self, (from, to): (Duration, Duration), fill: char, limit: Duration) -> String {
+        let first = self.column(from).min(self.columns - 1);
+        let last = self.column(to).max(first + 1);
+        let limit = self.column(limit).min(self.columns - 1);
+        let cell = |column: usize| match column {
+            _ if column + 1 == self.columns && to > self.length => '>',
+            _ if column == limit => '|',
+            _ if (first..last).contains(&column) => fill,
+            _ => ' ',
+        };
+        (0..self.columns).map(cell).collect()
+    }
+}
+
+pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let remark = "by our clock, accurate to the poll interval";
+    let mut lines = vec![heading(context, "OBSERVED", remark, columns)];
+    lines.extend(observed(context, tx, columns));
+    lines.push(Line::default());
+    lines.push(heading(
+        context,
+        "REPORTED",
+        "raw timeSpent; unit and keys not documented; don't add the values",
+        columns,
+    ));
+    lines.extend(reported(context, tx, columns));
+    lines
+}
+
+fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let until = tx.state.settled_at.unwrap_or(context.now.wall);
+    let axis = Axis::new(tx, until, columns);
+    let deadline = tx.deadline();
+    let row = |label: &str, bar: String, after: String| {
+        Line::raw(format!("{} {bar} {after}", width::fit(label, LABEL - 1, context.theme.ellipsis)))
+    };
+    let bar = |(from, to), fill| axis.bar((from, to), fill, deadline.wait);
+    let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
+    let mut lines = scale(context, tx, (axis, until));
+    let Some(history) = context.model.selected_history() else {
+        lines.push(Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim()));
+        return lines;
+    };
+    let ends = history.phases.iter().skip(1).map(|(_, at)| *at).chain([until]);
+    let phases: Vec<_> = history.phases.iter().zip(ends).collect();
+    let skipped = phases.len().saturating_sub(PHASES);
+    let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
+    if let Some(first) = first {
+        lines.push(row("unseen", bar((Duration::ZERO, first), '.'), span::long(first)));
+    }
+    for ((status, from), to) in phases.into_iter().skip(skipped) {
+        let lasted = span::long(span::between(*from, to));
+        lines.push(row(status, bar((to_now(*from), to_now(to)), '#'), lasted));
+    }
+    if history.phases.is_empty() {
+        lines.push(Line::styled("No answer yet.", context.theme.dim()));
+    }
+    if let Some(estimate) = deadline.estimate {
+        lines.push(row("estimate", bar((Duration::ZERO, estimate), '='), span::long(estimate)));
+    }
+    let forecast = forecast::settling(tx.params.estimate, &history.past.evidence);
+    for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
+        let took = forecast.quantile(quantile);
+        lines.push(row(label, bar((Duration::ZERO, took), '-'), span::long(took)));
+    }
+    let state = match history.past.evidence.is_enough() {
+        true => format!(
+            "half, 9 in 10: the time within which so many finish (from {} transfers)",
+            history.past.evidence.count
+        ),
+        false => {
+            let from = if tx.params.estimate.is_some() { "from the estimate" } else { "a guess: there is no estimate" };
+            format!("half, 9 in 10: the time within which so many probably finish ({from})")
+        }
+    };
+    let sentence = history.past.sentence(tx, context.now.wall).unwrap_or(state);
+    lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
+    if !tx.is_awaited() {
+        // The limit of an awaited transaction is shown above the tabs.
+        lines.extend(labelled("limit", &deadline.basis(), columns, context.theme.dim()));
+    }
+    lines
+}
+
+/// Returns the two lines of moments above the bars: the start, the limit, and now or the moment of settling.
+fn scale(context: &DrawContext<'_>, tx: &Transaction, (axis, until): (Axis, DateTime<Utc>)) -> Vec<Line<'static>> {
+    let clock = |at: DateTime<Utc>| {
+        let local = at.with_timezone(&context.model.setting.zone);
+        let is_far = axis.length > Duration::from_secs(24 * 60 * 60);
+        local.format(if is_far { "%m-%d %H:%M" } else { "%H:%M" }).to_string()
+    };
+    let deadline = tx.deadline();
+    let since = if deadline.from_first_seen { "first seen" } else { "submitted" };
+    let last = if tx.is_settled() { "settled" } else { "now" };
+    let now = (span::between(axis.start, until), format!("{last} {}", clock(until)));
+    let first = format!("{since} {}", clock(axis.start));
+    let limit = (deadline.wait, format!("limit {}", clock(deadline.at)));
+    let above = place_texts(&axis, &first, &now);
+    let below = place_texts(&axis, "", &limit);
+    [above, below].map(|text| Line::styled(format!("{}{text}", " ".repeat(LABEL)), context.theme.dim())).into()
+}
+
+/// Returns a line with a text at the start, and a text that begins or ends at its moment.
+fn place_texts(axis: &Axis, start: &str, (at, text): &(Duration, String)) -> String {
+    let taken = if start.is_empty() { 0 } else { width::of(start) + 2 };
+    let column = axis.column(*at).min(axis.columns - 1);
+    let needed = width::of(text) + 2;
+    let text = if column + needed > axis.columns { format!("{text} |") } else { format!("| {text}") };
+    let column = if text.ends_with('|') { (column + 1).saturating_sub(needed) } else { column };
+    let gap = column.saturating_sub(width::of(start)).max(taken.saturating_sub(width::of(start)));
+    width::cut(&format!("{start}{}{text}", " ".repeat(gap)), axis.columns + AFTER_BAR, "")
+}
+
+fn reported(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    /// The columns of a key and of a number.
+    const KEY: usize = 20;
+    const NUMBER: usize = 10;
+    let record = tx.state.record.as_ref().filter(|record| !record.time_spent.is_empty());
+    let Some(record) = record else { return vec![Line::styled("Nothing reported.", context.theme.dim())] };
+    let largest = record.time_spent.values().filter_map(Value::as_f64).fold(0.0, f64::max);
+    let room = columns.saturating_sub(KEY + NUMBER + 4).min(60);
+    let line = |(key, value): (&String, &Value)| {
+        let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
+        let full = share.map_or(0, |share| (share * room as f64).round() as usize);
+        let bar = format!("{}{}", "#".repeat(full), ".".repeat(room - full));
+        let key = width::fit(key, KEY, context.theme.ellipsis);
+        match share {
+            Some(_) => Line::raw(format!("  {key} {bar} {:>NUMBER$}", value.to_string())),
+            None => Line::raw(width::cut(&format!("  {key} {value}"), columns, context.theme.ellipsis)),
+        }
+    };
+    record.time_spent.iter().map(line).collect()
+}

@@ -1,0 +1,146 @@
+//! The verdict, the limit, SAY and DO of a transaction.
+//!
+//! These lines are shown above every tab, or below the list on a narrow screen. They must never need a key press.
+
+use ratatui::{
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::lines::{LABEL, labelled};
+use crate::{
+    domain::{
+        advice::{self, Advice, Situation},
+        alert::{AlertState, Rule},
+        span,
+        transaction::Transaction,
+    },
+    presentation::{row_text, width},
+    tui::draw::DrawContext,
+};
+
+/// Returns hash, route and ticket; with several profiles, first the profile.
+pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Line<'static> {
+    let hash_room = columns.saturating_sub(40).max(18);
+    let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
+    let ticket = tx.params.ticket.as_deref().unwrap_or("");
+    let whose = context.model.setting.whose(&tx.profile);
+    let title = format!("{whose}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
+    Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))
+}
+
+/// Returns the lines of verdict, limit, handled alerts, SAY and DO.
+pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
+    let mut lines = vec![verdict(context, tx, &advice, columns)];
+    lines.extend(limit(context, tx, columns));
+    // Only the service's message names the wrong parameter.
+    let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
+    lines.extend(refusal.into_iter().flat_map(|message| labelled("", message, columns, context.theme.dim())));
+    lines.extend(
+        handling_words(context, tx)
+            .into_iter()
+            .flat_map(|words| labelled("ALERT", &words, columns, context.theme.label())),
+    );
+    if let Some(say) = &advice.say {
+        lines.extend(labelled("SAY", say, columns, context.theme.label()));
+    }
+    lines.extend(labelled("DO", &advice.act, columns, context.theme.label()));
+    lines
+}
+
+/// Returns the row number, the verdict, SAY and DO of the selected transaction, for the preview below the list.
+pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>> {
+    let columns = usize::from(pane.width);
+    let border = context.theme.border.horizontal_top;
+    let rule = |text: &str| {
+        Line::styled(width::cut(&format!("{text}{}", border.repeat(columns)), columns, ""), context.theme.dim())
+    };
+    let Some(tx) = context.model.selected() else { return vec![rule("")] };
+    let (number, total) = context.model.list.standing();
+    let rule = rule(&format!("{} row {number} of {total} ", border.repeat(2)));
+    let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
+    // One empty column on each side, as in the detail.
+    let text_columns = columns.saturating_sub(2);
+    let room = usize::from(pane.height).saturating_sub(2);
+    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, context.theme.label());
+    let act = labelled("DO", &advice.act, text_columns, context.theme.label());
+    let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
+    let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
+    lines.extend(cut_rows(context, say, room.saturating_sub(rows_for_act), text_columns));
+    lines.extend(cut_rows(context, act, rows_for_act, text_columns));
+    for line in lines.iter_mut().skip(1) {
+        line.spans.insert(0, Span::raw(" "));
+    }
+    lines
+}
+
+/// Returns at most `rows` lines; an ellipsis at the end shows that there are more.
+fn cut_rows(
+    context: &DrawContext<'_>,
+    mut lines: Vec<Line<'static>>,
+    rows: usize,
+    columns: usize,
+) -> Vec<Line<'static>> {
+    if lines.len() > rows {
+        lines.truncate(rows);
+        if let Some(span) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
+            let room = columns.saturating_sub(LABEL + width::of(context.theme.ellipsis));
+            span.content = format!("{}{}", width::cut(&span.content, room, ""), context.theme.ellipsis).into();
+        }
+    }
+    lines
+}
+
+fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
+    let style = match advice.situation {
+        Situation::OverdueUnseen => context.theme.severity(Rule::Overdue.severity()),
+        Situation::Alert(rule) => context.theme.severity(rule.severity()),
+        Situation::Completed => context.theme.good(),
+        Situation::Unconfirmed => context.theme.warning(),
+        _ => Style::new(),
+    };
+    let checked = match tx.state.last_checked_at {
+        Some(at) => format!("  checked {} ago", span::short(span::between(at, context.now.wall))),
+        None if tx.state.polls > 0 => "  no answer yet".into(),
+        None => "  not checked yet".into(),
+    };
+    let room = columns.saturating_sub(LABEL);
+    let verdict = width::cut(&advice.verdict, room, context.theme.ellipsis);
+    let rest = room.saturating_sub(width::of(&verdict));
+    // A time that doesn't fit whole is left out.
+    let checked = if width::of(&checked) <= rest { checked } else { String::new() };
+    Line::from(vec![
+        Span::styled(format!("{:<LABEL$}", "VERDICT"), context.theme.label()),
+        Span::styled(verdict, style.patch(context.theme.label())),
+        Span::styled(checked, context.theme.dim()),
+    ])
+}
+
+/// Returns the transaction's handled alerts in words, so that no second person handles these.
+fn handling_words(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
+    let now = context.now.wall;
+    let alerts = context.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
+    let words: Vec<_> = alerts
+        .map(|alert| format!("{} {}", alert.rule, row_text::alert_state(alert, now, context.model.setting.zone)))
+        .collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let deadline = tx.deadline();
+    if !tx.is_awaited() {
+        return Vec::new();
+    }
+    let zone = context.model.setting.zone;
+    let since = if deadline.from_first_seen { "First seen" } else { "Submitted" };
+    let text = format!(
+        "{since} {}, {} ago; limit {}: {}.",
+        span::clock_time(deadline.submitted, context.now.wall, zone),
+        span::short(tx.age(context.now.wall)),
+        span::clock_time(deadline.at, context.now.wall, zone),
+        deadline.basis(),
+    );
+    labelled("", &text, columns, context.theme.dim())
+}

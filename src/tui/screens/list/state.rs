@@ -1,0 +1,572 @@
+//! The list's state: the loaded part of the list around the selection, whatever the length of the list.
+//!
+//! The store sorts and counts the list; this module holds the loaded part and requests the next one. The selection must follow
+//! the transaction, never the row: when the order changes, the selected transaction keeps its row on the screen, and the other
+//! rows move. Until a person selects a transaction, the first and most urgent one is selected.
+
+use super::columns::Columns;
+use crate::{
+    domain::{
+        filter::{
+            Filter, FilterError,
+            term::{State, Term},
+        },
+        ids::RowId,
+        status::RouterStatus,
+    },
+    store::Place,
+};
+
+/// A saved view.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tab {
+    /// Transactions with an active alert.
+    Attention,
+    /// Transactions in progress.
+    Active,
+    /// Refunds.
+    Refunds,
+    /// Settled transactions.
+    Done,
+    /// All transactions.
+    #[default]
+    All,
+}
+
+impl Tab {
+    /// All saved views, in the order of their keys.
+    pub const ALL: [Self; 5] = [Self::Attention, Self::Active, Self::Refunds, Self::Done, Self::All];
+
+    /// Returns the title, and a shorter title.
+    pub fn titles(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Attention => ("Attention", "Attn"),
+            Self::Active => ("Active", "Act"),
+            Self::Refunds => ("Refunds", "Ref"),
+            Self::Done => ("Done", "Done"),
+            Self::All => ("All", "All"),
+        }
+    }
+
+    /// Returns the filter of the transactions that the view shows.
+    pub fn filter(self) -> Filter {
+        match self {
+            Self::Attention => Filter::of_terms([Term::is(State::Attention)]),
+            Self::Active => Filter::of_terms([Term::is(State::Active)]),
+            Self::Refunds => Filter::of_terms([Term::status(RouterStatus::Refund)]),
+            Self::Done => Filter::of_terms([Term::is(State::Settled)]),
+            Self::All => Filter::everything(),
+        }
+    }
+}
+
+/// A request to load a part of the list.
+#[derive(Clone, Debug)]
+pub struct PageRequest {
+    /// The number of the view, which stands for a saved view and a filter.
+    pub view: u64,
+    /// The filter and the order.
+    pub filter: Filter,
+    /// The place of the part in the list.
+    pub place: Place,
+    /// The most rows to load.
+    pub length: usize,
+}
+
+impl PartialEq for PageRequest {
+    fn eq(&self, other: &Self) -> bool {
+        (self.view, &self.place, self.length) == (other.view, &other.place, other.length)
+    }
+}
+
+/// The loaded part of the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Part {
+    /// The rows, in order.
+    pub rows: Vec<RowId>,
+    /// Whether the list has rows before this part.
+    pub more_before: bool,
+    /// Whether the list has rows after this part.
+    pub more_behind: bool,
+}
+
+/// The list's state.
+#[derive(Debug)]
+pub struct List {
+    /// The saved view.
+    pub tab: Tab,
+    /// The filter as it was typed.
+    pub filter_text: String,
+    /// The error in the typed filter; meanwhile the previous filter applies.
+    pub filter_error: Option<FilterError>,
+    filter: Filter,
+    view: u64,
+    /// The columns that are shown.
+    pub columns: Columns,
+    /// The loaded part.
+    pub part: Part,
+    /// The number of rows before the loaded part; `None` if unknown.
+    pub before: Option<u64>,
+    /// The number of rows of the list; `None` if unknown.
+    pub total: Option<u64>,
+    /// The number of transactions in each saved view.
+    pub counts: [u64; 5],
+    /// The selected transaction.
+    pub selected: Option<RowId>,
+    /// Whether a person chose the selected transaction, by moving to it or by a command on it.
+    pub chosen: bool,
+    /// Whether the selected transaction stays selected though the list doesn't have it: it is open.
+    pub held: bool,
+    /// The transaction that is selected as soon as it is loaded.
+    pub wanted: Option<RowId>,
+    /// The index of the first row on the screen, in the loaded part.
+    pub top: usize,
+    /// The number of rows that fit on the screen.
+    pub height: usize,
+    /// The jump that waits for its part to be loaded.
+    jump: Option<Jump>,
+    /// The rows that the selection still has to move, once they are loaded; negative for up.
+    pending_move: isize,
+    /// Whether view or filter changed since the last load.
+    is_view_new: bool,
+    /// Whether the list must be loaded again.
+    stale: bool,
+}
+
+/// A jump to an end of the list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Jump {
+    First,
+    Last,
+}
+
+impl Default for List {
+    fn default() -> Self {
+        Self {
+            tab: Tab::default(),
+            filter_text: String::new(),
+            filter_error: None,
+            filter: Filter::everything(),
+            view: 0,
+            columns: Columns::default(),
+            part: Part::default(),
+            before: None,
+            total: None,
+            counts: [0; 5],
+            selected: None,
+            chosen: false,
+            held: false,
+            wanted: None,
+            top: 0,
+            height: 1,
+            jump: None,
+            pending_move: 0,
+            is_view_new: true,
+            stale: true,
+        }
+    }
+}
+
+impl List {
+    /// Returns the index of the selected transaction in the loaded part.
+    pub fn position(&self) -> Option<usize> {
+        let selected = self.selected?;
+        self.part.rows.iter().position(|row| *row == selected)
+    }
+
+    /// Returns the row number of the selected transaction and the number of rows; `-` if unknown.
+    pub fn standing(&self) -> (String, String) {
+        let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
+        let number = match self.position() {
+            None => Some(0),
+            Some(place) => self.before.map(|before| before + place as u64 + 1),
+        };
+        (known(number), known(self.total))
+    }
+
+    /// Returns the number of transactions of the saved view that the filter hides; `None` if unknown.
+    pub fn hidden(&self) -> Option<u64> {
+        let [attention, active, refunds, done, all] = self.counts;
+        let count = match self.tab {
+            Tab::Attention => attention,
+            Tab::Active => active,
+            Tab::Refunds => refunds,
+            Tab::Done => done,
+            Tab::All => all,
+        };
+        Some(count.saturating_sub(self.total?))
+    }
+
+    /// Returns the filter and the order of the list: those of the saved view and of the typed filter.
+    pub fn listed(&self) -> Filter {
+        self.filter.and(&self.tab.filter())
+    }
+
+    /// Returns the open saved view, if no filter applies.
+    pub fn whole_tab(&self) -> Option<Tab> {
+        self.filter.terms().is_empty().then_some(self.tab)
+    }
+
+    /// Returns the number of the view. Each change of saved view or filter gives a new number.
+    pub fn view(&self) -> u64 {
+        self.view
+    }
+
+    /// Whether view or filter changed since the last load.
+    pub fn is_searching(&self) -> bool {
+        self.is_view_new
+    }
+
+    /// Opens a saved view.
+    pub fn set_tab(&mut self, tab: Tab) {
+        if self.tab != tab {
+            self.tab = tab;
+            self.reset_view();
+        }
+    }
+
+    /// Sets the filter to the typed text. If the text is wrong, sets the filter to `before` and stores the error.
+    pub fn set_filter(&mut self, text: &str, before: &str) {
+        match Filter::parse(text) {
+            Ok(filter) => (self.filter, self.filter_error) = (filter, None),
+            Err(error) => {
+                self.filter = Filter::parse(before).unwrap_or_else(|_| Filter::everything());
+                self.filter_error = Some(error);
+            }
+        }
+        self.filter_text = text.to_owned();
+        self.reset_view();
+    }
+
+    fn reset_view(&mut self) {
+        self.view += 1;
+        (self.before, self.total, self.jump, self.pending_move) = (None, None, None, 0);
+        (self.is_view_new, self.stale) = (true, true);
+    }
+
+    /// Marks the list as stale, so that it is loaded again.
+    pub fn mark_stale(&mut self) {
+        self.stale = true;
+    }
+
+    /// Selects a transaction as soon as it is loaded.
+    pub fn want(&mut self, row: RowId) {
+        (self.wanted, self.stale) = (Some(row), true);
+    }
+
+    /// Returns the request for the next load, if the list is stale.
+    pub fn next_request(&mut self) -> Option<PageRequest> {
+        std::mem::take(&mut self.stale).then(|| {
+            let margin = self.margin();
+            PageRequest {
+                view: self.view,
+                filter: self.listed(),
+                place: self.next_place(),
+                length: 2 * margin + self.height,
+            }
+        })
+    }
+
+    /// Returns the number of rows that are loaded before and after the screen.
+    fn margin(&self) -> usize {
+        2 * self.height.max(10)
+    }
+
+    /// Returns the place of the part to load next.
+    fn next_place(&self) -> Place {
+        match self.jump {
+            Some(Jump::First) => return Place::First,
+            Some(Jump::Last) => return Place::Last,
+            None if self.wanted.is_none() && !self.chosen => return Place::First,
+            None => {}
+        }
+        let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
+        Place::Around {
+            rows: self.wanted.into_iter().chain(self.selected).chain(near).collect(),
+            before: self.margin(),
+        }
+    }
+
+    /// Returns the rows around the selected one, first those after it. If the selected transaction leaves the list, the first
+    /// of these that is still in the list is selected.
+    fn neighbours(&self) -> Vec<RowId> {
+        let here = self.position().unwrap_or(self.top).min(self.part.rows.len());
+        let (before, after) = self.part.rows.split_at(here);
+        after.iter().take(self.margin()).chain(before.iter().rev().take(self.margin())).copied().collect()
+    }
+
+    /// Shows a part that was loaded, unless view or filter changed since the request.
+    pub fn take_in(&mut self, request: &PageRequest, part: Part) {
+        if request.view != self.view {
+            return;
+        }
+        let shows_the_first = self.top == 0 && !self.part.more_before;
+        let on_screen = self.position().filter(|_| !shows_the_first).map(|place| place.saturating_sub(self.top));
+        let near = self.neighbours();
+        let was_new = std::mem::take(&mut self.is_view_new);
+        self.count_before(&part, was_new);
+        self.part = part;
+        // If the chosen transaction isn't in the new view, the most urgent transaction of the view is selected.
+        self.chosen &= !was_new || self.held || self.position().is_some();
+        match (self.jump, &request.place) {
+            (Some(Jump::First), Place::First) => {
+                (self.jump, self.top) = (None, 0);
+                return self.select(0);
+            }
+            (Some(Jump::Last), Place::Last) => {
+                self.jump = None;
+                return self.select(self.part.rows.len().saturating_sub(1));
+            }
+            // This part was requested before the jump.
+            (Some(_), _) => return self.stale = true,
+            (None, _) => {}
+        }
+        self.restore_selection(on_screen, &near);
+        let pending_move = std::mem::take(&mut self.pending_move);
+        if pending_move != 0 {
+            self.move_by(pending_move);
+        }
+    }
+
+    /// Computes the number of rows before a new part from the previous part; `None` if the parts don't overlap.
+    fn count_before(&mut self, part: &Part, is_view_new: bool) {
+        let place = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
+        let later = place(&self.part.rows, part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
+        let earlier = place(&part.rows, self.part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
+        let known = self.before.filter(|_| !is_view_new);
+        self.before = match (part.more_before, known, later, earlier) {
+            (false, ..) => Some(0),
+            (true, Some(before), Some(shift), _) => Some(before + shift),
+            (true, Some(before), None, Some(shift)) => before.checked_sub(shift),
+            _ => None,
+        };
+        let length = part.rows.len() as u64;
+        match (part.more_behind, self.before, self.total) {
+            (false, Some(before), _) => self.total = Some(before + length),
+            // This part is the end of a list that was counted.
+            (false, None, Some(total)) if !is_view_new => self.before = total.checked_sub(length),
+            _ => {}
+        }
+    }
+
+    /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible if the
+    /// selected row allows that. If the selected transaction left the list, selects its neighbour.
+    fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
+        if let Some(wanted) = self.wanted.filter(|wanted| self.part.rows.contains(wanted)) {
+            (self.selected, self.wanted, self.chosen) = (Some(wanted), None, true);
+            return self.scroll_into_view();
+        }
+        if !self.chosen {
+            (self.selected, self.top) = (self.part.rows.first().copied(), 0);
+            return;
+        }
+        if self.position().is_none() {
+            if self.held {
+                return;
+            }
+            let neighbour = near.iter().find(|row| self.part.rows.contains(row));
+            let before = std::mem::replace(&mut self.selected, neighbour.or(self.part.rows.last()).copied());
+            if self.selected.is_none() {
+                // When the list has rows again, the transaction is probably among these.
+                self.wanted = self.wanted.or(before);
+            }
+        }
+        self.top = on_screen.map_or(0, |on_screen| self.position().unwrap_or(0).saturating_sub(on_screen));
+        self.scroll_into_view();
+    }
+
+    /// Moves the selection down by so many rows, or up; stops at the ends. `isize::MIN` and `isize::MAX` jump to the ends.
+    pub fn move_by(&mut self, rows: isize) {
+        // A move cancels the wait for another transaction.
+        self.wanted = None;
+        match rows {
+            isize::MIN => return self.jump(Jump::First),
+            isize::MAX => return self.jump(Jump::Last),
+            _ => {}
+        }
+        let rows = rows.saturating_add(std::mem::take(&mut self.pending_move));
+        let here = self.position().unwrap_or(0);
+        let last = self.part.rows.len().saturating_sub(1);
+        let there = here.saturating_add_signed(rows).min(last);
+        let moved = there as isize - here as isize;
+        let more = if rows > 0 { self.part.more_behind } else { self.part.more_before };
+        // Nobody moves further than this before the next part is loaded.
+        let most = 100 * self.margin() as isize;
+        self.pending_move = if more { (rows - moved).clamp(-most, most) } else { 0 };
+        self.select(there);
+        let near_the_end =
+            (there < self.height && self.part.more_before) || (last - there < self.height && self.part.more_behind);
+        self.stale |= near_the_end;
+    }
+
+    fn jump(&mut self, to: Jump) {
+        self.pending_move = 0;
+        match to {
+            // This jump replaces an earlier jump that still waits for its part.
+            Jump::First if !self.part.more_before => {
+                self.jump = None;
+                self.select(0);
+            }
+            Jump::Last if !self.part.more_behind => {
+                self.jump = None;
+                self.select(self.part.rows.len().saturating_sub(1));
+            }
+            _ => (self.jump, self.stale) = (Some(to), true),
+        }
+    }
+
+    /// Selects the row at this index of the loaded part, if there is one.
+    pub fn select(&mut self, place: usize) {
+        if let Some(row) = self.part.rows.get(place) {
+            (self.selected, self.chosen) = (Some(*row), true);
+        }
+        self.scroll_into_view();
+    }
+
+    /// Scrolls as little as needed to show the selected row, without empty space below the last row.
+    pub fn scroll_into_view(&mut self) {
+        let height = self.height.max(1);
+        if let Some(place) = self.position() {
+            self.top = self.top.clamp(place.saturating_sub(height - 1), place);
+        }
+        self.top = self.top.min(self.part.rows.len().saturating_sub(height));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
+        ids.into_iter().map(RowId).collect()
+    }
+
+    /// Loads the list from these rows until it requests nothing more.
+    fn load(list: &mut List, all: &[RowId]) {
+        while let Some(request) = list.next_request() {
+            let place = |row: &RowId| all.iter().position(|own| own == row);
+            let from = match &request.place {
+                Place::First => 0,
+                Place::Last => all.len().saturating_sub(request.length),
+                Place::Around { rows, before } => {
+                    rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before))
+                }
+            };
+            let to = (from + request.length).min(all.len());
+            let part = Part { rows: all[from..to].to_vec(), more_before: from > 0, more_behind: to < all.len() };
+            list.take_in(&request, part);
+        }
+    }
+
+    fn list(all: &[RowId]) -> List {
+        let mut list = List { height: 5, ..List::default() };
+        load(&mut list, all);
+        list
+    }
+
+    fn reload(list: &mut List, all: &[RowId]) {
+        list.mark_stale();
+        load(list, all);
+    }
+
+    #[test]
+    fn the_first_row_is_selected_and_moving_stops_at_the_ends() {
+        let mut list = list(&rows(1..=3));
+        assert_eq!(list.selected, Some(RowId(1)));
+        list.move_by(10);
+        assert_eq!(list.selected, Some(RowId(3)));
+        list.move_by(-10);
+        assert_eq!(list.selected, Some(RowId(1)));
+    }
+
+    #[test]
+    fn the_selection_follows_the_transaction_at_its_place_on_the_screen() {
+        let mut list = list(&rows(11..=30));
+        list.select(10);
+        let (selected, on_screen) = (list.selected, list.position().unwrap() - list.top);
+        reload(&mut list, &rows(1..=30));
+        assert_eq!((list.selected, list.position().unwrap() - list.top), (selected, on_screen));
+    }
+
+    #[test]
+    fn the_first_row_stays_visible_if_the_selected_row_allows_it() {
+        let mut list = list(&rows(11..=30));
+        list.select(2);
+        reload(&mut list, &rows([10].into_iter().chain(11..=30)));
+        assert_eq!((list.position(), list.top), (Some(3), 0), "a new row doesn't scroll the list");
+        let moved_down = (10..=12).chain(14..=18).chain([13]).chain(19..=30);
+        reload(&mut list, &rows(moved_down));
+        assert_eq!(
+            (list.selected, list.position(), list.top),
+            (Some(RowId(13)), Some(8), 4),
+            "the selected row is the last visible row"
+        );
+    }
+
+    #[test]
+    fn the_first_row_is_selected_until_a_person_selects_another() {
+        let mut list = list(&rows(11..=30));
+        reload(&mut list, &rows(1..=30));
+        assert_eq!((list.selected, list.top), (Some(RowId(1)), 0));
+    }
+
+    #[test]
+    fn the_neighbour_is_selected_if_the_selected_transaction_leaves() {
+        let mut list = list(&rows(1..=5));
+        list.select(2);
+        reload(&mut list, &rows([1, 2, 4, 5]));
+        assert_eq!(list.selected, Some(RowId(4)));
+        reload(&mut list, &[]);
+        assert_eq!(list.selected, None);
+        reload(&mut list, &rows(1..=5));
+        assert_eq!(list.selected, Some(RowId(4)), "the selection from before the list was empty");
+    }
+
+    #[test]
+    fn a_wanted_transaction_is_selected_as_soon_as_it_is_loaded() {
+        let mut list = list(&rows(1..=2));
+        list.want(RowId(3));
+        load(&mut list, &rows(1..=2));
+        assert_eq!(list.selected, Some(RowId(1)));
+        reload(&mut list, &rows(1..=3));
+        assert_eq!((list.selected, list.wanted), (Some(RowId(3)), None));
+    }
+
+    #[test]
+    fn moving_through_a_long_list_holds_only_a_part_in_memory() {
+        let all = rows(1..=10_000);
+        let mut list = list(&all);
+        for step in [1, 4, 30, 300, -7_isize] {
+            list.move_by(step);
+            load(&mut list, &all);
+        }
+        let place = 1 + 1 + 4 + 30 + 300 - 7_i64;
+        assert_eq!(list.selected, Some(RowId(place)));
+        assert_eq!(list.before.unwrap() + list.position().unwrap() as u64 + 1, place as u64);
+        list.move_by(isize::MAX);
+        load(&mut list, &all);
+        assert_eq!((list.selected, list.part.more_behind), (Some(RowId(10_000)), false));
+        for _ in 0..5 {
+            list.move_by(-100);
+        }
+        load(&mut list, &all);
+        assert_eq!(list.selected, Some(RowId(9_500)), "moves before a load add up");
+        list.move_by(isize::MIN);
+        list.move_by(isize::MAX);
+        load(&mut list, &all);
+        assert_eq!(list.selected, Some(RowId(10_000)), "the last jump counts");
+        list.move_by(isize::MIN);
+        load(&mut list, &all);
+        assert_eq!((list.selected, list.part.more_before), (Some(RowId(1)), false));
+        assert!(list.part.rows.len() < 100, "{}", list.part.rows.len());
+    }
+
+    #[test]
+    fn a_part_of_another_view_is_ignored() {
+        let mut list = List { height: 5, ..List::default() };
+        let request = list.next_request().unwrap();
+        list.set_filter("vip", "");
+        list.take_in(&request, Part { rows: rows(1..=5), ..Part::default() });
+        assert_eq!(list.part, Part::default());
+    }
+}

@@ -1,0 +1,106 @@
+//! The commands for the order and the columns of the list, which are chosen from a menu or typed.
+//!
+//! The order is stored as a term of the view's filter, the columns with the saved view.
+
+use crate::{
+    clock::{Mono, Now},
+    domain::filter::{self, Filter, SortBy, SortKey},
+    tui::{
+        dialogs::{
+            Dialog,
+            filter::update::set_typed,
+            menu::state::{Choice, Menu},
+        },
+        effect::Effect,
+        model::{Model, Tone},
+        screens::list::columns::{Column, Columns},
+    },
+};
+
+/// Opens the menu of orders, with a mark at the current order.
+pub(crate) fn open_orders(model: &mut Model) {
+    let current = first_key(model);
+    let entry = |by: &SortBy| {
+        let mark = match current {
+            SortKey { by: own, .. } if own != *by => ' ',
+            SortKey { reversed: true, .. } => '-',
+            SortKey { reversed: false, .. } => 'x',
+        };
+        (format!("[{mark}] {:<8} {}", by.name(), by.words()), Choice::Order(*by))
+    };
+    let remark = "Choose the current order again to reverse it. To sort by several: :sort ticket,age";
+    let menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
+    let cursor = SortBy::ALL.iter().position(|by| *by == current.by).unwrap_or_default();
+    model.dialog = Dialog::Menu(Menu { cursor, ..menu });
+}
+
+/// Sorts the list by this key; reverses the order if the list is sorted by this key already.
+pub(crate) fn choose_order(model: &mut Model, by: SortBy, now: Now) -> Vec<Effect> {
+    if first_key(model).by == by {
+        return reverse_order(model, now);
+    }
+    // Equally severe transactions are sorted by deadline, as in the default order.
+    let keys = if by == SortBy::Severity { SortKey::DEFAULT.to_vec() } else { vec![SortKey { by, reversed: false }] };
+    set_order(model, &keys, now)
+}
+
+/// Sorts the list by the typed keys, which are separated by commas or blanks.
+pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Effect> {
+    let keys: Vec<_> = keys.split([',', ' ']).filter(|key| !key.is_empty()).collect();
+    match Filter::parse(&format!("sort:{}", keys.join(","))) {
+        Ok(order) => set_order(model, order.sort(), now),
+        Err(error) => {
+            model.notify(Tone::Bad, error.message, now.mono);
+            Vec::new()
+        }
+    }
+}
+
+/// Reverses the order.
+pub(crate) fn reverse_order(model: &mut Model, now: Now) -> Vec<Effect> {
+    let reversed: Vec<_> = model.list.listed().sort().iter().map(|key| key.turned()).collect();
+    set_order(model, &reversed, now)
+}
+
+fn first_key(model: &Model) -> SortKey {
+    model.list.listed().sort().first().copied().unwrap_or(SortKey { by: SortBy::Severity, reversed: false })
+}
+
+fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
+    match filter::in_order(&model.list.filter_text, keys) {
+        Ok(text) => set_typed(model, &text, now),
+        Err(error) => {
+            model.notify(Tone::Bad, error.message, now.mono);
+            Vec::new()
+        }
+    }
+}
+
+/// Opens the menu that shows or hides columns.
+pub(crate) fn open_columns(model: &mut Model, cursor: usize) {
+    let columns = &model.list.columns;
+    let entry = |column: &Column| {
+        let mark = if columns.contains(*column) { 'x' } else { ' ' };
+        (format!("[{mark}] {}", column.name()), Choice::Column(*column))
+    };
+    let title = format!("Columns of {}", model.list.tab.titles().0);
+    let remark = "Each key shows or hides a column. A narrow screen hides the least important ones. To reorder: :columns tx,sev,age";
+    let mut menu = Menu::numbered(title, remark, Column::ALL.iter().map(entry));
+    menu.cursor = cursor;
+    model.dialog = Dialog::Menu(menu);
+}
+
+/// Shows or hides a column, and leaves the menu open.
+pub(crate) fn toggle_column(model: &mut Model, column: Column) {
+    model.list.columns.toggle(column);
+    open_columns(model, Column::ALL.iter().position(|own| *own == column).unwrap_or(0));
+}
+
+/// Shows the typed columns in this order; `default` stands for the default columns.
+pub(crate) fn set_columns(model: &mut Model, typed: &str, now: Mono) {
+    let wanted = if typed == "default" { Ok(Columns::default()) } else { Columns::parse(typed) };
+    match wanted {
+        Ok(columns) => model.list.columns = columns,
+        Err(error) => model.notify(Tone::Bad, error, now),
+    }
+}

@@ -1,0 +1,89 @@
+//! The commands that mark transactions: one, a range, all shown ones.
+//!
+//! Rows beyond the loaded part of the list are looked up in the store.
+
+use crate::{
+    clock::Mono,
+    domain::ids::RowId,
+    tui::{
+        command::Id,
+        effect::{Effect, Markable},
+        model::{Model, Tone},
+        screens::list::marks::Marks,
+    },
+};
+
+/// Marks the selected transaction or removes its mark, and selects the next one.
+pub(crate) fn toggle(model: &mut Model) {
+    if let Some(row) = model.list.selected {
+        model.marks.toggle(row);
+        model.list.chosen = true;
+        model.list.move_by(1);
+    }
+}
+
+/// Opens a range at the selected transaction, or marks the open range up to the selected transaction.
+pub(crate) fn range(model: &mut Model, now: Mono) -> Vec<Effect> {
+    let Some(here) = model.list.selected else { return Vec::new() };
+    model.list.chosen = true;
+    if model.marks.range.is_none() {
+        model.marks.range = Some(here);
+        return Vec::new();
+    }
+    let rows = model.range().to_vec();
+    let begin = model.marks.range.take();
+    if !rows.is_empty() {
+        add(model, &rows, now);
+        return Vec::new();
+    }
+    begin.map(|begin| Effect::FindMarks(Markable::Between(begin, here))).into_iter().collect()
+}
+
+/// Marks the open range up to the selected transaction. Returns whether no range is open then. A range that reaches beyond the
+/// loaded part stays open, and a notice says so.
+pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
+    if model.marks.range.is_none() {
+        return true;
+    }
+    let rows = model.range().to_vec();
+    if !rows.is_empty() {
+        model.marks.range = None;
+        add(model, &rows, now);
+    }
+    let is_open = model.marks.range.is_some();
+    if is_open {
+        let [mark, leave] = [Id::MarkRange, Id::Clear].map(|id| model.setting.keys.shown(id));
+        let text = format!("The range is long: press {mark} to mark it, or {leave} to cancel it, then try again.");
+        model.notify(Tone::Bad, text, now);
+    }
+    !is_open
+}
+
+/// Marks the transactions that the store found; `None` if there were too many.
+pub(crate) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) {
+    match found {
+        Some(rows) => add(model, &rows, now),
+        None => too_many(model, now),
+    }
+}
+
+fn add(model: &mut Model, rows: &[RowId], now: Mono) {
+    match model.marks.add(rows) {
+        true if model.marks.is_empty() => model.notify(Tone::Bad, "No transaction to mark.", now),
+        true => {
+            let clear = model.setting.keys.shown(Id::Clear);
+            let text = format!("{} marked (x): actions work on these ({clear} to clear).", model.marks.count());
+            model.notify(Tone::Good, text, now);
+        }
+        false => too_many(model, now),
+    }
+}
+
+fn too_many(model: &mut Model, now: Mono) {
+    let filter = model.setting.keys.shown(Id::Filter);
+    let text = format!(
+        "Nothing was marked: at most {} can be marked at once. Press {filter} to filter the list.",
+        Marks::MOST
+    );
+    model.notify(Tone::Bad, text, now);
+}

@@ -1,0 +1,4 @@
+//! The update of the list, one file per family of commands.
+
+pub(crate) mod arrangement;
+pub(crate) mod marks;

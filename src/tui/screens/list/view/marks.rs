@@ -1,0 +1,49 @@
+//! The marks: a letter in the list's first column, and the number of marked transactions.
+//!
+//! Marked transactions may be hidden, so the number is shown wherever the list is.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+};
+
+use crate::{
+    domain::ids::RowId,
+    presentation::width,
+    tui::{command::Id, draw::DrawContext},
+};
+
+/// Returns the letter in the first column of a row, for a selected or marked transaction.
+pub(crate) fn letter(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> &'static str {
+    let is_marked = context.model.marks.contains(row) || range.contains(&row);
+    match (context.model.list.selected == Some(row), is_marked) {
+        (true, false) => ">",
+        (true, true) => "X",
+        (false, true) => "x",
+        (false, false) => " ",
+    }
+}
+
+/// Returns the number of marked transactions and the open range, in words; `None` if there is neither.
+pub(crate) fn words(context: &DrawContext<'_>) -> Option<String> {
+    let marks = &context.model.marks;
+    let marked = (marks.count() > 0).then(|| format!("{} marked (x)", marks.count()));
+    let range = marks.range.map(|_| match context.model.range().len() {
+        0 => format!("range to here ({} to mark)", context.key(Id::MarkRange)),
+        count => format!("range of {count} ({} to mark)", context.key(Id::MarkRange)),
+    });
+    let words: Vec<String> = marked.into_iter().chain(range).collect();
+    (!words.is_empty()).then(|| words.join("   "))
+}
+
+/// Draws these words over the line below a list without a frame.
+pub(crate) fn over_line(context: &DrawContext<'_>, line: Rect, frame: &mut Frame<'_>) {
+    let Some(words) = words(context) else { return };
+    let text = width::cut(&format!(" {words} "), usize::from(line.width.saturating_sub(1)), context.theme.ellipsis);
+    let columns = u16::try_from(width::of(&text)).unwrap_or(u16::MAX);
+    let place = Rect { x: line.x.saturating_add(1), height: 1, width: columns, ..line }.intersection(line);
+    if place.area() > 0 {
+        frame.render_widget(Line::from(Span::styled(text, context.theme.label())), place);
+    }
+}

@@ -1,0 +1,245 @@
+//! The end of the log, the newest line first, filtered by level and text.
+//!
+//! At most [`LogTail::MOST`] lines are held, each cleaned and cut. A line must never hold an integrator ID: none is logged.
+
+use chrono::{DateTime, Utc};
+
+use crate::{clock::Mono, domain::text};
+
+/// The level of a line, the most severe first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// A failure that a person should know of.
+    Error,
+    /// A problem that hoptop handles by itself.
+    Warn,
+    /// An event without a problem.
+    Info,
+}
+
+impl Level {
+    /// Returns the level's word in the log.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Error => "ERROR",
+            Self::Warn => "WARN",
+            Self::Info => "INFO",
+        }
+    }
+
+    fn of(word: &str) -> Option<Self> {
+        [Self::Error, Self::Warn, Self::Info].into_iter().find(|level| level.word() == word)
+    }
+
+    /// Returns the next more severe level; after `Error`, `Info`.
+    pub fn narrower(self) -> Self {
+        match self {
+            Self::Info => Self::Warn,
+            Self::Warn => Self::Error,
+            Self::Error => Self::Info,
+        }
+    }
+}
+
+/// One line of the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogLine {
+    /// When the line was logged.
+    pub at: DateTime<Utc>,
+    /// The level.
+    pub level: Level,
+    /// The message, cleaned.
+    pub text: String,
+    /// The profile, cleaned; empty if the line is about no profile.
+    pub profile: String,
+    /// The transaction's hash, cleaned; empty if the line is about no transaction.
+    pub about: String,
+    /// The response body, cleaned and cut; empty if there is none.
+    pub body: String,
+}
+
+impl LogLine {
+    /// Parses a line of the log: a moment, a level, a message, then optionally `profile`, `about` and `body`. Returns `None` if the
+    /// line doesn't begin with a moment and a level.
+    pub fn parse(line: &str) -> Option<Self> {
+        let (at, rest) = line.split_once(' ')?;
+        let at = DateTime::parse_from_rfc3339(at).ok()?.to_utc();
+        let (level, rest) = rest.trim_start().split_once(' ')?;
+        let (words, body) = rest.split_once(" body=").unwrap_or((rest, ""));
+        let (words, about) = words.rsplit_once(" about=").unwrap_or((words, ""));
+        let (words, profile) = words.rsplit_once(" profile=").unwrap_or((words, ""));
+        let [text, profile, about, body] =
+            [words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
+        Some(Self { at, level: Level::of(level)?, text, profile, about, body })
+    }
+
+    fn matches(&self, wanted: &str) -> bool {
+        let has = |text: &str| text.to_lowercase().contains(wanted);
+        has(&self.text) || has(&self.profile) || has(&self.about) || has(&self.body) || has(self.level.word())
+    }
+}
+
+/// The part of the log that was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LogTail {
+    /// The lines, the newest first.
+    pub lines: Vec<LogLine>,
+    /// The length of the log in bytes when it was read. While the length is the same, the log has no new lines.
+    pub length: u64,
+    /// Whether the log has earlier lines.
+    pub is_cut: bool,
+}
+
+impl LogTail {
+    /// The most lines that are kept.
+    pub const MOST: usize = 2_000;
+
+    /// Parses the end of a log. A line without a moment and a level belongs to the line before it.
+    pub fn parse(text: &str) -> Vec<LogLine> {
+        let mut lines: Vec<LogLine> = Vec::new();
+        for line in text.lines() {
+            match (LogLine::parse(line), lines.last_mut()) {
+                (Some(parsed), _) => lines.push(parsed),
+                (None, Some(last)) => last.text = text::clean(&format!("{} {line}", last.text)),
+                // The rest of a line whose beginning wasn't read is dropped.
+                (None, None) => {}
+            }
+        }
+        lines.reverse();
+        lines.truncate(Self::MOST);
+        lines
+    }
+}
+
+/// The state of the log's screen.
+#[derive(Debug)]
+pub struct LogPane {
+    /// The log that was read, or the error; `None` before the first read.
+    pub read: Option<Result<LogTail, String>>,
+    /// The least severe level that is shown.
+    pub least: Level,
+    /// The text that shown lines contain.
+    pub wanted: String,
+    /// Whether long lines are wrapped instead of cut.
+    pub wrap: bool,
+    /// The number of lines above the first visible line.
+    pub top: usize,
+    /// When the log was last read.
+    pub asked_at: Option<Mono>,
+}
+
+impl Default for LogPane {
+    fn default() -> Self {
+        Self { read: None, least: Level::Info, wanted: String::new(), wrap: false, top: 0, asked_at: None }
+    }
+}
+
+impl LogPane {
+    /// Returns all lines that were read, the newest first.
+    pub fn all(&self) -> &[LogLine] {
+        match &self.read {
+            Some(Ok(tail)) => &tail.lines,
+            Some(Err(_)) | None => &[],
+        }
+    }
+
+    /// Returns the lines that pass level and text, the newest first.
+    pub fn lines(&self) -> impl Iterator<Item = &LogLine> {
+        let wanted = self.wanted.to_lowercase();
+        self.all().iter().filter(move |line| line.level <= self.least && line.matches(&wanted))
+    }
+
+    /// Returns the length in bytes of the log that was read.
+    pub fn length(&self) -> Option<u64> {
+        self.read.as_ref()?.as_ref().ok().map(|tail| tail.length)
+    }
+
+    /// Shows the log that was read. If the screen is scrolled, its first visible line stays the same.
+    pub fn apply_read(&mut self, read: Result<LogTail, String>) {
+        let first_visible = self.lines().nth(self.top).filter(|_| self.top > 0).cloned();
+        self.read = Some(read);
+        if let Some(place) = first_visible.and_then(|line| self.lines().position(|own| *own == line)) {
+            self.top = place;
+        }
+        self.top = self.top.min(self.lines().count().saturating_sub(1));
+    }
+
+    /// Shows only more severe lines, or all lines again.
+    pub fn narrow(&mut self) {
+        (self.least, self.top) = (self.least.narrower(), 0);
+    }
+
+    /// Shows only lines that contain this text.
+    pub fn want(&mut self, text: &str) {
+        (self.wanted, self.top) = (text.to_owned(), 0);
+    }
+
+    /// Scrolls down by so many lines, or up; no further than `end`.
+    pub fn move_by(&mut self, lines: isize, end: usize) {
+        self.top = self.top.saturating_add_signed(lines).min(end);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "half a line\n\
+        2026-11-20T12:10:02.000001Z ERROR unreachable: connect timeout\n\
+        2026-11-20T14:03:09.5Z  WARN the service throttled the integrator ID profile=\"prod\" about=\"0xab\" body=\"\\u{1b}[31mRATE \\\"X\\\"\"\n\
+        2026-11-20T14:03:10Z  INFO it crashed:\n   frame 1\n";
+
+    fn pane() -> LogPane {
+        let tail = LogTail { lines: LogTail::parse(LOG), ..LogTail::default() };
+        LogPane { read: Some(Ok(tail)), ..LogPane::default() }
+    }
+
+    #[test]
+    fn lines_are_parsed_and_the_newest_comes_first() {
+        let pane = pane();
+        let shown: Vec<_> = pane.lines().map(|line| (line.level, line.text.as_str())).collect();
+        assert_eq!(
+            shown,
+            [
+                (Level::Info, "it crashed: frame 1"),
+                (Level::Warn, "the service throttled the integrator ID"),
+                (Level::Error, "unreachable: connect timeout"),
+            ]
+        );
+        assert_eq!((pane.all()[1].profile.as_str(), pane.all()[1].about.as_str()), ("prod", "0xab"));
+        assert_eq!(pane.all()[0].profile, "");
+        assert_eq!(pane.all()[1].body, "\"\\u{1b}[31mRATE \\\"X\\\"\"");
+    }
+
+    #[test]
+    fn level_and_text_filter_the_lines() {
+        let mut pane = pane();
+        pane.narrow();
+        assert_eq!(pane.lines().count(), 2);
+        pane.narrow();
+        assert_eq!(pane.lines().map(|line| line.level).collect::<Vec<_>>(), [Level::Error]);
+        pane.narrow();
+        pane.want("rate");
+        assert_eq!(pane.lines().count(), 1);
+    }
+
+    #[test]
+    fn the_first_visible_line_stays_after_another_read() {
+        let mut pane = pane();
+        pane.move_by(1, 9);
+        let seen = pane.lines().nth(1).cloned();
+        let more = format!("{LOG}2026-11-20T14:03:11Z  INFO one more\n2026-11-20T14:03:12Z  INFO two more\n");
+        pane.apply_read(Ok(LogTail { lines: LogTail::parse(&more), ..LogTail::default() }));
+        assert_eq!((pane.top, pane.lines().nth(3).cloned()), (3, seen));
+        pane.apply_read(Err("gone".into()));
+        assert_eq!((pane.top, pane.lines().count()), (0, 0));
+    }
+
+    #[test]
+    fn the_number_of_lines_and_the_length_of_a_line_are_bounded() {
+        let line = format!("2026-11-20T14:03:10Z  WARN {}\n", "x".repeat(9_999));
+        let lines = LogTail::parse(&line.repeat(LogTail::MOST + 50));
+        assert_eq!(lines.len(), LogTail::MOST);
+        assert!(lines[0].text.chars().count() <= text::FIELD_LIMIT);
+    }
+}

@@ -1,0 +1,94 @@
+//! The update of the log's screen: the log is read every second while it is shown. Also the error report.
+
+use std::time::Duration;
+
+use super::state::LogTail;
+use crate::{
+    clock::{Mono, Now},
+    domain::{poller::PollerHealth, span},
+    tui::{
+        effect::Effect,
+        model::{Model, Screen},
+    },
+};
+
+/// The time between two reads.
+const REST: Duration = Duration::from_secs(1);
+/// The number of log lines in a report.
+const REPORTED: usize = 50;
+
+/// Reads the log if it is shown and wasn't read in the last second.
+pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
+    if model.screen != Screen::Log || model.log.asked_at.is_some_and(|at| now.since(at) < REST) {
+        return None;
+    }
+    model.log.asked_at = Some(now);
+    Some(Effect::LoadLog(model.log.length()))
+}
+
+/// Shows what was read of the log; `None` if the log has nothing new.
+pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) -> Vec<Effect> {
+    if let Some(read) = read.transpose() {
+        model.log.apply_read(read);
+    }
+    Vec::new()
+}
+
+/// Copies an error report for a maintainer. The report must never contain the ID or a response body.
+pub(crate) fn report(model: &Model, now: Now) -> Vec<Effect> {
+    vec![Effect::Copy(report_text(model, now))]
+}
+
+fn report_text(model: &Model, now: Now) -> String {
+    let stamp = |at| span::stamp(at, model.setting.zone);
+    let (columns, rows) = model.size;
+    let [critical, warning, info] = model.overview.alerts;
+    let mut lines = vec![
+        format!(
+            "hoptop {} on {} {}, terminal {columns}x{rows}",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH
+        ),
+        format!("as of {}", stamp(now.wall)),
+        format!("profile {}, integrator ID {}", model.setting.profile, shown_id(model)),
+    ];
+    lines.push(match &model.own.poller {
+        None => "polling: no poller has run yet".to_owned(),
+        Some(report) => format!(
+            "polling: {}, {} requests, {} throttled, {} failed, id limit {} requests/s, used {:.2}, share {}, last error {}",
+            if report.is_live(now.wall) { report.health } else { PollerHealth::Stopped },
+            report.requests,
+            report.throttled,
+            report.failed,
+            report.rps,
+            report.used,
+            report.share,
+            report.last_error.as_deref().unwrap_or("none"),
+        ),
+    });
+    let need = model.own.poller.as_ref().and_then(|report| report.need.as_ref());
+    lines.push(format!("budget: {}", need.map_or_else(|| "not known".to_owned(), |need| need.sentence())));
+    let oldest = model.oldest_age(now.wall).map_or_else(|| "-".into(), span::long);
+    lines.push(format!("oldest answer {oldest}; alerts !! {critical} ! {warning} i {info}"));
+    lines.extend(model.trouble.iter().map(|trouble| format!("store: {trouble}")));
+    lines.push(format!("the last lines of the log, newest first, without response bodies (at most {REPORTED}):"));
+    lines.extend(log_lines(model).map(|line| format!("  {line}")));
+    lines.join("\n")
+}
+
+fn log_lines(model: &Model) -> impl Iterator<Item = String> {
+    model.log.all().iter().take(REPORTED).map(|line| {
+        let body = if line.body.is_empty() { "" } else { " (with a response body)" };
+        let about = if line.about.is_empty() { String::new() } else { format!(" | {}", line.about) };
+        let whose = model.setting.whose(&line.profile);
+        format!("{} {:<5} {whose}{}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
+    })
+}
+
+fn shown_id(model: &Model) -> String {
+    match &model.setting.shown_id {
+        Some(id) => format!("{id} (its last characters)"),
+        None => "none".to_owned(),
+    }
+}

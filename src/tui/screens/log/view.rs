@@ -1,0 +1,157 @@
+//! The log's lines, the newest first, and a note on how the integrator ID is shown.
+
+use chrono::{DateTime, Utc};
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    style::Style,
+    text::{Line, Span},
+};
+
+use super::state::{Level, LogLine};
+use crate::{
+    domain::ids::TxHash,
+    presentation::width,
+    tui::{
+        command::Id,
+        dialogs::Dialog,
+        draw::{DrawContext, put_lines},
+    },
+};
+
+/// The text before the search text.
+const PROMPT: &str = "/ ";
+/// The columns of a level.
+const LEVEL: usize = 5;
+
+fn areas(body: Rect) -> [Rect; 2] {
+    let below = if body.height >= 6 { 2 } else { 0 };
+    Layout::vertical([Constraint::Fill(1), Constraint::Length(below)]).areas(body)
+}
+
+/// Returns the number of rows for lines of the log.
+pub(crate) fn rows_in(body: Rect) -> usize {
+    let [lines, _] = areas(body);
+    usize::from(lines.height)
+}
+
+/// Returns the largest scroll offset: the last line is at the bottom of the pane, or at its top if lines are wrapped.
+pub(crate) fn scroll_end(context: &DrawContext<'_>, body: Rect) -> usize {
+    let log = &context.model.log;
+    let kept = if log.wrap { 1 } else { rows_in(body) };
+    log.lines().count().saturating_sub(kept)
+}
+
+/// Draws level, number of lines and search text, in place of the filter.
+pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'_>) {
+    let log = &context.model.log;
+    let level = match log.least {
+        Level::Info => "all levels",
+        Level::Warn => "WARN and ERROR",
+        Level::Error => "ERROR only",
+    };
+    let last = if matches!(&log.read, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
+    let mut line = Line::from(vec![
+        Span::styled(" Log  ", context.theme.label()),
+        Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
+    ]);
+    if let Dialog::Find { input, .. } = &context.model.dialog {
+        let column = line.width() + width::of(PROMPT) + input.visual_cursor();
+        line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), context.theme.key()));
+        let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
+        if row.area() > 0 {
+            frame.set_cursor_position((row.x + column, row.y));
+        }
+    } else if !log.wanted.is_empty() {
+        line.push_span(Span::styled(format!("{PROMPT}{}", log.wanted), context.theme.info()));
+    }
+    frame.render_widget(line, row);
+}
+
+pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let [pane, below] = areas(body);
+    let log = &context.model.log;
+    let rows = usize::from(pane.height);
+    let columns = usize::from(pane.width);
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for entry in log.lines().skip(log.top) {
+        if lines.len() >= rows {
+            break;
+        }
+        lines.extend(entry_lines(context, entry, columns));
+    }
+    if lines.is_empty() {
+        let text = width::wrap(&empty(context), columns.saturating_sub(2)).into_iter();
+        lines.extend(text.map(|text| Line::styled(format!(" {text}"), context.theme.dim())));
+    }
+    put_lines(lines, pane, frame);
+    if below.height > 0 {
+        let rule = Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim());
+        let note = Line::styled(width::cut(&id_note(context), columns, context.theme.ellipsis), context.theme.dim());
+        put_lines([rule, note], below, frame);
+    }
+}
+
+/// Returns a line of the log, in several rows if lines are wrapped.
+fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
+    let time = format!(" {} ", time(context, entry.at));
+    let style = match entry.level {
+        Level::Error => context.theme.critical(),
+        Level::Warn => context.theme.warning(),
+        Level::Info => context.theme.dim(),
+    };
+    let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
+    let about = match entry.about.as_str() {
+        "" => String::new(),
+        about => format!(" | {}", TxHash::new(about).short(context.theme.ellipsis)),
+    };
+    let indent = width::of(&time) + LEVEL + 1;
+    let room = columns.saturating_sub(indent).max(1);
+    let whose = context.model.setting.whose(&entry.profile);
+    let words = format!("{whose}{}{about}{body}", entry.text);
+    let texts = match context.model.log.wrap {
+        true => width::wrap(&words, room),
+        false => vec![width::cut(&words, room, context.theme.ellipsis)],
+    };
+    let row = |(place, text): (usize, String)| match place {
+        0 => Line::from(vec![
+            Span::styled(time.clone(), context.theme.dim()),
+            Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
+            Span::styled(text, if entry.level == Level::Error { style } else { Style::new() }),
+        ]),
+        _ => Line::raw(format!("{}{text}", " ".repeat(indent))),
+    };
+    texts.into_iter().enumerate().map(row).collect()
+}
+
+/// Returns the time of a moment, with the date if the day isn't today.
+fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
+    let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
+    let is_today = there.date_naive() == today.date_naive();
+    there.format(if is_today { "%H:%M:%S" } else { "%m-%d %H:%M:%S" }).to_string()
+}
+
+fn empty(context: &DrawContext<'_>) -> String {
+    match &context.model.log.read {
+        None => format!("Reading the log{}", context.theme.ellipsis),
+        Some(Err(reason)) => reason.clone(),
+        Some(Ok(tail)) if tail.lines.is_empty() => {
+            "Nothing was logged yet. The log shows failures: requests that were throttled, refused or timed out, undocumented \
+             statuses, problems with the store."
+                .to_owned()
+        }
+        Some(Ok(_)) => {
+            let [level, find] = [Id::Level, Id::Find].map(|id| context.key(id));
+            format!("No matching lines. Press {level} to change the level, {find} to search for another text.")
+        }
+    }
+}
+
+/// Returns the note on how the integrator ID is shown.
+fn id_note(context: &DrawContext<'_>) -> String {
+    let shown = match &context.model.setting.shown_id {
+        Some(id) => format!("as {}", id.replace('…', context.theme.ellipsis)),
+        None => "by its last characters only".to_owned(),
+    };
+    format!(" x-integrator-id is shown {shown} everywhere, including copies and exports")
+}

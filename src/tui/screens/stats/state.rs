@@ -1,0 +1,152 @@
+//! The state of the charts: the loaded outcomes, durations and budget, and the chosen route.
+//!
+//! The size of the loaded data depends on the number of routes, not of transactions. The selection must follow the route, never
+//! the row.
+
+use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
+
+pub(crate) use crate::store::Minute;
+use crate::{
+    clock::Mono,
+    domain::{
+        duration_stats::RouteKey,
+        histogram::{Histogram, percentile},
+        status::RouterStatus,
+        text,
+    },
+    store::RouteStats,
+};
+
+/// The outcomes and durations of the transactions of one route, or of all routes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Spread {
+    /// The route; `None` for all routes.
+    pub route: Option<RouteKey>,
+    /// The number of transactions in each status, in the shown order; `None` stands for no answer.
+    pub outcomes: Vec<(Option<RouterStatus>, u64)>,
+    /// The number of tracked transactions.
+    pub tracked: u64,
+    /// The number of settled transactions.
+    pub settled: u64,
+    /// The durations of timed transfers.
+    pub took: Histogram,
+    /// The median of the durations.
+    pub median: Option<Duration>,
+    /// The 95th percentile of the durations.
+    pub p95: Option<Duration>,
+}
+
+impl Spread {
+    /// Returns the number of timed transfers.
+    pub fn timed(&self) -> u64 {
+        self.took.total()
+    }
+
+    fn new(route: Option<RouteKey>, outcomes: &BTreeMap<String, u64>, (settled, sorted): (u64, &[Duration])) -> Self {
+        let status = |text: &String| (!text.is_empty()).then(|| RouterStatus::from(text::clean(text)));
+        let mut outcomes: Vec<_> = outcomes.iter().map(|(text, count)| (status(text), *count)).collect();
+        outcomes.sort_by_key(|(status, count)| (status_rank(status.as_ref()), Reverse(*count)));
+        Self {
+            route,
+            tracked: outcomes.iter().map(|(_, count)| count).sum(),
+            settled,
+            outcomes,
+            took: Histogram::of(sorted),
+            median: percentile(sorted, 50),
+            p95: percentile(sorted, 95),
+        }
+    }
+}
+
+/// Returns the rank of a status in the shown order: final statuses, then statuses in progress, then unknown ones.
+fn status_rank(status: Option<&RouterStatus>) -> u8 {
+    match status {
+        Some(RouterStatus::Success) => 0,
+        Some(RouterStatus::PartialSuccess) => 1,
+        Some(RouterStatus::Refund) => 2,
+        Some(RouterStatus::NeedsGas) => 3,
+        Some(RouterStatus::Ongoing) => 4,
+        Some(RouterStatus::NotFound) => 5,
+        Some(RouterStatus::Unknown(_)) => 6,
+        None => 7,
+    }
+}
+
+/// The data of the charts.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// All routes together, then each route, the route with the most transactions first.
+    pub spreads: Vec<Spread>,
+    /// The budget's use in the last hour, the oldest minute first.
+    pub minutes: Vec<Minute>,
+}
+
+impl Statistics {
+    /// Builds the data from the store's statistics.
+    pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<Minute>) -> Self {
+        routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
+        let mut took: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.took).copied().collect();
+        took.sort_unstable();
+        let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
+        for (status, count) in routes.iter().flat_map(|stats| &stats.outcomes) {
+            *outcomes.entry(status.clone()).or_default() += count;
+        }
+        let settled = routes.iter().map(|stats| stats.settled).sum();
+        let all = Spread::new(None, &outcomes, (settled, &took));
+        let each = routes
+            .into_iter()
+            .map(|stats| Spread::new(Some(stats.route), &stats.outcomes, (stats.settled, &stats.past.took)));
+        Self { spreads: [all].into_iter().chain(each).collect(), minutes }
+    }
+}
+
+/// The charts' state.
+#[derive(Debug, Default)]
+pub struct Charts {
+    /// The loaded data; `None` before the first load.
+    pub read: Option<Statistics>,
+    /// The chosen route; `None` for all routes.
+    pub chosen: Option<RouteKey>,
+    /// The first visible row of the list of routes.
+    pub top: usize,
+    /// The number of rows that fit on the screen; set before each change.
+    pub height: usize,
+    /// Whether the store may have changed since the last load.
+    pub stale: bool,
+    /// Whether a load is running.
+    pub reading: bool,
+    /// The earliest moment of the next load.
+    pub rest: Mono,
+}
+
+impl Charts {
+    /// Returns all routes together, then each route.
+    pub fn spreads(&self) -> &[Spread] {
+        self.read.as_ref().map_or(&[], |read| &read.spreads)
+    }
+
+    /// Returns the index of the chosen route; 0 if the route is no longer in the data.
+    pub fn place(&self) -> usize {
+        self.spreads().iter().position(|spread| spread.route == self.chosen).unwrap_or(0)
+    }
+
+    /// Returns the chosen route's data.
+    pub fn spread(&self) -> Option<&Spread> {
+        self.spreads().get(self.place())
+    }
+
+    /// Shows the loaded data.
+    pub fn apply_statistics(&mut self, read: Statistics) {
+        self.read = Some(read);
+        self.move_by(0);
+    }
+
+    /// Moves the choice down by so many routes, or up; stops at the ends.
+    pub fn move_by(&mut self, rows: isize) {
+        let last = self.spreads().len().saturating_sub(1);
+        let place = self.place().saturating_add_signed(rows).min(last);
+        self.chosen = self.spreads().get(place).and_then(|spread| spread.route.clone());
+        let height = self.height.max(1);
+        self.top = self.top.clamp(place.saturating_sub(height - 1), place).min((last + 1).saturating_sub(height));
+    }
+}

@@ -1,0 +1,46 @@
+//! The update of the charts: the data is loaded again after changes of the store.
+//!
+//! A load takes time in proportion to the number of tracked transactions, so loads must be rare.
+
+use std::time::Duration;
+
+use super::state::Statistics;
+use crate::{
+    clock::Mono,
+    tui::{
+        effect::Effect,
+        model::{Model, Screen, Tone},
+    },
+};
+
+/// The shortest time between two reads.
+const SHORTEST_REST: Duration = Duration::from_secs(5);
+/// The rest after a read, as a multiple of the time that the read took.
+const REST_FACTOR: u32 = 50;
+
+/// Reads the charts if they are shown and stale, and the rest since the last read is over.
+pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
+    let charts = &mut model.charts;
+    if model.screen != Screen::Stats || !charts.stale || charts.reading || now < charts.rest {
+        return None;
+    }
+    (charts.stale, charts.reading) = (false, true);
+    Some(Effect::LoadStatistics)
+}
+
+/// Shows the statistics that were read, or the error; `took` is the duration of the read.
+pub(crate) fn on_statistics(
+    model: &mut Model,
+    (read, took): (Result<Statistics, String>, Duration),
+    now: Mono,
+) -> Vec<Effect> {
+    (model.charts.reading, model.charts.rest) = (false, now + SHORTEST_REST.max(took * REST_FACTOR));
+    match read {
+        Ok(read) => model.charts.apply_statistics(read),
+        Err(error) => {
+            model.charts.stale = true;
+            model.notify(Tone::Bad, error, now);
+        }
+    }
+    Vec::new()
+}

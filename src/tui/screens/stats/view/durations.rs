@@ -1,0 +1,68 @@
+//! The durations of the chosen route's transfers: the median and the 95th percentile in words, and a histogram.
+//!
+//! A duration is the time from submission to settling, as observed by polls. Buckets are wider for longer durations.
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::Line,
+};
+
+use super::bars;
+use crate::{
+    domain::span,
+    presentation::width,
+    tui::{
+        draw::{DrawContext, put_lines},
+        screens::stats::state::Spread,
+    },
+};
+
+/// The columns of a label: `45m `.
+const LABEL: usize = 4;
+/// The most columns of a bar.
+const WIDEST: usize = 8;
+
+/// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
+pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {
+    let timed = spread.timed();
+    let (Some(median), Some(p95)) = (spread.median, spread.p95) else { return " no transfer was timed yet".to_owned() };
+    if timed == 1 {
+        return format!(" 1 transfer timed: {}", span::long(median));
+    }
+    let long = format!(" median {}, 95 in 100 within {}", span::long(median), span::long(p95));
+    let brief = format!(" median {}, p95 {}", span::nearest(median), span::nearest(p95));
+    let sentences = [format!("{long} ({timed} timed)"), long];
+    sentences.into_iter().find(|text| width::of(text) <= columns).unwrap_or(brief)
+}
+
+pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
+    let [words, chart, counts, labels] =
+        Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)])
+            .areas(pane);
+    frame.render_widget(Line::raw(sentence(spread, usize::from(pane.width))), words);
+    let columns = usize::from(pane.width).saturating_sub(2);
+    let buckets = spread.took.buckets((columns / LABEL).max(1));
+    if buckets.is_empty() {
+        return empty(context, Rect { height: pane.height.saturating_sub(1), y: pane.y + 1, ..pane }, frame);
+    }
+    let cells = (columns / buckets.len()).clamp(1, WIDEST);
+    let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
+    let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), context.theme.info())).collect();
+    let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
+    bars::draw(context, (&values, greatest as f64), (indented(chart), cells), frame);
+    let cell = |text: String| width::fit(&text, cells, "");
+    let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
+    let text: String = buckets.iter().map(|bucket| count(bucket.count)).collect();
+    frame.render_widget(Line::raw(text), indented(counts));
+    let text: String = buckets.iter().map(|bucket| cell(bucket.label())).collect();
+    frame.render_widget(Line::styled(text, context.theme.dim()), indented(labels));
+}
+
+fn empty(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
+    let text = "Durations appear here. A transfer is timed when it settles, if submittedAt was given and the polls around its \
+                end are close enough together.";
+    let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2));
+    let lines = lines.into_iter().map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
+    put_lines(lines, pane, frame);
+}

@@ -1,0 +1,180 @@
+//! The charts: outcomes, durations, the use of the budget, the age of the oldest answer.
+//!
+//! ```text
+//! headline      settled transactions and those that need attention; the budget; the oldest answer
+//! outcomes      | budget      of the chosen route or of all routes; requests a second, minute by minute
+//! routes        | took        the list of routes; the durations of the chosen route
+//! ```
+//!
+//! A very small screen shows only the numbers. A bar must never be the only form of a value: each value is also in words.
+
+mod bars;
+mod budget;
+mod durations;
+mod outcomes;
+mod routes;
+
+use ratatui::{
+    Frame,
+    layout::{Constraint, Layout, Rect},
+    text::{Line, Span},
+    widgets::Block,
+};
+
+use super::state::Spread;
+use crate::{
+    domain::{span, status::RouterStatus},
+    presentation::{row_text, width},
+    tui::{
+        draw::{DrawContext, put_lines},
+        model::Model,
+    },
+};
+
+/// The least columns and rows at which each part has a frame.
+const FRAMED: (u16, u16) = (100, 24);
+/// The least columns and rows at which there are charts.
+const CHARTED: (u16, u16) = (60, 12);
+/// The least columns of the left half with frames; its columns without frames.
+const LEFT: (u16, u16) = (50, 34);
+
+/// The area of each part.
+struct Areas {
+    outcomes: Rect,
+    routes: Rect,
+    budget: Rect,
+    took: Rect,
+    is_framed: bool,
+}
+
+/// Returns the area of each part; `None` if the charts don't fit.
+fn areas(body: Rect, outcomes: usize) -> Option<Areas> {
+    let is_framed = body.width >= FRAMED.0 && body.height >= FRAMED.1;
+    if body.width < CHARTED.0 || body.height < CHARTED.1 {
+        return None;
+    }
+    let left = if is_framed { LEFT.0.max(body.width * 2 / 5) } else { LEFT.1 };
+    let gap = u16::from(!is_framed);
+    let [left, _, right] =
+        Layout::horizontal([Constraint::Length(left), Constraint::Length(gap), Constraint::Fill(1)]).areas(body);
+    // The heading, the settled transactions, a line for each status; at most half of the body, to leave rows for the routes.
+    let needed = u16::try_from(outcomes.max(3)).unwrap_or(u16::MAX).saturating_add(if is_framed { 3 } else { 2 });
+    let above = needed.min(body.height / 2);
+    let [outcomes, routes] = Layout::vertical([Constraint::Length(above), Constraint::Fill(1)]).areas(left);
+    let [budget, took] =
+        Layout::vertical([Constraint::Length((body.height * 11).div_ceil(20)), Constraint::Fill(1)]).areas(right);
+    Some(Areas { outcomes, routes, budget, took, is_framed })
+}
+
+fn areas_of(model: &Model, body: Rect) -> Option<Areas> {
+    areas(body, model.charts.spread().map_or(0, |spread| spread.outcomes.len()))
+}
+
+/// Returns the number of routes that fit on the screen.
+pub(crate) fn rows_in(model: &Model, body: Rect) -> usize {
+    let around = |areas: &Areas| if areas.is_framed { 3 } else { 2 };
+    areas_of(model, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
+}
+
+pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let Some(read) = &context.model.charts.read else {
+        return frame.render_widget(
+            Line::styled(format!(" Reading the store{}", context.theme.ellipsis), context.theme.dim()),
+            body,
+        );
+    };
+    let spread = context.model.charts.spread();
+    let (Some(areas), Some(spread)) = (areas_of(context.model, body), spread) else {
+        return put_lines(numbers(context, spread, body), body, frame);
+    };
+    let scope = scope(spread);
+    let pane = draw_heading(context, ("OUTCOMES", &scope), (areas.outcomes, areas.is_framed), frame);
+    outcomes::draw(context, spread, pane, frame);
+    let pane = draw_heading(context, ("ROUTES", "j k to choose"), (areas.routes, areas.is_framed), frame);
+    routes::draw(context, pane, frame);
+    let pane = draw_heading(
+        context,
+        ("BUDGET", &budget::remark(context, areas.budget)),
+        (areas.budget, areas.is_framed),
+        frame,
+    );
+    budget::draw(context, &read.minutes, pane, frame);
+    let pane = draw_heading(context, ("DURATIONS", &scope), (areas.took, areas.is_framed), frame);
+    durations::draw(context, spread, pane, frame);
+}
+
+/// Draws the heading of a part, and its frame if there is one; returns the area of the content.
+fn draw_heading(
+    context: &DrawContext<'_>,
+    (title, remark): (&str, &str),
+    (area, is_framed): (Rect, bool),
+    frame: &mut Frame<'_>,
+) -> Rect {
+    let remark = width::cut(remark, usize::from(area.width).saturating_sub(title.len() + 6), context.theme.ellipsis);
+    let heading = Line::from(vec![
+        Span::styled(format!(" {title}  "), context.theme.label()),
+        Span::styled(format!("{remark} "), context.theme.dim()),
+    ]);
+    if is_framed {
+        let block = Block::bordered().border_set(context.theme.border).title(heading);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        return inner;
+    }
+    let [row, inner] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    frame.render_widget(heading, row);
+    inner
+}
+
+/// Returns the name of the route, or `all routes`.
+fn scope(spread: &Spread) -> String {
+    spread.route.as_ref().map_or_else(|| "all routes".to_owned(), routes::route)
+}
+
+/// Returns the most important numbers of all routes, in place of the filter.
+pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
+    let whose = context.model.setting.whose(&context.model.setting.profile);
+    let mut line = Line::from(Span::styled(format!(" Stats  {whose}"), context.theme.label()));
+    let mut pieces = Vec::new();
+    if let Some(all) = context.model.charts.spreads().first() {
+        pieces.push(Span::raw(outcomes::settled(all)));
+        let needs_attention = |status: &RouterStatus| {
+            !status.is_waiting() && !matches!(status, RouterStatus::Success | RouterStatus::Refund)
+        };
+        for (status, count) in &all.outcomes {
+            if let Some(status) = status.as_ref().filter(|status| needs_attention(status)) {
+                let word = row_text::status(Some(status));
+                pieces.push(Span::styled(format!("{word} {count}"), context.theme.status(Some(status))));
+            }
+        }
+    }
+    pieces.push(match context.model.live_poller(context.now.wall).and_then(|report| report.need.as_ref()) {
+        None => Span::styled("no poller is running", context.theme.warning()),
+        Some(need) if need.is_lasting() => Span::styled("budget short", context.theme.critical()),
+        Some(need) => Span::styled(format!("budget {}", need.word()), context.theme.good()),
+    });
+    pieces.extend(
+        context.model.oldest_age(context.now.wall).map(|age| Span::raw(format!("oldest answer {}", span::long(age)))),
+    );
+    for (place, piece) in pieces.into_iter().enumerate() {
+        let gap = if place == 0 { "" } else { "   " };
+        if line.width() + gap.len() + width::of(&piece.content) <= usize::from(columns) {
+            line.push_span(Span::raw(gap));
+            line.push_span(piece);
+        }
+    }
+    line
+}
+
+/// Returns the numbers alone, for a screen that is too small for charts.
+fn numbers(context: &DrawContext<'_>, spread: Option<&Spread>, body: Rect) -> Vec<Line<'static>> {
+    let Some(spread) = spread else { return vec![Line::raw(" nothing is tracked yet")] };
+    let mut lines =
+        vec![Line::styled(format!(" {}: {}", scope(spread), outcomes::settled(spread)), context.theme.label())];
+    lines.push(Line::raw(durations::sentence(spread, usize::from(body.width))));
+    lines.extend(outcomes::lines(context, spread, usize::from(body.width)));
+    lines
+}
+
+#[cfg(test)]
+pub(in crate::tui) mod tests;

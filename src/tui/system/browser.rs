@@ -1,0 +1,61 @@
+//! Opens links in the person's browser, if there is one.
+//!
+//! It must never use a shell, and never this terminal: without a display a text browser would take over the terminal.
+
+use std::io;
+
+use super::environment::Environment;
+use crate::domain::link;
+
+/// The way to open links.
+#[derive(Clone, Copy, Debug)]
+pub enum Browser {
+    /// Opens links by this function.
+    Opens(fn(&str) -> io::Result<()>),
+    /// Links can't be opened, for this reason.
+    Unreachable(&'static str),
+}
+
+/// Returns the way to open links in this environment.
+pub(crate) fn choose(environment: &Environment<'_>) -> Browser {
+    let has_windows = cfg!(any(target_os = "macos", windows)) || environment.has(&["WSL_DISTRO_NAME"]);
+    match (environment.has_display(), environment.is_remote()) {
+        (true, _) => Browser::Opens(open),
+        (false, true) => Browser::Unreachable("no browser is available over ssh"),
+        (false, false) if has_windows => Browser::Opens(open),
+        (false, false) => Browser::Unreachable("no browser is available without a display"),
+    }
+}
+
+fn open(link: &str) -> io::Result<()> {
+    let link = link::check(link).map_err(io::Error::other)?;
+    open::that_detached(link)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+
+    fn reason(variables: &[&str]) -> Option<&'static str> {
+        let variable = |name: &str| variables.contains(&name).then(|| OsString::from("1"));
+        match choose(&Environment { variable: &variable, has_program: &|_| true }) {
+            Browser::Opens(_) => None,
+            Browser::Unreachable(reason) => Some(reason),
+        }
+    }
+
+    #[test]
+    fn a_browser_needs_a_display() {
+        assert_eq!(reason(&["DISPLAY"]), None);
+        assert_eq!(reason(&["WAYLAND_DISPLAY", "SSH_TTY"]), None);
+        assert_eq!(reason(&["SSH_CONNECTION"]), Some("no browser is available over ssh"));
+        assert_eq!(reason(&["WSL_DISTRO_NAME"]), None);
+    }
+
+    #[test]
+    fn a_link_that_is_not_allowed_is_not_opened() {
+        assert_eq!(open("file:///etc/passwd").unwrap_err().to_string(), "it is not an http or https link");
+    }
+}

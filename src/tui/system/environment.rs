@@ -1,0 +1,33 @@
+//! The environment that the choice of clipboard, browser and notice depends on.
+//!
+//! Functions replace the process, so that tests pass their own. This module must never choose.
+
+use std::ffi::OsString;
+
+/// The parts of the environment that decide about clipboard, browser and notices.
+pub(crate) struct Environment<'a> {
+    /// Returns a variable of the process.
+    pub variable: &'a dyn Fn(&str) -> Option<OsString>,
+    /// Whether a program is installed.
+    pub has_program: &'a dyn Fn(&str) -> bool,
+}
+
+impl Environment<'_> {
+    /// Whether any of these variables is set and not empty.
+    pub(super) fn has(&self, names: &[&str]) -> bool {
+        names.iter().any(|name| (self.variable)(name).is_some_and(|value| !value.is_empty()))
+    }
+
+    pub(super) fn is(&self, name: &str, values: &[&str]) -> bool {
+        (self.variable)(name).is_some_and(|own| values.iter().any(|value| own == *value))
+    }
+
+    /// Whether windows can be shown to this person.
+    pub(super) fn has_display(&self) -> bool {
+        self.has(&["DISPLAY", "WAYLAND_DISPLAY"])
+    }
+
+    pub(super) fn is_remote(&self) -> bool {
+        self.has(&["SSH_CONNECTION", "SSH_TTY"])
+    }
+}

@@ -1,0 +1,45 @@
+//! Suspension of the program. The dashboard restores the terminal before and takes it over afterwards. In between, the
+//! receiver of the order releases all shared resources, stops the process, and reports when the process continues.
+
+use tokio::sync::{mpsc, oneshot};
+
+/// The channels by which the program is suspended.
+#[derive(Debug)]
+pub struct Suspension {
+    /// Requests from outside: `kill -TSTP`.
+    pub wanted: mpsc::UnboundedReceiver<()>,
+    /// Orders to the task that suspends the program.
+    pub orders: mpsc::UnboundedSender<Order>,
+    /// Why a key can't suspend the program, if it can't: there is no shell to return to.
+    pub refusal: Option<&'static str>,
+}
+
+/// An order to suspend the program.
+#[derive(Debug)]
+pub struct Order {
+    /// Whether to suspend the whole process group, as a terminal does at ^Z.
+    pub everybody: bool,
+    /// Signals that the program continues.
+    pub continued: oneshot::Sender<()>,
+}
+
+impl Suspension {
+    /// Suspends the program. Resolves when the program continues.
+    pub async fn carry_out(&self, everybody: bool) {
+        let (continued, goes_on) = oneshot::channel();
+        if self.orders.send(Order { everybody, continued }).is_ok() {
+            // Without a receiver nothing is suspended.
+            goes_on.await.ok();
+        }
+    }
+
+    /// Resolves at a request from outside; never if no request can come any more.
+    pub async fn wanted(this: &mut Option<Self>) {
+        if let Some(suspension) = this
+            && suspension.wanted.recv().await.is_some()
+        {
+            return;
+        }
+        std::future::pending().await
+    }
+}

@@ -1,0 +1,210 @@
+//! Actions on transactions: their targets, and the dialogs that they open first.
+//!
+//! Every action must take its targets from `targets`.
+
+use crate::{
+    clock::{Mono, Now},
+    domain::{alert::Alert, ids::RowId, operation::Edit},
+    tui::{
+        command::{Id, Needs},
+        dialogs::{
+            Dialog,
+            menu::state::{Choice, Entry, Menu},
+            prompt::{self, state::Prompt},
+        },
+        effect::{AlertTarget, Effect, ScreenEdit, SnoozeLength, Write},
+        model::{Model, Screen, Tone},
+        screens::list::update::marks,
+    },
+};
+
+/// Returns the transactions for an action: in the list the marked ones, otherwise the selected one, which thereby
+/// counts as chosen. Returns none, and shows the reason, while the end of a long range is not known yet.
+pub(crate) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
+    model.list.chosen |= model.list.selected.is_some();
+    if model.screen == Screen::List {
+        if !marks::end_range(model, now) {
+            return Vec::new();
+        }
+        if model.marks.count() > 0 {
+            return model.marks.rows();
+        }
+    }
+    model.list.selected.into_iter().collect()
+}
+
+/// Whether a command needs a transaction or an alert, and there is none.
+pub(crate) fn lacks_target(model: &Model, id: Id) -> bool {
+    let has_one = match model.screen {
+        Screen::Alerts => model.alert_list.row().is_some(),
+        _ => model.list.selected.is_some(),
+    };
+    match id.needs() {
+        Needs::Nothing => false,
+        Needs::One => !has_one,
+        Needs::Marked => !has_one && (model.screen == Screen::Alerts || model.marks.is_empty()),
+    }
+}
+
+/// Shows the result of a write. Removes the marks of the transactions that need no further work; other marks stay for
+/// the next command on the same transactions.
+pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<String, String>, now: Mono) {
+    let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
+    match outcome {
+        Ok(text) => {
+            model.marks.served(write.completed_transactions());
+            let left = model.marks.count();
+            let text = match write {
+                Write::Export { .. } => text,
+                _ if model.screen == Screen::List && left > 0 => {
+                    let clear = model.setting.keys.shown(Id::Clear);
+                    format!("{}. {left} still marked ({clear} to clear).", text.trim_end_matches('.'))
+                }
+                _ => text,
+            };
+            model.notify(Tone::Good, text, now);
+        }
+        Err(_) if is_shown => {}
+        Err(text) => model.notify(Tone::Bad, text, now),
+    }
+}
+
+/// Stops polling the targets.
+pub(crate) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
+    match targets(model, now) {
+        rows if rows.is_empty() => Vec::new(),
+        rows => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }))],
+    }
+}
+
+/// Opens the prompt for a note.
+pub(crate) fn note(model: &mut Model, now: Mono) {
+    open_prompt_for_targets(model, |transactions| Edit::AddNote { transactions, text: String::new() }, now);
+}
+
+/// Opens the prompt for labels.
+pub(crate) fn labels(model: &mut Model, now: Mono) {
+    open_prompt_for_targets(
+        model,
+        |transactions| Edit::ChangeLabels { transactions, add: Vec::new(), remove: Vec::new() },
+        now,
+    );
+}
+
+fn open_prompt_for_targets(model: &mut Model, edit: fn(Vec<RowId>) -> ScreenEdit, now: Mono) {
+    let rows = targets(model, now);
+    if !rows.is_empty() {
+        open_prompt(model, Write::Edit(edit(rows)), String::new());
+    }
+}
+
+/// Opens the prompt for the note of an acknowledgement, unless the single target is known to have nothing to
+/// acknowledge.
+pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
+    let rows = targets(model, now);
+    let active = match rows.as_slice() {
+        [] => return,
+        [row] => Some(model.alerts_of(*row)),
+        _ => None,
+    };
+    match active {
+        Some([]) => model.notify(Tone::Bad, "No alert to acknowledge.", now),
+        // The prompt begins with the present note, for editing.
+        Some([alert]) if alert.acknowledged().is_some() => {
+            let prompt = note_prompt(alert);
+            model.dialog = Dialog::Prompt(prompt);
+        }
+        Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
+            model.notify(Tone::Bad, "Already acknowledged until the status changes.", now);
+        }
+        _ => {
+            let alerts = AlertTarget::of(&rows);
+            open_prompt(model, Write::Edit(Edit::Acknowledge { alerts, note: None }), String::new());
+        }
+    }
+}
+
+/// Returns the prompt for the acknowledgement of an alert, with the present note if the alert has one.
+pub(crate) fn note_prompt(alert: &Alert) -> Prompt {
+    let note = alert.acknowledged().and_then(|taken| taken.note.clone());
+    let alerts = vec![AlertTarget::Alert(alert.id)];
+    Prompt::new(Write::Edit(Edit::Acknowledge { alerts, note: None }), note.unwrap_or_default())
+}
+
+/// Lets acknowledged and snoozed alerts fire again.
+pub(crate) fn unacknowledge(model: &mut Model, now: Mono) -> Vec<Effect> {
+    let alerts = match model.screen {
+        Screen::Alerts => model.alert_list.row().map(|row| AlertTarget::Alert(row.alert.id)).into_iter().collect(),
+        Screen::List | Screen::Detail | Screen::Stats | Screen::Log => AlertTarget::of(&targets(model, now)),
+    };
+    if alerts.is_empty() { Vec::new() } else { vec![Effect::Write(Write::Edit(Edit::Unacknowledge { alerts }))] }
+}
+
+/// Opens the menu with the lengths of a snooze.
+pub(crate) fn snooze(model: &mut Model, now: Mono) {
+    let rows = match model.screen {
+        Screen::Alerts | Screen::Stats | Screen::Log => Vec::new(),
+        Screen::List | Screen::Detail => targets(model, now),
+    };
+    let of_alert = model.alert_list.row().filter(|_| model.screen == Screen::Alerts).map(|row| &row.alert);
+    let active = match (of_alert, rows.as_slice()) {
+        (None, []) => return,
+        (None, [row]) => !model.alerts_of(*row).is_empty(),
+        (Some(alert), _) => alert.cleared_at.is_none(),
+        _ => true,
+    };
+    if !active {
+        let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
+        return model.notify(Tone::Bad, why, now);
+    }
+    let alerts = of_alert.map_or_else(|| AlertTarget::of(&rows), |alert| vec![AlertTarget::Alert(alert.id)]);
+    let entry = |key, label, length| Entry::new(key, label, Choice::Snooze(alerts.clone(), length));
+    let entries = vec![
+        entry("m", "15 minutes", SnoozeLength::Minutes(15)),
+        entry("h", "1 hour", SnoozeLength::Minutes(60)),
+        entry("c", "until it changes", SnoozeLength::Change),
+    ];
+    let of_one = rows.first().and_then(|row| model.transactions.get(row));
+    let what = match (rows.len(), of_one.or_else(|| model.at_hand())) {
+        (0 | 1, Some(tx)) => format!("Snooze {} for", tx.params.transaction_id.short("…")),
+        (0 | 1, None) => "Snooze for".to_owned(),
+        (many, _) => format!("Snooze the alerts of {many} marked transactions for"),
+    };
+    model.dialog = Dialog::Menu(Menu::new(what, "Snoozed alerts stay in the list, below firing ones.", entries));
+}
+
+/// Opens the prompt for the ticket. For a single transaction the prompt begins with the present ticket.
+pub(crate) fn ticket(model: &mut Model, now: Mono) {
+    let rows = targets(model, now);
+    let present = match rows.as_slice() {
+        [] => return,
+        [row] => model.transactions.get(row).and_then(|tx| tx.params.ticket.clone()),
+        _ => None,
+    };
+    open_prompt(model, Write::Edit(Edit::SetTicket { transactions: rows, ticket: None }), present.unwrap_or_default());
+}
+
+/// Opens the prompt for the name of the export file: for the open transaction, the marked ones, or all shown ones.
+pub(crate) fn export(model: &mut Model, now: Now) {
+    let is_open = model.screen == Screen::Detail;
+    if !is_open && !marks::end_range(model, now.mono) {
+        return;
+    }
+    if !is_open && model.list.total == Some(0) && model.marks.is_empty() {
+        model.notify(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
+        return;
+    }
+    let rows = match model.marks.count() {
+        _ if is_open => Some(model.list.selected.into_iter().collect()),
+        0 => None,
+        _ => Some(model.marks.rows()),
+    };
+    // A file with this name does not exist yet.
+    let local = now.wall.with_timezone(&model.setting.zone);
+    let file = local.format("hoptop-%Y-%m-%d-%H%M%S.csv").to_string();
+    open_prompt(model, Write::Export { file: String::new(), rows }, file);
+}
+
+fn open_prompt(model: &mut Model, draft: Write, text: String) {
+    model.dialog = Dialog::Prompt(Prompt::new(draft, text));
+}

@@ -1,0 +1,63 @@
+//! A text field of a fixed width: `[typed text   ]`. The cursor is always visible.
+//!
+//! Control characters and other unsafe characters are never drawn. Widths are those of the letters on the screen.
+
+use ratatui::{Frame, layout::Rect, style::Style, text::Span};
+use tui_input::Input;
+
+use crate::{domain::text, presentation::width};
+
+/// Returns the field's text in brackets, and the cursor's column in this text.
+pub(crate) fn text(input: &Input, columns: usize) -> (String, usize) {
+    let room = columns.saturating_sub(2);
+    let (inside, cursor) = window(input, room);
+    (format!("[{}]", width::fit(&inside, room, "")), cursor + 1)
+}
+
+/// Returns the part of the typed text that fits, and the cursor's column in this part.
+pub(crate) fn window(input: &Input, columns: usize) -> (String, usize) {
+    let shown = |letters: &mut dyn Iterator<Item = char>| {
+        letters.filter(|letter| !letter.is_control() && !text::is_dropped(*letter)).collect::<String>()
+    };
+    let mut letters = input.value().chars();
+    let before = shown(&mut letters.by_ref().take(input.cursor()));
+    let behind = shown(&mut letters);
+    // If the text before the cursor is too long, its start is cut.
+    let mut start = before.as_str();
+    while width::of(start) > columns.saturating_sub(1) {
+        let mut letters = start.chars();
+        if letters.next().is_none() {
+            break;
+        }
+        start = letters.as_str();
+    }
+    (width::cut(&format!("{start}{behind}"), columns, ""), width::of(start))
+}
+
+/// Draws the field at the left of a line; puts the cursor into the field if the field has the focus.
+pub(crate) fn draw((input, is_focused): (&Input, bool), style: Style, line: Rect, frame: &mut Frame<'_>) {
+    let (shown, cursor) = text(input, usize::from(line.width));
+    frame.render_widget(Span::styled(shown, style), line);
+    let column = u16::try_from(cursor).unwrap_or(u16::MAX).min(line.width.saturating_sub(1));
+    if is_focused && line.area() > 0 {
+        frame.set_cursor_position((line.x + column, line.y));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cursor_stays_visible_and_unsafe_characters_are_dropped() {
+        let input = |text: &str| Input::new(text.to_owned());
+        assert_eq!(text(&input("abc"), 8), ("[abc   ]".into(), 4));
+        assert_eq!(text(&input("0123456789"), 8), ("[56789 ]".into(), 6));
+        assert_eq!(text(&input("票票票票"), 8), ("[票票  ]".into(), 5));
+        assert_eq!(text(&input("a\u{1b}\u{202e}b"), 6), ("[ab  ]".into(), 3));
+        assert_eq!(text(&input("abc").with_cursor(0), 4), ("[ab]".into(), 1));
+        for columns in 0..3 {
+            assert!(text(&input("票b"), columns).1 <= 1);
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Parts that several screens and dialogs draw.
+
+pub(super) mod columns;
+pub(super) mod field;
+pub(super) mod hyperlink;
