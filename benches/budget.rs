@@ -131,7 +131,7 @@ impl<F: Fn(f64) -> Budget> Simulation<F> {
             let Some((ticket, is_lost)) = process.in_flight.remove(&request) else { continue };
             let timeout = RequestEnd::TimedOut(Duration::from_secs_f64(TIMEOUT));
             let (returned, now) = (if is_lost { timeout } else { RequestEnd::Answered }, moment(self.now));
-            process.budget.release(ticket, returned, (now, now));
+            process.budget.release(ticket, returned, now, now);
             process.wakes_at = process.wakes_at.min(self.now);
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
             in_flight.pop();
             let (ticket, settled) = tickets[id].take().unwrap();
             let at = moment(at as f64 / 1e6).mono;
-            budget.release(ticket, RequestEnd::Answered, (at, at));
+            budget.release(ticket, RequestEnd::Answered, at, at);
             strategy.on_answered(id, settled, now);
             if settled {
                 detection_delays.push((transfers[id].settles, now - transfers[id].settles));

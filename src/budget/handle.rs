@@ -142,7 +142,7 @@ impl Budget {
         }
         let (first, most) = (self.next_slot, self.block_size(now));
         let reserve =
-            |ledger: &mut Ledger, member| ledger.reserve(SlotId { member, slot: first }, (most, block::SPAN), now);
+            |ledger: &mut Ledger, member| ledger.reserve(SlotId { member, slot: first }, most, block::SPAN, now);
         let reserved = self.update(now, reserve)?;
         match reserved {
             Ok(reservation) => {
@@ -239,7 +239,7 @@ impl Budget {
 
     /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took. The ledger
     /// gets a 429 at once, and other ends of requests at a high rate with the next update.
-    pub fn release(&mut self, ticket: Ticket, returned: RequestEnd, (at, now): (Mono, Mono)) -> Duration {
+    pub fn release(&mut self, ticket: Ticket, returned: RequestEnd, at: Mono, now: Mono) -> Duration {
         let Ticket(slot) = ticket;
         let since = self.taken.remove(&slot).unwrap_or(at);
         let release = Release { slot, returned, at };

@@ -173,7 +173,8 @@ impl Ledger {
     pub(super) fn reserve(
         &mut self,
         first: SlotId,
-        (most, span): (usize, Duration),
+        most: usize,
+        span: Duration,
         now: Mono,
     ) -> Result<Reservation, Refusal> {
         let (count, window) = self.slots_and_window();
@@ -202,13 +203,13 @@ impl Ledger {
         self.queue.drain(..turn.map_or(self.queue.len(), |turn| turn + 1));
         let spacing = self.spacing();
         let latest = now + span / u32::try_from(1 + others).unwrap_or(u32::MAX);
-        let sends = self.plan(most, spacing, (now, latest));
+        let sends = self.plan(most, spacing, now, latest);
         self.slots.extend((first.slot..).zip(&sends).map(|(slot, _)| Slot::Taken(SlotId { slot, ..first })));
         Ok(Reservation { sends, end: self.next_send, spacing, others })
     }
 
     /// Returns the earliest moments of up to `most` sends: the first at `now`, all others before `latest`.
-    fn plan(&mut self, most: usize, spacing: Duration, (now, latest): (Mono, Mono)) -> Vec<Mono> {
+    fn plan(&mut self, most: usize, spacing: Duration, now: Mono, latest: Mono) -> Vec<Mono> {
         let mut sends = Vec::with_capacity(most);
         for free in self.free_moments().take(most) {
             // A slot that rests until later counts twice until then, as resting and as taken: other members wait rather longer.

@@ -26,7 +26,7 @@ fn set_limit(budget: &mut Budget, limit: f64, now: Mono) {
 
 fn answered(budget: &mut Budget, ticket: Ticket, milliseconds: u64) {
     let at = at(milliseconds);
-    budget.release(ticket, RequestEnd::Answered, (at, at));
+    budget.release(ticket, RequestEnd::Answered, at, at);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn limit_below_one_a_second_has_a_longer_window() {
 fn slot_of_a_lost_request_rests_for_the_timeout_and_a_window() {
     let mut budget = Budget::unshared(1.0, at(0));
     let ticket = budget.take(at(0)).unwrap();
-    budget.release(ticket, RequestEnd::TimedOut(Duration::from_secs(10)), (at(10_000), at(10_000)));
+    budget.release(ticket, RequestEnd::TimedOut(Duration::from_secs(10)), at(10_000), at(10_000));
     assert_eq!(budget.take(at(10_001)), Err(Refusal::Until(at(21_000))));
 }
 
@@ -86,7 +86,7 @@ fn after_429_the_id_rests_and_then_has_a_lower_rate() {
     let mut budget = Budget::unshared(10.0, at(0));
     let ticket = budget.take(at(0)).unwrap();
     let retry_after = Some(Duration::from_secs(7));
-    budget.release(ticket, RequestEnd::Throttled { retry_after, jitter: 0.0 }, (at(100), at(100)));
+    budget.release(ticket, RequestEnd::Throttled { retry_after, jitter: 0.0 }, at(100), at(100));
     assert_eq!(budget.take(at(101)), Err(Refusal::Until(at(7_100))));
     assert!((budget.ledger().rate() - 7.0).abs() < 1e-9);
     let sent = (7_100..17_100).filter(|millis| {
@@ -125,7 +125,7 @@ impl Race {
             let (end, member, lost, ticket) = self.under_way.swap_remove(index);
             let timeout = Duration::from_millis(TIMEOUT);
             let returned = if lost { RequestEnd::TimedOut(timeout) } else { RequestEnd::Answered };
-            self.budgets[member].release(ticket, returned, (at(end), at(self.millis)));
+            self.budgets[member].release(ticket, returned, at(end), at(self.millis));
         }
     }
 
@@ -298,7 +298,7 @@ fn repeated_429_on_a_shared_budget_cut_the_rate_and_double_the_rest() {
         };
         millis += 50;
         let throttled = RequestEnd::Throttled { retry_after: None, jitter: 0.0 };
-        budget.release(ticket, throttled, (at(millis), at(millis)));
+        budget.release(ticket, throttled, at(millis), at(millis));
         rests.push(budget.ledger().pace.resting_until().since(at(millis)).as_secs());
         budget.sync(at(millis + 1));
     }
@@ -315,8 +315,8 @@ fn late_release_does_not_undo_changes_of_other_members() {
     let throttled = other.take(at(60_000)).unwrap();
     let retry_after = Some(Duration::from_secs(300));
     let (arrived, kept) = (at(60_100), at(60_100));
-    other.release(throttled, RequestEnd::Throttled { retry_after, jitter: 0.0 }, (arrived, kept));
-    late.release(ticket, RequestEnd::Answered, (at(1_100), at(60_200)));
+    other.release(throttled, RequestEnd::Throttled { retry_after, jitter: 0.0 }, arrived, kept);
+    late.release(ticket, RequestEnd::Answered, at(1_100), at(60_200));
     assert_eq!(other.take(at(60_300)), Err(Refusal::Until(at(360_100))));
     // A process that read its clock long before must not undo the change either.
     late.update(at(1_200), |_, _| ()).unwrap();
@@ -663,7 +663,7 @@ fn own_throttled_answer_ends_the_block_at_once() {
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let ticket = budget.take(at(millis)).unwrap();
     let throttled = RequestEnd::Throttled { retry_after: Some(Duration::from_secs(7)), jitter: 0.0 };
-    budget.release(ticket, throttled, (at(millis + 1), at(millis + 1)));
+    budget.release(ticket, throttled, at(millis + 1), at(millis + 1));
     assert_eq!(budget.take(at(millis + 5)), Err(Refusal::Until(at(millis + 7_001))));
     assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(millis + 7_001));
 }
@@ -749,7 +749,7 @@ fn release_that_could_not_be_written_is_retried_soon() {
         let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
         assert!(lock::try_lock(&file).unwrap());
         let throttled = RequestEnd::Throttled { retry_after: None, jitter: 0.0 };
-        budget.release(ticket, throttled, (at(60_010), at(60_010)));
+        budget.release(ticket, throttled, at(60_010), at(60_010));
         let again = budget.sync(at(60_010)).unwrap();
         assert!(again <= at(60_020), "{again:?}");
         file.unlock().unwrap();
@@ -791,7 +791,7 @@ impl Rush {
             let (end, lost, ticket) = member.under_way.swap_remove(ended);
             let timeout = RequestEnd::TimedOut(Duration::from_millis(TIMEOUT));
             let returned = if lost { timeout } else { RequestEnd::Answered };
-            member.budget.release(ticket, returned, (Mono(Duration::from_micros(end)), now));
+            member.budget.release(ticket, returned, Mono(Duration::from_micros(end)), now);
         }
         let ready = match member.budget.take(now) {
             Ok(ticket) => {

@@ -45,7 +45,8 @@ pub(super) async fn start(channels: Vec<Channel>, profile: &str, store: &Store, 
 
 /// Like `start`, for all channels of the settings and for several profiles.
 pub(super) async fn start_all(
-    (settings, profiles): (&Settings, impl Iterator<Item = &str>),
+    settings: &Settings,
+    profiles: impl Iterator<Item = &str>,
     store: &Store,
     clock: &Clock,
 ) -> Result<Vec<Notifier>> {

@@ -66,7 +66,7 @@ impl OneShotPoll<'_> {
             let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
             let until = clock.now().mono + patience;
             let ended = tokio::select! {
-                ended = wait_for_answers((store, &clock), (&settings.profile, &fingerprint), done) => ended,
+                ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
                 fault = poller.fault() => return Err(fault),
                 exit = signal => Ok(OneShotOutcome::Stopped(exit)),
                 () = clock.sleep_until(until) => Ok(OneShotOutcome::InVain),
@@ -79,8 +79,10 @@ impl OneShotPoll<'_> {
 
 /// Waits until `done` returns `true`, or until the profile meets an obstacle. Checks after each commit to the store.
 async fn wait_for_answers(
-    (store, clock): (&Store, &Clock),
-    (profile, fingerprint): (&str, &str),
+    store: &Store,
+    clock: &Clock,
+    profile: &str,
+    fingerprint: &str,
     done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
 ) -> Result<OneShotOutcome> {
     let mut commits = store.subscribe(Wake::AnyCommit)?;

@@ -308,8 +308,13 @@ pub(crate) fn words(text: &str) -> String {
 }
 
 /// Returns the reply about a transaction at `now`, with times in `zone`. `custom` holds the user's templates.
-pub(crate) fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format: Format, custom: &Templates) -> String {
-    let (now, zone) = at;
+pub(crate) fn answer(
+    tx: &Transaction,
+    now: DateTime<Utc>,
+    zone: FixedOffset,
+    format: Format,
+    custom: &Templates,
+) -> String {
     let facts = Facts { tx, now, zone };
     let custom = match format {
         Format::Markdown => custom.markdown.as_ref(),
@@ -326,7 +331,7 @@ pub(crate) fn answer(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), format:
 
 /// Returns the packet for the provider's support, with times in `zone`: the identifiers, what was seen and when, the
 /// links.
-pub(crate) fn packet(tx: &Transaction, (now, zone): (DateTime<Utc>, FixedOffset)) -> String {
+pub(crate) fn packet(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let facts = Facts { tx, now, zone };
     // A test checks that the packet can be parsed.
     Template::parse(PACKET).map(|packet| packet.fill(&facts, Format::Text)).unwrap_or_default()
@@ -359,7 +364,7 @@ mod tests {
             now = tx.first_seen_at + minutes(minute);
             tx.apply(&observation, now);
         }
-        answer(&tx, (now + minutes(2), Utc.fix()), format, &Templates::default())
+        answer(&tx, now + minutes(2), Utc.fix(), format, &Templates::default())
     }
 
     fn plain_reply(minute: i64, outcome: Outcome) -> String {
@@ -467,7 +472,7 @@ Submitted      unknown; first seen 1970-01-01 00:00:00 UTC
 Source         https://arb.example/tx/0x1
 Bridge         https://bridge.example/0x1
 As of          1970-01-01 00:40:00 UTC";
-        assert_eq!(packet(&tx, (now, Utc.fix())), expected);
+        assert_eq!(packet(&tx, now, Utc.fix()), expected);
     }
 
     #[test]
@@ -503,7 +508,7 @@ As of          1970-01-01 00:40:00 UTC";
         let template = Template::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
         let tx = fixtures::transaction(1);
         let custom = Templates { markdown: Some(template), text: None };
-        let text = answer(&tx, (tx.first_seen_at, Utc.fix()), Format::Markdown, &custom);
+        let text = answer(&tx, tx.first_seen_at, Utc.fix(), Format::Markdown, &custom);
         assert_eq!(text, "See {this}: `42161`>`8453`\n\nend");
         let error = Template::parse("a {verdct}").unwrap_err().to_string();
         assert!(error.starts_with("`{verdct}` is not a known name; known names are verdict, say, do, hash"), "{error}");

@@ -40,16 +40,11 @@ pub(crate) fn differences(before: &str, after: &str) -> Vec<Difference> {
     let parsed = (serde_json::from_str::<Value>(before), serde_json::from_str::<Value>(after));
     let (Ok(before), Ok(after)) = parsed else { return Vec::new() };
     let mut found = Vec::new();
-    compare(&mut found, (String::new(), 0), Some(&before), Some(&after));
+    compare(&mut found, String::new(), 0, Some(&before), Some(&after));
     found
 }
 
-fn compare(
-    found: &mut Vec<Difference>,
-    (field, depth): (String, usize),
-    before: Option<&Value>,
-    after: Option<&Value>,
-) {
+fn compare(found: &mut Vec<Difference>, field: String, depth: usize, before: Option<&Value>, after: Option<&Value>) {
     if before == after || found.len() >= MOST {
         return;
     }
@@ -70,7 +65,7 @@ fn compare(
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     let names: Vec<&Key> = old.keys().chain(new.keys().filter(|key| !old.contains_key(key))).collect();
     for name in names {
-        compare(found, (name.path_in(&field), depth + 1), old.get(name).copied(), new.get(name).copied());
+        compare(found, name.path_in(&field), depth + 1, old.get(name).copied(), new.get(name).copied());
     }
 }
 

@@ -165,7 +165,7 @@ pub(crate) struct Duplicates {
 impl Duplicates {
     /// Adds a warning for two successive rows of the transaction `hash`; `same` says whether all their values are
     /// equal.
-    pub(crate) fn push(&mut self, (earlier, later): (&str, &str), hash: &TxHash, same: bool) {
+    pub(crate) fn push(&mut self, earlier: &str, later: &str, hash: &TxHash, same: bool) {
         match same {
             true => self.identical.push(|| format!("{earlier} and {later} are identical; one of them is used")),
             false => self
@@ -198,7 +198,7 @@ impl InMemoryRows {
         let earlier = earlier.and_then(|index| self.slots.get_mut(index)).and_then(Option::take);
         if let Some((before, old)) = earlier {
             let places = (before.to_string(), place.to_string());
-            self.duplicates.push((&places.0, &places.1), &new.params.transaction_id, old == new);
+            self.duplicates.push(&places.0, &places.1, &new.params.transaction_id, old == new);
         }
         self.slots.push(Some((place, new)));
     }

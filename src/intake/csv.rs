@@ -73,7 +73,8 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
 pub(super) fn read_line(
     place: Place,
     line: &[u8],
-    (columns, delimiter): (&mut Option<Columns>, u8),
+    columns: &mut Option<Columns>,
+    delimiter: u8,
     sink: &mut Sink,
 ) -> Result<(), Stop> {
     let mut record = ByteRecord::new();

@@ -141,7 +141,7 @@ impl LineReader {
         };
         // The sink never returns `Stop`, so the result holds no error.
         let _read = match self.options.format {
-            Format::Csv => csv::read_line(place, line, (&mut self.columns, self.delimiter), sink),
+            Format::Csv => csv::read_line(place, line, &mut self.columns, self.delimiter, sink),
             _ => json::read_line(place, line, sink),
         };
         found

@@ -104,7 +104,8 @@ impl Metrics {
     /// If the server can't listen at the address, or the store can't be read.
     pub(crate) async fn serve(
         address: Option<SocketAddr>,
-        (store, profiles): (&Store, Vec<String>),
+        store: &Store,
+        profiles: Vec<String>,
         requests: &Requests,
         clock: &Clock,
     ) -> Result<Option<Self>, MetricsError> {
@@ -135,7 +136,7 @@ impl Metrics {
         let (wakeups, feed) = (store.subscribe(Wake::Changes)?, FeedReader::new(store.reader()?));
         // Earlier changes aren't counted.
         let feed = spawn_blocking(move || feed.changes().map(|_| feed)).await??;
-        tasks.spawn(watch_delays((wakeups, feed), profiles, delays));
+        tasks.spawn(watch_delays(wakeups, feed, profiles, delays));
         tasks.spawn(async move {
             if let Err(error) = axum::serve(listener, router).await {
                 tracing::error!("the metrics server stopped: {error}");
@@ -188,11 +189,7 @@ impl MetricsState {
 }
 
 /// Measures how late status changes of these profiles are seen, whichever process polls.
-async fn watch_delays(
-    (mut wakeups, feed): (watch::Receiver<u64>, FeedReader),
-    profiles: Arc<[String]>,
-    delays: Delays,
-) {
+async fn watch_delays(mut wakeups: watch::Receiver<u64>, feed: FeedReader, profiles: Arc<[String]>, delays: Delays) {
     loop {
         let (feed, profiles) = (feed.clone(), Arc::clone(&profiles));
         let seen = spawn_blocking(move || {

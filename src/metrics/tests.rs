@@ -55,7 +55,7 @@ async fn get(url: &str) -> (String, String) {
 async fn serve_metrics(store: &Store, profiles: &[&str], requests: &Requests, clock: &Clock) -> Metrics {
     let profiles = profiles.iter().map(|profile| (*profile).to_owned()).collect();
     let address = Some("127.0.0.1:0".parse().unwrap());
-    Metrics::serve(address, (store, profiles), requests, clock).await.unwrap().unwrap()
+    Metrics::serve(address, store, profiles, requests, clock).await.unwrap().unwrap()
 }
 
 #[test]
@@ -189,9 +189,8 @@ async fn address_in_use_error_names_the_fix() {
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let clock = Clock::starting_at(at(0));
-    let serve = async |address| {
-        Metrics::serve(address, (&store, vec!["default".to_owned()]), &Requests::default(), &clock).await
-    };
+    let serve =
+        async |address| Metrics::serve(address, &store, vec!["default".to_owned()], &Requests::default(), &clock).await;
     let refused = serve(Some(taken.local_addr().unwrap())).await.err().unwrap().to_string();
     assert!(refused.contains("the port is in use; choose another port"), "{refused}");
     assert!(serve(None).await.unwrap().is_none());

@@ -197,7 +197,7 @@ impl Core {
             Some(_) => RequestEnd::Failed,
             None => RequestEnd::Answered,
         };
-        let round_trip = self.budget.release(ticket, returned, (at.mono, now));
+        let round_trip = self.budget.release(ticket, returned, at.mono, now);
         self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
         let is_throttled = matches!(failure, Some(Failure::Throttled { .. }));
         self.counts.failed += u64::from(failure.is_some() && !is_throttled);
@@ -234,7 +234,7 @@ impl Core {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.counts.requests = self.counts.requests.saturating_sub(1);
         self.recent_sends.pop_back();
-        self.budget.release(ticket, RequestEnd::Failed, (now.mono, now.mono));
+        self.budget.release(ticket, RequestEnd::Failed, now.mono, now.mono);
         if let ServiceRequest::Status(id) = request {
             self.scheduler.record_result(id, PollResult::Unrelated, now);
             self.scheduler.forget(id);

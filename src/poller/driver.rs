@@ -292,7 +292,7 @@ impl<W: Wire> Driver<W> {
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
-                journal::log_failure(failure, observation.body.as_deref(), (&profile, "a route"));
+                journal::log_failure(failure, observation.body.as_deref(), &profile, "a route");
             }
             let operation = Operation::AnswerQuote { quote, observation };
             let stored = apply_operation(&store, &clock, operation, at).await.map(|_| None);
@@ -321,7 +321,7 @@ impl<W: Wire> Driver<W> {
         );
         if let Some(Failure::Throttled { .. }) = failure {
             let ledger = self.core.budget.ledger();
-            journal::log_throttling(&self.setup.profile, (&ledger.pace, ledger.limit()), at.mono);
+            journal::log_throttling(&self.setup.profile, &ledger.pace, ledger.limit(), at.mono);
         }
         if let (ServiceRequest::Status(id), Some(observed)) = (request, observed) {
             self.replan(id, *observed, has_changed).await?;

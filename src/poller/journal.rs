@@ -24,7 +24,7 @@ pub(super) fn log_answer(
 ) {
     let about = params.transaction_id.as_str();
     match &observation.outcome {
-        Outcome::Failed(failed) => log_failure(failed, observation.body.as_deref(), (profile, about)),
+        Outcome::Failed(failed) => log_failure(failed, observation.body.as_deref(), profile, about),
         Outcome::Record(record) if status_before != Some(&record.status) => {
             if let RouterStatus::Unknown(status) = &record.status {
                 let status = text::clean(status);
@@ -36,7 +36,7 @@ pub(super) fn log_answer(
 }
 
 /// Logs a failure with the whole body (`service.md` 7.5).
-pub(super) fn log_failure(failure: &Failure, body: Option<&str>, (profile, about): (&str, &str)) {
+pub(super) fn log_failure(failure: &Failure, body: Option<&str>, profile: &str, about: &str) {
     match body {
         Some(body) => tracing::warn!(profile, about, ?body, "{}", failure.line()),
         None => tracing::warn!(profile, about, "{}", failure.line()),
@@ -44,7 +44,7 @@ pub(super) fn log_failure(failure: &Failure, body: Option<&str>, (profile, about
 }
 
 /// Logs the reduced rate and the rest after a 429.
-pub(super) fn log_throttling(profile: &str, (pace, limit): (&Pace, f64), now: Mono) {
+pub(super) fn log_throttling(profile: &str, pace: &Pace, limit: f64, now: Mono) {
     let rest = pace.resting_until().since(now).as_secs_f64();
     let rate = limit * pace.share();
     tracing::warn!(profile, "HTTP 429: slowed to {rate:.2} of {limit} requests/s; no requests for {rest:.1} s");
@@ -134,7 +134,7 @@ mod tests {
         let logged = capture_log(|| {
             log_event("prod", &ProfileEvent::Unreachable("connect timeout".into()));
             log_event("prod", &ProfileEvent::Recovered);
-            log_throttling("prod", (&Pace::default(), 10.0), Mono::default());
+            log_throttling("prod", &Pace::default(), 10.0, Mono::default());
         });
         assert_eq!(
             logged,

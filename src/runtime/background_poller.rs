@@ -70,7 +70,8 @@ impl Polling {
     fn setup_factory(
         self,
         place: Place<'_>,
-        (store, clock): (&Store, &Clock),
+        store: &Store,
+        clock: &Clock,
     ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + 'static {
         let Self { client, rps, fingerprint, shown_id, requests } = self;
         let (store, clock) = (store.clone(), clock.clone());
@@ -115,23 +116,21 @@ impl Running {
     /// Like `start`, for several profiles, each with its own ID.
     pub(crate) fn start_all(pollings: Vec<(Polling, Place<'_>)>, store: Store, clock: Clock) -> Result<Self> {
         let begin = std::future::ready(());
-        Ok(Self::start_under((pollings, begin, Suspension::listen()?), store, clock))
+        Ok(Self::start_under(pollings, begin, Suspension::listen()?, store, clock))
     }
 
     /// Like `start_all`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
     pub(crate) fn start_under(
-        (pollings, begin, suspension): (
-            Vec<(Polling, Place<'_>)>,
-            impl Future<Output = ()> + Send + 'static,
-            Suspension,
-        ),
+        pollings: Vec<(Polling, Place<'_>)>,
+        begin: impl Future<Output = ()> + Send + 'static,
+        suspension: Suspension,
         store: Store,
         clock: Clock,
     ) -> Self {
         let setups: Vec<_> =
-            pollings.into_iter().map(|(polling, place)| polling.setup_factory(place, (&store, &clock))).collect();
+            pollings.into_iter().map(|(polling, place)| polling.setup_factory(place, &store, &clock)).collect();
         let (stop, stopped) = oneshot::channel();
-        Self { stop, task: tokio::spawn(poll_until_stopped((setups, store), begin, stopped, suspension)) }
+        Self { stop, task: tokio::spawn(poll_until_stopped(setups, store, begin, stopped, suspension)) }
     }
 
     /// Waits until a poller ends by itself, which happens only after a fault, and returns the fault.
@@ -154,7 +153,8 @@ impl Running {
 /// Polls until `stopped` resolves or a poller fails. Before the process is suspended, all pollers stop and release the
 /// locks that other processes may wait for. When the process continues, new pollers start.
 async fn poll_until_stopped(
-    (setups, store): (Vec<impl Fn() -> Setup<Counted<HttpWire>>>, Store),
+    setups: Vec<impl Fn() -> Setup<Counted<HttpWire>>>,
+    store: Store,
     begin: impl Future<Output = ()>,
     mut stopped: oneshot::Receiver<()>,
     mut suspension: Suspension,

@@ -43,17 +43,17 @@ impl Maintenance {
     pub(crate) fn start(store: &Store, keep_bodies: Option<Duration>, clock: &Clock) -> Self {
         let (mut task, is_ended) = (JoinSet::new(), Arc::new(AtomicBool::new(false)));
         if let Some(keep) = keep_bodies {
-            task.spawn(run(store.clone(), keep, (clock.clone(), Arc::clone(&is_ended))));
+            task.spawn(run(store.clone(), keep, clock.clone(), Arc::clone(&is_ended)));
         }
         Self { _task: task, is_ended }
     }
 }
 
-async fn run(store: Store, keep: Duration, (clock, is_ended): (Clock, Arc<AtomicBool>)) {
+async fn run(store: Store, keep: Duration, clock: Clock, is_ended: Arc<AtomicBool>) {
     let mut position = OldBodies::default();
     loop {
         let (task_store, is_ended, now, from) = (store.clone(), Arc::clone(&is_ended), clock.now(), position);
-        let drop = move || drop_old_bodies(&task_store, keep, now.wall, (from, &is_ended));
+        let drop = move || drop_old_bodies(&task_store, keep, now.wall, from, &is_ended);
         match spawn_blocking(drop).await {
             Ok(Ok((reached, dropped))) => {
                 position = reached;
@@ -77,7 +77,8 @@ fn drop_old_bodies(
     store: &Store,
     keep: Duration,
     now: DateTime<Utc>,
-    (mut position, is_ended): (OldBodies, &AtomicBool),
+    mut position: OldBodies,
+    is_ended: &AtomicBool,
 ) -> Result<(OldBodies, Dropped), StoreError> {
     let mut all = Dropped::default();
     let before = TimeDelta::from_std(keep).ok().and_then(|keep| now.checked_sub_signed(keep));
@@ -118,7 +119,7 @@ mod tests {
         let now = reader.listed(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
         let keep = Duration::from_secs(60);
         let is_ended = AtomicBool::new(false);
-        let drop = |position| drop_old_bodies(&bench.store, keep, now, (position, &is_ended)).unwrap();
+        let drop = |position| drop_old_bodies(&bench.store, keep, now, position, &is_ended).unwrap();
         let (reached, dropped) = drop(OldBodies::default());
         assert_eq!(dropped, Dropped { transactions: 1, bodies: 2 });
         assert_eq!(drop(OldBodies::default()), (OldBodies::default(), Dropped::default()));

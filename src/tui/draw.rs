@@ -16,7 +16,7 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
         for span in &line {
             let start = x;
             let room = usize::from(end - x);
-            x = put_text(frame.buffer_mut(), (x, y), (&span.content, room), line.style.patch(span.style));
+            x = put_text(frame.buffer_mut(), (x, y), &span.content, room, line.style.patch(span.style));
             // A wide letter that doesn't fit ends the line, even if one column is left.
             if x == end || (x + 1 == end && width::of(&span.content) > usize::from(x - start)) {
                 break;
@@ -27,7 +27,7 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
 
 /// Draws a text in at most `room` columns; returns the column after the text. Most texts are ASCII, one column a letter, and
 /// aren't measured.
-pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), (text, room): (&str, usize), style: Style) -> u16 {
+pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, room: usize, style: Style) -> u16 {
     let length = text.len().min(room);
     if length == 0 {
         return x;

@@ -350,7 +350,7 @@ impl Dashboard {
             Effect::LoadBody(row) => self.load_body(row),
             Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.wanted = true,
-            Effect::FindAlert { row, forwards } => self.find_alert((row, forwards), at),
+            Effect::FindAlert { row, forwards } => self.find_alert(row, forwards, at),
             Effect::LoadAlerts => self.load_alerts(at),
             Effect::LoadStatistics => self.load_statistics(),
             Effect::LoadLog(known) => self.load_log(known),

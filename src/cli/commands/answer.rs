@@ -54,7 +54,7 @@ pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates)
     } else if tx.is_stopped() {
         writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;
     }
-    writeln!(cx.out, "{}", answer::answer(&tx, (cx.now.wall, cx.zone), format, templates))?;
+    writeln!(cx.out, "{}", answer::answer(&tx, cx.now.wall, cx.zone, format, templates))?;
     Ok(Exit::Fine)
 }
 

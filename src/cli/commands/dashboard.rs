@@ -113,15 +113,15 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let _backup_schedule = store.schedule_backups(clock.clone())?;
         let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
         let profiles = setting.profiles().map(str::to_owned).collect();
-        let _metrics = Metrics::serve(args.metrics, (&store, profiles), &requests, &clock).await?;
-        let started_notifiers = notifiers::start_all((settings, setting.profiles()), &store, &clock).await?;
+        let _metrics = Metrics::serve(args.metrics, &store, profiles, &requests, &clock).await?;
+        let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock).await?;
         if is_plain {
             let parts = plain::parts::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;
             notifiers::take_leave(started_notifiers, &ended).await;
             return ended;
         }
-        let system = System::process(settings.clipboard.clone(), settings.mouse, (wanted, settings.alerting.bell));
+        let system = System::process(settings.clipboard.clone(), settings.mouse, wanted, settings.alerting.bell);
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory, log };
         let ended = run_screen(parts, pollings).await;
@@ -168,7 +168,7 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, Place<'
     crash::rehearse(&parts.clock);
     let (rows, shown) = oneshot::channel();
     parts.system.first_rows = Some(rows);
-    let mut poller = start_pollers((pollings, shown, suspension_requests), &parts);
+    let mut poller = start_pollers(pollings, shown, suspension_requests, &parts);
     let ended = {
         let fault = async {
             match &mut poller {
@@ -199,7 +199,9 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, Place<'
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which would delay
 /// these rows. The pollers' task also suspends the program; without pollers a task of its own does.
 fn start_pollers(
-    (pollings, shown, mut suspension): (Vec<(Polling, Place<'_>)>, oneshot::Receiver<()>, Suspension),
+    pollings: Vec<(Polling, Place<'_>)>,
+    shown: oneshot::Receiver<()>,
+    mut suspension: Suspension,
     parts: &Parts,
 ) -> Option<Running> {
     /// The longest wait for the first rows. Without a drawn screen polling starts anyway.
@@ -213,8 +215,8 @@ fn start_pollers(
                 () = clock.sleep_until(until) => {}
             }
         };
-        let polling = (pollings, start_signal, suspension);
-        return Some(Running::start_under(polling, parts.store.clone(), parts.clock.clone()));
+        let (store, clock) = (parts.store.clone(), parts.clock.clone());
+        return Some(Running::start_under(pollings, start_signal, suspension, store, clock));
     }
     tokio::spawn(async move {
         loop {

@@ -102,7 +102,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
         let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let system = System::process(None, true, (Wanted::Auto, false));
+        let system = System::process(None, true, Wanted::Auto, false);
         if is_plain {
             let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {

@@ -371,7 +371,7 @@ mod tests {
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("ok     ledger    limit 1 requests/s as last set, 1 in flight"), "{out}");
-        other.release(ticket, RequestEnd::Throttled { retry_after: None, jitter: 0.0 }, (now.mono, now.mono));
+        other.release(ticket, RequestEnd::Throttled { retry_after: None, jitter: 0.0 }, now.mono, now.mono);
         let (out, _) = run(&mut bench, &ALL);
         assert!(
             out.contains("look   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),

@@ -66,7 +66,7 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Marked>)
         }
         let (mark, was) = match known.get(&entry.path) {
             None => (Mark::Added, 0..0),
-            Some(was) if entry.token == Token::Close || is_same((body, &entry), (before, was)) => (Mark::Same, 0..0),
+            Some(was) if entry.token == Token::Close || is_same(body, &entry, before, was) => (Mark::Same, 0..0),
             Some(was) => (Mark::Changed, keep(&mut text, before, was.value..was.range.end)),
         };
         marked.push(Marked { entry, mark, was });
@@ -109,7 +109,7 @@ fn removed<'a>(old: &'a [Entry], present: &HashMap<Path, &Entry>) -> HashMap<Pat
 
 /// Whether two entries with the same path have the same text; the children of arrays and objects are compared
 /// separately.
-fn is_same((text, entry): (&str, &Entry), (other_text, other): (&str, &Entry)) -> bool {
+fn is_same(text: &str, entry: &Entry, other_text: &str, other: &Entry) -> bool {
     let (value, other_value) = (entry.value..entry.range.end, other.value..other.range.end);
     text.get(value) == other_text.get(other_value)
 }

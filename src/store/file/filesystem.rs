@@ -49,7 +49,7 @@ pub(in crate::store) fn network_kind(folder: &Path) -> Option<String> {
 pub(crate) fn kind(folder: &Path) -> Option<String> {
     let device = std::os::unix::fs::MetadataExt::dev(&std::fs::metadata(folder).ok()?);
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    kind_of_device(&mounts, (rustix::fs::major(device), rustix::fs::minor(device))).map(str::to_owned)
+    kind_of_device(&mounts, rustix::fs::major(device), rustix::fs::minor(device)).map(str::to_owned)
 }
 
 /// Returns the name of the file system that holds `folder`; `None` if it is unknown.
@@ -74,7 +74,7 @@ pub fn free(_folder: &Path) -> Option<u64> {
 /// Returns the name of the file system with this device number. `mounts` has lines as in proc(5):
 /// `36 35 98:0 /mnt1 /mnt2 rw - ext3 ...`.
 #[cfg(any(target_os = "linux", test))]
-fn kind_of_device(mounts: &str, (major, minor): (u32, u32)) -> Option<&str> {
+fn kind_of_device(mounts: &str, major: u32, minor: u32) -> Option<&str> {
     let device = format!("{major}:{minor}");
     let mut of_device = mounts.lines().filter(|line| line.split(' ').nth(2) == Some(&device));
     let (_, behind) = of_device.next()?.split_once(" - ")?;
@@ -92,10 +92,10 @@ mod tests {
 
     #[test]
     fn file_system_is_found_by_its_device() {
-        assert_eq!(kind_of_device(MOUNTS, (254, 0)), Some("ext4"));
-        assert_eq!(kind_of_device(MOUNTS, (0, 35)), Some("nfs4"));
-        assert_eq!(kind_of_device(MOUNTS, (0, 36)), Some("fuse.sshfs"));
-        assert_eq!(kind_of_device(MOUNTS, (0, 3)), None);
+        assert_eq!(kind_of_device(MOUNTS, 254, 0), Some("ext4"));
+        assert_eq!(kind_of_device(MOUNTS, 0, 35), Some("nfs4"));
+        assert_eq!(kind_of_device(MOUNTS, 0, 36), Some("fuse.sshfs"));
+        assert_eq!(kind_of_device(MOUNTS, 0, 3), None);
         assert!(["nfs4", "fuse.sshfs"].iter().all(|kind| NETWORK_FILE_SYSTEMS.contains(kind)));
     }
 

@@ -60,12 +60,13 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
     let notice =
         exit_state.as_ref().zip(lasting_at).and_then(|(exit_state, at)| loss_report::notice(path, exit_state, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));
-    Ok(Opened { notice, ..connect_or_recover(path, (marker, exit_state), lasting_at)? })
+    Ok(Opened { notice, ..connect_or_recover(path, marker, exit_state, lasting_at)? })
 }
 
 fn connect_or_recover(
     path: &Path,
-    (marker, exit_state): (Option<OpenMarker>, Option<ExitState>),
+    marker: Option<OpenMarker>,
+    exit_state: Option<ExitState>,
     lasting_at: Option<DateTime<Utc>>,
 ) -> Result<Opened, StoreError> {
     let opened = match exit_state.as_ref().and_then(|exit_state| recovery::visible_damage(path, exit_state)) {

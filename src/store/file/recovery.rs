@@ -130,7 +130,7 @@ pub(in crate::store) fn recover(
         "the damaged file was moved to {}, but the store can't be rebuilt; the next start tries again",
         aside.display()
     );
-    let mut recovery = build((path, at), &aside).map_err(|error| failed(&later, &error))?;
+    let mut recovery = build(path, at, &aside).map_err(|error| failed(&later, &error))?;
     marker.write(&ExitState::Unclean).map_err(|error| failed(&later, &error))?;
     recovery.reason = reason.to_owned();
     tracing::error!("{recovery}");
@@ -164,9 +164,9 @@ fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
 }
 
 /// Builds the store under a temporary name, and gives it its final name once it is complete and synced.
-fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Recovery, StoreError> {
+fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, StoreError> {
     let unfinished = paths::companion(path, ".mending");
-    let (backup, mut target) = restore_newest((path, at), &unfinished)?;
+    let (backup, mut target) = restore_newest(path, at, &unfinished)?;
     let source = partial_recovery::open(aside, &unfinished);
     let damaged_version = source.as_ref().and_then(|source| migrate::version(&source.connection).ok());
     let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
@@ -192,7 +192,8 @@ fn build((path, at): (&Path, DateTime<Utc>), aside: &Path) -> Result<Recovery, S
 
 /// Copies the newest sound backup; creates a new store if there is none. Returns when the backup was made.
 fn restore_newest(
-    (path, at): (&Path, DateTime<Utc>),
+    path: &Path,
+    at: DateTime<Utc>,
     unfinished: &Path,
 ) -> Result<(Option<DateTime<Utc>>, Connection), StoreError> {
     for kept in backup::list(path, at) {

@@ -45,7 +45,7 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>)
 
 fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Result<bool, StoreError> {
     let Entry { profile, transaction, at, .. } = *entry;
-    let (flapping, was_flapping) = alerts::flapping(db, (profile, transaction), rule, at)?;
+    let (flapping, was_flapping) = alerts::flapping(db, profile, transaction, rule, at)?;
     let raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, flapping })?;
     if raised {
         let what = match flapping && !was_flapping {

@@ -31,7 +31,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
             done.push(step);
         }
     }
-    undo_history::insert(db, (profile, stamp.author.as_deref()), (&edit.summary(), &done), stamp.at)?;
+    undo_history::insert(db, profile, stamp.author.as_deref(), &edit.summary(), &done, stamp.at)?;
     Ok(done.len())
 }
 

@@ -45,7 +45,7 @@ pub(super) fn observe(
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
     let (entry_id, last_body) = observations::keep(db, &transaction, observation, at)?;
-    records::write(db, &transaction, before.state.record.as_ref(), (entry_id, last_body))?;
+    records::write(db, &transaction, before.state.record.as_ref(), entry_id, last_body)?;
     transactions::write_answer(db, &before, &transaction)?;
     for chain in &observation.chains {
         chains::learn(db, &key.profile, chain, at)?;

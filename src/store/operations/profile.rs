@@ -51,7 +51,7 @@ pub(super) fn report_polling(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let report = PollerReport { at, ..report.clone() };
-    minutes::count(db, profile, (pollers::read(db, profile)?.as_ref(), &report))?;
+    minutes::count(db, profile, pollers::read(db, profile)?.as_ref(), &report)?;
     pollers::write(db, profile, &report)?;
     alert_changes::end_snoozes(db, at)
 }

@@ -87,7 +87,7 @@ pub(super) fn answer(
 ) -> Result<(), StoreError> {
     let Some(id) = quotes::set_answer(db, quote, observation, at)? else { return Ok(()) };
     if let QuoteAnswer::WalletLimited { message, retry_after } = &observation.answer {
-        quotes::set_wallet_limit(db, (&quote.profile, &quote.request.wallet()), (*retry_after, message), at)?;
+        quotes::set_wallet_limit(db, &quote.profile, &quote.request.wallet(), *retry_after, message, at)?;
     }
     changes::append(db, &Entry::of_profile(&quote.profile, at), &What::QuoteAnswered { id })
 }

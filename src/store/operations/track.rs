@@ -299,7 +299,7 @@ impl<'a> Import<'a> {
         if self.has_quotes {
             completed = quotes::complete(self.db, self.entry.profile, params.to_mut())?;
         }
-        bind(&mut self.insert, 0, (&params, new), &self.entry)?;
+        bind(&mut self.insert, 0, &params, new, &self.entry)?;
         if self.insert.raw_execute()? == 0 {
             return Ok(false);
         }
@@ -316,7 +316,7 @@ impl<'a> Import<'a> {
                 true => quotes::complete(self.db, self.entry.profile, &mut new.params)?,
                 false => Vec::new(),
             });
-            bind(insert, row_index, (&new.params, new), &self.entry)?;
+            bind(insert, row_index, &new.params, new, &self.entry)?;
         }
         // The row numbers are consecutive, since no other process writes meanwhile.
         insert.raw_execute()?;
@@ -334,7 +334,7 @@ impl<'a> Import<'a> {
         new: &NewTransaction,
         completed: Vec<&'static str>,
     ) -> Result<(), StoreError> {
-        add_labels_and_notes(self.db, row, (&new.labels, &new.notes), self.entry.at)?;
+        add_labels_and_notes(self.db, row, &new.labels, &new.notes, self.entry.at)?;
         self.last_added = Some(row);
         self.report.added.push(row);
         if !completed.is_empty() {
@@ -351,8 +351,7 @@ impl<'a> Import<'a> {
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
-            let rows = (first.0..=last.0, "true");
-            changes::append_to_each(self.db, rows, &What::Imported, self.entry.at)?;
+            changes::append_to_each(self.db, first.0..=last.0, "true", &What::Imported, self.entry.at)?;
             // The numbers in this range are those of the added rows and no others.
             steps.push(Step::tracked(first.0, last.0));
         }
@@ -367,7 +366,7 @@ impl<'a> Import<'a> {
             }
         };
         steps.append(&mut self.steps);
-        undo_history::insert(self.db, (self.entry.profile, self.author), (&summary, &steps), self.entry.at)?;
+        undo_history::insert(self.db, self.entry.profile, self.author, &summary, &steps, self.entry.at)?;
         Ok((self.report, self.last_added))
     }
 
@@ -397,7 +396,8 @@ fn insert_sql(rows: usize) -> String {
 fn bind(
     insert: &mut Statement<'_>,
     row_index: usize,
-    (params, new): (&TransactionParams, &NewTransaction),
+    params: &TransactionParams,
+    new: &NewTransaction,
     entry: &Entry<'_>,
 ) -> Result<(), StoreError> {
     // An earlier moment from another store counts. A moment in the future doesn't.
@@ -464,7 +464,8 @@ impl Known {
 fn add_labels_and_notes(
     db: &Connection,
     row: RowId,
-    (labels, new_notes): (&[String], &[String]),
+    labels: &[String],
+    new_notes: &[String],
     at: DateTime<Utc>,
 ) -> Result<Vec<i64>, StoreError> {
     for label in labels {
@@ -516,7 +517,7 @@ impl Update {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
-        let notes = add_labels_and_notes(db, row, (&self.labels, &self.notes), at)?;
+        let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, at)?;
         changes::append(db, &Entry::of_row(row, at), &What::edited(self.fields.clone()))?;
         let params = (params != before.params).then(|| Step::Params {
             row: row.0,

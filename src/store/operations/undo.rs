@@ -223,7 +223,7 @@ fn stop_polling(
     at: DateTime<Utc>,
 ) -> Result<Option<(i64, i64)>, StoreError> {
     const TRACKED: &str = "untracked = 0";
-    let entries = changes::append_to_each(db, (rows.clone(), TRACKED), &What::Untracked, at)?;
+    let entries = changes::append_to_each(db, rows.clone(), TRACKED, &What::Untracked, at)?;
     let which = format!("id BETWEEN ? AND ? AND {TRACKED}");
     let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
     let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
@@ -249,7 +249,7 @@ fn resume_polling(
         },
     );
     let resumed = What::Edited { fields: vec!["polled again".to_owned()], turned: Some(Turned::DoneAgain) };
-    changes::append_to_each(db, (rows.clone(), &which), &resumed, at)?;
+    changes::append_to_each(db, rows.clone(), &which, &resumed, at)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
     let mut had_alerts = db.prepare_cached(

@@ -49,7 +49,7 @@ impl Reader {
         }
         if let Some((from, hash)) = TxHash::parse_on_chain(&text) {
             let mut found = match TxHash::parse_short(hash.as_str()) {
-                Some(ends) => self.find_by_ends(ends)?,
+                Some((head, tail)) => self.find_by_ends(head, tail)?,
                 None => self.select("transaction_key = ?1", &hash.key())?,
             };
             found.retain(|tx| tx.params.from_chain == from);
@@ -57,8 +57,8 @@ impl Reader {
                 return Ok(Lookup::from(found));
             }
         }
-        if let Some(ends) = TxHash::parse_short(&text) {
-            return self.find_by_ends(ends).map(Lookup::from);
+        if let Some((head, tail)) = TxHash::parse_short(&text) {
+            return self.find_by_ends(head, tail).map(Lookup::from);
         }
         let parts = text.split(['/', '?', '&', '=', '#']).filter(|part| part.len() >= 6);
         for part in parts.clone() {
@@ -76,7 +76,7 @@ impl Reader {
         Ok(Lookup::from(self.select(by_part, &text.to_lowercase())?))
     }
 
-    fn find_by_ends(&self, (head, tail): (String, String)) -> Result<Vec<Transaction>, StoreError> {
+    fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>, StoreError> {
         let by_ends = "id IN (SELECT id FROM transactions WHERE transaction_key GLOB ?1 LIMIT 10)";
         self.select(by_ends, &format!("{head}*{tail}"))
     }

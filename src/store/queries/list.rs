@@ -167,7 +167,7 @@ impl<'a> Listing<'a> {
                 Place::First => self.first_page(length),
                 Place::Last => self.last_page(length),
                 Place::Around { rows, before } => match self.first_of(&rows)? {
-                    Some(row) => self.page_around(row, (before, length.saturating_sub(before))),
+                    Some(row) => self.page_around(row, before, length.saturating_sub(before)),
                     None => self.first_page(length),
                 },
             }?;
@@ -179,19 +179,19 @@ impl<'a> Listing<'a> {
     fn first_page(&self, length: usize) -> Result<Page, StoreError> {
         // One extra row shows whether the list goes on.
         let rows = self.row_ids(None, Direction::Forwards, length + 1)?;
-        Ok(build_page((Vec::new(), 0), (rows, length)))
+        Ok(build_page(Vec::new(), 0, rows, length))
     }
 
     fn last_page(&self, length: usize) -> Result<Page, StoreError> {
         let rows = self.row_ids(None, Direction::Backwards, length + 1)?;
-        Ok(build_page((rows, length), (Vec::new(), 0)))
+        Ok(build_page(rows, length, Vec::new(), 0))
     }
 
-    fn page_around(&self, row: RowId, (before, behind): (usize, usize)) -> Result<Page, StoreError> {
+    fn page_around(&self, row: RowId, before: usize, behind: usize) -> Result<Page, StoreError> {
         let Some(position) = self.position(row)? else { return self.first_page(before + behind) };
         let others = self.row_ids(Some(&position), Direction::Forwards, behind)?;
         let rows_before = self.row_ids(Some(&position), Direction::Backwards, before + 1)?;
-        Ok(build_page((rows_before, before), ([vec![row], others].concat(), behind)))
+        Ok(build_page(rows_before, before, [vec![row], others].concat(), behind))
     }
 
     /// Reads the current state of the page's rows that aren't known or have changed.
@@ -225,9 +225,9 @@ impl<'a> Listing<'a> {
     pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // In one snapshot: otherwise a row that moves in between could hide the row `to`.
         connection::snapshot(self.db, || {
-            let mut found = self.rows_to((from, to), Direction::Forwards, limit)?;
+            let mut found = self.rows_to(from, to, Direction::Forwards, limit)?;
             if found.is_none() {
-                found = self.rows_to((from, to), Direction::Backwards, limit)?;
+                found = self.rows_to(from, to, Direction::Backwards, limit)?;
                 found.iter_mut().for_each(|rows| rows.reverse());
             }
             Ok(found)
@@ -236,7 +236,8 @@ impl<'a> Listing<'a> {
 
     fn rows_to(
         &self,
-        (from, to): (RowId, RowId),
+        from: RowId,
+        to: RowId,
         direction: Direction,
         limit: usize,
     ) -> Result<Option<Vec<RowId>>, StoreError> {
@@ -322,16 +323,16 @@ impl<'a> Listing<'a> {
             if is_skipped {
                 continue;
             }
-            for query in self.queries(segment, from_position, direction) {
+            for (sql, parameters) in self.queries(segment, from_position, direction) {
                 if found.len() < limit {
-                    found.extend(self.read_rows(query, limit - found.len())?);
+                    found.extend(self.read_rows(sql, parameters, limit - found.len())?);
                 }
             }
         }
         Ok(found)
     }
 
-    fn read_rows(&self, (sql, mut parameters): (String, Vec<Value>), limit: usize) -> Result<Vec<RowId>, StoreError> {
+    fn read_rows(&self, sql: String, mut parameters: Vec<Value>, limit: usize) -> Result<Vec<RowId>, StoreError> {
         parameters.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
         let mut statement = self.db.prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(parameters), |row| row.get(0).map(RowId))?;
@@ -407,9 +408,9 @@ fn listed_header(db: &Connection, row: RowId) -> Result<Option<Listed<RecordSumm
 }
 
 /// Builds a page from the rows before a position (nearest first) and from it on, each with the maximum number to take.
-fn build_page(before: (Vec<RowId>, usize), behind: (Vec<RowId>, usize)) -> Page {
-    let (more_before, more_behind) = (before.0.len() > before.1, behind.0.len() > behind.1);
-    let order = before.0.into_iter().take(before.1).rev().chain(behind.0.into_iter().take(behind.1)).collect();
+fn build_page(before: Vec<RowId>, limit_before: usize, behind: Vec<RowId>, limit_behind: usize) -> Page {
+    let (more_before, more_behind) = (before.len() > limit_before, behind.len() > limit_behind);
+    let order = before.into_iter().take(limit_before).rev().chain(behind.into_iter().take(limit_behind)).collect();
     Page { order, more_before, more_behind, ..Page::default() }
 }
 

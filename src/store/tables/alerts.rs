@@ -201,7 +201,8 @@ pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bo
 /// Returns whether an alert raised at `at` is flapping, and whether the previous alert with its rule and subject was.
 pub(in crate::store) fn flapping(
     db: &Connection,
-    (profile, transaction): (&str, Option<RowId>),
+    profile: &str,
+    transaction: Option<RowId>,
     rule: Rule,
     at: DateTime<Utc>,
 ) -> Result<(bool, bool), StoreError> {

@@ -110,7 +110,8 @@ fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
 pub(in crate::store) fn pack_first(
     db: &Connection,
     params: &TransactionParams,
-    (text, record): (&str, &str),
+    text: &str,
+    record: &str,
 ) -> Result<Packed, StoreError> {
     let existing = newest_dictionary(db, params)?;
     let packed = pack(text, existing.as_ref())?;
@@ -137,7 +138,8 @@ pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Res
 pub(in crate::store) fn pack_with_base(
     text: &str,
     dictionary: Option<&Dictionary>,
-    (base, prefix): (i64, &str),
+    base: i64,
+    prefix: &str,
 ) -> Result<Packed, StoreError> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);

@@ -80,10 +80,10 @@ impl Reader {
 
 pub(in crate::store) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<(), StoreError> {
     let name = if let What::StatusChanged { .. } = what { STATUS } else { what.name() };
-    insert(db, entry, (name, details(what)?))
+    insert(db, entry, name, details(what)?)
 }
 
-fn insert(db: &Connection, entry: &Entry<'_>, (event, details): (&str, Option<String>)) -> Result<(), StoreError> {
+fn insert(db: &Connection, entry: &Entry<'_>, event: &str, details: Option<String>) -> Result<(), StoreError> {
     let (seq, at, row) = (last(db)? + 1, columns::moment(entry.at), entry.transaction.map(|row| row.0));
     if let (POLLED, Some(row)) = (event, row) {
         db.prepare_cached("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)")?.execute([seq, at, row])?;
@@ -111,7 +111,7 @@ pub(in crate::store) fn append_all(db: &Connection, entry: &Entry<'_>, changes: 
             Some(_) if std::mem::replace(&mut has_appended_steps, true) => {}
             Some(_) => {
                 let details = serde_json::json!({ STEPS: steps }).to_string();
-                insert(db, entry, (STEPS, Some(details)))?;
+                insert(db, entry, STEPS, Some(details))?;
             }
         }
     }
@@ -137,7 +137,8 @@ fn details(what: &What) -> Result<Option<String>, StoreError> {
 /// reader at one of those numbers would miss an entry with a smaller number.
 pub(in crate::store) fn append_to_each(
     db: &Connection,
-    (rows, condition): (RangeInclusive<i64>, &str),
+    rows: RangeInclusive<i64>,
+    condition: &str,
     what: &What,
     at: DateTime<Utc>,
 ) -> Result<RangeInclusive<i64>, StoreError> {

@@ -44,7 +44,7 @@ pub(in crate::store) fn add(
         DurationSample::Ended { route, took, .. } => (&route.from, route.to.as_str(), route.gmp, *took),
         DurationSample::Indexed { chain, took } => (chain, "", false, *took),
     };
-    let mut evidence = evidence(db, profile, (from.as_str(), to, gmp))?;
+    let mut evidence = evidence(db, profile, from.as_str(), to, gmp)?;
     evidence.add(took);
     let json = serde_json::to_string(&evidence).map_err(|error| columns::unreadable(4, error))?;
     db.prepare_cached(
@@ -70,7 +70,7 @@ pub(in crate::store) fn add(
     Ok(())
 }
 
-fn evidence(db: &Connection, profile: &str, (from, to, gmp): (&str, &str, bool)) -> Result<Evidence, StoreError> {
+fn evidence(db: &Connection, profile: &str, from: &str, to: &str, gmp: bool) -> Result<Evidence, StoreError> {
     let json: Option<String> = db
         .prepare_cached(
             "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
@@ -115,7 +115,7 @@ impl Reader {
         let (from, to) = (route.from.as_str(), route.to.as_str());
         let rows = statement.query_map(params![profile, from, to, route.gmp, MAX_COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
-        Ok(RouteDurations { evidence: evidence(db, profile, (from, to, route.gmp))?, took })
+        Ok(RouteDurations { evidence: evidence(db, profile, from, to, route.gmp)?, took })
     }
 
     /// Returns every route of a profile with the outcomes of its transactions. Costs O(n) in the tracked transactions.

@@ -83,7 +83,8 @@ impl Work {
 pub(in crate::store) fn count(
     db: &Connection,
     profile: &str,
-    (before, now): (Option<&PollerReport>, &PollerReport),
+    before: Option<&PollerReport>,
+    now: &PollerReport,
 ) -> Result<(), StoreError> {
     // A poller that waits for another process sends no requests.
     let Some(work) = Work::between(before, now).filter(|_| now.health != PollerHealth::Waiting) else { return Ok(()) };

@@ -135,7 +135,7 @@ pub(in crate::store) fn keep<'a>(
         return Ok((id, last));
     }
     let is_record = matches!(observation.outcome, Outcome::Record(_));
-    let packed = observation.body.as_deref().map(|body| pack(db, transaction, (body, is_record))).transpose()?;
+    let packed = observation.body.as_deref().map(|body| pack(db, transaction, body, is_record)).transpose()?;
     let packed = packed.unwrap_or(Packed::NONE);
     db.prepare_cached(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
@@ -160,15 +160,16 @@ pub(in crate::store) fn keep<'a>(
 pub(in crate::store) fn pack(
     db: &Connection,
     transaction: &Transaction,
-    (text, is_record): (&str, bool),
+    text: &str,
+    is_record: bool,
 ) -> Result<Packed, StoreError> {
     if !is_record {
         return bodies::pack(text, None);
     }
     match first_packed_body(db, transaction.id)? {
-        Some((id, first_text)) => bodies::pack_with_base(text, None, (id, &first_text)),
+        Some((id, first_text)) => bodies::pack_with_base(text, None, id, &first_text),
         None => {
-            bodies::pack_first(db, &transaction.params, (text, &bodies::record_json(transaction)?.unwrap_or_default()))
+            bodies::pack_first(db, &transaction.params, text, &bodies::record_json(transaction)?.unwrap_or_default())
         }
     }
 }

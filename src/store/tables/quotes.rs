@@ -194,8 +194,10 @@ pub(in crate::store) fn wallet_limit(
 /// Sets a wallet's rate limit, from `at` on for as long as the service asked.
 pub(in crate::store) fn set_wallet_limit(
     db: &Connection,
-    (profile, wallet): (&str, &str),
-    (retry_after, message): (Duration, &str),
+    profile: &str,
+    wallet: &str,
+    retry_after: Duration,
+    message: &str,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let until = columns::moment(at).saturating_add(columns::span(retry_after));

@@ -33,19 +33,20 @@ pub(in crate::store) fn write(
     db: &Connection,
     transaction: &Transaction,
     before: Option<&StatusRecord>,
-    (entry, last): (i64, LastBody<'_>),
+    entry: i64,
+    last: LastBody<'_>,
 ) -> Result<(), StoreError> {
     if transaction.state.record.as_ref() != before {
         let base_text = match &last {
             LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
             LastBody::Separate(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
         };
-        write_record(db, transaction, (entry, base_text.as_deref()))?;
+        write_record(db, transaction, entry, base_text.as_deref())?;
     }
     let last = match last {
         LastBody::InHistory(_) => Packed::NONE,
         LastBody::Unchanged => return Ok(()),
-        LastBody::Separate(body, is_record) => observations::pack(db, transaction, (body, is_record))?,
+        LastBody::Separate(body, is_record) => observations::pack(db, transaction, body, is_record)?,
     };
     let sql = if last == Packed::NONE {
         "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"
@@ -61,12 +62,13 @@ pub(in crate::store) fn write(
 fn write_record(
     db: &Connection,
     transaction: &Transaction,
-    (entry, base_text): (i64, Option<&str>),
+    entry: i64,
+    base_text: Option<&str>,
 ) -> Result<(), StoreError> {
     let packed = match (bodies::record_json(transaction)?, bodies::newest_dictionary(db, &transaction.params)?) {
         (None, _) => Packed::NONE,
         (Some(json), Some(dictionary)) => match base_text {
-            Some(base_text) => bodies::pack_with_base(&json, Some(&dictionary), (entry, base_text))?,
+            Some(base_text) => bodies::pack_with_base(&json, Some(&dictionary), entry, base_text)?,
             None => bodies::pack(&json, Some(&dictionary))?,
         },
         (Some(json), None) => bodies::pack(&json, None)?,

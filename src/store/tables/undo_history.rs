@@ -153,8 +153,10 @@ pub(in crate::store) struct RecordedEdit {
 /// Adds an edit. An edit without steps changed nothing and isn't added.
 pub(in crate::store) fn insert(
     db: &Connection,
-    (profile, author): (&str, Option<&str>),
-    (summary, steps): (&str, &[Step]),
+    profile: &str,
+    author: Option<&str>,
+    summary: &str,
+    steps: &[Step],
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     if !steps.is_empty() {

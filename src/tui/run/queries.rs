@@ -34,7 +34,8 @@ use crate::{
 /// Returns a page of the list, without the rows that are known and unchanged.
 pub(crate) fn page(
     reader: &Reader,
-    (request, known): (&PageRequest, &Known),
+    request: &PageRequest,
+    known: &Known,
     now: DateTime<Utc>,
 ) -> Result<Page, StoreError> {
     reader.listing(&request.filter, now).page(request.place.clone(), request.length, known)
@@ -72,8 +73,10 @@ pub(crate) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreErr
 /// list's other end. `None` if no other transaction has an alert.
 pub(crate) fn alert(
     reader: &Reader,
-    (filter, now): (&Filter, DateTime<Utc>),
-    (row, forwards): (RowId, bool),
+    filter: &Filter,
+    now: DateTime<Utc>,
+    row: RowId,
+    forwards: bool,
 ) -> Result<Option<RowId>, StoreError> {
     let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
     let next = match alerting.next(row, forwards)? {
@@ -105,7 +108,8 @@ pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Resu
 /// Returns the errors that keep notifications of these profiles from being delivered.
 pub(crate) fn untold(
     reader: &Reader,
-    (own, beside): (&String, &[String]),
+    own: &String,
+    beside: &[String],
     ways: &[&str],
 ) -> Result<Vec<String>, StoreError> {
     let profiles = std::iter::once(own).chain(beside);
@@ -116,7 +120,8 @@ pub(crate) fn untold(
 /// Returns the rows of a list to mark; `None` if there are more than [`Marks::MOST`].
 pub(crate) fn marks(
     reader: &Reader,
-    (filter, now): (&Filter, DateTime<Utc>),
+    filter: &Filter,
+    now: DateTime<Utc>,
     wanted: Markable,
 ) -> Result<Option<Vec<RowId>>, StoreError> {
     let listing = reader.listing(filter, now);
@@ -172,8 +177,11 @@ pub(crate) fn known(
 /// and the number of rows before `first`. `whole` is the saved view that the list shows without a filter, if any.
 pub(crate) fn overview(
     reader: &Reader,
-    (listed, whole, now): (&Filter, Option<Tab>, DateTime<Utc>),
-    (view, first): (u64, Option<RowId>),
+    listed: &Filter,
+    whole: Option<Tab>,
+    now: DateTime<Utc>,
+    view: u64,
+    first: Option<RowId>,
 ) -> Result<Overview, StoreError> {
     reader.snapshot(|| {
         let mut tabs = [0; 5];
@@ -206,7 +214,7 @@ mod tests {
         let batch = (1..=4).map(fixtures::new).collect();
         let rows = testing::track(&store, "default", batch, now).added.first;
         let (reader, filter) = (store.reader().unwrap(), Filter::everything());
-        let next = |row, forwards| alert(&reader, (&filter, now), (row, forwards)).unwrap();
+        let next = |row, forwards| alert(&reader, &filter, now, row, forwards).unwrap();
         assert_eq!(next(rows[1], true), None);
         let raise = |row| testing::observe(&store, row, fixtures::says(RouterStatus::NeedsGas), now);
         raise(rows[1]);

@@ -70,17 +70,17 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn find_alert(&mut self, from: (RowId, bool), at: DateTime<Utc>) {
+    pub(super) fn find_alert(&mut self, row: RowId, forwards: bool, at: DateTime<Utc>) {
         let filter = self.model.list.listed();
         self.read(&self.details.clone(), move |reader| {
-            queries::alert(reader, (&filter, at), from).map(Msg::FoundAlert)
+            queries::alert(reader, &filter, at, row, forwards).map(Msg::FoundAlert)
         });
     }
 
     pub(super) fn find_marks(&mut self, wanted: Markable, at: DateTime<Utc>) {
         let filter = self.model.list.listed();
         self.read(&self.details.clone(), move |reader| {
-            queries::marks(reader, (&filter, at), wanted).map(Msg::FoundMarks)
+            queries::marks(reader, &filter, at, wanted).map(Msg::FoundMarks)
         });
     }
 
@@ -154,7 +154,7 @@ impl Dashboard {
         }
         let pages = self.pages.clone();
         self.spawn(move || {
-            let page = pages.read(|reader| queries::page(reader, (&request, &known), wall));
+            let page = pages.read(|reader| queries::page(reader, &request, &known, wall));
             Msg::Page(Box::new((request, page.map_err(|error| error.to_string()))))
         });
     }
@@ -169,7 +169,7 @@ impl Dashboard {
             (list.listed(), list.whole_tab(), list.view(), list.part.rows.first().copied());
         let numbers = self.numbers.clone();
         self.spawn(move || {
-            let overview = numbers.read(|reader| queries::overview(reader, (&listed, whole, wall), (view, first)));
+            let overview = numbers.read(|reader| queries::overview(reader, &listed, whole, wall, view, first));
             Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
         });
     }
@@ -212,7 +212,7 @@ impl Dashboard {
                         .map(|profile| queries::polled(reader, profile, at))
                         .collect::<Result<_, _>>()?,
                     profile_alerts: reader.alerts(AlertQuery::OfProfiles)?,
-                    untold: queries::untold(reader, (&own, &beside), &told_by)?,
+                    untold: queries::untold(reader, &own, &beside, &told_by)?,
                 })
             });
             match read {

@@ -129,7 +129,8 @@ pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
             let until =
                 || format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(Id::Redo));
             reversal_sentence(
-                ("Undone", &context.profile_prefix),
+                "Undone",
+                &context.profile_prefix,
                 &reversal,
                 &if stopped { until() } else { String::new() },
             )
@@ -143,11 +144,11 @@ pub(crate) fn redo(context: &WriteContext) -> Result<String, StoreError> {
         context.store.apply(Operation::Redo { profile: context.profile.clone() }, context.at).wait()?.reversed()?;
     Ok(reversal.map_or_else(
         || "Nothing to redo.".into(),
-        |reversal| reversal_sentence(("Redone", &context.profile_prefix), &reversal, ""),
+        |reversal| reversal_sentence("Redone", &context.profile_prefix, &reversal, ""),
     ))
 }
 
-fn reversal_sentence((done, profile_prefix): (&str, &str), reversal: &Reversal, stopped: &str) -> String {
+fn reversal_sentence(done: &str, profile_prefix: &str, reversal: &Reversal, stopped: &str) -> String {
     if reversal.done == 0 {
         return format!("No change: it was changed again in the meantime ({}).", text::clean(&reversal.summary));
     }

@@ -55,9 +55,9 @@ impl System {
         }
     }
 
-    /// Returns the system of this process. `clipboard` is the command of the config, `notices` the requested protocol
-    /// and whether the bell rings.
-    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, notices: (notice::Wanted, bool)) -> Self {
+    /// Returns the system of this process. `clipboard` is the command of the config, `wanted` the requested
+    /// protocol of notices, `bell` whether the bell rings.
+    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::Wanted, bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
         let environment = Environment { variable: &variable, has_program: &program::is_there };
         Self {
@@ -66,7 +66,7 @@ impl System {
             browser: browser::choose(&environment),
             terminal: super::terminal::carry_out,
             mouse,
-            notices: notice::choose(&environment, notices),
+            notices: notice::choose(&environment, wanted, bell),
             suspension: None,
             first_rows: None,
         }

@@ -61,7 +61,7 @@ pub struct NotificationSettings {
 }
 
 /// Returns how notices are sent to this terminal.
-pub(crate) fn choose(environment: &Environment<'_>, (wanted, bell): (Wanted, bool)) -> NotificationSettings {
+pub(crate) fn choose(environment: &Environment<'_>, wanted: Wanted, bell: bool) -> NotificationSettings {
     let protocol = match wanted {
         Wanted::Off => None,
         Wanted::Always(protocol) => Some(protocol),
@@ -162,7 +162,7 @@ mod tests {
     fn chosen(variables: &[(&str, &str)], wanted: Wanted) -> NotificationSettings {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(*value));
-        choose(&Environment { variable: &variable, has_program: &|_| false }, (wanted, false))
+        choose(&Environment { variable: &variable, has_program: &|_| false }, wanted, false)
     }
 
     #[test]

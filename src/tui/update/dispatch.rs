@@ -214,7 +214,7 @@ fn find_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
     let Some(tx) = model.at_hand() else { return Vec::new() };
-    let text = answer::answer(tx, (now.wall, zone), Format::Markdown, own);
+    let text = answer::answer(tx, now.wall, zone, Format::Markdown, own);
     model.list.chosen = true;
     (model.dialog, model.copied) = (Dialog::Answer { text: text.clone(), scroll: 0 }, None);
     vec![Effect::Copy(text)]

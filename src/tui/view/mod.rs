@@ -71,7 +71,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
         Screen::List | Screen::Detail => {}
     }
     put_lines(status::lines(&context, panes.status), panes.status, frame);
-    status::draw_notice(&context, (panes.body, panes.status), frame);
+    status::draw_notice(&context, panes.body, panes.status, frame);
     dialog(&context, frame, &panes);
     fill_background(theme, frame.buffer_mut());
 }
@@ -90,7 +90,7 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Pane
         }
         Dialog::Answer { text, scroll } => {
             frame.render_widget(Clear, panes.body);
-            answer::view::draw(context, (text, *scroll), panes.body, frame);
+            answer::view::draw(context, text, *scroll, panes.body, frame);
         }
         Dialog::Palette(palette) => palette::view::draw(context, palette, panes.body, frame),
         Dialog::Offer(offer) => copy::view::draw(context, offer, panes.body, frame),

@@ -24,11 +24,11 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
     let panes = layout::panes(model, area(model));
     let at = Position::new(column, row);
     if panes.header.contains(at) {
-        return tab(model, now, (panes.header, column)).map(Target::Tab);
+        return tab(model, now, panes.header, column).map(Target::Tab);
     }
     if let Some(pane) = panes.detail.filter(|pane| pane.contains(at)) {
         let theme = Theme::new(false, false);
-        return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, (&panes, pane), at)
+        return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, &panes, pane, at)
             .map(Target::DetailTab);
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
@@ -41,7 +41,7 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
 }
 
 /// Returns the saved view whose title (`[1 Attention 6]`) is at a column of the header.
-fn tab(model: &Model, now: Now, (header, column): (Rect, u16)) -> Option<Tab> {
+fn tab(model: &Model, now: Now, header: Rect, column: u16) -> Option<Tab> {
     let theme = Theme::new(false, false);
     let line = header::line(&DrawContext { model, theme: &theme, now }, header.width);
     let mut end = usize::from(header.x);

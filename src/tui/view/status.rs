@@ -46,7 +46,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
 
 /// Draws the notice above the line of keys, if there is one. The notice covers the poller's line first, which matters least,
 /// then more lines of the status, and at most two rows of the body.
-pub(crate) fn draw_notice(context: &DrawContext<'_>, (body, pane): (Rect, Rect), frame: &mut Frame<'_>) {
+pub(crate) fn draw_notice(context: &DrawContext<'_>, body: Rect, pane: Rect, frame: &mut Frame<'_>) {
     // The rows of the body that the notice may cover: none if a dialog is drawn there.
     let covered =
         if matches!(context.model.dialog, Dialog::None | Dialog::Filter(_) | Dialog::Find { .. }) { 2 } else { 0 };
@@ -141,7 +141,7 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let name = context.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
     let name = if context.model.beside.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
     let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
-    let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, (name, columns))).collect();
+    let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, name, columns)).collect();
     let hidden = context.model.beside.len() - usize::from(others);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
         last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
@@ -151,7 +151,7 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
 
 /// Returns the budget line of a profile: the need against the budget, the time of a full sweep, the age of the oldest answer.
 /// Pieces that don't fit are left out whole, the least important ones first.
-fn budget(context: &DrawContext<'_>, of: &Budget<'_>, (label_columns, columns): (usize, usize)) -> Line<'static> {
+fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     let name = if context.model.beside.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));

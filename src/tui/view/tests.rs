@@ -41,7 +41,7 @@ proptest::proptest! {
         let room = room.min(usize::from(10 - x));
         let style = Style::new().fg(Color::Red);
         let [mut ours, mut theirs] = [(); 2].map(|()| Buffer::filled(Rect::new(0, 0, 10, 1), Cell::new("#")));
-        let end = put_text(&mut ours, (x, 0), (&text, room), style);
+        let end = put_text(&mut ours, (x, 0), &text, room, style);
         // Behind the end of the row there are no cells to draw on.
         let theirs_end = if x < 10 { theirs.set_stringn(x, 0, &text, room, style).0 } else { x };
         proptest::prop_assert_eq!((ours, end), (theirs, theirs_end));
@@ -321,7 +321,7 @@ fn the_reply_for_a_ticket() {
 fn a_text_that_no_clipboard_took() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["y", "p"], now());
-    let text = crate::domain::answer::packet(model.selected().unwrap(), (now().wall, model.setting.zone));
+    let text = crate::domain::answer::packet(model.selected().unwrap(), now().wall, model.setting.zone);
     let outcome = Err("Not copied (xclip: exit status: 1): select the text with the mouse.".into());
     model.take(Msg::Copied(Copied { text, outcome }), now());
     insta::assert_snapshot!(screen(&model));

@@ -16,11 +16,7 @@ pub(crate) fn shown<K: Copy>(all: &[Column<K>], pane: u16) -> impl Iterator<Item
 }
 
 /// Returns a row of a pane of this width; the selected row has one style.
-pub(crate) fn row(
-    context: &DrawContext<'_>,
-    (spans, is_selected): (Vec<Span<'static>>, bool),
-    pane: u16,
-) -> Line<'static> {
+pub(crate) fn row(context: &DrawContext<'_>, spans: Vec<Span<'static>>, is_selected: bool, pane: u16) -> Line<'static> {
     if !is_selected {
         return Line::from(spans);
     }

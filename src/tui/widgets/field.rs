@@ -35,7 +35,7 @@ pub(crate) fn window(input: &Input, columns: usize) -> (String, usize) {
 }
 
 /// Draws the field at the left of a line; puts the cursor into the field if the field has the focus.
-pub(crate) fn draw((input, is_focused): (&Input, bool), style: Style, line: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(input: &Input, is_focused: bool, style: Style, line: Rect, frame: &mut Frame<'_>) {
     let (shown, cursor) = text(input, usize::from(line.width));
     frame.render_widget(Span::styled(shown, style), line);
     let column = u16::try_from(cursor).unwrap_or(u16::MAX).min(line.width.saturating_sub(1));

@@ -81,7 +81,7 @@ fn mark_links(context: &DrawContext<'_>, mut links: Vec<Link<'_>>, pane: Rect, b
             let whole = continued.map_or_else(|| link.url.to_owned(), |(_, rest, _)| rest);
             unfinished =
                 whole.strip_prefix(&word.text).filter(|rest| !rest.is_empty()).map(|rest| (place, rest.into(), word.x));
-            escape(buffer, &word, (place, link.url));
+            escape(buffer, &word, place, link.url);
         }
     }
 }
@@ -117,7 +117,7 @@ fn words(buffer: &Buffer, row: Rect) -> Vec<Word> {
 }
 
 /// Puts escape sequences around each letter. The ID tells the terminal that the cells are one link.
-fn escape(buffer: &mut Buffer, word: &Word, (number, url): (usize, &str)) {
+fn escape(buffer: &mut Buffer, word: &Word, number: usize, url: &str) {
     for x in word.x..word.x + word.cells {
         if let Some(cell) = buffer.cell_mut((x, word.y)) {
             let linked = format!("\x1b]8;id=hoptop{number};{url}\x1b\\{}\x1b]8;;\x1b\\", cell.symbol());

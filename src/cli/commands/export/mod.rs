@@ -91,7 +91,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
             let written = write_device(&device, &selection, cx);
             finish(written, &name, cx)
         }
-        Target::File { path, folder } => write_file((&path, &folder), &selection, cx, &name),
+        Target::File { path, folder } => write_file(&path, &folder, &selection, cx, &name),
     }
 }
 
@@ -106,10 +106,10 @@ fn write_device(device: &Path, selection: &Selection, cx: &mut Context) -> Resul
 }
 
 /// Writes or replaces a file, unless a signal comes before the new file is complete.
-fn write_file(target: (&Path, &Path), selection: &Selection, cx: &mut Context, name: &str) -> Result<Exit> {
+fn write_file(path: &Path, folder: &Path, selection: &Selection, cx: &mut Context, name: &str) -> Result<Exit> {
     let signals = signals::SignalStream::open()?;
     let now = cx.now.wall;
-    let written = replace_file(target, now, |partial| write_buffered(partial, selection, cx, &|| signals.exit()));
+    let written = replace_file(path, folder, now, |partial| write_buffered(partial, selection, cx, &|| signals.exit()));
     finish(written, name, cx)
 }
 
@@ -156,8 +156,8 @@ impl Selection {
         let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
         let check_interruption = || interruption().map_or(Ok(()), |exit| Err(Interrupted(exit).into()));
         match out {
-            Some(out) => write_rows((&reader, wanted), form, out, &check_interruption),
-            None => write_rows((&reader, wanted), form, cx.out, &check_interruption),
+            Some(out) => write_rows(&reader, wanted, form, out, &check_interruption),
+            None => write_rows(&reader, wanted, form, cx.out, &check_interruption),
         }
     }
 }
@@ -178,7 +178,8 @@ fn write_buffered(
 /// Creates a private file in the folder, lets `fill` write it, and renames it to `path`. If `fill` fails, the file is
 /// removed.
 fn replace_file(
-    (path, folder): (&Path, &Path),
+    path: &Path,
+    folder: &Path,
     now: DateTime<Utc>,
     fill: impl FnOnce(&File) -> Result<usize>,
 ) -> Result<usize> {

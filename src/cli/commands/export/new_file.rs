@@ -43,7 +43,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
             Ok(())
         }
     };
-    let count = write_rows((&store.reader()?, &order.rows), form, &mut out, &check_interruption)?;
+    let count = write_rows(&store.reader()?, &order.rows, form, &mut out, &check_interruption)?;
     out.flush()?;
     drop(out);
     partial.as_file().sync_all()?;

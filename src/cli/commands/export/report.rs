@@ -133,7 +133,8 @@ impl Tally {
         mut self,
         mut out: Box<dyn Write + 'a>,
         filter_text: &str,
-        (now, zone): (DateTime<Utc>, FixedOffset),
+        now: DateTime<Utc>,
+        zone: FixedOffset,
     ) -> io::Result<Page<'a>> {
         let total = self.submitted.len();
         self.took.sort_unstable();
@@ -150,7 +151,7 @@ impl Tally {
             total,
             attention: self.attention,
             outcomes: self.outcomes(),
-            timeline: self.timeline((now, zone)),
+            timeline: self.timeline(now, zone),
             durations: self.durations(),
             quantiles: self.quantiles(),
         };
@@ -188,14 +189,14 @@ impl Tally {
         Some(format!("Half settled within {half}, 9 in 10 within {most}, all {} within {all}.", self.took.len()))
     }
 
-    fn timeline(&mut self, (now, zone): (DateTime<Utc>, FixedOffset)) -> Option<Timeline> {
+    fn timeline(&mut self, now: DateTime<Utc>, zone: FixedOffset) -> Option<Timeline> {
         self.submitted.sort_unstable();
         self.settled.sort_unstable();
         let from = *self.submitted.first()?;
         let is_over = self.settled.len() == self.submitted.len();
         let last = self.submitted.last().copied().max(self.settled.last().copied())?;
         let to = if is_over { last } else { last.max(now) };
-        let path = |moments: &[DateTime<Utc>]| path(moments, (from, to), self.submitted.len());
+        let path = |moments: &[DateTime<Utc>]| path(moments, from, to, self.submitted.len());
         Some(Timeline {
             from: span::stamp(from, zone),
             to: span::stamp(to, zone),
@@ -279,7 +280,7 @@ fn share(count: usize, most: usize) -> usize {
 }
 
 /// Returns the SVG path of a line that rises by one `all`th at each of the sorted moments.
-fn path(moments: &[DateTime<Utc>], (from, to): (DateTime<Utc>, DateTime<Utc>), all: usize) -> String {
+fn path(moments: &[DateTime<Utc>], from: DateTime<Utc>, to: DateTime<Utc>, all: usize) -> String {
     let (width, height) = TIMELINE_SIZE;
     let whole = (to - from).num_milliseconds().max(1);
     let mut path = format!("M0 {BOTTOM}");

@@ -16,26 +16,26 @@ use crate::{domain::ids::RowId, store::Reader};
 
 /// Writes transactions and returns their number. A page reads the transactions twice, in one snapshot of the store.
 pub(super) fn write_rows(
-    (reader, rows): (&Reader, &[RowId]),
+    reader: &Reader,
+    rows: &[RowId],
     form: Form<'_>,
     out: &mut dyn Write,
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
-    let source = (reader, rows);
     if form.format != ExportFormat::Html {
-        return write_each(source, (form, Tally::default()), out, check_interruption);
+        return write_each(reader, rows, form, Tally::default(), out, check_interruption);
     }
     let mut written = Ok(0);
     reader.snapshot(|| {
-        written = count(source, check_interruption)
-            .and_then(|tally| write_each(source, (form, tally), out, check_interruption));
+        written = count(reader, rows, check_interruption)
+            .and_then(|tally| write_each(reader, rows, form, tally, out, check_interruption));
         Ok(())
     })?;
     written
 }
 
 /// Counts the transactions for the totals of a page.
-fn count((reader, rows): (&Reader, &[RowId]), check_interruption: &dyn Fn() -> Result<()>) -> Result<Tally> {
+fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<Tally> {
     let mut tally = Tally::default();
     reader.each(rows, |tx, alerts| {
         check_interruption()?;
@@ -48,8 +48,10 @@ fn count((reader, rows): (&Reader, &[RowId]), check_interruption: &dyn Fn() -> R
 /// Writes transactions and returns their number. Calls `check_interruption` before each transaction and at the end, and
 /// ends with its error.
 fn write_each(
-    (reader, rows): (&Reader, &[RowId]),
-    (form, tally): (Form<'_>, Tally),
+    reader: &Reader,
+    rows: &[RowId],
+    form: Form<'_>,
+    tally: Tally,
     out: &mut dyn Write,
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {

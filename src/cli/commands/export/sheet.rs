@@ -40,9 +40,7 @@ impl<'a> Sheet<'a> {
                 writeln!(out, "|{}", " --- |".repeat(names.len()))?;
                 Ok(Self::Markdown(out))
             }
-            ExportFormat::Html => {
-                Ok(Self::Html(Box::new(tally.begin(out, form.filter_text, (form.now, form.zone))?)))
-            }
+            ExportFormat::Html => Ok(Self::Html(Box::new(tally.begin(out, form.filter_text, form.now, form.zone)?))),
         }
     }
 

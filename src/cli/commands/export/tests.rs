@@ -189,7 +189,7 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
         file.write_all(b"half")?;
         Err(io::Error::from(io::ErrorKind::StorageFull).into())
     };
-    assert!(replace_file((&path, &folder), DateTime::UNIX_EPOCH, failing_write).is_err());
+    assert!(replace_file(&path, &folder, DateTime::UNIX_EPOCH, failing_write).is_err());
     assert_eq!((fs::read_to_string(&path).unwrap().as_str(), count_partial_files(&bench)), ("what was there", 0));
     let selection =
         Selection { filter: Filter::everything(), filter_text: String::new(), format: ExportFormat::Csv, limit: None };
@@ -201,7 +201,7 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
     let (_, err, exit) = bench.run(|cx| {
         let now = cx.now.wall;
         let written =
-            replace_file((&path, &folder), now, |partial| write_buffered(partial, &selection, cx, &at_second_check));
+            replace_file(&path, &folder, now, |partial| write_buffered(partial, &selection, cx, &at_second_check));
         finish(written, "all.csv", cx)
     });
     assert_eq!(exit.unwrap(), Exit::Interrupted);

@@ -129,7 +129,7 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fou
     let options = Options { format: args.format.into(), any_chain: args.any_chain };
     let mut found = intake::stream(input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
     let mut duplicates = Duplicates::default();
-    let on_duplicate = &mut |Duplicate { earlier, later, hash, same }| duplicates.push((&earlier, &later), &hash, same);
+    let on_duplicate = &mut |Duplicate { earlier, later, hash, same }| duplicates.push(&earlier, &later, &hash, same);
     let batch = spool.finish(on_duplicate).map_err(ReadError::Keep)?;
     found.warnings.extend(duplicates.finish());
     Ok((batch, found))

@@ -59,7 +59,7 @@ impl Bar {
     }
 
     /// Draws the bar: `done` of `all` transactions are no longer awaited.
-    pub(crate) fn draw(&self, (done, all): (usize, usize), poller: Option<&PollerReport>, now: DateTime<Utc>) {
+    pub(crate) fn draw(&self, done: usize, all: usize, poller: Option<&PollerReport>, now: DateTime<Utc>) {
         if let Some(bar) = &self.handle.0 {
             bar.set_length(all as u64);
             bar.set_position(done as u64);

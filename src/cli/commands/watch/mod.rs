@@ -129,11 +129,18 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         let bar = Bar::new(is_terminal && !settings.plain, settings.ascii);
         // The feed is opened before the first request, so that every request is counted.
         let (channel_names, channels) = latest::channel(background_tasks.names());
-        let mut watching = Watching::new(args, filter, (settings, &store), (&clock, bar, channels))?;
+        let mut watching = Watching::new(args, filter, settings, &store, &clock, bar, channels)?;
         let (reports, receiver) = mpsc::channel(piped::QUEUE_LENGTH);
         watching.piped = args.is_piped().then(|| PipedTransactions::new(receiver));
-        let target = (&store, settings.profile.as_str(), args.any_chain);
-        let reading = piped::track_input(target, signal.clone(), &clock, (watching.bar.handle.clone(), reports));
+        let reading = piped::track_input(
+            &store,
+            &settings.profile,
+            args.any_chain,
+            signal.clone(),
+            &clock,
+            watching.bar.handle.clone(),
+            reports,
+        );
         while watching.process_changes(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
             let (reason, is_unknown) = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
@@ -146,8 +153,14 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         if is_terminal {
             watching.print_line(&watching.greeting());
         }
-        let served = (&store, vec![settings.profile.clone()]);
-        let metrics = Metrics::serve(args.metrics, served, &background_tasks.polling.requests, &clock).await?;
+        let metrics = Metrics::serve(
+            args.metrics,
+            &store,
+            vec![settings.profile.clone()],
+            &background_tasks.polling.requests,
+            &clock,
+        )
+        .await?;
         if let Some(metrics) = &metrics {
             watching.print_line(&format!("metrics at {}", metrics.url()));
         }
@@ -211,8 +224,11 @@ impl<'a> Watching<'a> {
     fn new(
         args: &'a WatchArgs,
         filter: Filter,
-        (settings, store): (&Settings, &Store),
-        (clock, bar, channels): (&Clock, Bar, latest::Receiver<Vec<&'static str>>),
+        settings: &Settings,
+        store: &Store,
+        clock: &Clock,
+        bar: Bar,
+        channels: latest::Receiver<Vec<&'static str>>,
     ) -> Result<Self> {
         Ok(Self {
             args,
@@ -286,7 +302,7 @@ impl<'a> Watching<'a> {
         self.add_tracked(now).await?;
         if !more {
             let open = self.chosen.values().filter(|progress| progress.is_polled).count();
-            self.bar.draw((self.chosen.len() - open, self.chosen.len()), poller.as_ref(), now);
+            self.bar.draw(self.chosen.len() - open, self.chosen.len(), poller.as_ref(), now);
         }
         Ok(more)
     }

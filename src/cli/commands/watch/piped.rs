@@ -98,10 +98,13 @@ fn key(params: &TransactionParams) -> (ChainId, String) {
 
 /// Tracks the transactions from standard input. Never resolves without an error: the watch decides when it ends.
 pub(crate) async fn track_input(
-    (store, profile, any_chain): (&Store, &str, bool),
+    store: &Store,
+    profile: &str,
+    any_chain: bool,
     signal: impl Future<Output = Exit>,
     clock: &Clock,
-    (bar, reports): (BarHandle, mpsc::Sender<InputReport>),
+    bar: BarHandle,
+    reports: mpsc::Sender<InputReport>,
 ) -> Result<Infallible> {
     let args = ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain };
     let input = Input::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-pub(crate) fn draw(context: &DrawContext<'_>, (text, scroll): (&str, usize), pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, text: &str, scroll: usize, pane: Rect, frame: &mut Frame<'_>) {
     let title = context.model.copied.as_deref().unwrap_or("Answer");
     let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
     let close = context.key(Id::Back);

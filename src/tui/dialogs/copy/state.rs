@@ -43,14 +43,14 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Returns the menu of texts to copy. `at` is the present moment and the time zone of the texts.
-    pub fn texts(tx: &Transaction, at: (DateTime<Utc>, FixedOffset), own: &Templates) -> Self {
+    /// Returns the menu of texts to copy. `zone` is the time zone of the texts.
+    pub fn texts(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
         let ends = route::ends(tx);
         let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
         let mut items = vec![
-            Item { key: 'p', label: "packet for support", text: answer::packet(tx, at) },
-            Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, at, Format::Markdown, own) },
-            Item { key: 't', label: "answer, plain text", text: answer::answer(tx, at, Format::Text, own) },
+            Item { key: 'p', label: "packet for support", text: answer::packet(tx, now, zone) },
+            Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, now, zone, Format::Markdown, own) },
+            Item { key: 't', label: "answer, plain text", text: answer::answer(tx, now, zone, Format::Text, own) },
             Item { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
             Item { key: 'd', label: "destination hash", text: destination },
             Item { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
@@ -115,7 +115,7 @@ mod tests {
     }
 
     fn texts(tx: &Transaction) -> Offer {
-        Offer::texts(tx, (tx.first_seen_at, Utc.fix()), &Templates::default())
+        Offer::texts(tx, tx.first_seen_at, Utc.fix(), &Templates::default())
     }
 
     #[test]

@@ -18,9 +18,8 @@ use crate::{
 
 /// Opens the menu of texts to copy.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
-    let at = (now.wall, model.setting.zone);
     if let Some(tx) = model.selected() {
-        let offer = Offer::texts(tx, at, &model.setting.templates);
+        let offer = Offer::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
         (model.dialog, model.list.chosen) = (Dialog::Offer(offer), true);
     }
     Vec::new()

@@ -54,7 +54,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, fram
         let line = Rect { y: rest.y.saturating_add(2), height: 1, ..rest };
         let line = Rect { x: line.x + 6, width: line.width.saturating_sub(7), ..line };
         if rest.height > 2 {
-            field::draw((hash, true), context.theme.key(), line, frame);
+            field::draw(hash, true, context.theme.key(), line, frame);
         }
     }
 }
@@ -63,11 +63,11 @@ fn draw_values(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &
     let rows = usize::from(pane.height);
     let first = (form.place + 1).saturating_sub(rows);
     for (y, part) in (pane.y..pane.bottom()).zip(Part::ALL.iter().skip(first)) {
-        draw_value((context, form), *part, Rect { y, height: 1, ..pane }, frame);
+        draw_value(context, form, *part, Rect { y, height: 1, ..pane }, frame);
     }
 }
 
-fn draw_value((context, form): (&DrawContext<'_>, &QuoteForm), part: Part, line: Rect, frame: &mut Frame<'_>) {
+fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, part: Part, line: Rect, frame: &mut Frame<'_>) {
     let is_focused = form.focus() == Some(part);
     let is_wrong = form.wrong.iter().any(|wrong| wrong.part == part);
     let mark = match (is_focused, is_wrong) {
@@ -81,7 +81,7 @@ fn draw_value((context, form): (&DrawContext<'_>, &QuoteForm), part: Part, line:
     frame.render_widget(Span::styled(format!("{mark}{}", label_of(part)), style), label);
     let style = if is_focused { context.theme.key() } else { Style::new() };
     if let Some(input) = form.inputs.get(part as usize) {
-        field::draw((input, is_focused), style, value, frame);
+        field::draw(input, is_focused, style, value, frame);
     }
     let hint_text = width::cut(&format!(" {}", hint_of(form, part)), usize::from(hint.width), context.theme.ellipsis);
     frame.render_widget(Span::styled(hint_text, context.theme.dim()), hint);
@@ -143,7 +143,7 @@ fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) ->
         }
         Stage::NoAnswer(why) => say(bad, &format!("! No quote: {why}")),
         Stage::Answered(answer) => lines.extend(answered(context, answer, columns)),
-        Stage::Tracking { answer, wrong, .. } => lines = tracking(context, (answer, wrong.as_deref()), columns),
+        Stage::Tracking { answer, wrong, .. } => lines = tracking(context, answer, wrong.as_deref(), columns),
     }
     lines
 }
@@ -200,7 +200,7 @@ fn answered(context: &DrawContext<'_>, answer: &Answer, columns: usize) -> Vec<L
 }
 
 /// Returns the lines that ask for the hash. The field itself is drawn over the third line.
-fn tracking(context: &DrawContext<'_>, (answer, wrong): (&Answer, Option<&str>), columns: usize) -> Vec<Line<'static>> {
+fn tracking(context: &DrawContext<'_>, answer: &Answer, wrong: Option<&str>, columns: usize) -> Vec<Line<'static>> {
     let request = &answer.quote.request;
     let head = format!(
         "Track with quoteId {}, {} > {}",

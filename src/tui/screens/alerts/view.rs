@@ -149,7 +149,7 @@ fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line
         let room = usize::from(columns_of_pane).saturating_sub(used);
         spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
     }
-    columns::row(context, (spans, selected), columns_of_pane)
+    columns::row(context, spans, selected, columns_of_pane)
 }
 
 fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {

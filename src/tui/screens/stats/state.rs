@@ -42,7 +42,7 @@ impl Spread {
         self.took.total()
     }
 
-    fn new(route: Option<RouteKey>, outcomes: &BTreeMap<String, u64>, (settled, sorted): (u64, &[Duration])) -> Self {
+    fn new(route: Option<RouteKey>, outcomes: &BTreeMap<String, u64>, settled: u64, sorted: &[Duration]) -> Self {
         let status = |text: &String| (!text.is_empty()).then(|| RouterStatus::from(text::clean(text)));
         let mut outcomes: Vec<_> = outcomes.iter().map(|(text, count)| (status(text), *count)).collect();
         outcomes.sort_by_key(|(status, count)| (status_rank(status.as_ref()), Reverse(*count)));
@@ -92,10 +92,10 @@ impl Statistics {
             *outcomes.entry(status.clone()).or_default() += count;
         }
         let settled = routes.iter().map(|stats| stats.settled).sum();
-        let all = Spread::new(None, &outcomes, (settled, &took));
+        let all = Spread::new(None, &outcomes, settled, &took);
         let each = routes
             .into_iter()
-            .map(|stats| Spread::new(Some(stats.route), &stats.outcomes, (stats.settled, &stats.past.took)));
+            .map(|stats| Spread::new(Some(stats.route), &stats.outcomes, stats.settled, &stats.past.took));
         Self { spreads: [all].into_iter().chain(each).collect(), minutes }
     }
 }

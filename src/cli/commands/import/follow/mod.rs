@@ -40,7 +40,7 @@ pub(crate) fn follow(args: &ImportArgs, cx: &mut Context) -> Result<Exit> {
         let signal = signals::listen()?;
         let _backups = cx.store.schedule_backups(clock.clone())?;
         match Input::open(&args.file, &clock) {
-            Ok(input) => run(args, input, signal, (cx, &clock)).await,
+            Ok(input) => run(args, input, signal, cx, &clock).await,
             Err(reason) => import::print_unreadable(&import::display_name(&args.file), &reason, cx.err),
         }
     })
@@ -51,7 +51,8 @@ async fn run(
     args: &ImportArgs,
     input: Input,
     signal: impl Future<Output = Exit>,
-    (cx, clock): (&mut Context<'_>, &Clock),
+    cx: &mut Context<'_>,
+    clock: &Clock,
 ) -> Result<Exit> {
     let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
     let (totals, exit) = track_until_end(args, input, signal, &mut sink).await?;

@@ -28,7 +28,7 @@ fn follow_pieces(bench: &mut Bench, pieces: &[&str]) -> (String, String, Exit) {
                 send.send(Ok(piece.as_bytes().to_vec())).await.unwrap();
             }
             drop(send);
-            run(&args(), Input::Stream(receive), future::pending(), (cx, &clock)).await
+            run(&args(), Input::Stream(receive), future::pending(), cx, &clock).await
         })
     });
     (out, err, exit.unwrap())
@@ -100,7 +100,7 @@ fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_track
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 Exit::Terminated
             };
-            run(&args(), input, signal, (cx, &clock)).await
+            run(&args(), input, signal, cx, &clock).await
         })
     });
     assert_eq!(
@@ -156,7 +156,7 @@ fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
         runtime.block_on(async {
             let (send, receive) = mpsc::channel(1);
             send.send(Ok(format!("{HEADER}bad\n{}", row(1)).into_bytes())).await.unwrap();
-            run(&args(), Input::Stream(receive), future::pending(), (cx, &Clock::starting_at(at(60)))).await
+            run(&args(), Input::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
         })
     });
     let error = crate::cli::sentence(&ended.unwrap_err());

@@ -79,7 +79,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
     let lines = pane.y + u16::from(has_head)..pane.bottom();
     for (y, (place, found)) in lines.zip(form.found.iter().enumerate().skip(first)) {
         let line = Rect { y, height: 1, ..pane };
-        draw_found(context, (form, place, found), (&columns, line), frame);
+        draw_found(context, form, place, found, &columns, line, frame);
     }
 }
 
@@ -94,12 +94,12 @@ fn draw_head(context: &DrawContext<'_>, columns: &Columns, pane: Rect, frame: &m
         (columns.action, "ACTION"),
     ];
     for (column, title) in titles {
-        draw_text((column, title, context.theme.dim()), Rect { height: 1, ..pane }, frame);
+        draw_text(column, title, context.theme.dim(), Rect { height: 1, ..pane }, frame);
     }
 }
 
 /// Draws a text into a column of a line.
-fn draw_text((column, text, style): (Option<Column>, &str, Style), line: Rect, frame: &mut Frame<'_>) {
+fn draw_text(column: Option<Column>, text: &str, style: Style, line: Rect, frame: &mut Frame<'_>) {
     if let Some(place) = column.map(|column| column_area(column, line)) {
         frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), ""), style), place);
     }
@@ -112,8 +112,11 @@ fn column_area(Column(at, width): Column, line: Rect) -> Rect {
 
 fn draw_found(
     context: &DrawContext<'_>,
-    (form, place, found): (&AddForm, usize, &Found),
-    (columns, line): (&Columns, Rect),
+    form: &AddForm,
+    place: usize,
+    found: &Found,
+    columns: &Columns,
+    line: Rect,
     frame: &mut Frame<'_>,
 ) {
     let is_here = place == form.cursor;
@@ -125,26 +128,29 @@ fn draw_found(
     let verdict = found.verdict();
     let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
     let mark = if found.is_marked && (found.new.is_ok() || verdict == Verdict::NeedsInput) { "x" } else { " " };
-    draw_text((Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new())), line, frame);
-    draw_text((columns.line, &found.pasted.line.to_string(), style(Style::new())), line, frame);
-    draw_text((Some(columns.result), verdict.label(), style(colour(context, verdict))), line, frame);
+    draw_text(Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new()), line, frame);
+    draw_text(columns.line, &found.pasted.line.to_string(), style(Style::new()), line, frame);
+    draw_text(Some(columns.result), verdict.label(), style(colour(context, verdict)), line, frame);
     if let (Content::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
         let rest = Column(
             columns.hash.0,
             columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
         );
         let reason = width::cut(reason, usize::from(rest.1), context.theme.ellipsis);
-        draw_text((Some(rest), &reason, style(context.theme.dim())), line, frame);
+        draw_text(Some(rest), &reason, style(context.theme.dim()), line, frame);
     } else {
-        draw_values(context, (form, found, is_here), (columns, line), frame);
+        draw_values(context, form, found, is_here, columns, line, frame);
     }
-    draw_text((columns.action, action_label(found), style(context.theme.dim())), line, frame);
+    draw_text(columns.action, action_label(found), style(context.theme.dim()), line, frame);
 }
 
 fn draw_values(
     context: &DrawContext<'_>,
-    (form, found, is_here): (&AddForm, &Found, bool),
-    (columns, line): (&Columns, Rect),
+    form: &AddForm,
+    found: &Found,
+    is_here: bool,
+    columns: &Columns,
+    line: Rect,
     frame: &mut Frame<'_>,
 ) {
     let is_chosen = is_here && form.focus == Focus::Results;
@@ -163,15 +169,15 @@ fn draw_values(
         match cell {
             Some((place, cell)) => {
                 let is_focused = is_here && form.focus == Focus::Cell(place);
-                draw_cell(context, (cell, is_focused, style), column_area(column, line), frame);
+                draw_cell(context, cell, is_focused, style, column_area(column, line), frame);
             }
             None if field == Field::TransactionId => {
                 let short = TxHash::new(value).short(context.theme.ellipsis);
-                draw_text((Some(column), &width::cut(&short, 13, context.theme.ellipsis), style), line, frame);
+                draw_text(Some(column), &width::cut(&short, 13, context.theme.ellipsis), style, line, frame);
             }
             None => {
                 let value = width::cut(&text::clean(&value), usize::from(column.1), context.theme.ellipsis);
-                draw_text((Some(column), &value, style), line, frame);
+                draw_text(Some(column), &value, style, line, frame);
             }
         }
     }
@@ -180,7 +186,9 @@ fn draw_values(
 /// Draws the field of a missing value, or the guess with a question mark.
 fn draw_cell(
     context: &DrawContext<'_>,
-    (cell, is_focused, style): (&Cell, bool, Style),
+    cell: &Cell,
+    is_focused: bool,
+    style: Style,
     place: Rect,
     frame: &mut Frame<'_>,
 ) {
@@ -190,7 +198,7 @@ fn draw_cell(
         return;
     }
     if is_focused {
-        field::draw((&cell.input, true), context.theme.key(), place, frame);
+        field::draw(&cell.input, true, context.theme.key(), place, frame);
         return;
     }
     let room = usize::from(place.width.saturating_sub(2));
@@ -228,7 +236,8 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
         frame.render_widget(Span::styled(label.clone(), context.theme.label()), line);
         let at = (width::of(&label) as u16).min(line.width);
         field::draw(
-            (&cell.input, true),
+            &cell.input,
+            true,
             context.theme.key(),
             Rect { x: line.x + at, width: line.width - at, ..line },
             frame,

@@ -73,7 +73,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
 /// Draws only the last line, on a screen too low for a frame.
 fn draw_line(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mut Frame<'_>) {
     let line = Rect { x: line.x + u16::from(line.width > 0), width: line.width.saturating_sub(1), ..line };
-    field::draw((&form.input, form.focus == Focus::Text), context.theme.label(), line, frame);
+    field::draw(&form.input, form.focus == Focus::Text, context.theme.label(), line, frame);
 }
 
 fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
@@ -134,7 +134,8 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
         let empty = Input::default();
         let input = form.extras.get(extra as usize).unwrap_or(&empty);
         field::draw(
-            (input, is_focused),
+            input,
+            is_focused,
             if is_focused { context.theme.key() } else { context.theme.dim() },
             value,
             frame,

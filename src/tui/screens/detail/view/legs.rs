@@ -50,7 +50,7 @@ fn side_by_side(
     let kind = route::kind(tx).map_or("", RouteKind::words);
     let elapsed = span::long(tx.age(context.now.wall));
     let between = ["", "", kind, "------->", &elapsed, ""];
-    let boxes = boxed(context, ("SOURCE", from), half).into_iter().zip(boxed(context, ("DESTINATION", to), half));
+    let boxes = boxed(context, "SOURCE", from, half).into_iter().zip(boxed(context, "DESTINATION", to, half));
     let line = |((left, right), between): ((Line<'static>, Line<'static>), &str)| {
         let between = width::cut(between, BETWEEN, "");
         let mut line = left;
@@ -62,7 +62,7 @@ fn side_by_side(
 }
 
 /// Returns one end in a box.
-fn boxed(context: &DrawContext<'_>, (title, text): (&str, &[Fact; 4]), columns: usize) -> Vec<Line<'static>> {
+fn boxed(context: &DrawContext<'_>, title: &str, text: &[Fact; 4], columns: usize) -> Vec<Line<'static>> {
     let set = context.theme.border;
     let (inner, dim) = (columns.saturating_sub(4), context.theme.dim());
     let rule = |columns: usize| set.horizontal_top.repeat(columns);

@@ -112,24 +112,24 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     put_lines(parts.top, top, frame);
     put_lines(content, parts.content, frame);
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
-    tabs::draw(context, (tab(context), &place), parts.tabs, frame);
+    tabs::draw(context, tab(context), &place, parts.tabs, frame);
 }
 
 /// Returns the tab whose title is at a position of the screen.
-pub(crate) fn tab_at(context: &DrawContext<'_>, (panes, pane): (&Panes, Rect), at: Position) -> Option<DetailTab> {
+pub(crate) fn tab_at(context: &DrawContext<'_>, panes: &Panes, pane: Rect, at: Position) -> Option<DetailTab> {
     let row = Parts::new(context, context.model.selected()?, panes, pane).tabs;
-    row.contains(at).then(|| tabs::at(context, tab(context), (row, at.x)))?
+    row.contains(at).then(|| tabs::at(context, tab(context), row, at.x))?
 }
 
 /// Returns the visible lines of the open tab, and the position in the tab in words.
 fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
-    let size = (usize::from(parts.content.width), usize::from(parts.content.height));
+    let (columns, rows) = (usize::from(parts.content.width), usize::from(parts.content.height));
     match tab(context) {
-        DetailTab::Steps => steps::shown(context, tx, size),
-        DetailTab::Raw => raw::shown(context, size),
+        DetailTab::Steps => steps::shown(context, tx, columns, rows),
+        DetailTab::Raw => raw::shown(context, columns, rows),
         _ => {
             let (lines, remark) = scrolled(context, tx, parts);
-            let (rows, count) = (size.1, lines.len());
+            let count = lines.len();
             let first = match context.model.screen {
                 Screen::Detail => context.model.detail.place().min(count.saturating_sub(rows)),
                 _ => 0,

@@ -34,10 +34,7 @@ pub(crate) fn rows(rows: usize) -> usize {
 }
 
 /// Returns the visible lines, and the position of the cursor or of the match in words.
-pub(crate) fn shown(
-    context: &DrawContext<'_>,
-    (columns, rows_of_pane): (usize, usize),
-) -> (Vec<Line<'static>>, String) {
+pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usize) -> (Vec<Line<'static>>, String) {
     let raw = &context.model.detail.raw;
     let body = match raw.loaded() {
         LoadedBody::Unread => {

@@ -37,7 +37,8 @@ pub(crate) fn of(tx: &Transaction) -> &[Step] {
 pub(crate) fn shown(
     context: &DrawContext<'_>,
     tx: &Transaction,
-    (columns, rows): (usize, usize),
+    columns: usize,
+    rows: usize,
 ) -> (Vec<Line<'static>>, String) {
     let steps = of(tx);
     let remark = "in the service's order; times are when hoptop saw each step";
@@ -54,7 +55,7 @@ pub(crate) fn shown(
     let room = rows.saturating_sub(lines.len() + below).max(1);
     let first = (cursor + 1).saturating_sub(room);
     let line = |(index, step)| {
-        let line = step_line(context, tx, (index, step), (columns, columns_of_hash));
+        let line = step_line(context, tx, index, step, columns, columns_of_hash);
         if index == cursor { line.style(context.theme.selected()) } else { line }
     };
     lines.extend(steps.iter().enumerate().skip(first).take(room).map(line));
@@ -81,8 +82,10 @@ fn titles(columns: usize) -> String {
 fn step_line(
     context: &DrawContext<'_>,
     tx: &Transaction,
-    (index, step): (usize, &Step),
-    (columns, columns_of_hash): (usize, usize),
+    index: usize,
+    step: &Step,
+    columns: usize,
+    columns_of_hash: usize,
 ) -> Line<'static> {
     let (symbol, style) = mark(context, step);
     let cell = |text: &str, columns: usize| {

@@ -17,7 +17,7 @@ const PROMPT: &str = "/ ";
 /// The fewest columns of the search field.
 const LEAST_FIELD: usize = 16;
 
-pub(crate) fn draw(context: &DrawContext<'_>, (tab, place): (DetailTab, &str), row: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, place: &str, row: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(row.width);
     let mut line = titles(context, tab, columns);
     if line.width() + 2 + width::of(place) <= columns {
@@ -26,12 +26,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, (tab, place): (DetailTab, &str), r
     }
     frame.render_widget(line, row);
     if let Dialog::Find { input, .. } = &context.model.dialog {
-        draw_search(context, input, (tab, row), frame);
+        draw_search(context, input, tab, row, frame);
     }
 }
 
 /// Returns the tab whose title is at a column of the row.
-pub(crate) fn at(context: &DrawContext<'_>, open: DetailTab, (row, column): (Rect, u16)) -> Option<DetailTab> {
+pub(crate) fn at(context: &DrawContext<'_>, open: DetailTab, row: Rect, column: u16) -> Option<DetailTab> {
     let line = titles(context, open, usize::from(row.width));
     let mut end = usize::from(row.x);
     let found = line.spans.iter().position(|span| {
@@ -57,7 +57,7 @@ fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'s
 }
 
 /// Draws the search field with the cursor, after the titles or over them.
-fn draw_search(context: &DrawContext<'_>, input: &Input, (tab, row): (DetailTab, Rect), frame: &mut Frame<'_>) {
+fn draw_search(context: &DrawContext<'_>, input: &Input, tab: DetailTab, row: Rect, frame: &mut Frame<'_>) {
     let taken = u16::try_from(titles(context, tab, usize::from(row.width)).width() + 1).unwrap_or(u16::MAX);
     let left = row.width.saturating_sub(taken);
     let offset = if usize::from(left) < LEAST_FIELD { 0 } else { taken };

@@ -208,7 +208,7 @@ fn a_large_body_costs_no_more_lines_than_a_small_one() {
         press(&mut dashboard, keys, now());
         let (theme, now) = (Theme::new(true, false), now());
         let context = DrawContext { model: &dashboard, theme: &theme, now };
-        let (lines, _) = raw::shown(&context, (196, 40));
+        let (lines, _) = raw::shown(&context, 196, 40);
         assert!(lines.len() <= 40, "{}", lines.len());
         let columns = lines.iter().map(Line::width).max();
         assert!(columns <= Some(196), "{columns:?}");

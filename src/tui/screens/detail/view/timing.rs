@@ -49,7 +49,7 @@ impl Axis {
 
     /// Returns a bar between two elapsed times, at least one column wide, with a mark at the limit. `>` shows that the bar
     /// continues beyond the axis.
-    fn bar(&self, (from, to): (Duration, Duration), fill: char, limit: Duration) -> String {
+    fn bar(&self, from: Duration, to: Duration, fill: char, limit: Duration) -> String {
         let first = self.column(from).min(self.columns - 1);
         let last = self.column(to).max(first + 1);
         let limit = self.column(limit).min(self.columns - 1);
@@ -85,9 +85,9 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let row = |label: &str, bar: String, after: String| {
         Line::raw(format!("{} {bar} {after}", width::fit(label, LABEL - 1, context.theme.ellipsis)))
     };
-    let bar = |(from, to), fill| axis.bar((from, to), fill, deadline.wait);
+    let bar = |(from, to), fill| axis.bar(from, to, fill, deadline.wait);
     let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
-    let mut lines = scale(context, tx, (axis, until));
+    let mut lines = scale(context, tx, axis, until);
     let Some(history) = context.model.selected_history() else {
         lines.push(Line::styled(format!("Reading{}", context.theme.ellipsis), context.theme.dim()));
         return lines;
@@ -134,7 +134,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
 }
 
 /// Returns the two lines of moments above the bars: the start, the limit, and now or the moment of settling.
-fn scale(context: &DrawContext<'_>, tx: &Transaction, (axis, until): (Axis, DateTime<Utc>)) -> Vec<Line<'static>> {
+fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: Axis, until: DateTime<Utc>) -> Vec<Line<'static>> {
     let clock = |at: DateTime<Utc>| {
         let local = at.with_timezone(&context.model.setting.zone);
         let is_far = axis.length > Duration::from_secs(24 * 60 * 60);

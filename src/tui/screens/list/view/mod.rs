@@ -49,7 +49,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     let list = &context.model.list;
     let shown = list.part.rows.iter().skip(list.top).take(rows_in(panes));
     let range = context.model.range();
-    lines.extend(shown.filter_map(|row| line(context, (*row, range), inner.width)));
+    lines.extend(shown.filter_map(|row| line(context, *row, range, inner.width)));
     if list.part.rows.is_empty() {
         lines.extend(
             empty(context)
@@ -97,7 +97,7 @@ fn aligned(column: Column, text: &str, context: &DrawContext<'_>) -> String {
     }
 }
 
-fn line(context: &DrawContext<'_>, (row, range): (RowId, &[RowId]), columns_of_pane: u16) -> Option<Line<'static>> {
+fn line(context: &DrawContext<'_>, row: RowId, range: &[RowId], columns_of_pane: u16) -> Option<Line<'static>> {
     let tx = context.model.transactions.get(&row)?;
     let selected = context.model.list.selected == Some(row);
     let mut spans = vec![Span::raw(marks::letter(context, row, range))];
@@ -106,7 +106,7 @@ fn line(context: &DrawContext<'_>, (row, range): (RowId, &[RowId]), columns_of_p
         spans.push(Span::styled(aligned(column, &text, context), style));
         spans.push(Span::raw(" "));
     }
-    Some(columns::row(context, (spans, selected), columns_of_pane))
+    Some(columns::row(context, spans, selected, columns_of_pane))
 }
 
 fn cell(context: &DrawContext<'_>, tx: &Transaction, column: Column) -> (String, Style) {

@@ -17,8 +17,10 @@ pub(crate) type Value = (Option<f64>, Style);
 /// Draws values from left to right; a bar of the value `greatest` fills the whole height.
 pub(crate) fn draw(
     context: &DrawContext<'_>,
-    (values, greatest): (&[Value], f64),
-    (pane, cells): (Rect, usize),
+    values: &[Value],
+    greatest: f64,
+    pane: Rect,
+    cells: usize,
     frame: &mut Frame<'_>,
 ) {
     /// The widget's integer for the greatest value.

@@ -70,9 +70,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, fr
         Constraint::Length(1),
     ])
     .areas(charts);
-    draw_rate(context, &shown, (rate, cells), frame);
+    draw_rate(context, &shown, rate, cells, frame);
     frame.render_widget(marks_line(context, &shown, cells), marks);
-    draw_age(context, &shown, ([words, age], cells), frame);
+    draw_age(context, &shown, [words, age], cells, frame);
     frame.render_widget(axis_line(context, count * cells, count), axis);
 }
 
@@ -92,12 +92,7 @@ fn need_line(context: &DrawContext<'_>) -> Line<'static> {
     ])
 }
 
-fn draw_rate(
-    context: &DrawContext<'_>,
-    shown: &[Option<&Minute>],
-    (pane, cells): (Rect, usize),
-    frame: &mut Frame<'_>,
-) {
+fn draw_rate(context: &DrawContext<'_>, shown: &[Option<&Minute>], pane: Rect, cells: usize, frame: &mut Frame<'_>) {
     let limits = shown.iter().flatten().map(|minute| minute.limit.max(minute.rate()));
     let greatest = limits.fold(0.0, f64::max);
     let style = |minute: &&Minute| match (minute.throttled, minute.failed) {
@@ -110,8 +105,8 @@ fn draw_rate(
         None => (None, context.theme.dim()),
     };
     let values: Vec<_> = shown.iter().map(value).collect();
-    let chart = draw_scale(context, (format!("{} max", number(greatest)), "0"), pane, frame);
-    bars::draw(context, (&values, greatest), (chart, cells), frame);
+    let chart = draw_scale(context, format!("{} max", number(greatest)), "0", pane, frame);
+    bars::draw(context, &values, greatest, chart, cells, frame);
 }
 
 /// Returns the line with a mark at each minute with throttled or failed requests.
@@ -131,7 +126,8 @@ fn marks_line(context: &DrawContext<'_>, shown: &[Option<&Minute>], cells: usize
 fn draw_age(
     context: &DrawContext<'_>,
     shown: &[Option<&Minute>],
-    ([line, pane], cells): ([Rect; 2], usize),
+    [line, pane]: [Rect; 2],
+    cells: usize,
     frame: &mut Frame<'_>,
 ) {
     let ages = || shown.iter().flatten().filter_map(|minute| minute.oldest);
@@ -151,12 +147,12 @@ fn draw_age(
         None => (None, context.theme.dim()),
     };
     let values: Vec<_> = shown.iter().map(value).collect();
-    let chart = draw_scale(context, (span::short(greatest), "0"), pane, frame);
-    bars::draw(context, (&values, greatest.as_secs_f64()), (chart, cells), frame);
+    let chart = draw_scale(context, span::short(greatest), "0", pane, frame);
+    bars::draw(context, &values, greatest.as_secs_f64(), chart, cells, frame);
 }
 
 /// Draws the two ends of a scale before the chart; returns the chart's area.
-fn draw_scale(context: &DrawContext<'_>, (top, bottom): (String, &str), pane: Rect, frame: &mut Frame<'_>) -> Rect {
+fn draw_scale(context: &DrawContext<'_>, top: String, bottom: &str, pane: Rect, frame: &mut Frame<'_>) -> Rect {
     let [labels, chart] = Layout::horizontal([Constraint::Length(SCALE), Constraint::Fill(1)]).areas(pane);
     let room = usize::from(SCALE) - 1;
     let mut lines = vec![Line::default(); usize::from(pane.height)];

@@ -50,7 +50,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), context.theme.info())).collect();
     let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
-    bars::draw(context, (&values, greatest as f64), (indented(chart), cells), frame);
+    bars::draw(context, &values, greatest as f64, indented(chart), cells, frame);
     let cell = |text: String| width::fit(&text, cells, "");
     let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
     let text: String = buckets.iter().map(|bucket| count(bucket.count)).collect();

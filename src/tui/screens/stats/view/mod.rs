@@ -88,26 +88,24 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         return put_lines(numbers(context, spread, body), body, frame);
     };
     let scope = scope(spread);
-    let pane = draw_heading(context, ("OUTCOMES", &scope), (areas.outcomes, areas.is_framed), frame);
+    let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
     outcomes::draw(context, spread, pane, frame);
-    let pane = draw_heading(context, ("ROUTES", "j k to choose"), (areas.routes, areas.is_framed), frame);
+    let pane = draw_heading(context, "ROUTES", "j k to choose", areas.routes, areas.is_framed, frame);
     routes::draw(context, pane, frame);
-    let pane = draw_heading(
-        context,
-        ("BUDGET", &budget::remark(context, areas.budget)),
-        (areas.budget, areas.is_framed),
-        frame,
-    );
+    let pane =
+        draw_heading(context, "BUDGET", &budget::remark(context, areas.budget), areas.budget, areas.is_framed, frame);
     budget::draw(context, &read.minutes, pane, frame);
-    let pane = draw_heading(context, ("DURATIONS", &scope), (areas.took, areas.is_framed), frame);
+    let pane = draw_heading(context, "DURATIONS", &scope, areas.took, areas.is_framed, frame);
     durations::draw(context, spread, pane, frame);
 }
 
 /// Draws the heading of a part, and its frame if there is one; returns the area of the content.
 fn draw_heading(
     context: &DrawContext<'_>,
-    (title, remark): (&str, &str),
-    (area, is_framed): (Rect, bool),
+    title: &str,
+    remark: &str,
+    area: Rect,
+    is_framed: bool,
     frame: &mut Frame<'_>,
 ) -> Rect {
     let remark = width::cut(remark, usize::from(area.width).saturating_sub(title.len() + 6), context.theme.ellipsis);

@@ -36,7 +36,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     let mut lines = vec![Line::styled(width::cut(&format!("{titles}{spread}"), room, ""), context.theme.dim())];
     let rows = usize::from(pane.height).saturating_sub(1);
     let shown = charts.spreads().iter().enumerate().skip(charts.top).take(rows);
-    lines.extend(shown.map(|(place, spread)| line(context, spread, (place == charts.place(), pane.width))));
+    lines.extend(shown.map(|(place, spread)| line(context, spread, place == charts.place(), pane.width)));
     put_lines(lines, pane, frame);
 }
 
@@ -44,7 +44,7 @@ fn sizes(columns: usize) -> (usize, usize) {
     if columns >= AMPLE { (ROUTE, LONG) } else { (ROUTE - 4, SHORT) }
 }
 
-fn line(context: &DrawContext<'_>, spread: &Spread, (is_chosen, pane): (bool, u16)) -> Line<'static> {
+fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) -> Line<'static> {
     let columns = usize::from(pane);
     let (route, spans) = sizes(columns);
     let words = |took: Option<std::time::Duration>| match took {
@@ -65,7 +65,7 @@ fn line(context: &DrawContext<'_>, spread: &Spread, (is_chosen, pane): (bool, u1
     let buckets = spread.took.buckets_beside(all, room);
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let chart = bars::row(context, buckets.iter().map(|bucket| bucket.count), greatest);
-    columns::row(context, (vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen), pane)
+    columns::row(context, vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen, pane)
 }
 
 fn name(spread: &Spread) -> String {
