@@ -79,7 +79,7 @@ pub mod domain {
 }
 
 pub mod intake {
-    pub use crate::intake::{Batch, Content, Format, LineError, Options, Pasted, Place, paste, read};
+    pub use crate::intake::{Batch, Content, Format, InputPosition, LineError, Options, Pasted, paste, read};
 }
 
 pub mod poller {
@@ -98,7 +98,7 @@ pub mod schedule {
 
 pub mod sim {
     pub mod body {
-        pub use crate::sim::body::{Said, record};
+        pub use crate::sim::body::{RecordContent, record};
     }
 
     pub mod plan {
@@ -124,8 +124,8 @@ pub mod sim {
 
 pub mod store {
     pub use crate::store::{
-        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, Known, Lookup, Place, Reader, Receipt, Store,
-        Wake,
+        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, PagePosition, Reader,
+        Receipt, Store, Wake,
     };
 }
 
@@ -147,7 +147,7 @@ pub mod tui {
     }
 
     pub mod message {
-        pub use crate::tui::message::{Msg, StoreNews};
+        pub use crate::tui::message::{Msg, StoreUpdate};
     }
 
     pub mod model {

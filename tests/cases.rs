@@ -38,7 +38,7 @@ use hoptop::internals::{
         service::{Limits, Service},
         world::{CountsFrom, World},
     },
-    store::{Known, Store},
+    store::{LoadedRows, Store},
     tui::{
         keys::Keys,
         model::{Model, Screen, Setting},
@@ -166,7 +166,7 @@ fn format_state(tx: &Transaction) -> String {
 fn new_dashboard(store: &Store, now: Now) -> Model {
     let setting = Setting {
         profile: "default".into(),
-        beside: Vec::new(),
+        other_profiles: Vec::new(),
         shown_id: None,
         demo: false,
         polls: true,
@@ -175,7 +175,7 @@ fn new_dashboard(store: &Store, now: Now) -> Model {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
-        told_by: Vec::new(),
+        notification_channels: Vec::new(),
     };
     let mut model = Model::new(setting, (98, 120));
     let request = model.list.next_request().unwrap();
@@ -183,7 +183,7 @@ fn new_dashboard(store: &Store, now: Now) -> Model {
         .reader()
         .unwrap()
         .listing(&request.filter, now.wall)
-        .page(request.place.clone(), 1_000, &Known::default())
+        .page(request.place.clone(), 1_000, &LoadedRows::default())
         .unwrap();
     model.take_page(&request, page);
     model

@@ -178,7 +178,7 @@ impl Fixture {
         let (stop_poller, poller) = self.start_poller();
         let setting = Setting {
             profile: PROFILE.into(),
-            beside: Vec::new(),
+            other_profiles: Vec::new(),
             shown_id: Some("…loop".into()),
             demo: false,
             polls: true,
@@ -187,7 +187,7 @@ impl Fixture {
             any_chain: false,
             templates: Templates::default(),
             keys: Keys::default(),
-            told_by: Vec::new(),
+            notification_channels: Vec::new(),
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);

@@ -9,7 +9,7 @@ use hoptop::internals::{
         effect::Effect,
         keymap,
         keys::Keys,
-        message::{Msg, StoreNews},
+        message::{Msg, StoreUpdate},
         model::{Model, Setting, polling::Polled},
         step::step,
     },
@@ -26,13 +26,13 @@ pub(crate) struct Dashboard {
 impl Dashboard {
     pub(crate) fn open(store: &Store, size: (u16, u16), clock: &Clock) -> Self {
         let reader = store.reader().unwrap();
-        let news = FeedReader::new(store.reader().unwrap()).changes().unwrap();
+        let feed = FeedReader::new(store.reader().unwrap()).changes().unwrap();
         let oldest_answer = reader.oldest_answer(PROFILE).unwrap();
         let mut dashboard = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
-        dashboard.handle_message(Msg::News(Box::new(StoreNews {
-            news,
+        dashboard.handle_message(Msg::StoreChanged(Box::new(StoreUpdate {
+            feed,
             own: Polled { oldest_answer, ..Polled::default() },
-            ..StoreNews::default()
+            ..StoreUpdate::default()
         })));
         assert!(dashboard.model.list.part.rows.len() > usize::from(size.1) / 2, "rows for the whole screen");
         dashboard
@@ -61,7 +61,7 @@ impl Dashboard {
 pub(crate) fn setting() -> Setting {
     Setting {
         profile: PROFILE.into(),
-        beside: Vec::new(),
+        other_profiles: Vec::new(),
         shown_id: Some("…7f3a".into()),
         demo: false,
         polls: false,
@@ -70,6 +70,6 @@ pub(crate) fn setting() -> Setting {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
-        told_by: Vec::new(),
+        notification_channels: Vec::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::hint::black_box;
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
     domain::filter::Filter,
-    store::{AlertCounts, Known, Place, Reader, Store},
+    store::{AlertCounts, LoadedRows, PagePosition, Reader, Store},
 };
 
 use crate::{Bench, long::LargeStore};
@@ -76,10 +76,10 @@ fn measure_filter(bench: &Bench, (reader, store): (&Reader, &LargeStore), (text,
     let (filter, now) = (Filter::parse(text).unwrap(), bench.clock.now().wall);
     let listing = || reader.listing(&filter, now);
     let all = listing().all().unwrap();
-    let middle = Place::Around { rows: all.get(all.len() / 2).copied().into_iter().collect(), before: PAGE / 2 };
-    let page = |place: &Place| {
+    let middle = PagePosition::Around { rows: all.get(all.len() / 2).copied().into_iter().collect(), before: PAGE / 2 };
+    let page = |place: &PagePosition| {
         1e3 * bench.best(RUNS, || {
-            black_box(listing().page(place.clone(), PAGE, &Known::default()).unwrap());
+            black_box(listing().page(place.clone(), PAGE, &LoadedRows::default()).unwrap());
         })
     };
     let count = 1e3
@@ -92,7 +92,13 @@ fn measure_filter(bench: &Bench, (reader, store): (&Reader, &LargeStore), (text,
         let milliseconds = |statement: &str| 1e3 * shell.seconds(&store.path, statement, RUNS);
         (milliseconds(&rows), milliseconds(&count))
     });
-    Times { first: page(&Place::First), middle: page(&middle), last: page(&Place::Last), count, sqlite_times }
+    Times {
+        first: page(&PagePosition::First),
+        middle: page(&middle),
+        last: page(&PagePosition::Last),
+        count,
+        sqlite_times,
+    }
 }
 
 fn print_row(text: &str, times: &[Times]) {

@@ -48,7 +48,7 @@ pub fn main() -> Exit {
     let cli = Cli::parse();
     match dispatch(&cli) {
         Ok(exit) => exit,
-        Err(report) if is_closed_pipe(&report) => Exit::Fine,
+        Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
             print_line(&sentence(&report));
             if let Some(path) = crash::report() {
@@ -112,8 +112,8 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             Command::Unack(args) => unack::unack(args, context),
             Command::Backup(args) => backup::backup(args, context),
             Command::Doctor(args) => doctor::doctor(args, &settings, api::reach, context),
-            Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Fine),
-            Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Fine),
+            Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Success),
+            Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Success),
         }),
     }
 }

@@ -13,12 +13,12 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        change::{Change, What},
+        change::{Change, ChangeKind},
         poller::{PollerHealth, PollerReport},
     },
     poller::Scope,
     runtime::{
-        background_poller::{Place, Polling, Running},
+        background_poller::{PollerOptions, Polling, RunningPollers},
         exit::Exit,
         signals,
         stderr::print_line,
@@ -62,8 +62,8 @@ impl OneShotPoll<'_> {
         tokio_runtime::start()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
-            let place = Place::of(settings, Scope::RequestsOnly);
-            let mut poller = Running::start(polling, store.clone(), clock.clone(), place)?;
+            let place = PollerOptions::of(settings, Scope::RequestsOnly);
+            let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), place)?;
             let until = clock.now().mono + patience;
             let ended = tokio::select! {
                 ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
@@ -163,9 +163,9 @@ fn find_obstacle(
 ) -> Result<Option<Exit>, StoreError> {
     let Feed { changes, .. } = reader.changes_after(target.last, 10_000)?;
     let obstacle = |change: &Change| match change.what {
-        What::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
-        What::Unreachable { .. } => Some(Some(Exit::Unreachable)),
-        What::Recovered => Some(None),
+        ChangeKind::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
+        ChangeKind::Unreachable { .. } => Some(Some(Exit::Unreachable)),
+        ChangeKind::Recovered => Some(None),
         _ => None,
     };
     let own = changes.iter().filter(|change| change.profile == target.profile);

@@ -38,7 +38,7 @@ pub enum ConfigError {
     },
     /// The config file has an invalid entry.
     #[error("{}, line {line}: {reason}", .path.display())]
-    Wrong {
+    Invalid {
         /// The file.
         path: PathBuf,
         /// The line, from 1.

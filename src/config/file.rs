@@ -15,7 +15,7 @@ use crate::domain::{
     answer::Templates,
     span,
     text::clean,
-    toml_text::{self, Wrong},
+    toml_text::{self, TomlError},
 };
 
 /// The config file.
@@ -225,8 +225,8 @@ fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
 }
 
 /// Parses the text of the config file, or returns the line of an error and the reason.
-pub(super) fn parse(text: &str) -> Result<File, Wrong> {
-    toml_text::parse(text).map_err(|mut wrong: Wrong| {
+pub(super) fn parse(text: &str) -> Result<File, TomlError> {
+    toml_text::parse(text).map_err(|mut wrong: TomlError| {
         if wrong.reason.starts_with("unknown key `integrator_id`;") {
             wrong.reason = "integrator_id: an ID is never written into this file; use integrator_id_env, \
                             integrator_id_file or integrator_id_command"
@@ -305,7 +305,7 @@ mod tests {
             ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
         ];
         for (text, line, part) in table {
-            let Wrong { line: at, reason } = parse(text).err().unwrap();
+            let TomlError { line: at, reason } = parse(text).err().unwrap();
             assert!(at == line && reason.contains(part) && !reason.contains("canary"), "{text}\n{at}: {reason}");
         }
     }

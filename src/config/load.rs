@@ -17,7 +17,7 @@ use super::{
     settings::{Account, Alerting, Entry, Hidden, Settings},
     source::Source,
 };
-use crate::domain::{span, text::clean, toml_text::Wrong};
+use crate::domain::{span, text::clean, toml_text::TomlError};
 
 /// The name of the profile that always exists.
 const DEFAULT_PROFILE: &str = "default";
@@ -349,7 +349,7 @@ fn read_file((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
             return Err(ConfigError::Unreadable { path: path.clone(), source_of_path: source.clone(), error });
         }
     };
-    file::parse(&text).map_err(|Wrong { line, reason }| ConfigError::Wrong { path: path.clone(), line, reason })
+    file::parse(&text).map_err(|TomlError { line, reason }| ConfigError::Invalid { path: path.clone(), line, reason })
 }
 
 fn find_profile(

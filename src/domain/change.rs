@@ -12,8 +12,8 @@ use super::{
     span,
 };
 
-/// The name under which stores keep a change of a transaction's parameters in [`What::Edited`]. Replicas compare stored
-/// entries, so this name must not change; [`What::sentence`] shows another.
+/// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
+/// entries, so this name must not change; [`ChangeKind::sentence`] shows another.
 pub(crate) const PARAMS_FIELD: &str = "what we were told";
 
 /// One entry of the change feed.
@@ -29,7 +29,7 @@ pub struct Change {
     /// The transaction; `None` if the change concerns the whole profile.
     pub transaction: Option<RowId>,
     /// What happened.
-    pub what: What,
+    pub what: ChangeKind,
     /// The store's number of the answer that caused the change, if an answer did.
     pub observation: Option<i64>,
 }
@@ -37,7 +37,7 @@ pub struct Change {
 /// An event in the change feed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub enum What {
+pub enum ChangeKind {
     /// An answer came. Other entries say whether the answer changed anything.
     Polled,
     /// The router status changed.
@@ -129,7 +129,7 @@ pub enum What {
         fields: Vec<String>,
         /// Whether the change is an undo or a redo; `None` for any other change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        turned: Option<Turned>,
+        turned: Option<EditKind>,
     },
     /// A person stopped the polling of the transaction.
     Untracked,
@@ -158,12 +158,14 @@ pub enum What {
         rule: Rule,
     },
     /// A person undid their last action.
-    TakenBack {
+    #[serde(rename = "taken_back")]
+    Undone {
         /// The action in words.
         summary: String,
     },
     /// A person redid an action that was undone.
-    DoneAgain {
+    #[serde(rename = "done_again")]
+    Redone {
         /// The action in words.
         summary: String,
     },
@@ -182,14 +184,16 @@ pub enum What {
 /// The kind of an edit that repeats or reverses an earlier edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Turned {
+pub enum EditKind {
     /// The edit is an undo.
-    TakenBack,
+    #[serde(rename = "taken_back")]
+    Undone,
     /// The edit is a redo.
-    DoneAgain,
+    #[serde(rename = "done_again")]
+    Redone,
 }
 
-impl What {
+impl ChangeKind {
     /// Returns the event for changes to these fields that are neither an undo nor a redo.
     pub fn edited(fields: Vec<String>) -> Self {
         Self::Edited { fields, turned: None }
@@ -222,8 +226,8 @@ impl What {
             Self::AlertUnacknowledged { .. } => "alert_unacknowledged",
             Self::AlertSnoozed { .. } => "alert_snoozed",
             Self::AlertUnsnoozed { .. } => "alert_unsnoozed",
-            Self::TakenBack { .. } => "taken_back",
-            Self::DoneAgain { .. } => "done_again",
+            Self::Undone { .. } => "taken_back",
+            Self::Redone { .. } => "done_again",
             Self::Deleted { .. } => "deleted",
             Self::BodiesDropped { .. } => "bodies_dropped",
         }
@@ -231,7 +235,7 @@ impl What {
 
     /// Whether the event concerns actions of people rather than the service, or repeats an event that was already
     /// reported. A person who watches the service doesn't need such events.
-    pub fn is_housekeeping(&self) -> bool {
+    pub fn is_routine(&self) -> bool {
         matches!(
             self,
             Self::PollRequested
@@ -244,8 +248,8 @@ impl What {
                 | Self::AlertSnoozed { .. }
                 | Self::AlertUnsnoozed { .. }
                 | Self::AlertFlipped { .. }
-                | Self::TakenBack { .. }
-                | Self::DoneAgain { .. }
+                | Self::Undone { .. }
+                | Self::Redone { .. }
                 | Self::Deleted { .. }
                 | Self::BodiesDropped { .. }
         )
@@ -276,8 +280,8 @@ impl What {
             Self::Edited { fields, turned } => {
                 let how = match turned {
                     None => "edited",
-                    Some(Turned::TakenBack) => "undone",
-                    Some(Turned::DoneAgain) => "redone",
+                    Some(EditKind::Undone) => "undone",
+                    Some(EditKind::Redone) => "redone",
                 };
                 let shown = |field: &String| match field.as_str() {
                     PARAMS_FIELD => "transaction parameters".to_owned(),
@@ -294,8 +298,8 @@ impl What {
                 format!("alert snoozed until {}: {rule}", span::stamp(*until, Utc.fix()))
             }
             Self::AlertUnsnoozed { rule } => format!("alert unsnoozed: {rule}"),
-            Self::TakenBack { summary } => format!("undone: {summary}"),
-            Self::DoneAgain { summary } => format!("redone: {summary}"),
+            Self::Undone { summary } => format!("undone: {summary}"),
+            Self::Redone { summary } => format!("redone: {summary}"),
             Self::Deleted { .. } => "transaction deleted".into(),
             Self::BodiesDropped { bodies } => format!("{bodies} stored response bodies deleted (keep_bodies)"),
         }
@@ -308,36 +312,36 @@ mod tests {
 
     #[test]
     fn the_stored_json_contains_the_event_name() {
-        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let raised = ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let json = serde_json::to_value(&raised).unwrap();
         assert_eq!(json, serde_json::json!({"event": "alert_raised", "rule": "overdue", "severity": "critical"}));
         assert_eq!(json["event"], raised.name());
-        assert_eq!(serde_json::from_value::<What>(json).unwrap(), raised);
+        assert_eq!(serde_json::from_value::<ChangeKind>(json).unwrap(), raised);
     }
 
     #[test]
     fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
-        let sentence = |turned| What::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
-        assert_eq!(sentence(Some(Turned::TakenBack)), "undone: ticket, note");
-        assert_eq!(sentence(Some(Turned::DoneAgain)), "redone: ticket, note");
-        let params = What::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(Turned::TakenBack) };
+        let sentence = |turned| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
+        assert_eq!(sentence(Some(EditKind::Undone)), "undone: ticket, note");
+        assert_eq!(sentence(Some(EditKind::Redone)), "redone: ticket, note");
+        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(EditKind::Undone) };
         assert_eq!(params.sentence(), "undone: transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
-        let read: What = serde_json::from_value(old.clone()).unwrap();
+        let read: ChangeKind = serde_json::from_value(old.clone()).unwrap();
         assert_eq!(read.sentence(), "edited: ticket, note");
         assert_eq!(serde_json::to_value(read).unwrap(), old);
     }
 
     #[test]
     fn flapping_is_reported_once_and_its_flips_are_housekeeping() {
-        let flapping = What::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
-        assert!(!flapping.is_housekeeping());
+        let flapping = ChangeKind::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
+        assert!(!flapping.is_routine());
         for raised in [true, false] {
-            let flipped = What::AlertFlipped { rule: Rule::Throttled, raised };
-            assert!(flipped.is_housekeeping() && flipped.sentence().ends_with("again: throttled (flapping)"));
+            let flipped = ChangeKind::AlertFlipped { rule: Rule::Throttled, raised };
+            assert!(flipped.is_routine() && flipped.sentence().ends_with("again: throttled (flapping)"));
         }
         let until = DateTime::from_timestamp(1_700_000_000, 0);
-        let snoozed = What::AlertSnoozed { rule: Rule::Overdue, until };
+        let snoozed = ChangeKind::AlertSnoozed { rule: Rule::Overdue, until };
         assert_eq!(snoozed.sentence(), "alert snoozed until 2023-11-14 22:13:20 UTC: overdue");
     }
 }

@@ -10,7 +10,7 @@ use super::text::clean;
 /// An error in a TOML text, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
-pub struct Wrong {
+pub struct TomlError {
     /// The line, from 1.
     pub line: usize,
     /// What is wrong, and what would be right.
@@ -21,11 +21,11 @@ pub struct Wrong {
 ///
 /// # Errors
 /// If the text isn't TOML, or doesn't fit `T`.
-pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Wrong> {
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
-        Wrong { line, reason: clean(&reason(error.message(), key_at(text, start))) }
+        TomlError { line, reason: clean(&reason(error.message(), key_at(text, start))) }
     })
 }
 

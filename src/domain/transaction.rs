@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    change::What,
+    change::ChangeKind,
     deadline::Deadline,
     forecast::{self, Evidence, Quantile},
     ids::{ChainId, RowId, TransactionKey, TxHash},
@@ -311,7 +311,7 @@ impl Transaction {
     }
 
     /// Applies an observation made at `at` and returns the changes. Alerts are not decided here.
-    pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<What> {
+    pub fn apply(&mut self, observation: &Observation, at: DateTime<Utc>) -> Vec<ChangeKind> {
         self.state.polls += 1;
         self.poll_requested_at = None;
         match &observation.outcome {
@@ -340,7 +340,7 @@ impl Transaction {
         false
     }
 
-    fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<What> {
+    fn apply_record(&mut self, record: &StatusRecord, at: DateTime<Utc>) -> Vec<ChangeKind> {
         self.state.message = None;
         if record.status == RouterStatus::NotFound && self.keep_status_on_not_found() {
             return self.apply_empty_answer(at);
@@ -351,7 +351,7 @@ impl Transaction {
         }
         let before = self.state.record.replace(record.clone());
         let old_steps = before.as_ref().map_or(&[][..], |before| &before.steps);
-        let differs = |(index, step)| (old_steps.get(index) != Some(step)).then_some(What::StepAdded { index });
+        let differs = |(index, step)| (old_steps.get(index) != Some(step)).then_some(ChangeKind::StepAdded { index });
         changes.extend(record.steps.iter().enumerate().filter_map(differs));
         if before.is_none_or(|before| before.is_news(record)) {
             self.state.last_changed_at = Some(at);
@@ -360,14 +360,14 @@ impl Transaction {
     }
 
     /// Applies the status of a successful answer, which ends earlier failures.
-    fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<What> {
+    fn apply_status(&mut self, status: &RouterStatus, at: DateTime<Utc>) -> Vec<ChangeKind> {
         let state = &mut self.state;
         state.last_checked_at = Some(at);
         (state.failures, state.failing_since, state.last_error) = (0, None, None);
-        let mut changes = vec![What::Polled];
+        let mut changes = vec![ChangeKind::Polled];
         if let Tracking::Parked(_) = self.tracking {
             self.tracking = Tracking::Active;
-            changes.push(What::edited(vec!["tracking".into()]));
+            changes.push(ChangeKind::edited(vec!["tracking".into()]));
         }
         if state.settled_at.is_some() && state.status.as_ref() != Some(status) {
             let settled = state.status.as_ref().map_or("", RouterStatus::raw);
@@ -378,19 +378,19 @@ impl Transaction {
         if state.status.as_ref() != Some(status) {
             let previous = state.status.replace(status.clone()).map(|previous| previous.raw().to_owned());
             (state.status_since, state.last_changed_at) = (Some(at), Some(at));
-            changes.push(What::StatusChanged { previous, current: status.raw().to_owned() });
+            changes.push(ChangeKind::StatusChanged { previous, current: status.raw().to_owned() });
         }
         changes.extend(self.settle(at));
         changes
     }
 
     /// Applies an answer that says less than what is known. The time still counts as watching a refund.
-    fn apply_empty_answer(&mut self, at: DateTime<Utc>) -> Vec<What> {
-        std::iter::once(What::Polled).chain(self.settle(at)).collect()
+    fn apply_empty_answer(&mut self, at: DateTime<Utc>) -> Vec<ChangeKind> {
+        std::iter::once(ChangeKind::Polled).chain(self.settle(at)).collect()
     }
 
     /// Settles the transaction if its status is final, or if its refund was watched for long enough.
-    fn settle(&mut self, at: DateTime<Utc>) -> Option<What> {
+    fn settle(&mut self, at: DateTime<Utc>) -> Option<ChangeKind> {
         let state = &mut self.state;
         let refund_watched = state.status == Some(RouterStatus::Refund)
             && state.status_since.is_some_and(|since| span::between(since, at) >= REFUND_WATCH);
@@ -399,27 +399,27 @@ impl Transaction {
             return None;
         }
         state.settled_at = Some(at);
-        Some(What::Settled)
+        Some(ChangeKind::Settled)
     }
 
-    fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<What> {
+    fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<ChangeKind> {
         let error = failure.line();
         self.state.last_error = Some(error.clone());
         match failure {
             // These failures concern the integrator ID, not this transaction; the poller's health reports them once.
-            Failure::Unauthorized(_) | Failure::Throttled { .. } => return vec![What::Polled],
+            Failure::Unauthorized(_) | Failure::Throttled { .. } => return vec![ChangeKind::Polled],
             Failure::Rejected(_) => {
                 if !self.is_settled() && self.tracking != Tracking::Untracked {
                     self.tracking = Tracking::Parked(error.clone());
                 }
-                return vec![What::Polled, What::Rejected { error }];
+                return vec![ChangeKind::Polled, ChangeKind::Rejected { error }];
             }
             Failure::OtherTransaction(_) => self.state.conflict = Some(error.clone()),
             _ => {}
         }
         self.state.failures += 1;
         self.state.failing_since.get_or_insert(at);
-        vec![What::Polled, What::PollFailed { error }]
+        vec![ChangeKind::Polled, ChangeKind::PollFailed { error }]
     }
 }
 
@@ -448,13 +448,13 @@ mod tests {
         let mut tx = transaction();
         assert_eq!(
             tx.apply(&answer(Outcome::NotFound(None)), at(5)),
-            [What::Polled, What::StatusChanged { previous: None, current: "not_found".into() }]
+            [ChangeKind::Polled, ChangeKind::StatusChanged { previous: None, current: "not_found".into() }]
         );
         tx.apply(&says(RouterStatus::Ongoing), at(10));
-        assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(15)), [What::Polled]);
+        assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(15)), [ChangeKind::Polled]);
         let last = tx.apply(&says(RouterStatus::Success), at(60));
-        let status_change = What::StatusChanged { previous: Some("ongoing".into()), current: "success".into() };
-        assert_eq!(last, [What::Polled, status_change, What::Settled]);
+        let status_change = ChangeKind::StatusChanged { previous: Some("ongoing".into()), current: "success".into() };
+        assert_eq!(last, [ChangeKind::Polled, status_change, ChangeKind::Settled]);
         assert_eq!((tx.is_settled(), tx.state.polls, tx.age(at(500))), (true, 4, Duration::from_secs(60)));
     }
 
@@ -464,7 +464,7 @@ mod tests {
         tx.apply(&says(RouterStatus::Refund), at(100));
         tx.apply(&says(RouterStatus::Refund), at(100 + 1_799));
         assert!(!tx.is_settled());
-        assert!(tx.apply(&says(RouterStatus::Refund), at(100 + 1_800)).contains(&What::Settled));
+        assert!(tx.apply(&says(RouterStatus::Refund), at(100 + 1_800)).contains(&ChangeKind::Settled));
     }
 
     #[test]
@@ -474,12 +474,12 @@ mod tests {
         record.steps.push(Step { action: Some("send".into()), ..Step::default() });
         record.time_spent.insert("total".into(), 5.into());
         let step = |record: &StatusRecord| answer(Outcome::Record(Box::new(record.clone())));
-        assert!(tx.apply(&step(&record), at(1)).contains(&What::StepAdded { index: 0 }));
+        assert!(tx.apply(&step(&record), at(1)).contains(&ChangeKind::StepAdded { index: 0 }));
         record.time_spent.insert("total".into(), 7.into());
-        assert_eq!(tx.apply(&step(&record), at(2)), [What::Polled]);
+        assert_eq!(tx.apply(&step(&record), at(2)), [ChangeKind::Polled]);
         assert_eq!(tx.state.last_changed_at, Some(at(1)));
         record.steps[0].status = Some("success".into());
-        assert_eq!(tx.apply(&step(&record), at(3)), [What::Polled, What::StepAdded { index: 0 }]);
+        assert_eq!(tx.apply(&step(&record), at(3)), [ChangeKind::Polled, ChangeKind::StepAdded { index: 0 }]);
         assert_eq!(tx.state.last_changed_at, Some(at(3)));
     }
 
@@ -487,7 +487,7 @@ mod tests {
     fn a_settled_status_is_kept_when_a_later_answer_contradicts_it() {
         let mut tx = transaction();
         tx.apply(&says(RouterStatus::Success), at(1));
-        assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(2)), [What::Polled]);
+        assert_eq!(tx.apply(&says(RouterStatus::Ongoing), at(2)), [ChangeKind::Polled]);
         assert_eq!(tx.state.status, Some(RouterStatus::Success));
         assert!(tx.state.conflict.as_deref().unwrap().contains("ongoing"));
         tx.apply(&says(RouterStatus::Success), at(3));
@@ -499,7 +499,7 @@ mod tests {
         for lost in [answer(Outcome::NotFound(Some("Resource not found".into()))), says(RouterStatus::NotFound)] {
             let mut tx = transaction();
             tx.apply(&says(RouterStatus::NeedsGas), at(1));
-            assert_eq!(tx.apply(&lost, at(6)), [What::Polled]);
+            assert_eq!(tx.apply(&lost, at(6)), [ChangeKind::Polled]);
             assert_eq!((&tx.state.status, tx.state.last_checked_at), (&Some(RouterStatus::NeedsGas), Some(at(1))));
             assert!(tx.state.conflict.as_deref().unwrap().contains("needs_gas"));
             tx.apply(&says(RouterStatus::Ongoing), at(11));
@@ -535,7 +535,7 @@ mod tests {
         assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
         assert!(!tx.wants_polling());
         let changes = tx.apply(&says(RouterStatus::Ongoing), at(2));
-        assert!(tx.wants_polling() && changes.contains(&What::edited(vec!["tracking".into()])));
+        assert!(tx.wants_polling() && changes.contains(&ChangeKind::edited(vec!["tracking".into()])));
     }
 
     #[test]

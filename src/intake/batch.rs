@@ -9,7 +9,7 @@ use crate::domain::{
     transaction::NewTransaction,
 };
 
-use super::{Batch, Event, Found, LineError, Place, ReadError, Stop, fields};
+use super::{Batch, Event, FileFindings, InputPosition, LineError, ReadError, Stop, fields};
 
 /// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 1_000;
@@ -47,7 +47,7 @@ impl Warnings {
 /// Consumes a reader's events: passes good rows to `keep`, and collects errors and warnings.
 pub(super) struct Collector<'a, E> {
     any_chain: bool,
-    keep: &'a mut dyn FnMut(Place, NewTransaction) -> Result<(), E>,
+    keep: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     keep_error: Option<E>,
     is_empty: bool,
     unknown_columns: HashSet<String>,
@@ -60,7 +60,10 @@ pub(super) struct Collector<'a, E> {
 
 impl<'a, E> Collector<'a, E> {
     /// Returns a collector without events.
-    pub(super) fn new(any_chain: bool, keep: &'a mut dyn FnMut(Place, NewTransaction) -> Result<(), E>) -> Self {
+    pub(super) fn new(
+        any_chain: bool,
+        keep: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
+    ) -> Self {
         Self {
             any_chain,
             keep,
@@ -100,7 +103,7 @@ impl<'a, E> Collector<'a, E> {
         *self.profiles.entry(if is_counted_by_name { profile } else { String::new() }).or_default() += 1;
     }
 
-    fn keep_transaction(&mut self, place: Place, new: NewTransaction) -> Result<(), Stop> {
+    fn keep_transaction(&mut self, place: InputPosition, new: NewTransaction) -> Result<(), Stop> {
         self.is_empty = false;
         // After the first bad line the file is rejected, so later rows are only checked for errors.
         if self.error_count > 0 {
@@ -112,7 +115,7 @@ impl<'a, E> Collector<'a, E> {
         })
     }
 
-    fn add_error(&mut self, place: Place, message: impl FnOnce() -> String) {
+    fn add_error(&mut self, place: InputPosition, message: impl FnOnce() -> String) {
         self.error_count += 1;
         if self.errors.len() < ERROR_LIMIT {
             self.errors.push(LineError { place, message: message() });
@@ -130,13 +133,13 @@ impl<'a, E> Collector<'a, E> {
     }
 
     /// Returns the warnings and profiles of the file, or the errors for which the file is rejected.
-    pub(super) fn finish(mut self) -> Result<Found, ReadError<E>> {
+    pub(super) fn finish(mut self) -> Result<FileFindings, ReadError<E>> {
         if let Some(error) = self.keep_error {
             return Err(ReadError::Keep(error));
         }
         if self.error_count > self.errors.len() {
             let message = format!("and {} more bad lines", self.error_count - self.errors.len());
-            self.errors.push(LineError { place: Place::File, message });
+            self.errors.push(LineError { place: InputPosition::File, message });
         }
         if !self.errors.is_empty() {
             return Err(ReadError::Bad(self.errors));
@@ -146,7 +149,7 @@ impl<'a, E> Collector<'a, E> {
         if self.is_empty {
             warnings.push("the file has no transactions".into());
         }
-        Ok(Found { warnings, profiles: self.profiles })
+        Ok(FileFindings { warnings, profiles: self.profiles })
     }
 }
 
@@ -186,13 +189,13 @@ impl Duplicates {
 #[derive(Default)]
 pub(super) struct InMemoryRows {
     /// The rows in the order of the file. A later duplicate empties the slot of the earlier row.
-    slots: Vec<Option<(Place, NewTransaction)>>,
+    slots: Vec<Option<(InputPosition, NewTransaction)>>,
     slot_by_key: HashMap<(ChainId, String), usize>,
     duplicates: Duplicates,
 }
 
 impl InMemoryRows {
-    pub(super) fn push(&mut self, place: Place, new: NewTransaction) {
+    pub(super) fn push(&mut self, place: InputPosition, new: NewTransaction) {
         let key = (new.params.from_chain.clone(), new.params.transaction_id.key());
         let earlier = self.slot_by_key.insert(key, self.slots.len());
         let earlier = earlier.and_then(|index| self.slots.get_mut(index)).and_then(Option::take);

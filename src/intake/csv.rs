@@ -7,7 +7,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::domain::text::clean;
 
 use super::{
-    Event, Place, Sink, Stop,
+    Event, InputPosition, Sink, Stop,
     fields::{Field, Row},
     formula,
     source::{self, BUFFER_SIZE, LineCounting, Source},
@@ -37,12 +37,12 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Err(_) if source.is_too_long() => {
-                return sink(Event::Bad(Place::Line(source.line_at(start)), source::TOO_LONG.into()));
+                return sink(Event::Bad(InputPosition::Line(source.line_at(start)), source::TOO_LONG.into()));
             }
             // The end of the file, or an input error that the source keeps; `flexible` leaves no other error.
             Ok(false) | Err(_) => return Ok(()),
         }
-        let place = Place::Line(source.line_at(start));
+        let place = InputPosition::Line(source.line_at(start));
         match source.with_uncounted(reader.position().byte(), |record| check_quotes(record, delimiter)) {
             // The value with the unclosed quotation mark extends to the end of the file.
             Quoting::Unclosed if source.has_ended() && source.with_uncounted(u64::MAX, is_multiline) => {
@@ -71,7 +71,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
 
 /// Reads a line that holds exactly one row. The line is the header if `columns` is `None`.
 pub(super) fn read_line(
-    place: Place,
+    place: InputPosition,
     line: &[u8],
     columns: &mut Option<Columns>,
     delimiter: u8,
@@ -191,7 +191,7 @@ fn decode_values(record: &ByteRecord) -> Result<Vec<&str>, String> {
     record.iter().enumerate().map(text).collect()
 }
 
-fn read_header(place: Place, names: &[&str], sink: &mut Sink) -> Result<Option<Columns>, Stop> {
+fn read_header(place: InputPosition, names: &[&str], sink: &mut Sink) -> Result<Option<Columns>, Stop> {
     let columns: Columns = names.iter().map(|name| Field::from_name(&clean(name))).collect();
     let known: Vec<Field> = columns.iter().copied().flatten().collect();
     let missing = Field::REQUIRED.iter().filter(|field| !known.contains(field)).map(|field| field.name());
@@ -214,7 +214,7 @@ fn read_header(place: Place, names: &[&str], sink: &mut Sink) -> Result<Option<C
     Ok(Some(columns))
 }
 
-fn read_row(place: Place, columns: &[Option<Field>], values: &[&str], sink: &mut Sink) -> Result<(), Stop> {
+fn read_row(place: InputPosition, columns: &[Option<Field>], values: &[&str], sink: &mut Sink) -> Result<(), Stop> {
     if values.iter().skip(columns.len()).any(|value| !value.trim().is_empty()) {
         let (found, named) = (values.len(), columns.len());
         let message = format!("{found} values for {named} columns; put text that contains the delimiter in quotes");

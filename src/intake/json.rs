@@ -15,7 +15,7 @@ use serde_json::Number;
 use crate::domain::text::clean;
 
 use super::{
-    Event, Place, Sink, Stop,
+    Event, InputPosition, Sink, Stop,
     fields::{Field, Row},
     source::{self, BUFFER_SIZE, LineCounting, Source},
 };
@@ -34,14 +34,14 @@ pub(super) fn read_array(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
     let ItemVisitor { sink, number, stopped, .. } = items;
     match read {
         _ if stopped => Err(Stop),
-        Err(_) if source.is_too_long() => sink(Event::Bad(Place::Item(number + 1), source::TOO_LONG.into())),
+        Err(_) if source.is_too_long() => sink(Event::Bad(InputPosition::Item(number + 1), source::TOO_LONG.into())),
         // The source keeps the input error.
         Err(error) if error.is_io() => Ok(()),
         Err(error) if error.is_data() => {
             let message = "the JSON is not an array of objects; put the objects in [ ]";
-            sink(Event::Bad(Place::File, message.into()))
+            sink(Event::Bad(InputPosition::File, message.into()))
         }
-        Err(error) => sink(Event::Bad(Place::Line(error.line()), syntax_message(&error))),
+        Err(error) => sink(Event::Bad(InputPosition::Line(error.line()), syntax_message(&error))),
         Ok(()) => Ok(()),
     }
 }
@@ -61,17 +61,19 @@ pub(super) fn read_lines(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         line.clear();
         let read = reader.read_until(b'\n', &mut line);
         match read {
-            Err(_) if source.is_too_long() => return sink(Event::Bad(Place::Line(number), source::TOO_LONG.into())),
+            Err(_) if source.is_too_long() => {
+                return sink(Event::Bad(InputPosition::Line(number), source::TOO_LONG.into()));
+            }
             // The end of the file, or an input error that the source keeps.
             Ok(0) | Err(_) => break,
-            Ok(_) => read_line(Place::Line(number), &line, sink)?,
+            Ok(_) => read_line(InputPosition::Line(number), &line, sink)?,
         }
     }
     Ok(())
 }
 
 /// Reads a line that holds exactly one object.
-pub(super) fn read_line(place: Place, line: &[u8], sink: &mut Sink) -> Result<(), Stop> {
+pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut Sink) -> Result<(), Stop> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -90,12 +92,12 @@ fn read_stream(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         let start = stream.byte_offset() as u64;
         match stream.next() {
             None => return Ok(()),
-            Some(Ok(parsed)) => send_row(Place::Line(source.line_at(start)), &parsed, sink)?,
+            Some(Ok(parsed)) => send_row(InputPosition::Line(source.line_at(start)), &parsed, sink)?,
             Some(Err(_)) if source.is_too_long() => {
-                return sink(Event::Bad(Place::Line(source.line_at(start)), source::TOO_LONG.into()));
+                return sink(Event::Bad(InputPosition::Line(source.line_at(start)), source::TOO_LONG.into()));
             }
             Some(Err(error)) if error.is_io() => return Ok(()),
-            Some(Err(error)) => return sink(Event::Bad(Place::Line(error.line()), syntax_message(&error))),
+            Some(Err(error)) => return sink(Event::Bad(InputPosition::Line(error.line()), syntax_message(&error))),
         }
     }
 }
@@ -107,7 +109,7 @@ fn syntax_message(error: &serde_json::Error) -> String {
     format!("invalid JSON at column {}: {reason}", error.column())
 }
 
-fn send_row(place: Place, value: &Cell, sink: &mut Sink) -> Result<(), Stop> {
+fn send_row(place: InputPosition, value: &Cell, sink: &mut Sink) -> Result<(), Stop> {
     let Cell::Object(object) = value else {
         return sink(Event::Bad(place, "expected an object like {\"transactionId\": \"0x…\", …}".into()));
     };
@@ -272,7 +274,7 @@ impl<'de> Visitor<'de> for &mut ItemVisitor<'_, '_, '_> {
         while let Some(item) = items.next_element()? {
             self.number += 1;
             self.source.start_record();
-            if send_row(Place::Item(self.number), &item, self.sink).is_err() {
+            if send_row(InputPosition::Item(self.number), &item, self.sink).is_err() {
                 self.stopped = true;
                 return Err(A::Error::custom("stopped"));
             }

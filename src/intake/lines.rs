@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::domain::transaction::NewTransaction;
 
 use super::{
-    Event, Format, LineError, Options, Place, batch,
+    Event, Format, InputPosition, LineError, Options, batch,
     csv::{self, Columns},
     fields, json,
     source::{RECORD_LIMIT, TOO_LONG},
@@ -21,7 +21,7 @@ pub(crate) enum Taken {
     /// A sentence about something that was ignored or changed.
     Warning(String),
     /// The position and profile name of the first row that names this profile. The row's transaction follows.
-    Profile(Place, String),
+    Profile(InputPosition, String),
     /// The line is bad; later lines may be good.
     Bad(LineError),
     /// The line is bad and no later line can be read: the CSV header is invalid, or the input is a JSON array.
@@ -78,7 +78,9 @@ impl LineReader {
             };
         }
         match self.options.format {
-            Format::Json => vec![Taken::Hopeless(LineError { place: Place::File, message: Self::ARRAY.into() })],
+            Format::Json => {
+                vec![Taken::Hopeless(LineError { place: InputPosition::File, message: Self::ARRAY.into() })]
+            }
             Format::Csv if self.columns.is_none() => self.read_header(line),
             _ => self.read_row(line),
         }
@@ -93,13 +95,13 @@ impl LineReader {
     pub(crate) fn cut(&mut self) -> Taken {
         self.line_number += 1;
         let message = "the file was truncated before this line was complete; the line was ignored".into();
-        Taken::Bad(LineError { place: Place::Line(self.line_number), message })
+        Taken::Bad(LineError { place: InputPosition::Line(self.line_number), message })
     }
 
     /// Counts a line that is longer than [`LINE_LIMIT`](Self::LINE_LIMIT), and returns the error about it.
     pub(crate) fn skip(&mut self) -> Taken {
         self.line_number += 1;
-        Taken::Bad(LineError { place: Place::Line(self.line_number), message: TOO_LONG.into() })
+        Taken::Bad(LineError { place: InputPosition::Line(self.line_number), message: TOO_LONG.into() })
     }
 
     fn read_header(&mut self, line: &[u8]) -> Vec<Taken> {
@@ -113,7 +115,7 @@ impl LineReader {
     }
 
     fn read_row(&mut self, line: &[u8]) -> Vec<Taken> {
-        let place = Place::Line(self.line_number);
+        let place = InputPosition::Line(self.line_number);
         let (any_chain, unknown_columns, profiles) =
             (self.options.any_chain, &mut self.unknown_columns, &mut self.profiles);
         let mut found = Vec::new();

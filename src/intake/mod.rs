@@ -75,7 +75,7 @@ pub struct Batch {
 
 /// The warnings and profile names found in a file, besides its transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct FileFindings {
     /// One sentence for each thing that was ignored or changed.
     pub warnings: Vec<String>,
     /// The number of rows that name each profile. Names past a limit are counted together under the empty name. These
@@ -85,7 +85,7 @@ pub(crate) struct Found {
 
 /// A position in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum InputPosition {
     /// The file as a whole.
     File,
     /// A line, counted from 1 as in an editor.
@@ -94,7 +94,7 @@ pub enum Place {
     Item(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for InputPosition {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File => out.write_str("the file"),
@@ -109,14 +109,14 @@ impl fmt::Display for Place {
 #[error("{}{message}", place_prefix(*place))]
 pub struct LineError {
     /// The position of the error.
-    pub place: Place,
+    pub place: InputPosition,
     /// The reason, and how to fix it.
     pub message: String,
 }
 
-fn place_prefix(place: Place) -> String {
+fn place_prefix(place: InputPosition) -> String {
     match place {
-        Place::File => String::new(),
+        InputPosition::File => String::new(),
         place => format!("{place}: "),
     }
 }
@@ -124,9 +124,9 @@ fn place_prefix(place: Place) -> String {
 /// An item that a format's reader sends to a [`Sink`], in the order of the file.
 enum Event<'a> {
     /// A row of named values.
-    Row(Place, &'a Row<'a>),
+    Row(InputPosition, &'a Row<'a>),
     /// Text that can't be read as a row, and the reason.
-    Bad(Place, String),
+    Bad(InputPosition, String),
     /// The name of a column that isn't a [`Field`], cleaned.
     UnknownColumn(String),
 }
@@ -158,9 +158,10 @@ pub(crate) enum ReadError<E> {
 pub(crate) fn stream<E>(
     input: &mut dyn Read,
     options: &Options,
-    keep: &mut dyn FnMut(Place, NewTransaction) -> Result<(), E>,
-) -> Result<Found, ReadError<E>> {
-    let refuse = |message: &str| Err(ReadError::Bad(vec![LineError { place: Place::File, message: message.into() }]));
+    keep: &mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
+) -> Result<FileFindings, ReadError<E>> {
+    let refuse =
+        |message: &str| Err(ReadError::Bad(vec![LineError { place: InputPosition::File, message: message.into() }]));
     let source = source::Source::new(input).map_err(ReadError::Input)?;
     source.strip_prefix(b"\xef\xbb\xbf");
     let head = source.head();
@@ -197,7 +198,7 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
     match stream(&mut &*bytes, options, keep) {
         Ok(found) => Ok(rows.finish(found.warnings)),
         Err(ReadError::Bad(errors)) => Err(errors),
-        Err(ReadError::Input(fault)) => Err(vec![LineError { place: Place::File, message: fault.to_string() }]),
+        Err(ReadError::Input(fault)) => Err(vec![LineError { place: InputPosition::File, message: fault.to_string() }]),
         Err(ReadError::Keep(never)) => match never {},
     }
 }

@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 use super::{
-    Event, Options, Place, body, csv,
+    Event, InputPosition, Options, body, csv,
     fields::{self, Field, Row},
     hashes, json, request,
     source::Source,
@@ -167,10 +167,10 @@ fn read_document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
     (read.is_ok() && (any_row || (has_header && !matches!(first, '[' | '{')))).then_some(found)
 }
 
-fn line_number(place: Place) -> usize {
+fn line_number(place: InputPosition) -> usize {
     match place {
-        Place::File => 1,
-        Place::Line(number) | Place::Item(number) => number,
+        InputPosition::File => 1,
+        InputPosition::Line(number) | InputPosition::Item(number) => number,
     }
 }
 

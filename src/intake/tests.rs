@@ -138,8 +138,8 @@ fn line_numbers_match_those_of_an_editor() {
         let header = format!("{HEADER},note");
         let lines = [&header, "", "0xabcdef,42161,8453,q,\"a", "b\"", "", "bad,42161,8453,q", "0xabcdef,,8453,q"];
         let errors = read(lines.join(end).as_bytes(), &Options::default()).unwrap_err();
-        let places: Vec<Place> = errors.iter().map(|error| error.place).collect();
-        assert_eq!(places, [Place::Line(6), Place::Line(7)], "{end:?}");
+        let places: Vec<InputPosition> = errors.iter().map(|error| error.place).collect();
+        assert_eq!(places, [InputPosition::Line(6), InputPosition::Line(7)], "{end:?}");
     }
 }
 

@@ -41,7 +41,7 @@ use self::gauges::ProfileLabels;
 pub(crate) use self::requests::{Counted, Requests};
 use crate::{
     clock::Clock,
-    domain::change::{Change, What},
+    domain::change::{Change, ChangeKind},
     store::{FeedReader, SharedReader, Store, StoreError, Wake},
 };
 
@@ -225,7 +225,7 @@ async fn watch_delays(mut wakeups: watch::Receiver<u64>, feed: FeedReader, profi
 /// Returns the observation that showed a new status; `None` if the change is not a status change.
 fn observation_of_status_change(change: &Change) -> Option<i64> {
     match change.what {
-        What::StatusChanged { previous: Some(_), .. } => change.observation,
+        ChangeKind::StatusChanged { previous: Some(_), .. } => change.observation,
         _ => None,
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     clock::Clock,
     domain::{
         alert::Alert,
-        change::{Change, What},
+        change::{Change, ChangeKind},
         notification::NotificationCursor,
         operation::Operation,
         text,
@@ -365,8 +365,8 @@ async fn over(ends: &mut watch::Receiver<bool>) {
 }
 
 /// Whether this kind of change is sent.
-fn is_told(what: &What) -> bool {
-    matches!(what, What::AlertRaised { .. } | What::AlertCleared { .. } | What::AlertFlapping { .. })
+fn is_told(what: &ChangeKind) -> bool {
+    matches!(what, ChangeKind::AlertRaised { .. } | ChangeKind::AlertCleared { .. } | ChangeKind::AlertFlapping { .. })
 }
 
 /// Renders an event with the current state of its transaction; `None` if rendering fails, which it never should.

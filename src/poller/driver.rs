@@ -31,7 +31,7 @@ use crate::{
     clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, Rule, Subject},
-        change::What,
+        change::ChangeKind,
         ids::{RowId, TransactionKey},
         need::Need,
         observation::Failure,
@@ -241,7 +241,7 @@ impl<W: Wire> Driver<W> {
         }
         let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
         for change in own {
-            if let (What::PollRequested, Some(id)) = (&change.what, change.transaction) {
+            if let (ChangeKind::PollRequested, Some(id)) = (&change.what, change.transaction) {
                 self.core.scheduler.request(id, now);
             }
         }

@@ -13,7 +13,7 @@ use crate::{
     clock::Now,
     domain::{
         alert::Rule,
-        change::{Change, What},
+        change::{Change, ChangeKind},
         duration_stats::DurationStats,
         filter::{
             Filter,
@@ -72,7 +72,7 @@ pub(super) struct PollTarget {
 impl PollPlan {
     fn of_deleted(change: &Change) -> Option<Self> {
         match change.what {
-            What::Deleted { row } => {
+            ChangeKind::Deleted { row } => {
                 Some(Self { id: RowId(row), polled: None, is_requested: false, is_requested_only: false })
             }
             _ => None,
@@ -118,7 +118,7 @@ impl StoreChanges {
 
 /// Returns whether a change comes from an answer. The poller applies such a change from the operation's receipt.
 fn is_from_answer(change: &Change) -> bool {
-    change.observation.is_some() || change.what == What::Polled
+    change.observation.is_some() || change.what == ChangeKind::Polled
 }
 
 impl PlanContext {

@@ -69,7 +69,7 @@ impl Polling {
     /// stopped.
     fn setup_factory(
         self,
-        place: Place<'_>,
+        place: PollerOptions<'_>,
         store: &Store,
         clock: &Clock,
     ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + 'static {
@@ -99,29 +99,29 @@ impl Polling {
 }
 
 /// Pollers that run as one background task.
-pub(crate) struct Running {
+pub(crate) struct RunningPollers {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Result<(), PollerError>>,
 }
 
-impl Running {
+impl RunningPollers {
     /// Starts a poller. Without a state folder in `place`, no other process may use the store or the ID.
     ///
     /// # Errors
     /// Returns an error if the process can't listen for signals.
-    pub(crate) fn start(polling: Polling, store: Store, clock: Clock, place: Place<'_>) -> Result<Self> {
+    pub(crate) fn start(polling: Polling, store: Store, clock: Clock, place: PollerOptions<'_>) -> Result<Self> {
         Self::start_all(vec![(polling, place)], store, clock)
     }
 
     /// Like `start`, for several profiles, each with its own ID.
-    pub(crate) fn start_all(pollings: Vec<(Polling, Place<'_>)>, store: Store, clock: Clock) -> Result<Self> {
+    pub(crate) fn start_all(pollings: Vec<(Polling, PollerOptions<'_>)>, store: Store, clock: Clock) -> Result<Self> {
         let begin = std::future::ready(());
         Ok(Self::start_under(pollings, begin, Suspension::listen()?, store, clock))
     }
 
     /// Like `start_all`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
     pub(crate) fn start_under(
-        pollings: Vec<(Polling, Place<'_>)>,
+        pollings: Vec<(Polling, PollerOptions<'_>)>,
         begin: impl Future<Output = ()> + Send + 'static,
         suspension: Suspension,
         store: Store,
@@ -206,7 +206,7 @@ async fn poll_until_stopped(
 
 /// The profile to poll, and the folder of the budget that processes share.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
+pub(crate) struct PollerOptions<'a> {
     /// The name of the profile.
     pub profile: &'a str,
     /// By label: the factor by which a delay costs more.
@@ -217,7 +217,7 @@ pub(crate) struct Place<'a> {
     pub scope: Scope,
 }
 
-impl<'a> Place<'a> {
+impl<'a> PollerOptions<'a> {
     /// Returns the place that `settings` name.
     pub(crate) fn of(settings: &'a Settings, scope: Scope) -> Self {
         let Settings { profile, state_dir, weights, .. } = settings;

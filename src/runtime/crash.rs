@@ -29,7 +29,7 @@ static REPORT: OnceLock<PathBuf> = OnceLock::new();
 static PANICKED: Notify = Notify::const_new();
 
 /// Resolves when any task or thread has panicked.
-pub(crate) async fn beside() {
+pub(crate) async fn background_failure() {
     PANICKED.notified().await;
 }
 

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 #[repr(u8)]
 pub enum Exit {
     /// The command succeeded.
-    Fine = 0,
+    Success = 0,
     /// The command failed and printed the reason.
     Error = 1,
     /// The arguments or the settings are invalid.
@@ -50,7 +50,8 @@ mod tests {
     #[test]
     fn exit_codes_match_the_documented_ones() {
         use Exit::*;
-        let all = [Fine, Error, Usage, NotSettled, NeedsAttention, Unauthorized, Unreachable, Interrupted, Terminated];
+        let all =
+            [Success, Error, Usage, NotSettled, NeedsAttention, Unauthorized, Unreachable, Interrupted, Terminated];
         assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 6, 130, 143]);
     }
 }

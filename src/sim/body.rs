@@ -16,7 +16,7 @@ use crate::domain::{chains, ids::ChainId};
 
 /// The parts of a record that change during a transfer.
 #[derive(Clone, Copy, Debug)]
-pub struct Said<'a> {
+pub struct RecordContent<'a> {
     /// `routerTransactionStatus`.
     pub status: &'a str,
     /// The number of entries in `routeStatus`.
@@ -65,7 +65,7 @@ struct Side<'a> {
 ///
 /// # Errors
 /// If an edit names a field that the record doesn't have.
-pub fn record(transfer: &Transfer, state: Said<'_>, integrator_id: &str) -> Result<String, EditError> {
+pub fn record(transfer: &Transfer, state: RecordContent<'_>, integrator_id: &str) -> Result<String, EditError> {
     let params = &transfer.new.params;
     let details = TransferDetails::of(transfer);
     let is_indexed = state.status != "not_found";
@@ -131,7 +131,7 @@ pub(crate) fn default_message(kind: Kind, status: u16) -> &'static str {
     }
 }
 
-fn has_arrived(kind: Kind, state: Said<'_>) -> bool {
+fn has_arrived(kind: Kind, state: RecordContent<'_>) -> bool {
     match state.status {
         "success" | "partial_success" => true,
         "refund" => false,
@@ -200,7 +200,7 @@ fn error_field(status: &str) -> Option<Value> {
 }
 
 /// Returns a total and its phases. Each phase counts from the start, so the phases don't add up to the total.
-fn time_spent(state: Said<'_>) -> Value {
+fn time_spent(state: RecordContent<'_>) -> Value {
     let total = state.age.as_secs();
     let mut spent = json!({ "total": total });
     let phases = [("source_confirm", 0.3), ("bridge", 0.8), ("destination_execute", 1.0)];
@@ -213,7 +213,7 @@ fn time_spent(state: Said<'_>) -> Value {
 
 /// Returns the steps. With a call: a send and a call on the source chain, then a call on the destination chain. Without
 /// a call: a send on each chain.
-fn route_status(transfer: &Transfer, state: Said<'_>, to_hash: &str) -> Vec<Value> {
+fn route_status(transfer: &Transfer, state: RecordContent<'_>, to_hash: &str) -> Vec<Value> {
     let params = &transfer.new.params;
     let step = |index: usize| {
         let last = index + 1 == state.steps;
@@ -287,7 +287,7 @@ mod tests {
     use super::{super::world::World, *};
 
     fn record_of(transfer: &Transfer, status: &str, steps: usize) -> Value {
-        let state = Said { status, steps, age: Duration::from_secs(100), edits: &[] };
+        let state = RecordContent { status, steps, age: Duration::from_secs(100), edits: &[] };
         serde_json::from_str(&record(transfer, state, "id").unwrap()).unwrap()
     }
 
@@ -323,11 +323,11 @@ mod tests {
     #[test]
     fn edits_are_applied_last() {
         let edits = [Edit::set("/toChain", "null").unwrap(), Edit::unset("/timeSpent").unwrap()];
-        let state = Said { status: "ongoing", steps: 1, age: Duration::ZERO, edits: &edits };
+        let state = RecordContent { status: "ongoing", steps: 1, age: Duration::ZERO, edits: &edits };
         let transfer = transfer(Kind::Message);
         let body: Value = serde_json::from_str(&record(&transfer, state, "id").unwrap()).unwrap();
         assert!(body["toChain"].is_null() && body.get("timeSpent").is_none() && body["fromChain"].is_object());
-        let state = Said { edits: &[Edit::unset("/toChain/moon").unwrap()], ..state };
+        let state = RecordContent { edits: &[Edit::unset("/toChain/moon").unwrap()], ..state };
         assert_eq!(record(&transfer, state, "id"), Err(EditError::Missing("/toChain/moon".to_owned())));
     }
 

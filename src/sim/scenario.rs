@@ -36,7 +36,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    body::{self, Said},
+    body::{self, RecordContent},
     plan::{Answer, Kind, ScriptedRoute, Stage, Transfer},
     script::{self, AnswerTable, LocatedError, RouteTable},
     service::{Limits, Service},
@@ -228,7 +228,7 @@ fn check_edits(transfer: &Transfer, stage: &Stage) -> Result<(), String> {
     let Answer::Record { status, steps, edits } = &stage.answer else {
         return Ok(());
     };
-    let state = Said { status, steps: *steps, age: stage.from, edits };
+    let state = RecordContent { status, steps: *steps, age: stage.from, edits };
     body::record(transfer, state, "").map(drop).map_err(|error| error.to_string())
 }
 

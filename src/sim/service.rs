@@ -8,7 +8,7 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    body::{self, Said},
+    body::{self, RecordContent},
     chance::Chance,
     plan::{Answer, Transfer},
     reply::Reply,
@@ -251,7 +251,7 @@ fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> R
     };
     let reply = match &stage.answer {
         Answer::Record { status, steps, edits } => {
-            match body::record(transfer, Said { status, steps: *steps, age, edits }, id.expose()) {
+            match body::record(transfer, RecordContent { status, steps: *steps, age, edits }, id.expose()) {
                 Ok(record) => Reply::new(200, record),
                 // Such edits are refused when the scenario file is read.
                 Err(error) => Reply::refusal(500, &error.to_string()),

@@ -59,7 +59,7 @@ pub enum StoreError {
     },
     /// The disk has no space for the files that SQLite needs beside the store.
     #[error("can't open the store {} for writing: {DISK_FULL}; free some space, or choose another file with --db", path.display())]
-    NoRoom {
+    DiskFull {
         /// The path of the file.
         path: PathBuf,
     },
@@ -149,7 +149,7 @@ impl StoreError {
         let has_space = !is_disk_full(path, error);
         let path = path.to_owned();
         match error.sqlite_error_code() {
-            _ if !has_space => Self::NoRoom { path },
+            _ if !has_space => Self::DiskFull { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
             // In a write-protected folder SQLite can't create its files beside the store.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },

@@ -73,7 +73,7 @@ pub use self::{
         feed::FeedReader,
         find::Lookup,
         history::HistoryLine,
-        list::{Known, Place},
+        list::{LoadedRows, PagePosition},
     },
     reader::Reader,
     tables::alerts::{AlertCounts, AlertQuery},

@@ -157,7 +157,7 @@ pub enum Effect {
     /// Suspend the program.
     Suspend,
     /// Report the open transaction to the poller; `None` if no transaction is open.
-    LookAt(Option<RowId>),
+    MarkOpen(Option<RowId>),
     /// Read a transaction and its history.
     LoadHistory(RowId),
     /// Read a transaction's last body, and the changes in it.

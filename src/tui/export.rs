@@ -27,14 +27,14 @@ pub struct ExportOrder {
     /// The time zone of times for people.
     pub zone: FixedOffset,
     /// Whether the dashboard has ended, so that the export stops.
-    pub leaving: Leaving,
+    pub leaving: CancelFlag,
 }
 
 /// Signals to running work that the dashboard has ended.
 #[derive(Clone, Debug, Default)]
-pub struct Leaving(Arc<AtomicBool>);
+pub struct CancelFlag(Arc<AtomicBool>);
 
-impl Leaving {
+impl CancelFlag {
     /// Signals the end.
     pub fn leave(&self) {
         self.0.store(true, Ordering::Relaxed);

@@ -14,7 +14,7 @@ use super::{
     effect::{Effect, Markable},
     keymap,
     keys::Keys,
-    message::{Msg, StoreNews},
+    message::{Msg, StoreUpdate},
     model::{Listing, Model, Overview, Setting, polling::Polled},
     screens::{
         alerts::state::{AlertPage, AlertRow},
@@ -30,7 +30,7 @@ use crate::{
     domain::{
         alert::{Alert, AlertState, Rule, Subject},
         answer::Templates,
-        change::{Change, What},
+        change::{Change, ChangeKind},
         filter::{self, Candidate, Filter},
         fixtures,
         ids::{RowId, TxHash},
@@ -39,14 +39,14 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         transaction::Transaction,
     },
-    store::{Asked, Changes, Listed, Page, Place},
+    store::{Asked, Changes, Listed, Page, PagePosition},
 };
 
 /// Returns a dashboard without data, which polls and shows UTC.
 pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
     let setting = Setting {
         profile: "default".into(),
-        beside: Vec::new(),
+        other_profiles: Vec::new(),
         shown_id: Some("…7f3a".into()),
         demo: false,
         polls: true,
@@ -55,7 +55,7 @@ pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
-        told_by: Vec::new(),
+        notification_channels: Vec::new(),
     };
     TestDashboard {
         model: Model::new(setting, size),
@@ -192,9 +192,11 @@ impl TestDashboard {
         let rows = self.rows(&request.filter, now);
         let place = |row: &RowId| rows.iter().position(|own| own == row);
         let from = match &request.place {
-            Place::First => 0,
-            Place::Last => rows.len().saturating_sub(request.length),
-            Place::Around { rows, before } => rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before)),
+            PagePosition::First => 0,
+            PagePosition::Last => rows.len().saturating_sub(request.length),
+            PagePosition::Around { rows, before } => {
+                rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before))
+            }
         };
         let to = (from + request.length).min(rows.len());
         let listed = |row: &RowId| Listed {
@@ -277,12 +279,12 @@ pub(super) fn at_work(at: DateTime<Utc>) -> PollerReport {
 
 /// Changes the store in memory, and sends the changes to the dashboard. Returns the effects.
 pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
-    let mut news = Changes { resync: dashboard.changes == 0, ..Changes::default() };
+    let mut feed = Changes { resync: dashboard.changes == 0, ..Changes::default() };
     for transaction in story.transactions {
         dashboard.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
-        let what = What::edited(Vec::new());
-        news.changes.push(Change {
+        let what = ChangeKind::edited(Vec::new());
+        feed.changes.push(Change {
             seq: dashboard.changes,
             at: now.wall,
             profile,
@@ -296,11 +298,19 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
         (dashboard.alerts, dashboard.profile_alerts) = fixtures::by_subject(alerts);
         dashboard.changes += 1;
         let (seq, at, profile) = (dashboard.changes, now.wall, dashboard.setting.profile.clone());
-        news.changes.push(Change { seq, at, profile, transaction: None, what: What::Recovered, observation: None });
+        feed.changes.push(Change {
+            seq,
+            at,
+            profile,
+            transaction: None,
+            what: ChangeKind::Recovered,
+            observation: None,
+        });
     }
     let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());
     let own = Polled { poller, oldest_answer, ..Polled::default() };
-    dashboard.take(Msg::News(Box::new(StoreNews { news, own, profile_alerts, ..StoreNews::default() })), now)
+    dashboard
+        .take(Msg::StoreChanged(Box::new(StoreUpdate { feed, own, profile_alerts, ..StoreUpdate::default() })), now)
 }
 
 /// Presses keys one after the other. Returns the effects of the last key.

@@ -9,7 +9,7 @@ use crossterm::event::KeyEvent;
 
 use super::{
     effect::Write,
-    model::{Overview, geometry::Target, memory::ChosenTheme, polling::Polled},
+    model::{Overview, geometry::Target, polling::Polled, view_state::ChosenTheme},
     screens::{
         alerts::state::AlertPage,
         detail::{history::History, raw::Body},
@@ -40,7 +40,7 @@ pub enum Msg {
     /// The terminal has a new size in columns and rows. The model has the size already.
     Resize(u16, u16),
     /// The store changed.
-    News(Box<StoreNews>),
+    StoreChanged(Box<StoreUpdate>),
     /// The store could not be read; the read will be repeated.
     NotRead(String),
     /// The problem of the store changed; `None` if the store works again.
@@ -68,7 +68,7 @@ pub enum Msg {
     /// Tickets or labels with the requested beginning.
     Names(Names),
     /// The progress of a quote request.
-    Quote(QuoteHeard),
+    Quote(QuoteProgress),
     /// The result of an import.
     Imported(Result<ImportReport, String>),
     /// A text to copy by the terminal's escape sequence. The loop copies the text, and sends `Copied` instead.
@@ -96,22 +96,22 @@ pub enum Msg {
 
 /// What the dashboard reads from the store after a change.
 #[derive(Debug, Default)]
-pub struct StoreNews {
+pub struct StoreUpdate {
     /// The changes of the feed.
-    pub news: Changes,
+    pub feed: Changes,
     /// The polling state of the active profile.
     pub own: Polled,
     /// The polling states of the other shown profiles, in the order of the setting.
-    pub beside: Vec<Polled>,
+    pub other_profiles: Vec<Polled>,
     /// The active alerts of whole profiles.
     pub profile_alerts: Vec<Alert>,
     /// The errors that keep notifications from being delivered.
-    pub untold: Vec<String>,
+    pub notification_errors: Vec<String>,
 }
 
 /// The progress of a quote request.
 #[derive(Debug)]
-pub enum QuoteHeard {
+pub enum QuoteProgress {
     /// The store has the request, or an earlier answer. The moment is the end of the wait, and identifies the request.
     Asked(DateTime<Utc>, Result<Asked, String>),
     /// The request with this number was read; `None` if the store has no such request.

@@ -8,38 +8,38 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::model::memory::Memory;
+use super::model::view_state::ViewState;
 use crate::process::files;
 
 /// The view state and its file.
 #[derive(Clone, Debug)]
 pub(super) struct Remembered {
     path: PathBuf,
-    memory: Memory,
+    view_state: ViewState,
 }
 
 impl Remembered {
     /// Reads the view state of an earlier dashboard; the default if there is none or it is unreadable.
     pub(super) fn read(path: PathBuf) -> Self {
-        let memory = Memory::read(&fs::read_to_string(&path).unwrap_or_default());
-        Self { path, memory }
+        let view_state = ViewState::read(&fs::read_to_string(&path).unwrap_or_default());
+        Self { path, view_state }
     }
 
     /// Returns the view state that was read or noted last.
-    pub(super) fn memory(&self) -> &Memory {
-        &self.memory
+    pub(super) fn view_state(&self) -> &ViewState {
+        &self.view_state
     }
 
     /// Notes a view state without writing it. Returns whether it differs from the last.
-    pub(super) fn note(&mut self, memory: Memory) -> bool {
-        let is_news = memory != self.memory;
-        self.memory = memory;
+    pub(super) fn note(&mut self, view_state: ViewState) -> bool {
+        let is_news = view_state != self.view_state;
+        self.view_state = view_state;
         is_news
     }
 
     /// Writes the view state to the file. Blocks for the disk.
     pub(super) fn write(&self) {
-        if let Err(error) = write(&self.path, &self.memory.written()) {
+        if let Err(error) = write(&self.path, &self.view_state.written()) {
             tracing::warn!("can't save the view state to {}: {error}", self.path.display());
         }
     }
@@ -63,12 +63,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("deep/view.json");
         let mut remembered = Remembered::read(path.clone());
-        let memory = Memory { view: 2, ..Memory::default() };
-        assert!(remembered.note(memory.clone()) && !remembered.note(memory.clone()));
+        let view_state = ViewState { view: 2, ..ViewState::default() };
+        assert!(remembered.note(view_state.clone()) && !remembered.note(view_state.clone()));
         remembered.write();
-        assert_eq!(Remembered::read(path.clone()).memory(), &memory);
+        assert_eq!(Remembered::read(path.clone()).view_state(), &view_state);
         Remembered::read(path.join("below a file/view.json")).write();
         fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert_eq!(Remembered::read(path).memory(), &Memory::default());
+        assert_eq!(Remembered::read(path).view_state(), &ViewState::default());
     }
 }

@@ -25,14 +25,14 @@ use tokio::task::JoinSet;
 pub use self::dashboard::RunError;
 use self::{
     dashboard::{Dashboard, SystemState, fault},
-    pace::{Cause, Counting, Pace},
+    pace::{Cause, Counting, FramePacer},
     theme_state::ThemeState,
 };
 use super::{
     burst::{Arrived, Bursts},
     dialogs::Dialog,
     effect::Effect,
-    export::{Export, Leaving},
+    export::{CancelFlag, Export},
     input::AT_ONCE,
     message::Msg,
     model::{Model, Setting, Tone},
@@ -128,14 +128,14 @@ impl Dashboard {
         let Parts { store, clock, setting, theme, system, export, memory, log } = parts;
         let size = terminal.size().map_err(fault)?;
         let remembered = memory.map(Remembered::read);
-        let chosen = remembered.as_ref().and_then(|remembered| remembered.memory().theme.as_ref());
+        let chosen = remembered.as_ref().and_then(|remembered| remembered.view_state().theme.as_ref());
         let mut dashboard = Self {
             model: Model::new(setting, (size.width, size.height)),
             theme_state: ThemeState::new(theme, chosen),
             system_state: SystemState::new(system),
             bursts: Bursts::default(),
             export,
-            leaving: Leaving::default(),
+            leaving: CancelFlag::default(),
             feed_reader: FeedReader::new(store.reader()?),
             pages: SharedReader::new(store.reader()?),
             numbers: SharedReader::new(store.reader()?),
@@ -153,14 +153,14 @@ impl Dashboard {
             page_pause: (0, Mono::default()),
             counting: Counting::default(),
             remembered,
-            pace: Pace::default(),
+            pace: FramePacer::default(),
             redraw: false,
             quit: false,
             next_tick: clock.now().mono + TICK,
             clock,
         };
         if let Some(remembered) = &dashboard.remembered {
-            dashboard.model.remember(remembered.memory().clone());
+            dashboard.model.remember(remembered.view_state().clone());
         }
         if let Some(notice) = dashboard.store.notice() {
             dashboard.model.notify(Tone::Bad, notice, dashboard.clock.now().mono);
@@ -260,12 +260,12 @@ impl Dashboard {
 
     fn take(&mut self, message: Msg) {
         let message = match message {
-            Msg::News(heard) => {
+            Msg::StoreChanged(update) => {
                 self.reading = false;
-                if heard.news.more {
+                if update.feed.more {
                     self.read_changes();
                 }
-                Msg::News(heard)
+                Msg::StoreChanged(update)
             }
             Msg::NotRead(reason) => {
                 (self.reading, self.read_again) = (false, true);
@@ -345,7 +345,7 @@ impl Dashboard {
             Effect::Undo => self.reverse(at, writes::undo),
             Effect::Redo => self.reverse(at, writes::redo),
             Effect::Quote(work) => self.quote(work, at),
-            Effect::LookAt(open) => self.mark_open(open, at),
+            Effect::MarkOpen(open) => self.mark_open(open, at),
             Effect::LoadHistory(row) => self.load_history(row),
             Effect::LoadBody(row) => self.load_body(row),
             Effect::LoadPage(request) => self.request_page(request),

@@ -17,7 +17,7 @@ use crate::domain::{
     alert::Severity,
     status::RouterStatus,
     text,
-    toml_text::{self, Wrong},
+    toml_text::{self, TomlError},
 };
 
 /// Borders of `+`, `-` and `|`.
@@ -70,11 +70,11 @@ pub enum ThemeError {
     },
     /// The file has an invalid key or value.
     #[error("{path}, {wrong}")]
-    Wrong {
+    TomlError {
         /// The file.
         path: String,
         /// The error and its line.
-        wrong: Wrong,
+        wrong: TomlError,
     },
 }
 
@@ -135,7 +135,7 @@ impl Theme {
     /// If the text is not a theme.
     pub fn own(path: &str, text: &str, abilities: Abilities) -> Result<Self, ThemeError> {
         let palette = Palette::read(text, abilities.depth);
-        let palette = palette.map_err(|wrong| ThemeError::Wrong { path: text::clean(path), wrong })?;
+        let palette = palette.map_err(|wrong| ThemeError::TomlError { path: text::clean(path), wrong })?;
         let palette = if abilities.color { palette } else { Palette::shipped(Shipped::Mono, abilities.depth) };
         Ok(Self::of(path, palette, abilities))
     }

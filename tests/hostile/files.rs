@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use hoptop::internals::intake::{Format, Place};
+use hoptop::internals::intake::{Format, InputPosition};
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
@@ -74,20 +74,20 @@ impl File {
     }
 
     /// Returns the bytes of the file, and the places of its bad rows.
-    pub(crate) fn encode(&self) -> (Vec<u8>, Vec<Place>) {
+    pub(crate) fn encode(&self) -> (Vec<u8>, Vec<InputPosition>) {
         let mut text = String::from(if self.byte_order_mark { "\u{feff}" } else { "" });
         let places = match self.shape {
             Shape::Csv(delimiter) => self.write_csv(&mut text, delimiter),
             Shape::Array => {
                 let rows: Vec<_> = self.rows.iter().map(|row| self.to_object(row)).collect();
                 text.push_str(&Value::from(rows).to_string());
-                (1..).map(Place::Item).take(self.rows.len()).collect::<Vec<_>>()
+                (1..).map(InputPosition::Item).take(self.rows.len()).collect::<Vec<_>>()
             }
             Shape::Lines => {
                 // In NDJSON a carriage return alone doesn't end a line.
                 let end = if self.line_end == "\r" { "\n" } else { self.line_end };
                 self.rows.iter().for_each(|row| text.push_str(&format!("{}{end}", self.to_object(row))));
-                (1..).map(Place::Line).take(self.rows.len()).collect()
+                (1..).map(InputPosition::Line).take(self.rows.len()).collect()
             }
         };
         let bad = places.into_iter().zip(&self.rows).filter(|(_, row)| row.invalid.is_some()).map(|(place, _)| place);
@@ -99,12 +99,12 @@ impl File {
         json!(pairs.map(|(names, value)| (names[self.spelling], value)).collect::<std::collections::BTreeMap<_, _>>())
     }
 
-    fn write_csv(&self, text: &mut String, delimiter: char) -> Vec<Place> {
+    fn write_csv(&self, text: &mut String, delimiter: char) -> Vec<InputPosition> {
         let names = COLUMNS.map(|names| names[self.spelling].to_owned());
         let mut places = Vec::new();
         for (index, mut values) in std::iter::once(names).chain(self.rows.iter().map(Row::values)).enumerate() {
             if index > 0 {
-                places.push(Place::Line(1 + count_line_ends(text)));
+                places.push(InputPosition::Line(1 + count_line_ends(text)));
             }
             values.rotate_left(self.shift);
             let quoted = values.map(|value| match value.contains(['"', '\r', '\n', delimiter]) {

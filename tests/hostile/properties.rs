@@ -14,7 +14,7 @@ use hoptop::internals::{
         observation::{Failure, Outcome},
         text::{FIELD_LIMIT, clean},
     },
-    intake::{Format, Options, Place, paste, read},
+    intake::{Format, InputPosition, Options, paste, read},
 };
 use proptest::{
     prelude::*,
@@ -287,7 +287,7 @@ impl Run {
                         assert_eq!(batch.transactions.len(), file.count_distinct(), "{:?}", batch.warnings);
                     }
                     Err(errors) => {
-                        let places: Vec<Place> = errors.iter().map(|error| error.place).collect();
+                        let places: Vec<InputPosition> = errors.iter().map(|error| error.place).collect();
                         assert_eq!(places, bad, "{errors:#?}");
                     }
                 }

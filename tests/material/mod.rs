@@ -72,7 +72,7 @@ pub(crate) fn body(transfer: &Transfer, state: (&str, usize), age: Duration) -> 
 
 /// Like [`body`], but as short as the simulated service sends it: for callers that need only the record.
 pub(crate) fn short_body(transfer: &Transfer, (status, steps): (&str, usize), age: Duration) -> String {
-    let content = body::Said { status, steps, age, edits: &[] };
+    let content = body::RecordContent { status, steps, age, edits: &[] };
     body::record(transfer, content, "an-integrator-of-the-benchmark").unwrap()
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> 
     if let Some(known) = known {
         print_report(&known.transaction, &report, cx)?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 fn print_report(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Result<()> {
@@ -166,7 +166,7 @@ mod tests {
         let mut bench = Bench::new();
         let (out, err, exit) = bench.run(|cx| add(&args(&["--label", "vip", "--label", "b", "--estimate", "900"]), cx));
         let odd = "warning: the hash has 8 hexadecimal digits; a complete hash has 64\n";
-        assert_eq!((err.as_str(), exit.unwrap()), (odd, Exit::Fine));
+        assert_eq!((err.as_str(), exit.unwrap()), (odd, Exit::Success));
         assert_eq!(out, "added 0xabcdef12, Arbitrum > Base; deadline 22:44 UTC (30m = 2 x est. 15m)\n");
         let (out, ..) = bench.run(|cx| add(&args(&[]), cx));
         assert!(out.starts_with("already tracked, nothing to update: 0xabcdef12; deadline"), "{out}");
@@ -196,7 +196,7 @@ mod tests {
         let mut bench = Bench::new();
         let (_, err, exit) = bench.run(|cx| add(&args(&["--estimate", "1e12"]), cx));
         assert!(err.starts_with("warning: estimatedRouteDuration of 1e12 s is implausible"), "{err}");
-        assert_eq!(exit.unwrap(), Exit::Fine);
+        assert_eq!(exit.unwrap(), Exit::Success);
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(crate) fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
         (false, true) if args.resolved => writeln!(cx.out, "no alert was cleared in the last 24 hours")?,
         (false, true) => writeln!(cx.out, "no active alerts")?,
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 fn print_json(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()> {

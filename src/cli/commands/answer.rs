@@ -55,7 +55,7 @@ pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates)
         writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;
     }
     writeln!(cx.out, "{}", answer::answer(&tx, cx.now.wall, cx.zone, format, templates))?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
     fn run(bench: &mut Bench, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
         let args = AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), format: format.into() };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
-        assert_eq!(exit.unwrap(), Exit::Fine);
+        assert_eq!(exit.unwrap(), Exit::Success);
         (out, err)
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
         return Ok(exit);
     }
     writeln!(cx.out, "{shown}: {}", describe(&copied?))?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Makes the daily backup of the store at `path` if it is due, and prints the result. Only reads the store.
@@ -82,7 +82,7 @@ pub(crate) fn daily(path: &Path) -> Result<Exit> {
         |report| format!("daily backup: {}", describe(&report)),
     );
     writeln!(io::stdout(), "{sentence}")?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Makes the daily backup after a command, if it is due: of a small store at once, of a larger store in a separate process, so
@@ -143,7 +143,7 @@ mod tests {
         bench.track(fixtures::new(1));
         let mut args = BackupArgs { file: Some(bench.folder.path().join("copy.db")), force: false, daily: false };
         let (out, _, exit) = bench.run(|cx| backup(&args, cx));
-        assert_eq!(exit.unwrap(), Exit::Fine);
+        assert_eq!(exit.unwrap(), Exit::Success);
         assert!(out.contains("copy.db: 1 transactions, ") && out.ends_with(" kB, verified\n"), "{out}");
         let refused = bench.run(|cx| backup(&args, cx)).2.unwrap_err().to_string();
         assert!(refused.contains("already exists") && refused.contains("--force"), "{refused}");

@@ -177,7 +177,7 @@ fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
     } else if checked.iter().any(CheckedTransaction::needs_attention) {
         Exit::NeedsAttention
     } else {
-        Exit::Fine
+        Exit::Success
     }
 }
 
@@ -227,7 +227,7 @@ mod tests {
     fn exit_code_is_that_of_the_worst_result() {
         use RouterStatus::{Ongoing, PartialSuccess, Success};
         let table = [
-            (vec![(Success, CheckResult::Answered), (Ongoing, CheckResult::Answered)], Exit::Fine),
+            (vec![(Success, CheckResult::Answered), (Ongoing, CheckResult::Answered)], Exit::Success),
             (vec![(Success, CheckResult::Answered), (PartialSuccess, CheckResult::Answered)], Exit::NeedsAttention),
             (vec![(Ongoing, CheckResult::Rejected)], Exit::NeedsAttention),
             (vec![(Ongoing, CheckResult::Unreachable)], Exit::Unreachable),

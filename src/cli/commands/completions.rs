@@ -41,7 +41,7 @@ pub(crate) fn completions(args: &CompletionsArgs, out: &mut dyn Write) -> Result
         // A script in a folder of `fpath` is loaded by the first completion, which must be answered too.
         writeln!(out, "[[ $funcstack[1] != _hoptop ]] || _clap_dynamic_completer_hoptop \"$@\"")?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]

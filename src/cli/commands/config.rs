@@ -34,7 +34,7 @@ pub(crate) struct ConfigArgs {
 /// Prints the template.
 pub(crate) fn template(out: &mut dyn Write) -> Result<Exit> {
     out.write_all(TEMPLATE.as_bytes())?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Prints one line for each setting: name, value and source.
@@ -58,7 +58,7 @@ pub(crate) fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
         line(name, &redacted(value), &source.to_string())?;
     }
     line("integrator_id", &id, &source)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ use crate::{
     metrics::Metrics,
     poller::Scope,
     runtime::{
-        background_poller::{Place, Polling, Running},
+        background_poller::{PollerOptions, Polling, RunningPollers},
         crash,
         exit::Exit,
         hang_up, log_file,
@@ -93,7 +93,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     let store = opening::open_store(settings)?;
     let setting = Setting {
         profile: settings.profile.clone(),
-        beside: settings.beside.iter().map(|account| account.profile.clone()).collect(),
+        other_profiles: settings.beside.iter().map(|account| account.profile.clone()).collect(),
         shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
         demo: false,
         polls: !pollings.is_empty(),
@@ -102,7 +102,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         any_chain: args.any_chain,
         templates: settings.answer.clone(),
         keys: Keys::new(&settings.keys)?,
-        told_by: notifiers::names(&channels),
+        notification_channels: notifiers::names(&channels),
     };
     let theme = theme::of(settings)?;
     let wanted = Wanted::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
@@ -131,8 +131,8 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
 }
 
 /// Returns what the pollers need, for the current profile and for each profile beside it.
-fn pollings(settings: &Settings) -> Result<Vec<(Polling, Place<'_>)>> {
-    let place = Place::of(settings, Scope::Everything);
+fn pollings(settings: &Settings) -> Result<Vec<(Polling, PollerOptions<'_>)>> {
+    let place = PollerOptions::of(settings, Scope::Everything);
     let own = Polling::checked(settings.polling())?;
     let requests = own.requests.clone();
     let mut pollings = vec![(own, place)];
@@ -148,7 +148,7 @@ fn pollings(settings: &Settings) -> Result<Vec<(Polling, Place<'_>)>> {
                 "profiles {other_name} and {name} have the same ID but different limits: {other_limit} and {limit} requests/s"
             );
         }
-        pollings.push((polling, Place { profile: &account.profile, ..place }));
+        pollings.push((polling, PollerOptions { profile: &account.profile, ..place }));
     }
     Ok(pollings)
 }
@@ -161,7 +161,7 @@ enum EndReason {
 
 /// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending requests
 /// are stored.
-pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<Exit> {
+pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let (suspension, suspension_requests) = Suspension::ordered()?;
     parts.system.suspension = Some(suspension);
@@ -181,7 +181,7 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, Place<'
                 exit = signal => EndReason::Signal(exit),
                 () = hang_up::listen() => EndReason::Signal(Exit::HungUp),
                 fault = fault => EndReason::Fault(fault),
-                () = crash::beside() => EndReason::Fault(eyre!("a background task of hoptop failed")),
+                () = crash::background_failure() => EndReason::Fault(eyre!("a background task of hoptop failed")),
             }
         };
         let mut screen = Screen::take()?;
@@ -192,18 +192,18 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, Place<'
         Err(error) => Err(error.into()),
         Ok(Some(EndReason::Fault(fault))) => Err(fault),
         Ok(Some(EndReason::Signal(exit))) => stop_poller(poller, exit).await,
-        Ok(None) => stop_poller(poller, Exit::Fine).await,
+        Ok(None) => stop_poller(poller, Exit::Success).await,
     }
 }
 
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which would delay
 /// these rows. The pollers' task also suspends the program; without pollers a task of its own does.
 fn start_pollers(
-    pollings: Vec<(Polling, Place<'_>)>,
+    pollings: Vec<(Polling, PollerOptions<'_>)>,
     shown: oneshot::Receiver<()>,
     mut suspension: Suspension,
     parts: &Parts,
-) -> Option<Running> {
+) -> Option<RunningPollers> {
     /// The longest wait for the first rows. Without a drawn screen polling starts anyway.
     const MAX_WAIT: Duration = Duration::from_secs(1);
     if !pollings.is_empty() {
@@ -216,7 +216,7 @@ fn start_pollers(
             }
         };
         let (store, clock) = (parts.store.clone(), parts.clock.clone());
-        return Some(Running::start_under(pollings, start_signal, suspension, store, clock));
+        return Some(RunningPollers::start_under(pollings, start_signal, suspension, store, clock));
     }
     tokio::spawn(async move {
         loop {
@@ -228,7 +228,7 @@ fn start_pollers(
 }
 
 /// Stops the poller and waits for pending requests; after a hang-up of the terminal only for a moment.
-async fn stop_poller(poller: Option<Running>, exit: Exit) -> Result<Exit> {
+async fn stop_poller(poller: Option<RunningPollers>, exit: Exit) -> Result<Exit> {
     /// The longest wait after a hang-up, so that the process ends within two seconds.
     const MAX_STOP_TIME: Duration = Duration::from_secs(1);
     match (poller, exit) {

@@ -48,7 +48,7 @@ pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
     let transactions = named.into_iter().map(|(key, _)| key).collect();
     let count = cx.store.apply(Operation::Delete { transactions }, cx.now.wall).wait()?.changed()?;
     writeln!(cx.out, "{count} deleted")?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]
@@ -75,7 +75,7 @@ mod tests {
         assert!(err.ends_with("nothing was changed\n"), "{err}");
         assert_eq!(bench.transactions().len(), 1);
         let (out, _, exit) = run(&mut bench, 1, true);
-        assert_eq!((out.as_str(), exit), ("1 deleted\n", Exit::Fine));
+        assert_eq!((out.as_str(), exit), ("1 deleted\n", Exit::Success));
         assert!(bench.transactions().is_empty());
     }
 }

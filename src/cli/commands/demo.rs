@@ -21,7 +21,7 @@ use crate::{
     domain::{answer::Templates, operation::Operation, secret::IntegratorId},
     poller::Scope,
     runtime::{
-        background_poller::{Place, Polling},
+        background_poller::{PollerOptions, Polling},
         exit::Exit,
         log_file, tokio_runtime,
     },
@@ -85,7 +85,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let theme = theme::of_environment(color, flags.ascii)?;
     let setting = Setting {
         profile: PROFILE.into(),
-        beside: Vec::new(),
+        other_profiles: Vec::new(),
         shown_id: None,
         demo: true,
         polls: true,
@@ -94,14 +94,15 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         any_chain: false,
         templates: Templates::default(),
         keys: Keys::default(),
-        told_by: Vec::new(),
+        notification_channels: Vec::new(),
     };
     tokio_runtime::start()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = Polling::new(&url, demo_id()?, RPS)?;
-        let place = Place { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
+        let place =
+            PollerOptions { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let system = System::process(None, true, Wanted::Auto, false);
         if is_plain {
             let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };

@@ -43,11 +43,11 @@ pub(crate) struct DoctorArgs {
 
 /// The result of a check.
 enum Finding {
-    Fine(String),
+    Ok(String),
     /// Polling works, but the user should know this.
     Warning(String),
     /// Polling can't work.
-    Wrong(String),
+    Error(String),
 }
 
 /// Connects to the service; returns a sentence on the result.
@@ -71,10 +71,10 @@ pub(crate) fn doctor(args: &DoctorArgs, settings: &Settings, reach: Reach, cx: &
     let [need, polling] = budget.lines();
     let is_healthy =
         budget.poller.as_ref().is_some_and(|report| report.health == PollerHealth::Live && report.share >= 1.0);
-    findings.push(("poller", if is_healthy { Finding::Fine(polling) } else { Finding::Warning(polling) }));
+    findings.push(("poller", if is_healthy { Finding::Ok(polling) } else { Finding::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
     findings.push(("ledger", check_ledger(ledger.as_ref(), settings.rps, cx)));
-    findings.push(("budget", if budget.need.is_lasting() { Finding::Warning(need) } else { Finding::Fine(need) }));
+    findings.push(("budget", if budget.need.is_lasting() { Finding::Warning(need) } else { Finding::Ok(need) }));
     let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
     findings.push((
         "clock",
@@ -83,12 +83,12 @@ pub(crate) fn doctor(args: &DoctorArgs, settings: &Settings, reach: Reach, cx: &
                 let ahead = span::long(span::between(cx.now.wall, at));
                 Finding::Warning(format!("the last answer is {ahead} ahead of this clock; was the clock set back?"))
             }
-            None => Finding::Fine(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
+            None => Finding::Ok(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
         },
     ));
     findings.push(("terminal", check_terminal()));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-    let not_checked = || Finding::Fine(format!("not checked; {HOW_TO_ASK}"));
+    let not_checked = || Finding::Ok(format!("not checked; {HOW_TO_ASK}"));
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, reach))));
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
     findings.push(("alerting", check_alerting(settings, &reader)?));
@@ -100,19 +100,19 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
     for TableChecksum { table, rows, digest } in cx.store.reader()?.checksums()? {
         writeln!(cx.out, "{digest}  {table} ({rows} rows)")?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// The command that sends a request to the service.
 const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
 
 fn print_findings(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<Exit> {
-    let mut exit = Exit::Fine;
+    let mut exit = Exit::Success;
     for (name, finding) in findings {
         let (word, sentence) = match finding {
-            Finding::Fine(sentence) => ("ok", sentence),
+            Finding::Ok(sentence) => ("ok", sentence),
             Finding::Warning(sentence) => ("look", sentence),
-            Finding::Wrong(sentence) => {
+            Finding::Error(sentence) => {
                 exit = Exit::Error;
                 ("WRONG", sentence)
             }
@@ -124,7 +124,7 @@ fn print_findings(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<E
 
 fn check_config(settings: &Settings) -> Finding {
     let profile = &settings.profile;
-    Finding::Fine(match settings.config_file.as_ref().filter(|path| path.exists()) {
+    Finding::Ok(match settings.config_file.as_ref().filter(|path| path.exists()) {
         Some(path) => format!("{}, profile {profile}", path.display()),
         None => format!("no config file; flags and environment apply, profile {profile}"),
     })
@@ -135,12 +135,12 @@ fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Findi
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
         let way_out = "end every hoptop that has it open, and the next start recovers it";
-        return Ok(Finding::Wrong(format!("{path} is damaged ({reason}); {way_out}")));
+        return Ok(Finding::Error(format!("{path} is damaged ({reason}); {way_out}")));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
     Ok(match cx.store.trouble() {
         Some(trouble) => Finding::Warning(format!("{contents}; {trouble}")),
-        None => Finding::Fine(contents),
+        None => Finding::Ok(contents),
     })
 }
 
@@ -154,8 +154,8 @@ fn check_disk(cx: &Context<'_>) -> Finding {
         Some(free) if free < (bytes + log).saturating_mul(2) => {
             Finding::Warning(format!("{kind}, {} free, too little for a backup; {sizes}", size(free)))
         }
-        Some(free) => Finding::Fine(format!("{kind}, {} free; {sizes}", size(free))),
-        None => Finding::Fine(format!("{kind}; {sizes}")),
+        Some(free) => Finding::Ok(format!("{kind}, {} free; {sizes}", size(free))),
+        None => Finding::Ok(format!("{kind}; {sizes}")),
     }
 }
 
@@ -166,7 +166,7 @@ fn check_backup(is_empty: bool, cx: &Context<'_>) -> Finding {
     let kept = cx.store.backups(cx.now.wall);
     let Some(newest) = kept.first() else {
         return match is_empty {
-            true => Finding::Fine("none, because nothing is tracked".into()),
+            true => Finding::Ok("none, because nothing is tracked".into()),
             false => Finding::Warning("none yet; hoptop makes one a day, `hoptop backup FILE` makes one now".into()),
         };
     };
@@ -180,17 +180,17 @@ fn check_backup(is_empty: bool, cx: &Context<'_>) -> Finding {
     }
     let age = span::long(span::between(newest.at, cx.now.wall));
     let line = format!("{} kept, the newest {age} old: {}", kept.len(), newest.path.display());
-    if cx.now.wall - newest.at > OLD { Finding::Warning(line) } else { Finding::Fine(line) }
+    if cx.now.wall - newest.at > OLD { Finding::Warning(line) } else { Finding::Ok(line) }
 }
 
 fn check_base_url(settings: &Settings) -> Finding {
     match &settings.base_url {
         None => {
-            Finding::Wrong("none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into())
+            Finding::Error("none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into())
         }
         Some(url) => match BaseUrl::parse(url) {
-            Ok(url) => Finding::Fine(url.as_str().to_owned()),
-            Err(error) => Finding::Wrong(error.to_string()),
+            Ok(url) => Finding::Ok(url.as_str().to_owned()),
+            Err(error) => Finding::Error(error.to_string()),
         },
     }
 }
@@ -202,9 +202,9 @@ fn check_id(settings: &Settings) -> (Finding, Option<String>) {
             let source = settings.id_source().unwrap_or_default();
             let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
             let fingerprint = base.map(|base| id.fingerprint(base.as_str()));
-            (Finding::Fine(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
+            (Finding::Ok(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
         }
-        Err(error) => (Finding::Wrong(error.to_string()), None),
+        Err(error) => (Finding::Error(error.to_string()), None),
     }
 }
 
@@ -216,18 +216,18 @@ fn check_profile(account: &Account, reach: Reach) -> Finding {
         Ok(Ok((polling, base))) => {
             let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
             match check_service(&base, reach) {
-                Finding::Fine(reached) => Finding::Fine(format!("{account}; {reached}")),
-                Finding::Warning(reason) | Finding::Wrong(reason) => Finding::Warning(format!("{account}; {reason}")),
+                Finding::Ok(reached) => Finding::Ok(format!("{account}; {reached}")),
+                Finding::Warning(reason) | Finding::Error(reason) => Finding::Warning(format!("{account}; {reason}")),
             }
         }
-        Ok(Err(error)) => Finding::Wrong(format!("{name}: {error}")),
-        Err(error) => Finding::Wrong(format!("{name}: {error}")),
+        Ok(Err(error)) => Finding::Error(format!("{name}: {error}")),
+        Err(error) => Finding::Error(format!("{name}: {error}")),
     }
 }
 
 /// Checks the budget that all processes with this ID share.
 fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding {
-    let Some(ledger) = ledger else { return Finding::Fine("not used since the machine started".into()) };
+    let Some(ledger) = ledger else { return Finding::Ok("not used since the machine started".into()) };
     let rest = ledger.pace.resting_until().since(cx.now.mono);
     let under_way = ledger.under_way();
     let state = format!("limit {} requests/s as last set, {under_way} in flight", ledger.limit());
@@ -239,7 +239,7 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding 
         (true, true) => {
             Finding::Warning(format!("{state}; cut to {:.0} % after an HTTP 429", ledger.pace.share() * 100.0))
         }
-        (true, false) => Finding::Fine(state),
+        (true, false) => Finding::Ok(state),
     }
 }
 
@@ -249,9 +249,9 @@ fn check_service(base: &BaseUrl, reach: Reach) -> Finding {
     let proxy = proxies.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     match (proxy, reach(base)) {
         (Some(name), _) if base.as_str().starts_with("https:") => {
-            Finding::Fine(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}"))
+            Finding::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}"))
         }
-        (_, Ok(reached)) => Finding::Fine(reached),
+        (_, Ok(reached)) => Finding::Ok(reached),
         (_, Err(reason)) => Finding::Warning(reason),
     }
 }
@@ -260,7 +260,7 @@ fn check_service(base: &BaseUrl, reach: Reach) -> Finding {
 fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
     let channels = match notifiers::channels(settings) {
         Ok(channels) => channels,
-        Err(error) => return Ok(Finding::Wrong(error.to_string())),
+        Err(error) => return Ok(Finding::Error(error.to_string())),
     };
     let names = notifiers::names(&channels);
     let missing = channels.iter().find_map(|channel| match channel {
@@ -274,7 +274,7 @@ fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
     if let [first, ..] = notification::troubles(&reader.notification_cursors(&settings.profile)?, &names).as_slice() {
         return Ok(Finding::Warning(format!("the last notification failed: {first}")));
     }
-    Ok(Finding::Fine(match names.as_slice() {
+    Ok(Finding::Ok(match names.as_slice() {
         [] => "no notifications; on_alert or webhook in the config file sends alerts to others".into(),
         names => format!("alerts are sent by {}", names.join(" and ")),
     }))
@@ -283,11 +283,11 @@ fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
 fn check_terminal() -> Finding {
     let term = std::env::var("TERM").unwrap_or_default();
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Finding::Fine("none here; the dashboard needs one, `hoptop watch` doesn't".into());
+        return Finding::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into());
     }
     match term.as_str() {
         "" | "dumb" => Finding::Warning(format!("TERM is `{term}`: the dashboard prints the list instead")),
-        term => Finding::Fine(term.to_owned()),
+        term => Finding::Ok(term.to_owned()),
     }
 }
 
@@ -355,7 +355,7 @@ mod tests {
             bench.hear(row, fixtures::says(RouterStatus::Ongoing), 30);
         }
         let (out, exit) = run(&mut bench, &ALL);
-        assert_eq!(exit, Exit::Fine);
+        assert_eq!(exit, Exit::Success);
         assert!(out.contains("look   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
         assert!(out.contains("raise the limit to 2 requests/s, or track at most 67"), "{out}");
         assert!(out.contains("ok     id        …7f3a from HOPTOP_INTEGRATOR_ID"), "{out}");

@@ -46,7 +46,7 @@ pub(super) fn handle_alerts(
         0 => writeln!(cx.out, "{changed} {done}")?,
         unchanged => writeln!(cx.out, "{changed} {done}; {unchanged} unchanged")?,
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Returns the numbers of the named alerts. A name is an alert's number, or a transaction, which means all its active alerts.

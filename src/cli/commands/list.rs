@@ -95,7 +95,7 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
         writeln!(out, "{} shown of {}{more}", shown.len(), reader.listing(&Filter::everything(), now).count()?)?;
     }
     out.flush()?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Returns the filter that the arguments form. If it is invalid, prints the wrong term to `err` and returns `None`; the command
@@ -237,7 +237,7 @@ no alert: ongoing, 0x0000...0001 Arbitrum to Base, ticket SUP-4412 重要, 1m ol
     fn table_is_aligned_and_most_urgent_transactions_come_first() {
         let mut bench = bench_with_three_transactions();
         let (out, err, exit) = run(&mut bench, &args(&[]));
-        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        assert_eq!((err.as_str(), exit), ("", Exit::Success));
         let expected = "\
 SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
 !!   % partial    0x0000…0002  ARB>BASE  20s    -  -                  40s
@@ -274,7 +274,7 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
     fn empty_list_says_how_to_add_transactions() {
         let (out, _, exit) = run(&mut Bench::new(), &args(&[]));
         assert!(out.contains("hoptop add TX") && out.contains("hoptop import FILE"), "{out}");
-        assert_eq!(exit, Exit::Fine);
+        assert_eq!(exit, Exit::Success);
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &m
         let failed = || format!("the pages can't be written to {}", text::clean_path(dir));
         fs::create_dir_all(dir).wrap_err_with(failed)?;
         clap_mangen::generate_to(program, dir).wrap_err_with(failed)?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     program.build();
     let page = match &args.command {
@@ -50,7 +50,7 @@ pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &m
         },
     };
     Man::new(page).render(out)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::{
         operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{Draft, Part, Wrong},
+            draft::{Draft, FieldError, Part},
         },
         span,
     },
@@ -89,7 +89,7 @@ pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> 
     let request = match parse_request(args) {
         Ok(request) => request,
         Err(wrong) => {
-            let line = |Wrong { part, reason }: Wrong| writeln!(cx.err, "{}: {reason}", option(part));
+            let line = |FieldError { part, reason }: FieldError| writeln!(cx.err, "{}: {reason}", option(part));
             wrong.into_iter().try_for_each(line)?;
             return Ok(Exit::Usage);
         }
@@ -143,7 +143,7 @@ fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
 }
 
 /// Returns the request, or every invalid value.
-fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<Wrong>> {
+fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<FieldError>> {
     let draft = Draft {
         from_chain: &args.from_chain,
         from_token: &args.from_token,
@@ -173,7 +173,7 @@ fn exit_code(outcome: &Outcome) -> Exit {
         Outcome::InVain(_, exit) => return *exit,
     };
     match answer {
-        Some(QuoteAnswer::Route(_)) => Exit::Fine,
+        Some(QuoteAnswer::Route(_)) => Exit::Success,
         Some(QuoteAnswer::Failed(Failure::Unauthorized(_))) => Exit::Unauthorized,
         Some(QuoteAnswer::Failed(Failure::Throttled { .. })) => Exit::Unreachable,
         Some(QuoteAnswer::Failed(failure)) if failure.is_outage() => Exit::Unreachable,

@@ -68,7 +68,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
             chains: load_chains(&tx, &reader)?,
         };
         writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     let mut page = Page { tx: &tx, now: cx.now, zone: cx.zone, out: &mut *cx.out };
     page.write_verdict()?;
@@ -78,7 +78,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     page.write_params()?;
     page.write_labels_and_alerts(&alerts)?;
     page.write_history(&history)?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
@@ -125,7 +125,7 @@ fn write_body(body: &str, cx: &mut Context) -> color_eyre::Result<Exit> {
     } else {
         cx.out.write_all(body.as_bytes())?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Returns a line cleaned for a terminal, in full length and with its indentation.
@@ -402,7 +402,7 @@ mod tests {
     fn page_without_an_answer_shows_the_parameters() {
         let (mut bench, _) = tracked_bench();
         let (out, err, exit) = run(&mut bench, &args());
-        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        assert_eq!((err.as_str(), exit), ("", Exit::Success));
         for line in [
             "VERDICT       NOT CHECKED YET",
             "SOURCE        Arbitrum (42161)",

@@ -115,7 +115,7 @@ mod tests {
             ("2 --until-change", "1 snoozed until the status changes\n"),
         ];
         for (words, expected) in table {
-            assert_eq!(run(&mut bench, words), (expected.into(), String::new(), Exit::Fine), "{words}");
+            assert_eq!(run(&mut bench, words), (expected.into(), String::new(), Exit::Success), "{words}");
         }
         assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:snoozed", 3_000)), (2, 1));
         assert_eq!(count(&bench, "is:attention -is:snoozed -is:acked", 3_000), 1);

@@ -248,7 +248,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
             budget: (&budget).into(),
         };
         writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     }
     if routes.is_empty() {
         writeln!(cx.out, "nothing is tracked yet")?;
@@ -270,7 +270,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     let [need, polling] = budget.lines();
     writeln!(cx.out, "BUDGET  {need}")?;
     writeln!(cx.out, "POLL    {polling}")?;
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 fn table_row(stats: &RouteStats) -> [String; 8] {
@@ -331,7 +331,7 @@ mod tests {
     fn run(json: bool) -> String {
         let mut bench = bench();
         let (out, err, exit) = bench.run(|cx| stats(&StatsArgs { json }, 1.0, cx));
-        assert_eq!((err.as_str(), exit.unwrap()), ("", Exit::Fine));
+        assert_eq!((err.as_str(), exit.unwrap()), ("", Exit::Success));
         out
     }
 

@@ -55,7 +55,7 @@ pub(crate) fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
     if left > 0 {
         writeln!(cx.err, "{left} left unchanged, because other changes followed")?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]

@@ -44,7 +44,7 @@ pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
             _ => writeln!(cx.out, "{hash} is no longer polled; it is kept (`hoptop undo` undoes this)")?,
         }
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
         let mut bench = Bench::new();
         bench.track(fixtures::new(1));
         let (out, err, exit) = run(&mut bench, &[1, 1]);
-        assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Fine));
+        assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Success));
         assert_eq!(bench.transactions()[0].tracking, Tracking::Untracked);
         assert!(run(&mut bench, &[1]).0.ends_with("was already untracked\n"));
     }

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         alert::{Severity, Subject},
-        change::What,
+        change::ChangeKind,
         fixtures,
         ids::RowId,
         observation::{Failure, Outcome},
@@ -406,21 +406,24 @@ mod tests {
         assert!(json["lastError"].as_str().unwrap().contains("quoteId is missing"), "{json}");
     }
 
-    fn change(what: What) -> Change {
+    fn change(what: ChangeKind) -> Change {
         Change { seq: 1, at: at(3), profile: "default".into(), transaction: None, what, observation: None }
     }
 
     #[test]
     fn event_starts_with_its_name_and_contains_the_transaction() {
         let tx = full();
-        let line =
-            event(&change(What::StatusChanged { previous: None, current: "ongoing".into() }), Some((&tx, &[])), at(9))
-                .unwrap();
+        let line = event(
+            &change(ChangeKind::StatusChanged { previous: None, current: "ongoing".into() }),
+            Some((&tx, &[])),
+            at(9),
+        )
+        .unwrap();
         assert!(line.starts_with(
             r#"{"event":"status_changed","at":"1970-01-01T00:00:03.000Z","current":"ongoing","previous":null,"#
         ));
         assert!(line.contains(r#","profile":"default","status":"ongoing","#) && !line.contains('\n'), "{line}");
-        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let raised = ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let line = event(&change(raised), Some((&tx, &[])), at(9)).unwrap();
         assert!(line.contains(r#""rule":"overdue","severity":"critical","transactionId":"#), "{line}");
     }
@@ -428,7 +431,7 @@ mod tests {
     #[test]
     fn error_of_an_event_replaces_the_error_of_the_record() {
         let tx = full();
-        let failed = change(What::PollFailed { error: "connection refused".into() });
+        let failed = change(ChangeKind::PollFailed { error: "connection refused".into() });
         let line = event(&failed, Some((&tx, &[])), at(9)).unwrap();
         assert_eq!(line.matches(r#""error":"#).count(), 1, "{line}");
         assert!(line.contains(r#""error":"connection refused""#), "{line}");
@@ -436,7 +439,7 @@ mod tests {
 
     #[test]
     fn event_of_a_profile_has_the_profile_name() {
-        let line = event(&change(What::Unreachable { error: "refused".into() }), None, at(9)).unwrap();
+        let line = event(&change(ChangeKind::Unreachable { error: "refused".into() }), None, at(9)).unwrap();
         let expected =
             r#"{"event":"unreachable","at":"1970-01-01T00:00:03.000Z","profile":"default","error":"refused"}"#;
         assert_eq!(line, expected);

@@ -11,7 +11,7 @@ use crate::{
     domain::{
         advice,
         alert::Rule,
-        change::{Change, What},
+        change::{Change, ChangeKind},
         ids::RowId,
         text,
         transaction::Transaction,
@@ -69,7 +69,11 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
         format!("Alerts: {alerts}; acknowledged or snoozed {handled}."),
     ];
     for alert in reader.alerts(AlertQuery::OfProfiles)?.iter().filter(|alert| setting.shows(&alert.profile)) {
-        lines.push(format!("{}{}", setting.whose(&alert.profile), format_profile_alert(alert.rule, &alert.message)));
+        lines.push(format!(
+            "{}{}",
+            setting.profile_prefix(&alert.profile),
+            format_profile_alert(alert.rule, &alert.message)
+        ));
     }
     if let Some((_, tx)) = reader.most_urgent()? {
         lines.push(format!("Most urgent: {}. {}", name_in_words(&tx), format_advice(&tx, now, setting.zone)));
@@ -112,7 +116,9 @@ impl BatchText<'_> {
         let of_profile = self.batch.changes.iter().filter(|change| {
             change.transaction.is_none() && self.setting.shows(&change.profile) && is_relevant(&change.what)
         });
-        let text = |change: &Change| format!("{}{}", self.setting.whose(&change.profile), format_change(&change.what));
+        let text = |change: &Change| {
+            format!("{}{}", self.setting.profile_prefix(&change.profile), format_change(&change.what))
+        };
         lines.extend(of_profile.map(|change| with_time(change.at, self.setting, &text(change))));
         let mut groups = self.groups();
         groups.sort_by_key(|group| group.at);
@@ -186,27 +192,31 @@ impl BatchText<'_> {
 }
 
 /// Whether a change gets a line: not a poll, not an action of a person, and not a fault that an alert reports as well.
-fn is_relevant(what: &What) -> bool {
-    !what.is_housekeeping() && !matches!(what, What::Polled | What::PollFailed { .. } | What::StepAdded { .. })
+fn is_relevant(what: &ChangeKind) -> bool {
+    !what.is_routine()
+        && !matches!(what, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
 }
 
 /// Whether an alert fires with this change.
-fn makes_alert_fire(what: &What) -> bool {
-    matches!(what, What::AlertRaised { .. } | What::AlertFlapping { .. } | What::AlertUnsnoozed { .. })
+fn makes_alert_fire(what: &ChangeKind) -> bool {
+    matches!(
+        what,
+        ChangeKind::AlertRaised { .. } | ChangeKind::AlertFlapping { .. } | ChangeKind::AlertUnsnoozed { .. }
+    )
 }
 
 /// Returns a change as a sentence without symbols.
-fn format_change(what: &What) -> String {
+fn format_change(what: &ChangeKind) -> String {
     let sentence = match what {
-        What::StatusChanged { previous: Some(previous), current } => {
+        ChangeKind::StatusChanged { previous: Some(previous), current } => {
             format!("status changed from {previous} to {current}")
         }
-        What::StatusChanged { previous: None, current } => format!("status {current}"),
-        What::AlertRaised { rule, severity } => format!("alert {rule}, {}", severity.name()),
-        What::AlertCleared { rule, .. } => format!("no longer {rule}"),
-        What::Throttled { error } => format_profile_alert(Rule::Throttled, error),
-        What::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
-        What::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
+        ChangeKind::StatusChanged { previous: None, current } => format!("status {current}"),
+        ChangeKind::AlertRaised { rule, severity } => format!("alert {rule}, {}", severity.name()),
+        ChangeKind::AlertCleared { rule, .. } => format!("no longer {rule}"),
+        ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
+        ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
+        ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
         other => other.sentence(),
     };
     text::clean(&sentence)
@@ -236,7 +246,7 @@ mod tests {
     fn setting() -> Setting {
         Setting {
             profile: "default".into(),
-            beside: Vec::new(),
+            other_profiles: Vec::new(),
             shown_id: None,
             demo: false,
             polls: true,
@@ -245,7 +255,7 @@ mod tests {
             any_chain: false,
             templates: Templates::default(),
             keys: Keys::default(),
-            told_by: Vec::new(),
+            notification_channels: Vec::new(),
         }
     }
 
@@ -253,7 +263,7 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(second)
     }
 
-    fn change(second: i64, row: Option<i64>, what: What) -> Change {
+    fn change(second: i64, row: Option<i64>, what: ChangeKind) -> Change {
         let transaction = row.map(RowId);
         Change { seq: second, at: at(second), profile: "default".into(), transaction, what, observation: None }
     }
@@ -266,8 +276,8 @@ mod tests {
         BatchText { batch, setting: &setting(), now: at(60) }.lines()
     }
 
-    fn status(previous: &str, current: &str) -> What {
-        What::StatusChanged { previous: Some(previous.into()), current: current.into() }
+    fn status(previous: &str, current: &str) -> ChangeKind {
+        ChangeKind::StatusChanged { previous: Some(previous.into()), current: current.into() }
     }
 
     #[test]
@@ -275,10 +285,10 @@ mod tests {
         let success = |second, row| change(second, Some(row), status("ongoing", "success"));
         let output = lines(vec![
             success(1, 1),
-            change(1, Some(1), What::Settled),
-            change(2, Some(9), What::Polled),
+            change(1, Some(1), ChangeKind::Settled),
+            change(2, Some(9), ChangeKind::Polled),
             success(2, 2),
-            change(3, Some(2), What::Settled),
+            change(3, Some(2), ChangeKind::Settled),
             success(3, 3),
         ]);
         assert_eq!(output.len(), 2, "{output:#?}");
@@ -287,7 +297,7 @@ mod tests {
                 .starts_with("00:00:03 2 transactions: status changed from ongoing to success, settled. They are 0x")
         );
         assert!(output[1].ends_with("Arbitrum to Base: status changed from ongoing to success"), "{output:?}");
-        let many = lines((1..=20).map(|row| change(row, Some(row), What::Imported)).collect());
+        let many = lines((1..=20).map(|row| change(row, Some(row), ChangeKind::Imported)).collect());
         assert!(
             many.len() == 1 && many[0].contains("20 transactions") && many[0].ends_with("; and 17 more"),
             "{many:?}"
@@ -296,11 +306,11 @@ mod tests {
 
     #[test]
     fn alert_and_refused_id_say_what_to_do() {
-        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let raised = ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let output = lines(vec![
             change(5, Some(1), raised),
-            change(6, None, What::Unauthorized { error: "no such ID".into() }),
-            change(7, Some(1), What::AlertAcknowledged { rule: Rule::Overdue, note: None }),
+            change(6, None, ChangeKind::Unauthorized { error: "no such ID".into() }),
+            change(7, Some(1), ChangeKind::AlertAcknowledged { rule: Rule::Overdue, note: None }),
         ]);
         assert!(output[0].starts_with("00:00:06 unauthorized: no such ID; "), "{output:?}");
         assert!(output[1].contains("alert overdue, critical. ") && output[1].contains(" To do: "), "{output:?}");

@@ -23,7 +23,7 @@ use self::{
 use crate::{
     domain::text,
     runtime::{
-        background_poller::{Place, Polling, Running},
+        background_poller::{PollerOptions, Polling, RunningPollers},
         exit::Exit,
         signals,
         stderr::print_line,
@@ -36,10 +36,10 @@ use crate::{
 const COLLECT_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the plain dashboard and the pollers until the person quits or a signal comes.
-pub(super) async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> Result<Exit> {
+pub(super) async fn show(parts: Parts, pollings: Vec<(Polling, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let mut poller = match pollings.is_empty() {
-        false => Some(Running::start_all(pollings, parts.store.clone(), parts.clock.clone())?),
+        false => Some(RunningPollers::start_all(pollings, parts.store.clone(), parts.clock.clone())?),
         true => None,
     };
     let fault = async {
@@ -49,7 +49,7 @@ pub(super) async fn show(parts: Parts, pollings: Vec<(Polling, Place<'_>)>) -> R
         }
     };
     let exit = tokio::select! {
-        ended = run(parts) => ended.map(|()| Exit::Fine),
+        ended = run(parts) => ended.map(|()| Exit::Success),
         exit = signal => Ok(exit),
         fault = fault => return Err(fault),
     };

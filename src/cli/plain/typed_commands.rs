@@ -162,7 +162,7 @@ impl CommandRunner {
             TypedCommand::Untrack(args) => untrack::untrack(args, cx),
             TypedCommand::Undo(args) => undo::undo(args, cx),
             TypedCommand::Stats(args) => stats::stats(args, self.rps, cx),
-            TypedCommand::Summary | TypedCommand::Quit => Ok(Exit::Fine),
+            TypedCommand::Summary | TypedCommand::Quit => Ok(Exit::Success),
         };
         out.flush()?;
         done

@@ -58,7 +58,7 @@ pub(crate) struct Draft<'a> {
 
 /// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wrong {
+pub struct FieldError {
     /// The field.
     pub part: Part,
     /// The reason and the way out.
@@ -70,9 +70,9 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// If the service could only refuse the request.
-    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<Wrong>> {
+    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<FieldError>> {
         let mut wrong = Vec::new();
-        let mut add_error = |part, reason: String| wrong.push(Wrong { part, reason });
+        let mut add_error = |part, reason: String| wrong.push(FieldError { part, reason });
         let chain = |text: &str| chains::parse(text, any_chain).map_err(|error| error.to_string());
         let from_chain = chain(self.from_chain).map_err(|reason| add_error(Part::FromChain, reason)).ok();
         let from_token =

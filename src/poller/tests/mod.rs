@@ -28,7 +28,7 @@ use crate::{
     clock::{Clock, Mono},
     domain::{
         alert::Rule,
-        change::{Change, What},
+        change::{Change, ChangeKind},
         fixtures,
         ids::RowId,
         observation::{Failure, Observation, Outcome},
@@ -224,7 +224,7 @@ impl Bench {
     async fn notable_changes(&self) -> Vec<Change> {
         let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
         let Feed { changes, whole: true } = self.read(changes).await else { panic!("the feed is incomplete") };
-        changes.into_iter().filter(|change| !matches!(change.what, What::Polled | What::Imported)).collect()
+        changes.into_iter().filter(|change| !matches!(change.what, ChangeKind::Polled | ChangeKind::Imported)).collect()
     }
 
     async fn count(&self, name: &str) -> usize {
@@ -489,8 +489,8 @@ async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_by_settling() {
 
     bench.until_all(Transaction::is_settled).await;
     let of_overdue = |change: &Change| match change.what {
-        What::AlertRaised { rule: Rule::Overdue, .. } => Some("raised"),
-        What::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
+        ChangeKind::AlertRaised { rule: Rule::Overdue, .. } => Some("raised"),
+        ChangeKind::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
         _ => None,
     };
     let steps: Vec<_> = bench.notable_changes().await.iter().filter_map(of_overdue).collect();

@@ -82,7 +82,7 @@ fn connect_or_recover(
             require_latest_schema(path)?;
             share(path, Err(Trouble::ReadOnly(path.to_owned())), marker)
         }
-        (Err(error @ StoreError::NoRoom { .. }), Some(_)) => {
+        (Err(error @ StoreError::DiskFull { .. }), Some(_)) => {
             require_latest_schema(path).map_err(|_| error)?;
             share(path, Err(Trouble::NotKept(format!("{DISK_FULL}; free some space and restart hoptop"))), marker)
         }

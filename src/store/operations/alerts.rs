@@ -9,7 +9,7 @@ use rusqlite::Connection;
 use crate::{
     domain::{
         alert::{Alert, AlertStep, Handling, Rule, Subject},
-        change::What,
+        change::ChangeKind,
         ids::RowId,
     },
     store::{
@@ -49,7 +49,7 @@ fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Resul
     let raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, flapping })?;
     if raised {
         let what = match flapping && !was_flapping {
-            true => What::AlertFlapping { rule, severity: rule.severity() },
+            true => ChangeKind::AlertFlapping { rule, severity: rule.severity() },
             false => feed_event(rule, true, flapping),
         };
         changes::append(db, entry, &what)?;
@@ -64,11 +64,11 @@ fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool
 }
 
 /// Returns what the feed says of an alert that was raised or cleared.
-fn feed_event(rule: Rule, raised: bool, flapping: bool) -> What {
+fn feed_event(rule: Rule, raised: bool, flapping: bool) -> ChangeKind {
     match (flapping, raised) {
-        (true, _) => What::AlertFlipped { rule, raised },
-        (false, true) => What::AlertRaised { rule, severity: rule.severity() },
-        (false, false) => What::AlertCleared { rule, severity: rule.severity() },
+        (true, _) => ChangeKind::AlertFlipped { rule, raised },
+        (false, true) => ChangeKind::AlertRaised { rule, severity: rule.severity() },
+        (false, false) => ChangeKind::AlertCleared { rule, severity: rule.severity() },
     }
 }
 
@@ -119,12 +119,12 @@ fn write_handling(
     alerts::set_handling(db, alert.id, handling)?;
     let rule = alert.rule;
     let what = match handling {
-        Some(Handling::Snoozed(snoozed)) => What::AlertSnoozed { rule, until: snoozed.until.moment() },
+        Some(Handling::Snoozed(snoozed)) => ChangeKind::AlertSnoozed { rule, until: snoozed.until.moment() },
         Some(Handling::Acknowledged(acknowledgement)) => {
-            What::AlertAcknowledged { rule, note: acknowledgement.note.clone() }
+            ChangeKind::AlertAcknowledged { rule, note: acknowledgement.note.clone() }
         }
-        None if alert.snoozed().is_some() => What::AlertUnsnoozed { rule },
-        None => What::AlertUnacknowledged { rule },
+        None if alert.snoozed().is_some() => ChangeKind::AlertUnsnoozed { rule },
+        None => ChangeKind::AlertUnacknowledged { rule },
     };
     changes::append(db, entry, &what)
 }

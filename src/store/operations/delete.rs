@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::{
     domain::{
-        change::What,
+        change::ChangeKind,
         ids::{RowId, TransactionKey},
     },
     store::{
@@ -48,7 +48,7 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> R
     undo_history::forget(db, known.iter().map(|(row, _)| *row))?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
-        changes::append(db, &Entry::of_profile(profile, at), &What::Deleted { row: row.0 })?;
+        changes::append(db, &Entry::of_profile(profile, at), &ChangeKind::Deleted { row: row.0 })?;
     }
     changes::forget_polls_of_deleted(db)?;
     Ok(known.len())
@@ -64,7 +64,7 @@ pub(super) fn drop_bodies(db: &Connection, keys: &[TransactionKey], at: DateTime
         let bodies = observations::clear_bodies(db, transaction.id)? + records::clear_body(db, transaction.id)?;
         // Another process may have dropped the bodies already.
         let Some(bodies) = u64::try_from(bodies).ok().filter(|bodies| *bodies > 0) else { continue };
-        changes::append(db, &Entry::of_row(transaction.id, at), &What::BodiesDropped { bodies })?;
+        changes::append(db, &Entry::of_row(transaction.id, at), &ChangeKind::BodiesDropped { bodies })?;
         dropped = Dropped { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };
     }
     Ok(dropped)

@@ -7,7 +7,7 @@ use super::alerts as alert_changes;
 use crate::{
     alerts::judge,
     domain::{
-        change::What,
+        change::ChangeKind,
         duration_stats::{self, DurationSample},
         ids::TransactionKey,
         observation::Observation,
@@ -59,7 +59,7 @@ pub(super) fn observe(
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
     let steps = judge(&transaction, &active, at);
     alert_changes::carry_out(db, &steps, &entry)?;
-    let is_news = changes != [What::Polled] || !steps.is_empty();
+    let is_news = changes != [ChangeKind::Polled] || !steps.is_empty();
     Ok(Observed { transaction: Some(transaction), is_news, samples })
 }
 
@@ -67,7 +67,7 @@ pub(super) fn observe(
 pub(super) fn request(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<(), StoreError> {
     for key in keys {
         if let Some(row) = transactions::row_of(db, key)? {
-            changes::append(db, &Entry::of_row(row, at), &What::PollRequested)?;
+            changes::append(db, &Entry::of_row(row, at), &ChangeKind::PollRequested)?;
             transactions::request_poll(db, row, at)?;
         }
     }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use super::alerts as alert_changes;
 use crate::{
     alerts::judge_profile,
-    domain::{change::What, operation::ProfileEvent, poller::PollerReport},
+    domain::{change::ChangeKind, operation::ProfileEvent, poller::PollerReport},
     store::{
         error::StoreError,
         tables::{
@@ -33,12 +33,12 @@ pub(super) fn record_event(
 }
 
 /// Returns the feed entry of an event. A short budget has none: its alert alone reports it.
-fn feed_entry(event: &ProfileEvent) -> Option<What> {
+fn feed_entry(event: &ProfileEvent) -> Option<ChangeKind> {
     match event.clone() {
-        ProfileEvent::Throttled(error) => Some(What::Throttled { error }),
-        ProfileEvent::Unauthorized(error) => Some(What::Unauthorized { error }),
-        ProfileEvent::Unreachable(error) => Some(What::Unreachable { error }),
-        ProfileEvent::Recovered => Some(What::Recovered),
+        ProfileEvent::Throttled(error) => Some(ChangeKind::Throttled { error }),
+        ProfileEvent::Unauthorized(error) => Some(ChangeKind::Unauthorized { error }),
+        ProfileEvent::Unreachable(error) => Some(ChangeKind::Unreachable { error }),
+        ProfileEvent::Recovered => Some(ChangeKind::Recovered),
         ProfileEvent::BudgetShort(_) | ProfileEvent::BudgetSufficient => None,
     }
 }

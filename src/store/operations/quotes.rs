@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::{
     domain::{
-        change::What,
+        change::ChangeKind,
         operation::QuoteKey,
         quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
         span,
@@ -61,7 +61,7 @@ pub(super) fn ask(
     }
     let quote = key(at);
     let id = quotes::insert(db, &quote, wanted_until)?;
-    changes::append(db, &Entry::of_profile(profile, at), &What::QuoteAsked { id })?;
+    changes::append(db, &Entry::of_profile(profile, at), &ChangeKind::QuoteAsked { id })?;
     Ok(Asked::Pending { id, quote })
 }
 
@@ -89,7 +89,7 @@ pub(super) fn answer(
     if let QuoteAnswer::WalletLimited { message, retry_after } = &observation.answer {
         quotes::set_wallet_limit(db, &quote.profile, &quote.request.wallet(), *retry_after, message, at)?;
     }
-    changes::append(db, &Entry::of_profile(&quote.profile, at), &What::QuoteAnswered { id })
+    changes::append(db, &Entry::of_profile(&quote.profile, at), &ChangeKind::QuoteAnswered { id })
 }
 
 /// Returns when the wait of the request's wallet ends, and the service's message. Only requests for call data are

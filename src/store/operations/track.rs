@@ -12,7 +12,7 @@ use super::indexes::{self, Novelty};
 use crate::{
     domain::{
         batch::Batch,
-        change::What,
+        change::ChangeKind,
         deadline::Deadline,
         ids::{RowId, TransactionKey},
         operation::Stamp,
@@ -158,7 +158,7 @@ pub(in crate::store) fn preview(
 ) -> Result<ImportPreview, StoreError> {
     let mut preview = ImportPreview::default();
     for_each(batch, |new| {
-        match Known::load(db, profile, &new.params)? {
+        match ExistingTransaction::load(db, profile, &new.params)? {
             None => preview.new += 1,
             Some(known) => {
                 preview.known += 1;
@@ -351,7 +351,7 @@ impl<'a> Import<'a> {
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
-            changes::append_to_each(self.db, first.0..=last.0, "true", &What::Imported, self.entry.at)?;
+            changes::append_to_each(self.db, first.0..=last.0, "true", &ChangeKind::Imported, self.entry.at)?;
             // The numbers in this range are those of the added rows and no others.
             steps.push(Step::tracked(first.0, last.0));
         }
@@ -372,7 +372,9 @@ impl<'a> Import<'a> {
 
     /// Updates a known transaction with the values of the batch. Returns whether the transaction is known.
     fn update(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
-        let Some(known) = Known::load(self.db, self.entry.profile, &new.params)? else { return Ok(false) };
+        let Some(known) = ExistingTransaction::load(self.db, self.entry.profile, &new.params)? else {
+            return Ok(false);
+        };
         let update = Update::new(self.db, &known, new)?;
         match update.fields.is_empty() {
             true => self.report.unchanged.push(known.header.id),
@@ -424,13 +426,13 @@ fn bind(
 }
 
 /// A transaction of the batch that the store has already.
-struct Known {
+struct ExistingTransaction {
     header: TransactionHeader,
     /// The request ID from the service. Loaded only if the batch has a request ID and none was given before.
     request_id: Option<String>,
 }
 
-impl Known {
+impl ExistingTransaction {
     fn load(db: &Connection, profile: &str, params: &TransactionParams) -> Result<Option<Self>, StoreError> {
         let Some(header) = transactions::header_of(db, &key(profile, params))? else { return Ok(None) };
         let request_id = match (&params.request_id, &header.params.request_id) {
@@ -489,7 +491,7 @@ struct Update {
 }
 
 impl Update {
-    fn new(db: &Connection, known: &Known, new: &NewTransaction) -> Result<Self, StoreError> {
+    fn new(db: &Connection, known: &ExistingTransaction, new: &NewTransaction) -> Result<Self, StoreError> {
         let (before, mut params) = (&known.header, known.merge(&new.params));
         quotes::complete(db, &before.profile, &mut params)?;
         let unknown = |known: &[String], words: &[String]| -> Vec<String> {
@@ -512,13 +514,13 @@ impl Update {
     /// Writes the changes and returns their undo steps.
     fn write(&self, db: &Connection, before: &TransactionHeader, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
-        let params = transactions::write_told(db, before, &self.params)?;
+        let params = transactions::write_params(db, before, &self.params)?;
         if self.resumed {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
         let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, at)?;
-        changes::append(db, &Entry::of_row(row, at), &What::edited(self.fields.clone()))?;
+        changes::append(db, &Entry::of_row(row, at), &ChangeKind::edited(self.fields.clone()))?;
         let params = (params != before.params).then(|| Step::Params {
             row: row.0,
             before: before.params.clone().into(),

@@ -11,7 +11,7 @@ use super::alerts as alert_changes;
 use crate::{
     domain::{
         alert::{Handling, Subject},
-        change::{PARAMS_FIELD, Turned, What},
+        change::{ChangeKind, EditKind, PARAMS_FIELD},
         ids::{RowId, TxHash},
     },
     store::{
@@ -67,11 +67,11 @@ impl Pass {
         }
     }
 
-    fn feed_mark(self) -> Option<Turned> {
+    fn feed_mark(self) -> Option<EditKind> {
         match self.direction {
             Direction::Apply => None,
-            Direction::Undo => Some(Turned::TakenBack),
-            Direction::Redo => Some(Turned::DoneAgain),
+            Direction::Undo => Some(EditKind::Undone),
+            Direction::Redo => Some(EditKind::Redone),
         }
     }
 }
@@ -79,7 +79,7 @@ impl Pass {
 /// Reverses the last edit of a profile that isn't reversed yet. Returns `None` if there is none.
 pub(super) fn undo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
     let Some(edit) = undo_history::last_applied(db, profile)? else { return Ok(None) };
-    let what = What::TakenBack { summary: edit.summary.clone() };
+    let what = ChangeKind::Undone { summary: edit.summary.clone() };
     replay(db, profile, edit, Pass { direction: Direction::Undo, at }, &what).map(Some)
 }
 
@@ -87,7 +87,7 @@ pub(super) fn undo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<
 /// since.
 pub(super) fn redo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
     let Some(edit) = undo_history::last_reversed(db, profile)? else { return Ok(None) };
-    let what = What::DoneAgain { summary: edit.summary.clone() };
+    let what = ChangeKind::Redone { summary: edit.summary.clone() };
     replay(db, profile, edit, Pass { direction: Direction::Redo, at }, &what).map(Some)
 }
 
@@ -97,7 +97,7 @@ fn replay(
     profile: &str,
     mut edit: RecordedEdit,
     pass: Pass,
-    what: &What,
+    what: &ChangeKind,
 ) -> Result<Reversal, StoreError> {
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == Direction::Undo);
     let is_import = edit.steps.iter().any(|step| matches!(step, Step::Tracked { .. }));
@@ -160,7 +160,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<
             let (from, to) = pass.in_direction(before, after);
             let known = transactions::header(db, RowId(*row))?.filter(|known| known.params == **from);
             if let Some(known) = &known {
-                transactions::write_told(db, known, to)?;
+                transactions::write_params(db, known, to)?;
             }
             record_edit(db, known.is_some(), *row, PARAMS_FIELD, pass)
         }
@@ -205,7 +205,7 @@ fn set_polling(db: &Connection, row: RowId, (from, to): (&Polling, &Polling), pa
         return Ok(false);
     }
     if to.untracked {
-        changes::append(db, &Entry::of_row(row, pass.at), &What::Untracked)?;
+        changes::append(db, &Entry::of_row(row, pass.at), &ChangeKind::Untracked)?;
         // Without polls nothing shows whether the alerts still hold.
         alert_changes::clear_all(db, row, pass.at)?;
         Ok(true)
@@ -223,7 +223,7 @@ fn stop_polling(
     at: DateTime<Utc>,
 ) -> Result<Option<(i64, i64)>, StoreError> {
     const TRACKED: &str = "untracked = 0";
-    let entries = changes::append_to_each(db, rows.clone(), TRACKED, &What::Untracked, at)?;
+    let entries = changes::append_to_each(db, rows.clone(), TRACKED, &ChangeKind::Untracked, at)?;
     let which = format!("id BETWEEN ? AND ? AND {TRACKED}");
     let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
     let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
@@ -245,10 +245,10 @@ fn resume_polling(
         || "untracked = 1".to_owned(),
         |(first, last)| {
             let entry = "SELECT max(seq) FROM changes WHERE transaction_row = transactions.id AND event";
-            format!("untracked = 1 AND ({entry} = '{}') BETWEEN {first} AND {last}", What::Untracked.name())
+            format!("untracked = 1 AND ({entry} = '{}') BETWEEN {first} AND {last}", ChangeKind::Untracked.name())
         },
     );
-    let resumed = What::Edited { fields: vec!["polled again".to_owned()], turned: Some(Turned::DoneAgain) };
+    let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], turned: Some(EditKind::Redone) };
     changes::append_to_each(db, rows.clone(), &which, &resumed, at)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
@@ -265,7 +265,7 @@ fn resume_polling(
 /// Appends an edit to the feed if `done`. Returns `done`.
 fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: Pass) -> Result<bool, StoreError> {
     if done {
-        let what = What::Edited { fields: vec![field.to_owned()], turned: pass.feed_mark() };
+        let what = ChangeKind::Edited { fields: vec![field.to_owned()], turned: pass.feed_mark() };
         changes::append(db, &Entry::of_row(RowId(row), pass.at), &what)?;
     }
     Ok(done)

@@ -11,7 +11,7 @@ use std::{
 
 use crate::{
     domain::{
-        change::{Change, What},
+        change::{Change, ChangeKind},
         ids::RowId,
     },
     store::{error::StoreError, reader::Reader, tables::changes::Feed},
@@ -38,7 +38,7 @@ pub struct Changes {
 impl Changes {
     /// Returns the changed transactions. `polled` says whether to include transactions that were only polled.
     pub fn rows(&self, polled: bool) -> BTreeSet<RowId> {
-        let wanted = |change: &&Change| polled || change.what != What::Polled;
+        let wanted = |change: &&Change| polled || change.what != ChangeKind::Polled;
         self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
     }
 }

@@ -49,7 +49,7 @@ pub struct Listed<R = StatusRecord> {
 
 /// The position of a page in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum PagePosition {
     /// At the start of the list.
     First,
     /// At the end of the list.
@@ -81,7 +81,7 @@ impl<R> From<&Transaction<R>> for Progress {
 
 /// The rows that the caller already has, so that they aren't read again.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct LoadedRows {
     /// The rows.
     pub rows: BTreeSet<RowId>,
     /// The number of the feed's last entry when the rows were read.
@@ -160,13 +160,13 @@ impl<'a> Listing<'a> {
 
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
     /// has the order, else in the rows that pass.
-    pub fn page(&self, place: Place, length: usize, known: &Known) -> Result<Page, StoreError> {
+    pub fn page(&self, place: PagePosition, length: usize, known: &LoadedRows) -> Result<Page, StoreError> {
         // In one snapshot: otherwise a row that moves in between could appear twice.
         connection::snapshot(self.db, || {
             let mut page = match place {
-                Place::First => self.first_page(length),
-                Place::Last => self.last_page(length),
-                Place::Around { rows, before } => match self.first_of(&rows)? {
+                PagePosition::First => self.first_page(length),
+                PagePosition::Last => self.last_page(length),
+                PagePosition::Around { rows, before } => match self.first_of(&rows)? {
                     Some(row) => self.page_around(row, before, length.saturating_sub(before)),
                     None => self.first_page(length),
                 },
@@ -195,7 +195,7 @@ impl<'a> Listing<'a> {
     }
 
     /// Reads the current state of the page's rows that aren't known or have changed.
-    fn load_rows(&self, page: &mut Page, known: &Known) -> Result<(), StoreError> {
+    fn load_rows(&self, page: &mut Page, known: &LoadedRows) -> Result<(), StoreError> {
         page.as_of = changes::last(self.db)?;
         let changed = match known.rows.is_empty() {
             true => None,

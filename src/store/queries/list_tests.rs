@@ -211,13 +211,14 @@ fn check_pages(
 ) -> Result<(), TestCaseError> {
     let listing = reader.listing(filter, now);
     let rows = |page: &Page| page.rows.iter().map(|row| row.transaction.id).collect::<Vec<_>>();
-    let first = listing.page(Place::First, length, &Known::default()).unwrap();
-    let last = listing.page(Place::Last, length, &Known::default()).unwrap();
+    let first = listing.page(PagePosition::First, length, &LoadedRows::default()).unwrap();
+    let last = listing.page(PagePosition::Last, length, &LoadedRows::default()).unwrap();
     prop_assert_eq!(rows(&first), &expected[..length.min(expected.len())]);
     prop_assert_eq!(rows(&last), &expected[expected.len().saturating_sub(length)..]);
     for (index, row) in expected.iter().enumerate() {
         let before = length / 2;
-        let page = listing.page(Place::Around { rows: vec![*row], before }, length, &Known::default()).unwrap();
+        let page =
+            listing.page(PagePosition::Around { rows: vec![*row], before }, length, &LoadedRows::default()).unwrap();
         let (from, to) = (index.saturating_sub(before), (index + length - before).min(expected.len()));
         prop_assert_eq!(rows(&page), &expected[from..to]);
         prop_assert_eq!((page.more_before, page.more_behind), (from > 0, to < expected.len()));
@@ -266,8 +267,8 @@ fn page_is_around_the_first_candidate_in_the_list() {
     let reader = store.reader().unwrap();
     let filter = Filter::parse("-ticket:b sort:ticket").unwrap();
     let around = |rows: &[i64], before| {
-        let place = Place::Around { rows: rows.iter().copied().map(RowId).collect(), before };
-        let page = reader.listing(&filter, at(0)).page(place, 2, &Known::default()).unwrap();
+        let place = PagePosition::Around { rows: rows.iter().copied().map(RowId).collect(), before };
+        let page = reader.listing(&filter, at(0)).page(place, 2, &LoadedRows::default()).unwrap();
         page.rows.iter().map(|row| row.transaction.id.0).collect::<Vec<_>>()
     };
     assert_eq!(around(&[2, 3, 1], 1), [1, 3]);
@@ -353,7 +354,7 @@ fn known_row_is_read_again_after_any_change() {
     let (_folder, store) = four_transactions();
     let (reader, filter) = (store.reader().unwrap(), Filter::parse("sort:ticket").unwrap());
     let listing = reader.listing(&filter, at(0));
-    let whole = || listing.page(Place::First, 9, &Known::default()).unwrap();
+    let whole = || listing.page(PagePosition::First, 9, &LoadedRows::default()).unwrap();
     let (row, now) = (RowId(2), at(50));
     let edit = |edit| {
         testing::edit(&store, "default", edit, now);
@@ -390,8 +391,8 @@ fn known_row_is_read_again_after_any_change() {
     let mut cached = whole();
     for (number, write) in writes.iter().enumerate() {
         write();
-        let known = Known { rows: cached.order.iter().copied().collect(), as_of: cached.as_of };
-        let read = listing.page(Place::First, 9, &known).unwrap();
+        let known = LoadedRows { rows: cached.order.iter().copied().collect(), as_of: cached.as_of };
+        let read = listing.page(PagePosition::First, 9, &known).unwrap();
         assert!(read.rows.iter().all(|listed| listed.transaction.id == row), "{number}: the others haven't changed");
         let fresh =
             |id: &RowId| read.rows.iter().chain(&cached.rows).find(|listed| listed.transaction.id == *id).unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::columns;
 use crate::{
     domain::{
-        change::{Change, What},
+        change::{Change, ChangeKind},
         ids::RowId,
     },
     store::{error::StoreError, file::connection, reader::Reader},
@@ -78,8 +78,8 @@ impl Reader {
     }
 }
 
-pub(in crate::store) fn append(db: &Connection, entry: &Entry<'_>, what: &What) -> Result<(), StoreError> {
-    let name = if let What::StatusChanged { .. } = what { STATUS } else { what.name() };
+pub(in crate::store) fn append(db: &Connection, entry: &Entry<'_>, what: &ChangeKind) -> Result<(), StoreError> {
+    let name = if let ChangeKind::StatusChanged { .. } = what { STATUS } else { what.name() };
     insert(db, entry, name, details(what)?)
 }
 
@@ -98,9 +98,13 @@ fn insert(db: &Connection, entry: &Entry<'_>, event: &str, details: Option<Strin
 }
 
 /// Appends the changes that one answer caused. New steps mostly come together, so that they share one entry.
-pub(in crate::store) fn append_all(db: &Connection, entry: &Entry<'_>, changes: &[What]) -> Result<(), StoreError> {
-    let step = |what: &What| match what {
-        What::StepAdded { index } => Some(*index),
+pub(in crate::store) fn append_all(
+    db: &Connection,
+    entry: &Entry<'_>,
+    changes: &[ChangeKind],
+) -> Result<(), StoreError> {
+    let step = |what: &ChangeKind| match what {
+        ChangeKind::StepAdded { index } => Some(*index),
         _ => None,
     };
     let steps: Vec<usize> = changes.iter().filter_map(step).collect();
@@ -119,8 +123,8 @@ pub(in crate::store) fn append_all(db: &Connection, entry: &Entry<'_>, changes: 
 }
 
 /// Returns the JSON of an event without its name; `None` if nothing else is in it.
-fn details(what: &What) -> Result<Option<String>, StoreError> {
-    if let What::StatusChanged { previous, current } = what {
+fn details(what: &ChangeKind) -> Result<Option<String>, StoreError> {
+    if let ChangeKind::StatusChanged { previous, current } = what {
         return Ok(Some(serde_json::json!([previous, current]).to_string()));
     }
     let unreadable = |error| columns::unreadable(0, error);
@@ -139,7 +143,7 @@ pub(in crate::store) fn append_to_each(
     db: &Connection,
     rows: RangeInclusive<i64>,
     condition: &str,
-    what: &What,
+    what: &ChangeKind,
     at: DateTime<Utc>,
 ) -> Result<RangeInclusive<i64>, StoreError> {
     // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
@@ -243,11 +247,11 @@ fn flatten(rows: impl Iterator<Item = rusqlite::Result<Vec<Change>>>) -> Result<
 fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
     let unreadable = |error| columns::unreadable(5, error);
     let details = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose().map_err(unreadable)?;
-    let events: Vec<What> = match details.unwrap_or_else(|| Value::Object(Map::new())) {
+    let events: Vec<ChangeKind> = match details.unwrap_or_else(|| Value::Object(Map::new())) {
         Value::Object(mut fields) => match fields.remove(STEPS) {
             Some(steps) => {
                 let steps: Vec<usize> = serde_json::from_value(steps).map_err(unreadable)?;
-                steps.into_iter().map(|index| What::StepAdded { index }).collect()
+                steps.into_iter().map(|index| ChangeKind::StepAdded { index }).collect()
             }
             None => {
                 fields.insert(EVENT.to_owned(), Value::String(row.get(4)?));
@@ -256,7 +260,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
         },
         statuses => {
             let (previous, current) = serde_json::from_value(statuses).map_err(unreadable)?;
-            vec![What::StatusChanged { previous, current }]
+            vec![ChangeKind::StatusChanged { previous, current }]
         }
     };
     let change = |what| {

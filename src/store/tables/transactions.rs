@@ -382,7 +382,7 @@ pub(in crate::store) fn write_answer(
 
 /// Writes new parameters of a transaction and the columns derived from them. Returns the parameters as stored
 /// (milliseconds).
-pub(in crate::store) fn write_told(
+pub(in crate::store) fn write_params(
     db: &Connection,
     before: &TransactionHeader,
     params: &TransactionParams,

@@ -4,10 +4,10 @@
 //! is requested by effects.
 
 pub(crate) mod geometry;
-pub(crate) mod memory;
 pub(crate) mod polling;
 pub(crate) mod setting;
 pub(crate) mod temporary_view;
+pub(crate) mod view_state;
 
 use std::{
     collections::{BTreeSet, HashMap},
@@ -19,9 +19,9 @@ use chrono::{DateTime, Utc};
 pub use self::setting::Setting;
 use self::{
     geometry::Geometry,
-    memory::Memory,
     polling::{Budget, Polled},
     temporary_view::TemporaryView,
+    view_state::ViewState,
 };
 use super::{
     command::Context,
@@ -45,7 +45,7 @@ use crate::{
         poller::PollerReport,
         transaction::Transaction,
     },
-    store::{Known, Listed, Page},
+    store::{Listed, LoadedRows, Page},
 };
 
 /// The screen that is shown.
@@ -126,7 +126,7 @@ pub struct Model {
     /// The counts.
     pub overview: Overview,
     /// The errors that keep notifications from being delivered.
-    pub untold: Vec<String>,
+    pub notification_errors: Vec<String>,
     /// The list: filter, order, rows and selection.
     pub list: List,
     /// The marked transactions, which actions apply to.
@@ -148,15 +148,15 @@ pub struct Model {
     /// The history of the selected transaction, once it is loaded.
     pub history: Option<(RowId, History)>,
     /// The view state for the next start, except the filter on screen.
-    pub memory: Memory,
+    pub view_state: ViewState,
     /// The quote form as last edited.
     pub quote: Option<Box<QuoteForm>>,
     /// The transaction that was last marked as open, and when.
-    pub looked_at: Option<(RowId, Mono)>,
+    pub marked_open: Option<(RowId, Mono)>,
     /// The polling of the active profile.
     pub own: Polled,
     /// The polling of the other shown profiles, in the setting's order.
-    pub beside: Vec<Polled>,
+    pub other_profiles: Vec<Polled>,
     /// Why writes to the store fail, if they do.
     pub trouble: Option<String>,
     /// The temporary view, if one is open.
@@ -184,13 +184,13 @@ impl Model {
     pub fn new(setting: Setting, size: (u16, u16)) -> Self {
         Self {
             own: Polled::default(),
-            beside: vec![Polled::default(); setting.beside.len()],
+            other_profiles: vec![Polled::default(); setting.other_profiles.len()],
             setting,
             transactions: HashMap::new(),
             alerts: HashMap::new(),
             profile_alerts: Vec::new(),
             overview: Overview::default(),
-            untold: Vec::new(),
+            notification_errors: Vec::new(),
             list: List::default(),
             marks: Marks::default(),
             alert_list: AlertList::default(),
@@ -201,9 +201,9 @@ impl Model {
             dialog: Dialog::None,
             detail: Detail::default(),
             history: None,
-            memory: Memory::default(),
+            view_state: ViewState::default(),
             quote: None,
-            looked_at: None,
+            marked_open: None,
             trouble: None,
             temporary_view: None,
             notice: None,
@@ -225,29 +225,29 @@ impl Model {
     }
 
     /// Restores a saved view state.
-    pub fn remember(&mut self, memory: Memory) {
+    pub fn remember(&mut self, memory: ViewState) {
         let tab = memory.tab();
-        self.memory = memory;
+        self.view_state = memory;
         self.restore_view(tab);
     }
 
     /// Shows another saved view, with its last filter and columns.
     pub fn show(&mut self, tab: Tab) {
         if tab != self.list.tab {
-            self.memory = self.to_remember();
+            self.view_state = self.to_remember();
             self.restore_view(tab);
         }
     }
 
     fn restore_view(&mut self, tab: Tab) {
         self.list.set_tab(tab);
-        self.list.set_filter(self.memory.filter_of(tab), "");
-        self.list.columns = self.memory.columns_of(tab);
+        self.list.set_filter(self.view_state.filter_of(tab), "");
+        self.list.columns = self.view_state.columns_of(tab);
     }
 
     /// Returns the view state to save.
-    pub fn to_remember(&self) -> Memory {
-        let mut memory = self.memory.clone();
+    pub fn to_remember(&self) -> ViewState {
+        let mut memory = self.view_state.clone();
         memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
         self.without_temporary_view(memory)
     }
@@ -283,8 +283,8 @@ impl Model {
     }
 
     /// Returns the rows of the loaded part of the list, and the feed position of their data.
-    pub fn known(&self) -> Known {
-        Known { rows: self.list.part.rows.iter().copied().collect(), as_of: self.as_of }
+    pub fn known(&self) -> LoadedRows {
+        LoadedRows { rows: self.list.part.rows.iter().copied().collect(), as_of: self.as_of }
     }
 
     /// Applies the counts.
@@ -342,7 +342,7 @@ impl Model {
     }
 
     /// Returns the transaction that commands apply to: the selected one, or that of the selected alert.
-    pub fn at_hand(&self) -> Option<&Transaction> {
+    pub fn current_transaction(&self) -> Option<&Transaction> {
         match self.screen {
             Screen::Alerts => self.alert_list.row()?.transaction.as_ref(),
             Screen::List | Screen::Detail => self.selected(),
@@ -399,7 +399,7 @@ impl Model {
 
     /// Returns the budget of the active profile, then those of the other shown profiles.
     pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = Budget<'_>> {
-        let polled = std::iter::once(&self.own).chain(&self.beside);
+        let polled = std::iter::once(&self.own).chain(&self.other_profiles);
         self.setting.profiles().zip(polled).map(move |(profile, polled)| Budget {
             profile,
             report: polled.live_poller(now),
@@ -441,17 +441,17 @@ impl Model {
         let memory = self.to_remember();
         let Some(TemporaryView { left, selected, .. }) = self.temporary_view.take() else { return false };
         let tab = left.tab();
-        self.memory = memory;
+        self.view_state = memory;
         self.restore_view(tab);
         (self.list.selected, self.list.wanted) = (selected, selected);
         true
     }
 
     /// Replaces view and filters by those before the temporary view, because a temporary view is not saved.
-    fn without_temporary_view(&self, memory: Memory) -> Memory {
+    fn without_temporary_view(&self, memory: ViewState) -> ViewState {
         match &self.temporary_view {
-            Some(TemporaryView { left: Memory { view, filters, .. }, .. }) => {
-                Memory { view: *view, filters: filters.clone(), ..memory }
+            Some(TemporaryView { left: ViewState { view, filters, .. }, .. }) => {
+                ViewState { view: *view, filters: filters.clone(), ..memory }
             }
             None => memory,
         }

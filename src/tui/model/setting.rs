@@ -13,7 +13,7 @@ pub struct Setting {
     /// The active profile.
     pub profile: String,
     /// The other profiles that are polled and shown.
-    pub beside: Vec<String>,
+    pub other_profiles: Vec<String>,
     /// The part of the integrator ID that may be shown; `None` if this process doesn't poll.
     pub shown_id: Option<String>,
     /// Whether this is the demo.
@@ -31,7 +31,7 @@ pub struct Setting {
     /// The keys of the commands.
     pub keys: Keys,
     /// The channels for notifications, by their names in the config file.
-    pub told_by: Vec<&'static str>,
+    pub notification_channels: Vec<&'static str>,
 }
 
 impl Setting {
@@ -41,12 +41,16 @@ impl Setting {
     }
 
     /// Returns the profile as a prefix of sentences; empty if only one profile is shown, or `profile` is empty.
-    pub fn whose(&self, profile: &str) -> String {
-        if self.beside.is_empty() || profile.is_empty() { String::new() } else { format!("{}: ", text::clean(profile)) }
+    pub fn profile_prefix(&self, profile: &str) -> String {
+        if self.other_profiles.is_empty() || profile.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", text::clean(profile))
+        }
     }
 
     /// Returns the active profile, then the other shown profiles.
     pub fn profiles(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(self.profile.as_str()).chain(self.beside.iter().map(String::as_str))
+        std::iter::once(self.profile.as_str()).chain(self.other_profiles.iter().map(String::as_str))
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A temporary view must end when a person chooses another view, and is never saved for the next start.
 
-use super::memory::Memory;
+use super::view_state::ViewState;
 use crate::domain::ids::RowId;
 
 /// The view to return to.
@@ -11,6 +11,6 @@ use crate::domain::ids::RowId;
 pub struct TemporaryView {
     /// The transaction that was searched for; `None` for the matches of a filter.
     pub(crate) wanted: Option<RowId>,
-    pub(crate) left: Memory,
+    pub(crate) left: ViewState,
     pub(crate) selected: Option<RowId>,
 }

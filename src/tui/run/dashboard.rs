@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    pace::{Counting, Pace},
+    pace::{Counting, FramePacer},
     theme_state::ThemeState,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     store::{FeedReader, SharedReader, Store, StoreError},
     tui::{
         burst::Bursts,
-        export::{Export, Leaving},
+        export::{CancelFlag, Export},
         message::Msg,
         model::Model,
         remember::Remembered,
@@ -53,7 +53,7 @@ pub(super) struct Dashboard {
     pub(super) system_state: SystemState,
     pub(super) bursts: Bursts,
     pub(super) export: Export,
-    pub(super) leaving: Leaving,
+    pub(super) leaving: CancelFlag,
     pub(super) clock: Clock,
     pub(super) store: Store,
     pub(super) feed_reader: FeedReader,
@@ -82,7 +82,7 @@ pub(super) struct Dashboard {
     pub(super) counting: Counting,
     /// The view state for the next start.
     pub(super) remembered: Option<Remembered>,
-    pub(super) pace: Pace,
+    pub(super) pace: FramePacer,
     pub(super) redraw: bool,
     pub(super) quit: bool,
     pub(super) next_tick: Mono,

@@ -30,7 +30,7 @@ pub(super) enum Cause {
 
 /// The pacing of frames.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct FramePacer {
     /// The reason for the next frame, if one is requested.
     requested: Option<Cause>,
     last: Option<Mono>,
@@ -40,14 +40,14 @@ pub(super) struct Pace {
     booked_until: Mono,
 }
 
-impl Default for Pace {
+impl Default for FramePacer {
     /// Returns a pacing that requests the first frame.
     fn default() -> Self {
         Self { requested: Some(Cause::Input), last: None, last_input: Mono::default(), booked_until: Mono::default() }
     }
 }
 
-impl Pace {
+impl FramePacer {
     /// Requests a frame.
     pub(super) fn request(&mut self, cause: Cause) {
         self.requested = self.requested.max(Some(cause));
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn input_is_drawn_immediately_and_data_a_little_later() {
-        let mut pace = Pace::default();
+        let mut pace = FramePacer::default();
         assert_eq!(pace.due(true), Some(at(0)));
         pace.record_frame(at(10));
         assert_eq!(pace.due(true), None);
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn while_the_keyboard_is_idle_there_is_one_frame_a_second() {
-        let mut pace = Pace::default();
+        let mut pace = FramePacer::default();
         pace.record_frame(at(0));
         let drawn = (0..20_000).step_by(10).filter(|now| {
             pace.request(Cause::Data);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_held_key_is_drawn_at_even_intervals() {
-        let (mut pace, mut drawn) = (Pace::default(), Vec::new());
+        let (mut pace, mut drawn) = (FramePacer::default(), Vec::new());
         for now in (0..3_000).step_by(16) {
             pace.request(Cause::Input);
             if pace.due(true).is_some_and(|due| due <= at(now)) {
@@ -169,7 +169,7 @@ mod tests {
         fn at_most_thirty_frames_a_second_and_no_request_waits_longer_than_a_frame(
             wants in prop::collection::vec((0_u64..40, any::<bool>()), 1..400),
         ) {
-            let (mut pace, mut now, mut drawn) = (Pace::default(), 0, Vec::new());
+            let (mut pace, mut now, mut drawn) = (FramePacer::default(), 0, Vec::new());
             for (pause, is_key) in wants {
                 now += pause;
                 pace.request(if is_key { Cause::Input } else { Cause::Data });

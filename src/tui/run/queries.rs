@@ -15,7 +15,7 @@ use crate::{
         notification,
     },
     presentation::{filter_completion::Names, json_tree::JsonTree},
-    store::{AlertCounts, AlertQuery, Known, Listed, Lookup, Page, Reader, StoreError, StoredObservation},
+    store::{AlertCounts, AlertQuery, Listed, LoadedRows, Lookup, Page, Reader, StoreError, StoredObservation},
     tui::{
         effect::Markable,
         model::{Listing, Overview, polling::Polled},
@@ -35,7 +35,7 @@ use crate::{
 pub(crate) fn page(
     reader: &Reader,
     request: &PageRequest,
-    known: &Known,
+    known: &LoadedRows,
     now: DateTime<Utc>,
 ) -> Result<Page, StoreError> {
     reader.listing(&request.filter, now).page(request.place.clone(), request.length, known)
@@ -106,13 +106,13 @@ pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Resu
 }
 
 /// Returns the errors that keep notifications of these profiles from being delivered.
-pub(crate) fn untold(
+pub(crate) fn notification_errors(
     reader: &Reader,
     own: &String,
-    beside: &[String],
+    other_profiles: &[String],
     ways: &[&str],
 ) -> Result<Vec<String>, StoreError> {
-    let profiles = std::iter::once(own).chain(beside);
+    let profiles = std::iter::once(own).chain(other_profiles);
     let troubles = profiles.map(|profile| Ok(notification::troubles(&reader.notification_cursors(profile)?, ways)));
     Ok(troubles.collect::<Result<Vec<_>, StoreError>>()?.concat())
 }

@@ -14,10 +14,10 @@ use crate::{
         filter::Named,
         ids::{RowId, TxHash},
     },
-    store::{AlertQuery, Known, Reader, SharedReader, StoreError},
+    store::{AlertQuery, LoadedRows, Reader, SharedReader, StoreError},
     tui::{
         effect::Markable,
-        message::{Msg, StoreNews},
+        message::{Msg, StoreUpdate},
         screens::list::state::PageRequest,
     },
 };
@@ -148,7 +148,7 @@ impl Dashboard {
         let reread_after = if self.pace.is_active() { REREAD_AFTER } else { REREAD_AFTER_IDLE };
         let is_fresh = self.full_read_at.is_some_and(|at| mono.since(at) < reread_after);
         // No other page is applied before this one, so the known rows stay valid.
-        let known = if is_fresh { self.model.known() } else { Known::default() };
+        let known = if is_fresh { self.model.known() } else { LoadedRows::default() };
         if !is_fresh {
             self.full_read_at = Some(mono);
         }
@@ -201,22 +201,28 @@ impl Dashboard {
         (self.reading, self.read_again) = (true, false);
         let (feed_reader, store, at) = (self.feed_reader.clone(), self.store.clone(), self.clock.now().wall);
         let setting = &self.model.setting;
-        let (own, beside, told_by) = (setting.profile.clone(), setting.beside.clone(), setting.told_by.clone());
+        let (own, other_profiles, notification_channels) =
+            (setting.profile.clone(), setting.other_profiles.clone(), setting.notification_channels.clone());
         self.spawn(move || {
-            let read = feed_reader.changes_with(|news, reader| {
-                Ok(StoreNews {
-                    news,
+            let read = feed_reader.changes_with(|feed, reader| {
+                Ok(StoreUpdate {
+                    feed,
                     own: queries::polled(reader, &own, at)?,
-                    beside: beside
+                    other_profiles: other_profiles
                         .iter()
                         .map(|profile| queries::polled(reader, profile, at))
                         .collect::<Result<_, _>>()?,
                     profile_alerts: reader.alerts(AlertQuery::OfProfiles)?,
-                    untold: queries::untold(reader, &own, &beside, &told_by)?,
+                    notification_errors: queries::notification_errors(
+                        reader,
+                        &own,
+                        &other_profiles,
+                        &notification_channels,
+                    )?,
                 })
             });
             match read {
-                Ok(news) => Msg::News(Box::new(news)),
+                Ok(feed) => Msg::StoreChanged(Box::new(feed)),
                 Err(error) => {
                     store.report_fault(&error);
                     Msg::NotRead(error.to_string())

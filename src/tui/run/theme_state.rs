@@ -1,7 +1,7 @@
 //! The loop's themes: the theme of the settings, and the theme on screen.
 
 use crate::tui::{
-    model::memory::ChosenTheme,
+    model::view_state::ChosenTheme,
     theme::{Shipped, Theme},
 };
 

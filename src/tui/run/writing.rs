@@ -16,7 +16,7 @@ use crate::{
     tui::{
         effect::{QuoteWork, Write},
         export::ExportOrder,
-        message::{Msg, QuoteHeard},
+        message::{Msg, QuoteProgress},
         model::Setting,
     },
 };
@@ -38,11 +38,10 @@ impl Dashboard {
             QuoteWork::Ask { request, until } => self.spawn(move || {
                 let operation = Operation::AskQuote { profile, request, wanted_until: until };
                 let asked = store.apply(operation, at).wait().and_then(Outcome::asked);
-                Msg::Quote(QuoteHeard::Asked(until, asked.map_err(|error| error.to_string())))
+                Msg::Quote(QuoteProgress::Asked(until, asked.map_err(|error| error.to_string())))
             }),
-            QuoteWork::Read(id) => {
-                self.read(&details, move |reader| Ok(Msg::Quote(QuoteHeard::Read(id, reader.quote(id)?.map(Box::new)))))
-            }
+            QuoteWork::Read(id) => self
+                .read(&details, move |reader| Ok(Msg::Quote(QuoteProgress::Read(id, reader.quote(id)?.map(Box::new))))),
             QuoteWork::Withdraw { id, until } => self.spawn(move || {
                 let withdraw = || {
                     let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };
@@ -52,7 +51,7 @@ impl Dashboard {
                 };
                 withdraw().map_or_else(
                     |error: StoreError| Msg::Fault(error.to_string()),
-                    |quote| Msg::Quote(QuoteHeard::Read(id, quote.map(Box::new))),
+                    |quote| Msg::Quote(QuoteProgress::Read(id, quote.map(Box::new))),
                 )
             }),
         }
@@ -100,7 +99,7 @@ impl Dashboard {
     /// Returns what each write needs.
     fn context(&self, at: DateTime<Utc>) -> WriteContext {
         let Setting { profile, keys, .. } = &self.model.setting;
-        let profile_prefix = self.model.setting.whose(profile);
+        let profile_prefix = self.model.setting.profile_prefix(profile);
         WriteContext { store: self.store.clone(), profile: profile.clone(), profile_prefix, at, keys: keys.clone() }
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::domain::{
     text::clean,
-    toml_text::{self, Wrong},
+    toml_text::{self, TomlError},
 };
 
 /// The appearance of one meaning.
@@ -132,7 +132,7 @@ impl Palette {
     ///
     /// # Errors
     /// If the text is not a theme.
-    pub(super) fn read(text: &str, depth: Depth) -> Result<Self, Wrong> {
+    pub(super) fn read(text: &str, depth: Depth) -> Result<Self, TomlError> {
         let file: File = toml_text::parse(text)?;
         let Base(base) = file.base.unwrap_or(Base(Shipped::Default));
         Ok(Self::shipped(base, depth).with(&file, depth))

@@ -165,7 +165,7 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
         entry("c", "until it changes", SnoozeLength::Change),
     ];
     let of_one = rows.first().and_then(|row| model.transactions.get(row));
-    let what = match (rows.len(), of_one.or_else(|| model.at_hand())) {
+    let what = match (rows.len(), of_one.or_else(|| model.current_transaction())) {
         (0 | 1, Some(tx)) => format!("Snooze {} for", tx.params.transaction_id.short("…")),
         (0 | 1, None) => "Snooze for".to_owned(),
         (many, _) => format!("Snooze the alerts of {many} marked transactions for"),

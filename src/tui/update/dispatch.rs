@@ -84,8 +84,8 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::PrevState => no_effects(model.alert_list.turn(false)),
         Id::NextAlert => find_alert(model, true),
         Id::PrevAlert => find_alert(model, false),
-        Id::NextTab => no_effects(model.detail.tab = model.detail.tab.beside(true)),
-        Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.beside(false)),
+        Id::NextTab => no_effects(model.detail.tab = model.detail.tab.neighbor(true)),
+        Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.neighbor(false)),
         Id::Changes => no_effects(detail::update::turn_changes(model)),
         Id::Find => no_effects(detail::update::open_find(model)),
         Id::Fold => no_effects(model.detail.raw.turn()),
@@ -171,8 +171,8 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
 
 /// Switches to the next placement of the detail: beside the list, below it, in brief.
 fn next_pane(model: &mut Model, now: Mono) {
-    model.memory.pane = model.memory.pane.next();
-    model.notify(Tone::Good, model.memory.pane.words(), now);
+    model.view_state.pane = model.view_state.pane.next();
+    model.notify(Tone::Good, model.view_state.pane.words(), now);
 }
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
@@ -213,7 +213,7 @@ fn find_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
 /// Shows the reply for the selected transaction, and copies it.
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
-    let Some(tx) = model.at_hand() else { return Vec::new() };
+    let Some(tx) = model.current_transaction() else { return Vec::new() };
     let text = answer::answer(tx, now.wall, zone, Format::Markdown, own);
     model.list.chosen = true;
     (model.dialog, model.copied) = (Dialog::Answer { text: text.clone(), scroll: 0 }, None);

@@ -4,9 +4,9 @@
 
 pub(crate) mod actions;
 mod dispatch;
-mod news;
 mod pointer;
 pub(crate) mod poll;
+mod store_changes;
 pub(crate) mod theme;
 
 use std::time::Duration;
@@ -64,20 +64,20 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Burst(text) => on_paste(model, &intake::without_id(&text), false),
         Msg::Click(target) => pointer::on_click(model, target),
         Msg::Wheel(lines) => no_effects(pointer::on_wheel(model, lines)),
-        Msg::News(heard) => news::on_news(model, *heard, now),
-        Msg::Page(read) => news::on_page(model, *read, now),
-        Msg::Counted(counted) => news::on_counted(model, *counted, now),
+        Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
+        Msg::Page(read) => store_changes::on_page(model, *read, now),
+        Msg::Counted(counted) => store_changes::on_counted(model, *counted, now),
         Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono),
         Msg::Log(read) => log::update::on_log(model, read),
         Msg::Known(known) => add::update::on_known(model, known, now.mono),
-        Msg::Quote(heard) => quote::update::on_progress(model, heard, now),
+        Msg::Quote(progress) => quote::update::on_progress(model, progress, now),
         Msg::Imported(outcome) => add::update::on_imported(model, outcome, now),
         Msg::Copied(copied) => copy::update::on_copied(model, copied, now),
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
         Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
         Msg::Tick => on_tick(model, now),
         Msg::Resize(..) => no_effects(on_resize(model)),
-        Msg::History(row, read) => no_effects(news::on_history(model, row, *read)),
+        Msg::History(row, read) => no_effects(store_changes::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::update::on_body(model, row, *body)),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
         Msg::FoundAlert(None) => {
@@ -109,12 +109,12 @@ fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
         Screen::Detail => model.list.selected.filter(polled),
         Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => None,
     };
-    let reported = model.looked_at.filter(|(_, at)| now.mono.since(*at) < REPORT_INTERVAL).map(|(row, _)| row);
-    if open == reported && (open.is_some() || model.looked_at.is_none()) {
+    let reported = model.marked_open.filter(|(_, at)| now.mono.since(*at) < REPORT_INTERVAL).map(|(row, _)| row);
+    if open == reported && (open.is_some() || model.marked_open.is_none()) {
         return None;
     }
-    model.looked_at = open.map(|row| (row, now.mono));
-    Some(Effect::LookAt(open))
+    model.marked_open = open.map(|row| (row, now.mono));
+    Some(Effect::MarkOpen(open))
 }
 
 fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {

@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     domain::{
         alert::Rule,
-        change::What,
+        change::ChangeKind,
         filter::Named,
         fixtures as tx,
         ids::TxHash,
@@ -24,7 +24,7 @@ use crate::{
         dialogs::{Dialog, add::state::Focus, copy, help::state::HelpPage},
         effect::{AlertTarget, ScreenEdit, Write},
         fixtures::{TestDashboard, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
-        model::memory,
+        model::view_state,
         screens::{
             alerts::state::AlertTab,
             detail::{
@@ -182,7 +182,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Columns => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Columns of All"),
         // From the list to the detail, and back.
         Id::FullScreen => (model.screen == Screen::Detail) == (before == 20),
-        Id::Pane => model.memory.pane == memory::Pane::Below,
+        Id::Pane => model.view_state.pane == view_state::Pane::Below,
         Id::Delete => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "delete "),
         Id::Theme => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Theme"),
         Id::Reverse => model.list.filter_text == "sort:-hash",
@@ -627,7 +627,7 @@ fn pasted_known_hash_opens_although_the_view_hides_it() {
     let mut model = dashboard("4");
     let effects = model.take(Msg::Paste(format!("please look at 0x{:064X}", 33)), now());
     assert_eq!((model.list.selected, model.screen), (Some(RowId(33)), Screen::Detail));
-    assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::LookAt(Some(RowId(33)))]);
+    assert_eq!(effects, [Effect::LoadHistory(RowId(33)), Effect::MarkOpen(Some(RowId(33)))]);
     assert!(matches!(model.dialog, Dialog::None));
 }
 
@@ -836,9 +836,9 @@ fn open_transaction_is_reported_to_the_poller() {
     let mut model = dashboard("2");
     let at = |seconds| Now { mono: now().mono + Duration::from_secs(seconds), ..now() };
     let row = model.list.selected.unwrap();
-    assert_eq!(press(&mut model, &["Enter"], at(0)), [Effect::LookAt(Some(row))]);
+    assert_eq!(press(&mut model, &["Enter"], at(0)), [Effect::MarkOpen(Some(row))]);
     assert_eq!(model.take(Msg::Tick, at(19)), []);
-    assert_eq!(model.take(Msg::Tick, at(20)), [Effect::LookAt(Some(row))]);
-    assert_eq!(press(&mut model, &["Esc"], at(21)), [Effect::LookAt(None)]);
+    assert_eq!(model.take(Msg::Tick, at(20)), [Effect::MarkOpen(Some(row))]);
+    assert_eq!(press(&mut model, &["Esc"], at(21)), [Effect::MarkOpen(None)]);
     assert_eq!(model.take(Msg::Tick, at(60)), []);
 }

@@ -10,14 +10,14 @@ use crate::{
             palette::state::CONFIGURED,
         },
         effect::Effect,
-        model::{Model, Tone, memory::ChosenTheme},
+        model::{Model, Tone, view_state::ChosenTheme},
         theme::Shipped,
     },
 };
 
 /// Opens the menu of themes, with a mark at the theme in use.
 pub(crate) fn open(model: &mut Model) {
-    let current = model.memory.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
+    let current = model.view_state.theme.as_ref().map_or(CONFIGURED, |chosen| chosen.name.as_str());
     let names = Shipped::ALL.map(|shipped| (shipped.name(), shipped.words()));
     let names = names.into_iter().chain([(CONFIGURED, "the theme in the settings")]);
     let names: Vec<_> = names.collect();
@@ -50,7 +50,7 @@ pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme
                 Some(chosen) => format!("Theme: {}.", chosen.name),
                 None => "Theme: as in the settings.".to_owned(),
             };
-            model.memory.theme = chosen;
+            model.view_state.theme = chosen;
             model.notify(Tone::Good, sentence, now.mono);
         }
         Err(reason) => model.notify(Tone::Bad, reason, now.mono),

@@ -99,8 +99,9 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
                 ..=1 => String::new(),
                 all => format!("and {} more: ", all - 1),
             };
-            let (whose, name) = (context.model.setting.whose(&alert.profile), rule.name().to_uppercase());
-            format!(" {whose}{more}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
+            let (profile_prefix, name) =
+                (context.model.setting.profile_prefix(&alert.profile), rule.name().to_uppercase());
+            format!(" {profile_prefix}{more}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
         }
         (None, None) => return Line::default(),
     };

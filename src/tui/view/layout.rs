@@ -4,7 +4,7 @@
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use crate::tui::model::{Model, Screen, memory::Pane};
+use crate::tui::model::{Model, Screen, view_state::Pane};
 
 /// The least columns at which list and detail are side by side.
 const SPLIT_WIDTH: u16 = 100;
@@ -41,7 +41,7 @@ pub(crate) fn panes(model: &Model, area: Rect) -> Panes {
 
 /// Returns the number of budget lines for profiles other than the active one.
 pub(crate) fn other_profile_rows(model: &Model) -> u16 {
-    u16::try_from(model.beside.len().min(MOST_OTHER_PROFILES)).unwrap_or_default()
+    u16::try_from(model.other_profiles.len().min(MOST_OTHER_PROFILES)).unwrap_or_default()
 }
 
 /// Like [`panes`], as if `screen` were open.
@@ -68,7 +68,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     ])
     .areas(area);
     let high = area.height >= BELOW_HEIGHT;
-    let (list, detail, preview) = match (screen, model.memory.pane) {
+    let (list, detail, preview) = match (screen, model.view_state.pane) {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, Pane::Side) if wide => {

@@ -139,10 +139,10 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     const NAME: usize = 16;
     let others = layout::other_profile_rows(context.model);
     let name = context.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
-    let name = if context.model.beside.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
+    let name = if context.model.other_profiles.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
     let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
     let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, name, columns)).collect();
-    let hidden = context.model.beside.len() - usize::from(others);
+    let hidden = context.model.other_profiles.len() - usize::from(others);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
         last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
     }
@@ -152,7 +152,7 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
 /// Returns the budget line of a profile: the need against the budget, the time of a full sweep, the age of the oldest answer.
 /// Pieces that don't fit are left out whole, the least important ones first.
 fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, columns: usize) -> Line<'static> {
-    let name = if context.model.beside.is_empty() { "BUDGET" } else { of.profile };
+    let name = if context.model.other_profiles.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
     let mut pieces = id_span(context, of);
@@ -204,14 +204,14 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, colu
 
 /// Returns the profile's ID, if several profiles are shown. The header shows the ID of a single profile.
 fn id_span(context: &DrawContext<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
-    let Some(report) = of.report.filter(|_| !context.model.beside.is_empty()) else { return Vec::new() };
+    let Some(report) = of.report.filter(|_| !context.model.other_profiles.is_empty()) else { return Vec::new() };
     let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
     vec![Span::styled(format!("{id}  "), context.theme.dim())]
 }
 
 /// Whether the budget line shows the poller's trouble: if several profiles are shown, since no other line shows the trouble.
 fn shows_trouble(context: &DrawContext<'_>, health: PollerHealth) -> bool {
-    !context.model.beside.is_empty() && health.is_trouble()
+    !context.model.other_profiles.is_empty() && health.is_trouble()
 }
 
 /// Returns a span in seconds; from 1,000 s on in a larger unit.
@@ -238,15 +238,15 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let rest = resting
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
             let error = report.last_error.as_deref().unwrap_or("none");
-            let whose = match (report.process == setting.process, setting.polls) {
+            let profile_prefix = match (report.process == setting.process, setting.polls) {
                 (true, _) => "",
                 (false, true) => " (another hoptop polls; this one takes over when it ends)",
                 (false, false) => " (another hoptop polls)",
             };
-            format!("{}{whose}{rest}   {} requests   last error {error}", report.health, report.requests)
+            format!("{}{profile_prefix}{rest}   {} requests   last error {error}", report.health, report.requests)
         }
     };
-    let text = format!("{}{text}", setting.whose(&setting.profile));
+    let text = format!("{}{text}", setting.profile_prefix(&setting.profile));
     let label = label(context, "POLL", LABEL);
     let room = columns.saturating_sub(width::of(&label.content));
     Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))])

@@ -14,7 +14,7 @@ use super::*;
 use crate::{
     domain::{
         alert::{Alert, Rule, Severity},
-        change::{Change, What},
+        change::{Change, ChangeKind},
         duration_stats::RouteDurations,
         fixtures as tx,
         ids::{ChainId, RowId, TxHash},
@@ -191,12 +191,15 @@ pub(crate) fn history() -> History {
     };
     let severity = Severity::Critical;
     let lines = [
-        change(ago(38, 0), What::Imported),
+        change(ago(38, 0), ChangeKind::Imported),
         answer(ago(38, 0), ago(38, 0), 1, "not found", 404),
-        change(ago(38, 0), What::StatusChanged { previous: None, current: "not_found".into() }),
+        change(ago(38, 0), ChangeKind::StatusChanged { previous: None, current: "not_found".into() }),
         answer(ago(37, 51), ago(0, 12), 460, "ongoing", 200),
-        change(ago(37, 51), What::StatusChanged { previous: Some("not_found".into()), current: "ongoing".into() }),
-        change(ago(8, 0), What::AlertRaised { rule: Rule::Overdue, severity }),
+        change(
+            ago(37, 51),
+            ChangeKind::StatusChanged { previous: Some("not_found".into()), current: "ongoing".into() },
+        ),
+        change(ago(8, 0), ChangeKind::AlertRaised { rule: Rule::Overdue, severity }),
     ];
     History::new(&lines, RouteDurations::default())
 }

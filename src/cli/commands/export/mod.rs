@@ -81,7 +81,7 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
     let Some(file) = file else {
         // A signal leaves no incomplete file here, so it ends the program as usual.
         selection.write(cx, None, &|| None)?;
-        return Ok(Exit::Fine);
+        return Ok(Exit::Success);
     };
     let name = text::clean(file);
     let target = Target::of(Path::new(file), cx.store.path());
@@ -118,7 +118,7 @@ fn finish(written: Result<usize>, name: &str, cx: &mut Context) -> Result<Exit> 
     match written {
         Ok(count) => {
             writeln!(cx.err, "{} written to {name}", transaction_count(count))?;
-            Ok(Exit::Fine)
+            Ok(Exit::Success)
         }
         Err(report) => match report.downcast_ref::<Interrupted>() {
             Some(Interrupted(exit)) => {

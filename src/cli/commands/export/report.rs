@@ -38,7 +38,7 @@ const BOTTOM: f64 = 150.0;
 
 /// The totals of all transfers. Holds a few bytes per transfer.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct ReportTotals {
     outcomes: BTreeMap<(u8, String), (&'static str, usize)>,
     attention: usize,
     submitted: Vec<DateTime<Utc>>,
@@ -114,7 +114,7 @@ struct Tail {
     total: usize,
 }
 
-impl Tally {
+impl ReportTotals {
     /// Counts one transfer.
     pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool) {
         let (name, tone, urgency) = outcome(tx);

@@ -9,7 +9,7 @@ use color_eyre::eyre::{Result, eyre};
 use super::{
     columns,
     format::{ExportFormat, Form},
-    report::Tally,
+    report::ReportTotals,
     sheet::Sheet,
 };
 use crate::{domain::ids::RowId, store::Reader};
@@ -23,7 +23,7 @@ pub(super) fn write_rows(
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
     if form.format != ExportFormat::Html {
-        return write_each(reader, rows, form, Tally::default(), out, check_interruption);
+        return write_each(reader, rows, form, ReportTotals::default(), out, check_interruption);
     }
     let mut written = Ok(0);
     reader.snapshot(|| {
@@ -35,8 +35,8 @@ pub(super) fn write_rows(
 }
 
 /// Counts the transactions for the totals of a page.
-fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<Tally> {
-    let mut tally = Tally::default();
+fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<ReportTotals> {
+    let mut tally = ReportTotals::default();
     reader.each(rows, |tx, alerts| {
         check_interruption()?;
         tally.count(tx, !alerts.is_empty());
@@ -51,7 +51,7 @@ fn write_each(
     reader: &Reader,
     rows: &[RowId],
     form: Form<'_>,
-    tally: Tally,
+    tally: ReportTotals,
     out: &mut dyn Write,
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {

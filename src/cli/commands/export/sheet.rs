@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use super::{
     columns::{CSV, Facts, MARKDOWN},
     format::{ExportFormat, Form},
-    report::{Page, Tally},
+    report::{Page, ReportTotals},
 };
 use crate::{
     cli::output::json::{self, TransactionView},
@@ -25,7 +25,7 @@ pub(super) enum Sheet<'a> {
 
 impl<'a> Sheet<'a> {
     /// Writes the part before the first transaction. A page begins with the totals of `tally`.
-    pub(super) fn begin(form: Form<'_>, tally: Tally, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
+    pub(super) fn begin(form: Form<'_>, tally: ReportTotals, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
         match form.format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);

@@ -20,7 +20,7 @@ use crate::{
         transaction::{NewTransaction, Tracking, Transaction},
     },
     store::testing,
-    tui::export::{ExportOrder, Leaving},
+    tui::export::{CancelFlag, ExportOrder},
 };
 
 fn args(format: ExportFormat) -> ExportArgs {
@@ -75,7 +75,7 @@ fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
         let mut bench = three_transactions();
         let (text, err, exit) =
             run_export(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
-        assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+        assert_eq!((err.as_str(), exit), ("", Exit::Success));
         let mut fresh = Bench::new();
         let warning =
             "warning: 1 row names the profile other but is tracked in default; choose another profile with --profile\n";
@@ -160,7 +160,7 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
     fs::write(&path, "what was there").unwrap();
     let to_file = ExportArgs { output: Some(path.to_str().unwrap().into()), ..ExportArgs::default() };
     let (out, err, exit) = run_export(&mut bench, &to_file);
-    assert_eq!((out.as_str(), exit), ("", Exit::Fine));
+    assert_eq!((out.as_str(), exit), ("", Exit::Success));
     assert_eq!(err, format!("3 transactions written to {}\n", path.display()));
     assert!(fs::read_to_string(&path).unwrap().starts_with("| Transaction |"));
     #[cfg(unix)]
@@ -224,7 +224,7 @@ fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
-        assert_eq!(run_export(&mut bench, &to("/dev/null")).2, Exit::Fine);
+        assert_eq!(run_export(&mut bench, &to("/dev/null")).2, Exit::Success);
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
         let (file, link) = (bench.folder.path().join("real.csv"), bench.folder.path().join("link.csv"));
         fs::write(&file, "").unwrap();
@@ -263,7 +263,7 @@ fn files_of_the_store_are_never_replaced() {
     assert_eq!(bench.transactions().len(), 3);
     let beside = format!("{}.csv", store.display());
     let to = ExportArgs { output: Some(beside), ..ExportArgs::default() };
-    assert_eq!(run_export(&mut bench, &to).2, Exit::Fine);
+    assert_eq!(run_export(&mut bench, &to).2, Exit::Success);
 }
 
 #[test]
@@ -344,7 +344,7 @@ fn export_from_dashboard(bench: &Bench, file: &str, rows: Vec<RowId>) -> Result<
         rows,
         now: at(60),
         zone: FixedOffset::east_opt(0).unwrap(),
-        leaving: Leaving::default(),
+        leaving: CancelFlag::default(),
     };
     to_new_file(&bench.store, &order)
 }
@@ -385,7 +385,7 @@ fn export_ends_when_the_dashboard_is_closed() {
     let bench = three_transactions();
     let folder = tempfile::tempdir().unwrap();
     let rows = bench.store.reader().unwrap().listing(&Filter::everything(), at(60)).all().unwrap();
-    let leaving = Leaving::default();
+    let leaving = CancelFlag::default();
     leaving.leave();
     let file = folder.path().join("a.csv").to_str().unwrap().to_owned();
     let order = ExportOrder { file, rows, now: at(60), zone: FixedOffset::east_opt(0).unwrap(), leaving };
@@ -411,7 +411,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
     bench.track(fixtures::new(3));
     let (page, err, exit) = run_export(&mut bench, &args(ExportFormat::Html));
-    assert_eq!((err.as_str(), exit), ("", Exit::Fine));
+    assert_eq!((err.as_str(), exit), ("", Exit::Success));
     for part in [
         "<h1>3 transfers</h1>",
         "Outcomes: 1 need attention",

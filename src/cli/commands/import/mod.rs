@@ -18,7 +18,9 @@ use crate::{
         batch::{Batch, SpoolError},
         text,
     },
-    intake::{self, Duplicate, Duplicates, Format, Found, ImportSpool, LineError, Options, Place, ReadError},
+    intake::{
+        self, Duplicate, Duplicates, FileFindings, Format, ImportSpool, InputPosition, LineError, Options, ReadError,
+    },
     runtime::exit::Exit,
     store::{ImportPreview, ImportReport},
 };
@@ -101,7 +103,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
         let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
         print_report(&report, cx)?;
     }
-    Ok(Exit::Fine)
+    Ok(Exit::Success)
 }
 
 /// Returns the name of a file in messages.
@@ -116,7 +118,7 @@ pub(crate) fn print_unreadable(name: &str, reason: &str, err: &mut dyn io::Write
 }
 
 /// Reads the whole file into a spool, so that the store is written only after every line was found valid.
-fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Found), ReadError<SpoolError>> {
+fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, FileFindings), ReadError<SpoolError>> {
     let mut opened;
     let input = match args.file.as_str() {
         "-" => input,
@@ -171,9 +173,9 @@ fn print_line_errors(errors: &[LineError], name: &str, err: &mut dyn io::Write) 
     for error in errors {
         writeln!(err, "{error}")?;
     }
-    let bad = errors.iter().filter(|error| error.place != Place::File).count();
+    let bad = errors.iter().filter(|error| error.place != InputPosition::File).count();
     let is_truncated = bad < errors.len();
-    let unit = if errors.iter().any(|error| matches!(error.place, Place::Item(_))) { "item" } else { "line" };
+    let unit = if errors.iter().any(|error| matches!(error.place, InputPosition::Item(_))) { "item" } else { "line" };
     match (bad, is_truncated) {
         (0, _) => writeln!(err, "nothing was imported from {name}"),
         // The last error says that there are more bad lines than those that are named.
@@ -248,9 +250,9 @@ mod tests {
         let mut bench = Bench::new();
         let first = format!("{HEADER}\n{}", rows(12, ""));
         let result = run(&mut bench, &first);
-        assert_eq!(result, ("12 tracked, 0 updated, 0 known already\n".into(), String::new(), Exit::Fine));
+        assert_eq!(result, ("12 tracked, 0 updated, 0 known already\n".into(), String::new(), Exit::Success));
         let result = run(&mut bench, &first);
-        assert_eq!(result, ("0 tracked, 0 updated, 12 known already\n".into(), String::new(), Exit::Fine));
+        assert_eq!(result, ("0 tracked, 0 updated, 12 known already\n".into(), String::new(), Exit::Success));
         let (out, ..) = run(&mut bench, &format!("\u{feff}{HEADER}\r\n{}", rows(12, "SUP-1\r")));
         assert!(out.starts_with("0 tracked, 12 updated, 0 known already\n  updated 0xabcde000: ticket\n"), "{out}");
         assert!(out.ends_with("  and 2 more\n") && out.lines().count() == 12, "{out}");
@@ -292,14 +294,14 @@ mod tests {
             (err.as_str(), exit),
             (
                 "warning: 2 rows name the profile prod but are tracked in default; choose another profile with --profile\n",
-                Exit::Fine
+                Exit::Success
             )
         );
         let (_, err, _) = run(&mut bench, &[header, &row(1, "default")].concat());
         assert_eq!(err, "");
         // A `profile` field of another kind is no error.
         let text = r#"{"transactionId":"0xabcdef12","fromChainId":1,"toChainId":10,"quoteId":"q","profile":{"a":1}}"#;
-        assert_eq!(run(&mut bench, text).2, Exit::Fine);
+        assert_eq!(run(&mut bench, text).2, Exit::Success);
     }
 
     #[test]
@@ -310,7 +312,7 @@ mod tests {
         assert!(refused.1.ends_with("nothing was imported: 1 bad item in standard input\n"), "{}", refused.1);
         let taken = ImportArgs { any_chain: true, format: FormatArg::Json, ..args("-") };
         let (out, _, exit) = bench.run(|cx| import(&taken, &mut text.as_bytes(), cx));
-        assert_eq!((out.as_str(), exit.unwrap()), ("1 tracked, 0 updated, 0 known already\n", Exit::Fine));
+        assert_eq!((out.as_str(), exit.unwrap()), ("1 tracked, 0 updated, 0 known already\n", Exit::Success));
     }
 
     #[test]
@@ -324,7 +326,7 @@ mod tests {
             out,
             "3 transactions can be read: 2 new, 1 known already, 1 of them would be updated; nothing was written\n"
         );
-        assert_eq!(exit.unwrap(), Exit::Fine);
+        assert_eq!(exit.unwrap(), Exit::Success);
         assert_eq!(bench.transactions().len(), 1);
         assert_eq!(bench.transactions()[0].params.ticket, None);
     }

@@ -17,7 +17,7 @@ use crate::{
     poller::Scope,
     process::program,
     runtime::{
-        background_poller::{Place, Polling, Running},
+        background_poller::{PollerOptions, Polling, RunningPollers},
         maintenance::Maintenance,
         signals::{self, Reload},
     },
@@ -98,8 +98,8 @@ impl TaskContext<'_> {
         let BackgroundTasks { settings, polling, channels } = background_tasks;
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
         let notifier = notifiers::start(channels, &settings.profile, self.store, self.clock).await?;
-        let place = Place::of(&settings, Scope::Everything);
-        let mut poller = Running::start(polling, self.store.clone(), self.clock.clone(), place)?;
+        let place = PollerOptions::of(&settings, Scope::Everything);
+        let mut poller = RunningPollers::start(polling, self.store.clone(), self.clock.clone(), place)?;
         let next = tokio::select! {
             biased;
             _ = &mut *left => None,

@@ -33,7 +33,7 @@ use self::{
     bar::{Bar, BarHandle},
     conditions::{Conditions, Obstacle},
     piped::{PIPE, PipedTransactions},
-    snapshot::{Found, Query, Snapshot},
+    snapshot::{PipedMatch, Query, Snapshot},
     summary::Summary,
 };
 use super::list;
@@ -44,7 +44,7 @@ use crate::{
     domain::{
         advice,
         alert::{Alert, Rule, Subject},
-        change::{Change, What},
+        change::{Change, ChangeKind},
         filter::{Candidate, Filter},
         ids::RowId,
         record::RecordSummary,
@@ -314,7 +314,7 @@ impl<'a> Watching<'a> {
         let (params, totals) = (piped.take_tracked(), piped.take_totals());
         if !params.is_empty() {
             let (feed, query) = (self.feed.clone(), self.query(now));
-            for found in spawn_blocking(move || Found::read(&feed, &query, &params)).await?? {
+            for found in spawn_blocking(move || PipedMatch::read(&feed, &query, &params)).await?? {
                 self.bar.set_expected(found.row, found.expected);
                 self.chosen.insert(found.row, found.progress);
             }
@@ -326,17 +326,17 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    /// Returns how standard input ended, or `None` if it hasn't. Returns `Exit::Fine` if the watch doesn't read
+    /// Returns how standard input ended, or `None` if it hasn't. Returns `Exit::Success` if the watch doesn't read
     /// standard input.
     fn input_exit(&self) -> Option<Exit> {
-        self.piped.as_ref().map_or(Some(Exit::Fine), PipedTransactions::exit)
+        self.piped.as_ref().map_or(Some(Exit::Success), PipedTransactions::exit)
     }
 
     /// Whether the watch is complete: the input has ended, and either all transactions are settled or the input failed
     /// without any.
     fn is_complete(&self) -> bool {
         // A failed input brings no transactions, however long the watch waits.
-        let has_failed = self.chosen.is_empty() && self.input_exit().is_some_and(|exit| exit != Exit::Fine);
+        let has_failed = self.chosen.is_empty() && self.input_exit().is_some_and(|exit| exit != Exit::Success);
         has_failed || self.args.until_settled && self.input_exit().is_some() && !self.is_open()
     }
 
@@ -436,16 +436,16 @@ impl<'a> Watching<'a> {
             self.bar.set_expected(*row, *at);
         }
         for change in snapshot.changes.changes.iter().filter(|change| change.profile == self.profile) {
-            self.requests += u64::from(change.what == What::Polled);
-            self.has_answer |= matches!(change.what, What::Rejected { .. });
+            self.requests += u64::from(change.what == ChangeKind::Polled);
+            self.has_answer |= matches!(change.what, ChangeKind::Rejected { .. });
             self.obstacle = match &change.what {
-                What::Unauthorized { .. } => Some(Obstacle::Refused),
-                What::Unreachable { .. } | What::Throttled { .. } => Some(Obstacle::OutOfReach),
-                What::Recovered => None,
+                ChangeKind::Unauthorized { .. } => Some(Obstacle::Refused),
+                ChangeKind::Unreachable { .. } | ChangeKind::Throttled { .. } => Some(Obstacle::OutOfReach),
+                ChangeKind::Recovered => None,
                 _ => self.obstacle,
             };
             self.print_change(change, &snapshot, now)?;
-            if let What::Deleted { row } = change.what {
+            if let ChangeKind::Deleted { row } = change.what {
                 self.chosen.remove(&RowId(row));
                 self.bar.set_expected(RowId(row), None);
             }
@@ -456,10 +456,10 @@ impl<'a> Watching<'a> {
     /// Prints a change of a watched transaction or of the profile, unless the arguments hide it.
     fn print_change(&self, change: &Change, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<()> {
         let is_hidden = match change.what {
-            What::Polled => !self.args.verbose,
+            ChangeKind::Polled => !self.args.verbose,
             // A new step is printed only for scripts: people read the status.
-            What::StepAdded { .. } => !self.args.json && !self.args.verbose,
-            ref other => other.is_housekeeping(),
+            ChangeKind::StepAdded { .. } => !self.args.json && !self.args.verbose,
+            ref other => other.is_routine(),
         };
         let is_unwatched = change.transaction.is_some_and(|row| !self.chosen.contains_key(&row));
         if is_hidden || is_unwatched {
@@ -482,9 +482,9 @@ impl<'a> Watching<'a> {
     fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
         let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
         let what = match &change.what {
-            What::Throttled { error } => format_profile_alert(Rule::Throttled, error),
-            What::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
-            What::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
+            ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
+            ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
+            ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
             other => other.sentence(),
         };
         match tx {
@@ -530,7 +530,7 @@ impl<'a> Watching<'a> {
             (true, ..) => Exit::NotSettled,
             (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => {
                 // Bad lines of the input were printed and aren't watched, but make the exit code an error.
-                self.input_exit().unwrap_or(Exit::Fine)
+                self.input_exit().unwrap_or(Exit::Success)
             }
             (false, ..) => Exit::NeedsAttention,
         }

@@ -100,14 +100,14 @@ impl Snapshot {
 }
 
 /// A tracked transaction that came through standard input.
-pub(crate) struct Found {
+pub(crate) struct PipedMatch {
     pub(crate) row: RowId,
     pub(crate) progress: Progress,
     /// The time by which the transaction should be settled, if it is awaited and the query wants forecasts.
     pub(crate) expected: Option<DateTime<Utc>>,
 }
 
-impl Found {
+impl PipedMatch {
     /// Returns the given transactions that are tracked.
     pub(crate) fn read(
         feed: &FeedReader,

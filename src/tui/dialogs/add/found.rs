@@ -16,7 +16,7 @@ use crate::{
 
 /// The finding in a line, with its state in the form.
 #[derive(Debug)]
-pub struct Found {
+pub struct Finding {
     /// The parsed line.
     pub pasted: Pasted,
     /// The tracked transaction with this hash.
@@ -68,7 +68,7 @@ impl Verdict {
     }
 }
 
-impl Found {
+impl Finding {
     /// Returns a finding without filled-in values.
     pub fn new(pasted: Pasted, any_chain: bool) -> Self {
         let mut found = Self { known: None, cells: cells(&pasted), is_marked: true, new: Err(Vec::new()), pasted };

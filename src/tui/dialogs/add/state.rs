@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use tui_input::Input;
 
-pub(crate) use super::found::{Cell, Found, Verdict};
+pub(crate) use super::found::{Cell, Finding, Verdict};
 use crate::{
     domain::{
         ids::{RowId, TxHash},
@@ -24,7 +24,7 @@ pub struct AddForm {
     /// The line being typed.
     pub input: Input,
     /// The findings in the text, in the order of its lines.
-    pub found: Vec<Found>,
+    pub found: Vec<Finding>,
     /// Whether a paste was cut at the size limit.
     pub is_truncated: bool,
     /// The part of the form that takes the keys.
@@ -158,7 +158,7 @@ impl AddForm {
 
     /// Returns the number of findings that Enter neither tracks nor opens. Lines of plain text don't count.
     pub fn skipped_count(&self) -> usize {
-        let is_left = |found: &&Found| match found.verdict() {
+        let is_left = |found: &&Finding| match found.verdict() {
             Verdict::Known | Verdict::Duplicate(_) => false,
             Verdict::Ready => !found.is_marked,
             Verdict::NeedsInput => true,
@@ -186,11 +186,11 @@ impl AddForm {
 
     /// Returns the known transaction, if one paste names only this transaction and contains no new values for it.
     pub fn pasted_known(&self) -> Option<RowId> {
-        let mut rows = self.found.iter().filter_map(Found::row_to_open);
+        let mut rows = self.found.iter().filter_map(Finding::row_to_open);
         let row = rows
             .next()
             .filter(|_| self.source == Source::OnePaste && self.lookup == Lookup::Done && !self.is_truncated)?;
-        let is_no_more = |found: &Found| match found.verdict() {
+        let is_no_more = |found: &Finding| match found.verdict() {
             Verdict::Known => found.row_to_open() == Some(row),
             Verdict::Duplicate(_) => true,
             Verdict::NoHash => found.pasted.origin == Origin::Text,
@@ -223,10 +223,10 @@ impl AddForm {
     pub fn read(&mut self, any_chain: bool) {
         self.any_chain = any_chain;
         let options = Options { any_chain, ..Options::default() };
-        let mut before: HashMap<String, Found> = self.found.drain(..).map(|found| (found.key(), found)).collect();
+        let mut before: HashMap<String, Finding> = self.found.drain(..).map(|found| (found.key(), found)).collect();
         let text = self.text();
         for pasted in intake::paste(&text, &options) {
-            let mut found = Found::new(pasted, any_chain);
+            let mut found = Finding::new(pasted, any_chain);
             if let Some(before) = before.remove(&found.key()) {
                 found.keep_edits(before, any_chain);
             }
@@ -243,8 +243,8 @@ impl AddForm {
     /// Fills in the ticket that the text names, until a person types one. Rows and objects carry their own ticket, and
     /// known transactions are not changed, so neither gets a guess.
     fn guess_ticket(&mut self, text: &str) {
-        let is_text = |found: &Found| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
-        let is_known = |found: &Found| found.known.is_some() || found.verdict() == Verdict::NoHash;
+        let is_text = |found: &Finding| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
+        let is_known = |found: &Finding| found.known.is_some() || found.verdict() == Verdict::NoHash;
         let is_wanted = self.found.iter().all(is_text) && !self.found.iter().all(is_known);
         let guess = if is_wanted { intake::ticket(text) } else { None };
         let guess = guess.unwrap_or_default();
@@ -264,7 +264,7 @@ impl AddForm {
     /// Returns the hashes to look up in the store. The caller must pass the answers to [`apply_known`](Self::apply_known).
     pub fn hashes_to_look_up(&mut self) -> Vec<TxHash> {
         let mut seen = HashSet::new();
-        let hashes = self.found.iter().filter_map(Found::lookup_hash);
+        let hashes = self.found.iter().filter_map(Finding::lookup_hash);
         let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.clone()));
         let unknown: Vec<TxHash> = unknown.collect();
         self.lookup = if unknown.is_empty() { Lookup::Done } else { Lookup::Pending };
@@ -301,20 +301,20 @@ impl AddForm {
 
     /// Moves the cursor to the first incomplete finding, unless the finding at the cursor is incomplete.
     pub fn go_to_incomplete(&mut self) {
-        let lacks = |found: &Found| found.known.is_none() && !found.missing().is_empty();
+        let lacks = |found: &Finding| found.known.is_none() && !found.missing().is_empty();
         if !self.at_cursor().is_some_and(lacks) {
-            let needs_input = |found: &Found| found.verdict() == Verdict::NeedsInput;
+            let needs_input = |found: &Finding| found.verdict() == Verdict::NeedsInput;
             self.cursor = self.found.iter().position(needs_input).unwrap_or(self.cursor);
         }
     }
 
     /// Returns the finding at the cursor.
-    pub fn at_cursor(&self) -> Option<&Found> {
+    pub fn at_cursor(&self) -> Option<&Finding> {
         self.found.get(self.cursor)
     }
 
     /// Returns the finding at the cursor, for a change.
-    pub fn at_cursor_mut(&mut self) -> Option<&mut Found> {
+    pub fn at_cursor_mut(&mut self) -> Option<&mut Finding> {
         self.found.get_mut(self.cursor)
     }
 
@@ -334,7 +334,7 @@ impl AddForm {
 
     /// Returns the keys and their present actions, for the footer.
     pub fn hints(&self) -> Vec<(&'static str, &'static str)> {
-        let verdict = self.at_cursor().map(Found::verdict);
+        let verdict = self.at_cursor().map(Finding::verdict);
         let opens = self.at_cursor().is_some_and(|found| found.row_to_open().is_some());
         let counts = self.counts();
         let enter = match (self.focus, verdict) {
@@ -389,11 +389,11 @@ impl AddForm {
     /// Moves from a complete finding to the first missing value of the next incomplete one. Returns `false` if there is
     /// none.
     fn go_to_next_missing(&mut self) -> bool {
-        let lacks = |(index, found): (usize, &Found)| Some((index, found.first_missing()?));
+        let lacks = |(index, found): (usize, &Finding)| Some((index, found.first_missing()?));
         if self.at_cursor().is_some_and(|found| found.known.is_none() && !found.cells.is_empty()) {
             return false;
         }
-        let known = |found: &Found| found.known.is_some();
+        let known = |found: &Finding| found.known.is_some();
         let (before, after) = self.found.split_at_checked(self.cursor + 1).unwrap_or((&self.found, &[]));
         let after = (self.cursor + 1..).zip(after).chain(before.iter().enumerate());
         let Some((index, cell)) = after.filter(|(_, found)| !known(found)).find_map(lacks) else { return false };

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Focus, Found, Source, Stage, Verdict};
+use super::state::{Finding, Focus, Source, Stage, Verdict};
 use crate::{
     clock::{Mono, Now},
     domain::{ask, ids::RowId, operation::Edit, text},
@@ -99,8 +99,8 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
 fn enter(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     form.expand_chain_names();
-    let missing = form.at_cursor().and_then(Found::first_missing);
-    match (form.focus, form.at_cursor().map(Found::verdict)) {
+    let missing = form.at_cursor().and_then(Finding::first_missing);
+    match (form.focus, form.at_cursor().map(Finding::verdict)) {
         (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => {
             form.focus = missing.map_or(Focus::Results, Focus::Cell);
             Vec::new()
@@ -110,7 +110,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
             form.focus = Focus::Results;
             Vec::new()
         }
-        (Focus::Results, _) => match form.at_cursor().and_then(Found::row_to_open) {
+        (Focus::Results, _) => match form.at_cursor().and_then(Finding::row_to_open) {
             Some(row) => open(model, row),
             None => submit(model),
         },
@@ -195,7 +195,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
         }
         (None, Some(index)) => {
             form.cursor = index;
-            form.focus = form.at_cursor().and_then(Found::first_missing).map_or(Focus::Results, Focus::Cell);
+            form.focus = form.at_cursor().and_then(Finding::first_missing).map_or(Focus::Results, Focus::Cell);
         }
         (None, None) => return search_list(model),
     }

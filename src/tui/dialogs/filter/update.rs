@@ -35,7 +35,7 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> 
     match Filter::parse(text) {
         Ok(_) => {
             model.temporary_view = None;
-            model.memory.use_filter(text);
+            model.view_state.use_filter(text);
             set(model, text)
         }
         Err(error) => {
@@ -63,7 +63,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                 model.list.wanted = None;
             }
             model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
-            model.memory.use_filter(&model.list.filter_text);
+            model.view_state.use_filter(&model.list.filter_text);
         }
         KeyCode::Enter => {}
         KeyCode::Tab => {
@@ -72,8 +72,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                 return apply_change(model);
             }
         }
-        KeyCode::Up if line.recall(1, &model.memory.used) => return apply_change(model),
-        KeyCode::Down if line.recall(-1, &model.memory.used) => return apply_change(model),
+        KeyCode::Up if line.recall(1, &model.view_state.used) => return apply_change(model),
+        KeyCode::Down if line.recall(-1, &model.view_state.used) => return apply_change(model),
         KeyCode::Up | KeyCode::Down => {}
         _ if line.edit(key) => return apply_change(model),
         _ => {}

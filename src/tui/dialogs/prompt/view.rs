@@ -72,7 +72,8 @@ fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
             (Write::Export { .. }, Some(count)) => format!("the {count} shown transactions"),
             (Write::Export { .. }, None) => "all shown transactions".into(),
             (Write::Edit(_), _) => {
-                let transaction = model.at_hand().map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));
+                let transaction =
+                    model.current_transaction().map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));
                 transaction.unwrap_or_else(|| "this alert".into())
             }
         };

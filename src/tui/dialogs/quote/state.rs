@@ -10,7 +10,7 @@ use crate::{
         chains::{self, Chain},
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{Draft, Part, Wrong},
+            draft::{Draft, FieldError, Part},
         },
         transaction::NewTransaction,
     },
@@ -26,7 +26,7 @@ pub struct QuoteForm {
     /// The index of the value that takes the keys, unless the answer takes them.
     pub place: usize,
     /// The errors that Enter found in the values.
-    pub wrong: Vec<Wrong>,
+    pub wrong: Vec<FieldError>,
     /// The progress of the request.
     pub stage: Stage,
 }

@@ -9,12 +9,12 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 use super::state::{Answer, QuoteForm, Stage};
 use crate::{
     clock::Now,
-    domain::{change::What, poller::PollerReport, text},
+    domain::{change::ChangeKind, poller::PollerReport, text},
     store::{Asked, Changes, StoredQuote},
     tui::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
-        message::QuoteHeard,
+        message::QuoteProgress,
         model::{Model, Tone},
     },
 };
@@ -145,10 +145,10 @@ fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
 }
 
 /// Applies the progress of the request.
-pub(crate) fn on_progress(model: &mut Model, heard: QuoteHeard, now: Now) -> Vec<Effect> {
+pub(crate) fn on_progress(model: &mut Model, heard: QuoteProgress, now: Now) -> Vec<Effect> {
     match heard {
-        QuoteHeard::Asked(until, asked) => on_asked(model, until, asked),
-        QuoteHeard::Read(id, quote) => {
+        QuoteProgress::Asked(until, asked) => on_asked(model, until, asked),
+        QuoteProgress::Read(id, quote) => {
             on_read(model, id, quote, now);
             Vec::new()
         }
@@ -184,11 +184,11 @@ fn withdrawn(asked: &Asked, until: DateTime<Utc>) -> Option<Effect> {
 }
 
 /// Returns the read of the answer, if the feed says that the request was answered.
-pub(crate) fn on_news(model: &Model, news: &Changes) -> Option<Effect> {
+pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> {
     let Dialog::Quote(form) = &model.dialog else { return None };
     let Stage::Waiting { id, .. } = form.stage else { return None };
-    let answered = |what: &What| matches!(what, What::QuoteAnswered { id: answered } if *answered == id);
-    (news.resync || news.changes.iter().any(|change| answered(&change.what)))
+    let answered = |what: &ChangeKind| matches!(what, ChangeKind::QuoteAnswered { id: answered } if *answered == id);
+    (feed.resync || feed.changes.iter().any(|change| answered(&change.what)))
         .then_some(Effect::Quote(QuoteWork::Read(id)))
 }
 

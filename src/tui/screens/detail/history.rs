@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     domain::{
-        change::{Change, What},
+        change::{Change, ChangeKind},
         duration_stats::RouteDurations,
         span,
     },
@@ -40,15 +40,15 @@ impl EntryKind {
         }
     }
 
-    fn of(what: &What) -> Self {
+    fn of(what: &ChangeKind) -> Self {
         match what {
-            What::Polled | What::PollFailed { .. } => Self::Poll,
-            What::AlertRaised { .. }
-            | What::AlertCleared { .. }
-            | What::AlertAcknowledged { .. }
-            | What::AlertUnacknowledged { .. } => Self::Alert,
-            What::Imported => Self::Edit,
-            what if what.is_housekeeping() => Self::Edit,
+            ChangeKind::Polled | ChangeKind::PollFailed { .. } => Self::Poll,
+            ChangeKind::AlertRaised { .. }
+            | ChangeKind::AlertCleared { .. }
+            | ChangeKind::AlertAcknowledged { .. }
+            | ChangeKind::AlertUnacknowledged { .. } => Self::Alert,
+            ChangeKind::Imported => Self::Edit,
+            what if what.is_routine() => Self::Edit,
             _ => Self::Change,
         }
     }
@@ -121,7 +121,7 @@ fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
 fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
     let mut steps = BTreeMap::new();
     for line in lines {
-        if let HistoryLine::Change(Change { at, what: What::StepAdded { index }, .. }) = line {
+        if let HistoryLine::Change(Change { at, what: ChangeKind::StepAdded { index }, .. }) = line {
             steps.entry(*index).or_insert(StepSeen { first: *at, as_now: *at }).as_now = *at;
         }
     }
@@ -135,7 +135,7 @@ impl History {
         const MOST: usize = 200;
         let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
         let phase = |line: &HistoryLine| match line {
-            HistoryLine::Change(Change { at, what: What::StatusChanged { current, .. }, .. }) => {
+            HistoryLine::Change(Change { at, what: ChangeKind::StatusChanged { current, .. }, .. }) => {
                 Some((current.clone(), *at))
             }
             _ => None,
@@ -175,14 +175,14 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
-    fn change(seconds: i64, what: What) -> HistoryLine {
+    fn change(seconds: i64, what: ChangeKind) -> HistoryLine {
         let (profile, transaction, observation) = ("p".into(), None, None);
         HistoryLine::Change(Change { seq: seconds, at: at(seconds), profile, transaction, what, observation })
     }
 
     #[test]
     fn a_step_has_the_times_of_its_first_observation_and_of_its_last_change() {
-        let step = |seconds, index| change(seconds, What::StepAdded { index });
+        let step = |seconds, index| change(seconds, ChangeKind::StepAdded { index });
         let history = History::new(&[step(1, 0), step(1, 1), step(9, 1)], RouteDurations::default());
         let seen = |first, as_now| StepSeen { first: at(first), as_now: at(as_now) };
         assert_eq!(history.steps, [(0, seen(1, 1)), (1, seen(1, 9))].into());
@@ -190,8 +190,9 @@ mod tests {
 
     #[test]
     fn notes_are_in_the_history_at_the_time_they_were_written() {
-        let raised = What::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
-        let lines = [change(1, What::Imported), change(5, What::edited(vec!["note".into()])), change(9, raised)];
+        let raised = ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
+        let lines =
+            [change(1, ChangeKind::Imported), change(5, ChangeKind::edited(vec!["note".into()])), change(9, raised)];
         let note = Note { at: at(5), text: "user asked".into() };
         let history = History::new(&lines, RouteDurations::default()).with_notes(vec![note]);
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn each_phase_lasts_until_the_next() {
         let status = |seconds, current: &str| {
-            change(seconds, What::StatusChanged { previous: None, current: current.to_owned() })
+            change(seconds, ChangeKind::StatusChanged { previous: None, current: current.to_owned() })
         };
         let lines = [status(1, "not_found"), status(10, "ongoing"), status(70, "needs_gas")];
         let history = History::new(&lines, RouteDurations::default());

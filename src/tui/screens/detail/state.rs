@@ -40,7 +40,7 @@ impl DetailTab {
     }
 
     /// Returns the next or the previous tab; the first comes after the last.
-    pub fn beside(self, forwards: bool) -> Self {
+    pub fn neighbor(self, forwards: bool) -> Self {
         let count = Self::ALL.len();
         let step = if forwards { 1 } else { count - 1 };
         let place = Self::ALL.iter().position(|tab| *tab == self).unwrap_or_default();
@@ -128,9 +128,9 @@ mod tests {
 
     #[test]
     fn the_first_tab_comes_after_the_last() {
-        let next_and_back: Vec<_> = DetailTab::ALL.iter().map(|tab| tab.beside(true).beside(false)).collect();
+        let next_and_back: Vec<_> = DetailTab::ALL.iter().map(|tab| tab.neighbor(true).neighbor(false)).collect();
         assert_eq!(next_and_back, DetailTab::ALL);
-        assert_eq!(DetailTab::Notes.beside(true), DetailTab::Summary);
+        assert_eq!(DetailTab::Notes.neighbor(true), DetailTab::Summary);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::{
         ids::RowId,
         status::RouterStatus,
     },
-    store::Place,
+    store::PagePosition,
 };
 
 /// A saved view.
@@ -68,7 +68,7 @@ pub struct PageRequest {
     /// The filter and the order.
     pub filter: Filter,
     /// The place of the part in the list.
-    pub place: Place,
+    pub place: PagePosition,
     /// The most rows to load.
     pub length: usize,
 }
@@ -273,15 +273,15 @@ impl List {
     }
 
     /// Returns the place of the part to load next.
-    fn next_place(&self) -> Place {
+    fn next_place(&self) -> PagePosition {
         match self.jump {
-            Some(Jump::First) => return Place::First,
-            Some(Jump::Last) => return Place::Last,
-            None if self.wanted.is_none() && !self.chosen => return Place::First,
+            Some(Jump::First) => return PagePosition::First,
+            Some(Jump::Last) => return PagePosition::Last,
+            None if self.wanted.is_none() && !self.chosen => return PagePosition::First,
             None => {}
         }
         let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
-        Place::Around {
+        PagePosition::Around {
             rows: self.wanted.into_iter().chain(self.selected).chain(near).collect(),
             before: self.margin(),
         }
@@ -309,11 +309,11 @@ impl List {
         // If the chosen transaction isn't in the new view, the most urgent transaction of the view is selected.
         self.chosen &= !was_new || self.held || self.position().is_some();
         match (self.jump, &request.place) {
-            (Some(Jump::First), Place::First) => {
+            (Some(Jump::First), PagePosition::First) => {
                 (self.jump, self.top) = (None, 0);
                 return self.select(0);
             }
-            (Some(Jump::Last), Place::Last) => {
+            (Some(Jump::Last), PagePosition::Last) => {
                 self.jump = None;
                 return self.select(self.part.rows.len().saturating_sub(1));
             }
@@ -446,9 +446,9 @@ mod tests {
         while let Some(request) = list.next_request() {
             let place = |row: &RowId| all.iter().position(|own| own == row);
             let from = match &request.place {
-                Place::First => 0,
-                Place::Last => all.len().saturating_sub(request.length),
-                Place::Around { rows, before } => {
+                PagePosition::First => 0,
+                PagePosition::Last => all.len().saturating_sub(request.length),
+                PagePosition::Around { rows, before } => {
                     rows.iter().find_map(place).map_or(0, |at| at.saturating_sub(*before))
                 }
             };

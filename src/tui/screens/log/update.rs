@@ -81,8 +81,8 @@ fn log_lines(model: &Model) -> impl Iterator<Item = String> {
     model.log.all().iter().take(REPORTED).map(|line| {
         let body = if line.body.is_empty() { "" } else { " (with a response body)" };
         let about = if line.about.is_empty() { String::new() } else { format!(" | {}", line.about) };
-        let whose = model.setting.whose(&line.profile);
-        format!("{} {:<5} {whose}{}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
+        let profile_prefix = model.setting.profile_prefix(&line.profile);
+        format!("{} {:<5} {profile_prefix}{}{about}{body}", span::rfc3339(line.at), line.level.word(), line.text)
     })
 }
 

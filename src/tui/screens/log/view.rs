@@ -107,8 +107,8 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Ve
     };
     let indent = width::of(&time) + LEVEL + 1;
     let room = columns.saturating_sub(indent).max(1);
-    let whose = context.model.setting.whose(&entry.profile);
-    let words = format!("{whose}{}{about}{body}", entry.text);
+    let profile_prefix = context.model.setting.profile_prefix(&entry.profile);
+    let words = format!("{profile_prefix}{}{about}{body}", entry.text);
     let texts = match context.model.log.wrap {
         true => width::wrap(&words, room),
         false => vec![width::cut(&words, room, context.theme.ellipsis)],

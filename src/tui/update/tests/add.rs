@@ -9,7 +9,7 @@ use crate::{
     store::ImportReport,
     tui::dialogs::{
         Dialog,
-        add::state::{AddForm, Extra, Found, Stage, Verdict},
+        add::state::{AddForm, Extra, Finding, Stage, Verdict},
     },
 };
 
@@ -134,7 +134,7 @@ fn esc_returns_from_a_found_transaction_to_the_previous_view() {
     model.take(Msg::Paste(hash(settled.0)), now());
     press(&mut model, &["Enter", "4", "Esc"], now());
     assert_eq!((model.screen, model.list.tab), (Screen::List, Tab::Done));
-    assert_eq!(model.memory.filter_of(Tab::Active), "sort:hash");
+    assert_eq!(model.view_state.filter_of(Tab::Active), "sort:hash");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn the_same_hash_on_another_chain_is_another_transaction() {
 fn a_second_paste_is_another_line() {
     let mut model = pasted(&link(98));
     model.take(Msg::Paste(format!("0x{:064x}", 99)), now());
-    let hashes: Vec<_> = form(&model).found.iter().filter_map(Found::hash).cloned().collect();
+    let hashes: Vec<_> = form(&model).found.iter().filter_map(Finding::hash).cloned().collect();
     assert_eq!(hashes, [98, 99].map(|number| TxHash::new(format!("0x{number:064x}"))));
     // The parts of one paste stay together.
     let mut model = pasted("0x00000000000000000000000000000000");

@@ -66,7 +66,7 @@ fn enter_opens_the_transaction_and_esc_returns_to_the_alerts_and_then_to_the_lis
     let mut model = opened();
     let effects = press(&mut model, &["j", "Enter"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(30))));
-    assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::LookAt(Some(RowId(30)))]);
+    assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::MarkOpen(Some(RowId(30)))]);
     hear(&mut model, changed(vec![in_status(30, RouterStatus::Ongoing)]), None, now());
     assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "the transaction stays open");
     press(&mut model, &["Esc"], now());

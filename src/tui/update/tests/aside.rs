@@ -10,7 +10,7 @@ use crate::{
     },
     store::{Changes, RouteStats},
     tui::{
-        message::StoreNews,
+        message::StoreUpdate,
         screens::{
             log::state::{LogLine, LogTail},
             stats::state::Statistics,
@@ -117,7 +117,7 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
     press(&mut model, &["Enter", "@"], now());
     hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert!(model.is_open() && model.selected().is_some());
-    let what = What::Deleted { row: 21 };
+    let what = ChangeKind::Deleted { row: 21 };
     let gone = crate::domain::change::Change {
         seq: 999,
         at: now().wall,
@@ -126,8 +126,8 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
         what,
         observation: None,
     };
-    let news = Changes { changes: vec![gone], ..Changes::default() };
-    model.take(Msg::News(Box::new(StoreNews { news, ..StoreNews::default() })), now());
+    let feed = Changes { changes: vec![gone], ..Changes::default() };
+    model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
     assert_eq!((model.screen, model.behind), (Screen::Log, Screen::List));
 }
 

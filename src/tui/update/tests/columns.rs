@@ -3,7 +3,7 @@
 use super::*;
 use crate::tui::{
     dialogs::Dialog,
-    model::memory::{Memory, Pane},
+    model::view_state::{Pane, ViewState},
     screens::list::columns::Columns,
 };
 
@@ -38,7 +38,7 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
         assert_eq!(columns(&model), expected);
     }
     assert!(model.notice.as_ref().unwrap().text.starts_with("No column `wat`"));
-    let kept = Memory::read(&model.to_remember().written());
+    let kept = ViewState::read(&model.to_remember().written());
     let mut again = blank((80, 24));
     again.remember(kept);
     assert_eq!(columns(&again), "tx,sev,age");
@@ -52,10 +52,10 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
 fn detail_placement_cycles_and_is_remembered() {
     let mut model = dashboard("5");
     press(&mut model, &["P"], now());
-    let kept = Memory::read(&model.to_remember().written());
+    let kept = ViewState::read(&model.to_remember().written());
     assert_eq!(kept.pane, Pane::Below);
     press(&mut model, &["P", "P"], now());
-    assert_eq!(model.memory.pane, Pane::Side);
+    assert_eq!(model.view_state.pane, Pane::Side);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     domain::change::Change,
     store::Changes,
-    tui::{message::StoreNews, screens::list::marks::Marks},
+    tui::{message::StoreUpdate, screens::list::marks::Marks},
 };
 
 fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
@@ -88,10 +88,10 @@ fn esc_clears_the_marks_before_the_filter() {
 fn deleted_transactions_lose_their_marks() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
-    let what = What::Deleted { row: 21 };
+    let what = ChangeKind::Deleted { row: 21 };
     let change =
         Change { seq: 99, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
-    let news = Changes { changes: vec![change], ..Changes::default() };
-    model.take(Msg::News(Box::new(StoreNews { news, ..StoreNews::default() })), now());
+    let feed = Changes { changes: vec![change], ..Changes::default() };
+    model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
     assert_eq!(model.marks.rows(), rows([22]));
 }

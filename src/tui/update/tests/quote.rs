@@ -14,7 +14,7 @@ use crate::{
         },
         effect::QuoteWork,
         fixtures::{pending, write_quote},
-        message::{QuoteHeard, StoreNews},
+        message::{QuoteProgress, StoreUpdate},
     },
 };
 
@@ -41,7 +41,7 @@ fn asked() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
 
 fn waiting() -> (TestDashboard, QuoteRequest, DateTime<Utc>) {
     let (mut model, request, until) = asked();
-    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(pending(7)))), now());
+    let effects = model.take(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(7)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Read(7))]);
     (model, request, until)
 }
@@ -60,7 +60,7 @@ fn route() -> Option<QuoteAnswer> {
 
 fn answered() -> TestDashboard {
     let (mut model, request, _) = waiting();
-    model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, route()))), now());
+    model.take(Msg::Quote(QuoteProgress::Read(7, stored(request, route()))), now());
     model
 }
 
@@ -123,15 +123,15 @@ fn invalid_hash_stays_in_the_field() {
 #[test]
 fn the_feed_says_when_to_read_the_answer() {
     let (mut model, ..) = waiting();
-    let news = |id| {
-        let what = What::QuoteAnswered { id };
+    let feed = |id| {
+        let what = ChangeKind::QuoteAnswered { id };
         let change =
             Change { seq: 900, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
-        let news = Changes { changes: vec![change], ..Changes::default() };
-        Msg::News(Box::new(StoreNews { news, ..StoreNews::default() }))
+        let feed = Changes { changes: vec![change], ..Changes::default() };
+        Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() }))
     };
-    assert!(!model.take(news(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
-    assert!(model.take(news(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+    assert!(!model.take(feed(6), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
+    assert!(model.take(feed(7), now()).contains(&Effect::Quote(QuoteWork::Read(7))));
 }
 
 #[test]
@@ -139,10 +139,10 @@ fn late_answer_is_withdrawn_with_a_reason() {
     let (mut model, request, until) = waiting();
     assert_eq!(model.take(Msg::Tick, later(39)), []);
     assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
-    model.take(Msg::Quote(QuoteHeard::Read(7, stored(request, None))), later(40));
+    model.take(Msg::Quote(QuoteProgress::Read(7, stored(request, None))), later(40));
     assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
-    model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
+    model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
     assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no answer came in time")));
 }
 
@@ -162,7 +162,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
     type_in(&mut model, "zzz", now());
     assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     // An answer that arrives now has no effect.
-    model.take(Msg::Quote(QuoteHeard::Read(7, None)), later(40));
+    model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
     assert!(matches!(form(&model).stage, Stage::Writing));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));
@@ -174,7 +174,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
 fn cancelled_request_is_withdrawn_when_its_number_arrives() {
     let (mut model, _, until) = asked();
     press(&mut model, &["Esc"], now());
-    let effects = model.take(Msg::Quote(QuoteHeard::Asked(until, Ok(pending(9)))), now());
+    let effects = model.take(Msg::Quote(QuoteProgress::Asked(until, Ok(pending(9)))), now());
     assert_eq!(effects, [Effect::Quote(QuoteWork::Withdraw { id: 9, until })]);
 }
 

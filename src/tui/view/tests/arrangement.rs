@@ -91,9 +91,9 @@ fn side_by_side(size: (u16, u16)) -> TestDashboard {
             id: "…c0de".into(), rps: 1.0, health: PollerHealth::Unauthorized, need, ..at_work(now().wall)
         };
     let oldest_answer = Some(now().wall - TimeDelta::seconds(125));
-    model.setting.beside = ["partner", "a-test-with-a-long-name"].map(String::from).into();
+    model.setting.other_profiles = ["partner", "a-test-with-a-long-name"].map(String::from).into();
     let partner = Polled { poller: Some(refused), oldest_answer, ..Polled::default() };
-    model.beside = vec![partner, Polled::default()];
+    model.other_profiles = vec![partner, Polled::default()];
     let refused = Alert { profile: "partner".into(), ..alert(Rule::Unauthorized, None, "invalid integrator ID") };
     model.profile_alerts = vec![refused];
     model

@@ -78,7 +78,7 @@ fn a_theme_that_was_chosen_by_name_is_remembered() {
         type_in(model, text, now());
         press(model, &["Enter"], now())
     };
-    use crate::tui::{effect::Effect, model::memory::ChosenTheme};
+    use crate::tui::{effect::Effect, model::view_state::ChosenTheme};
     assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(Shipped::ColourBlind))]);
     assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);

@@ -24,7 +24,7 @@ use crate::{
         operation::Operation,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{LineReader, Options, Place, Taken},
+    intake::{InputPosition, LineReader, Options, Taken},
     runtime::{exit::Exit, signals, tokio_runtime},
     store::{Store, StoreError},
 };
@@ -137,7 +137,7 @@ pub(crate) async fn track_until_end(
     if !following.partial.is_empty() {
         writeln!(sink.err, "the last line has no line end yet and was not tracked")?;
     }
-    Ok((Some(following.totals), ended.unwrap_or(Exit::Fine)))
+    Ok((Some(following.totals), ended.unwrap_or(Exit::Success)))
 }
 
 /// The totals of a followed input.
@@ -233,7 +233,7 @@ impl Following {
     /// Ends the input. An incomplete last line counts as complete.
     fn end(&mut self) {
         self.end_line();
-        self.exit = Some(Exit::Fine);
+        self.exit = Some(Exit::Success);
     }
 
     /// Reads the incomplete line as if it were complete.
@@ -279,12 +279,12 @@ impl Following {
                 }
                 Taken::Hopeless(error) => {
                     writeln!(sink.err, "{error}")?;
-                    self.exit = Some(if error.place == Place::File { Exit::Usage } else { Exit::Error });
+                    self.exit = Some(if error.place == InputPosition::File { Exit::Usage } else { Exit::Error });
                     break;
                 }
             }
         }
-        if self.exit == Some(Exit::Fine) && self.totals.bad > 0 {
+        if self.exit == Some(Exit::Success) && self.totals.bad > 0 {
             self.exit = Some(Exit::Error);
         }
         Ok(())

@@ -14,7 +14,7 @@ use crate::{
     intake::{Content, Field, FieldError, Origin},
     presentation::width,
     tui::{
-        dialogs::add::state::{AddForm, Cell, Extra, Focus, Found, Verdict},
+        dialogs::add::state::{AddForm, Cell, Extra, Finding, Focus, Verdict},
         draw::{DrawContext, put_lines},
         widgets::field,
     },
@@ -114,7 +114,7 @@ fn draw_found(
     context: &DrawContext<'_>,
     form: &AddForm,
     place: usize,
-    found: &Found,
+    found: &Finding,
     columns: &Columns,
     line: Rect,
     frame: &mut Frame<'_>,
@@ -147,7 +147,7 @@ fn draw_found(
 fn draw_values(
     context: &DrawContext<'_>,
     form: &AddForm,
-    found: &Found,
+    found: &Finding,
     is_here: bool,
     columns: &Columns,
     line: Rect,
@@ -214,7 +214,7 @@ fn colour(context: &DrawContext<'_>, verdict: Verdict) -> Style {
     }
 }
 
-fn action_label(found: &Found) -> &'static str {
+fn action_label(found: &Finding) -> &'static str {
     match found.verdict() {
         Verdict::Known if found.row_to_open().is_some() => "open",
         Verdict::Known if found.is_marked => "update",
@@ -257,7 +257,7 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
 }
 
 /// Returns a sentence about the line: its kind, its verdict, and the effect of Enter.
-fn describe(form: &AddForm, found: &Found) -> String {
+fn describe(form: &AddForm, found: &Finding) -> String {
     let origin = match (found.pasted.origin, &found.pasted.content) {
         (Origin::Link | Origin::Row, Content::Partial { guess: Some(chain), .. }) => {
             let name = chains::find(chain).map_or(chain.as_str(), |chain| chain.name.as_str());
@@ -303,7 +303,7 @@ fn describe(form: &AddForm, found: &Found) -> String {
 }
 
 /// Returns the error of the first cell with an invalid text.
-fn invalid_cell(found: &Found) -> Option<&FieldError> {
+fn invalid_cell(found: &Finding) -> Option<&FieldError> {
     let stands = |error: &&FieldError| {
         found.cells.iter().any(|cell| cell.field == error.field && !cell.input.value().trim().is_empty())
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::{
     domain::{
-        change::{Change, What},
+        change::{Change, ChangeKind},
         ids::{RowId, TxHash},
         record::Step,
         status::RouterStatus,
@@ -75,7 +75,7 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     }
     hear(&mut dashboard, changed(vec![sent]), None, now());
     let note = Note { at: ago(1, 0), text: text.clone() };
-    let what = What::StatusChanged { previous: None, current: text };
+    let what = ChangeKind::StatusChanged { previous: None, current: text };
     let (profile, transaction) = ("default".into(), Some(RowId(1)));
     let change = Change { seq: 1, at: ago(9, 0), profile, transaction, what, observation: None };
     let history = History::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);

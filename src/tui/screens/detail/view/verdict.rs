@@ -25,8 +25,8 @@ pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let hash_room = columns.saturating_sub(40).max(18);
     let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
     let ticket = tx.params.ticket.as_deref().unwrap_or("");
-    let whose = context.model.setting.whose(&tx.profile);
-    let title = format!("{whose}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
+    let profile_prefix = context.model.setting.profile_prefix(&tx.profile);
+    let title = format!("{profile_prefix}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
     Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))
 }
 

@@ -77,7 +77,7 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
 }
 
 fn shown(context: &DrawContext<'_>, width: u16) -> Vec<Column> {
-    context.model.list.columns.shown(width, !context.model.beside.is_empty())
+    context.model.list.columns.shown(width, !context.model.other_profiles.is_empty())
 }
 
 fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {

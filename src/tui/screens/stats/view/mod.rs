@@ -131,8 +131,8 @@ fn scope(spread: &Spread) -> String {
 
 /// Returns the most important numbers of all routes, in place of the filter.
 pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
-    let whose = context.model.setting.whose(&context.model.setting.profile);
-    let mut line = Line::from(Span::styled(format!(" Stats  {whose}"), context.theme.label()));
+    let profile_prefix = context.model.setting.profile_prefix(&context.model.setting.profile);
+    let mut line = Line::from(Span::styled(format!(" Stats  {profile_prefix}"), context.theme.label()));
     let mut pieces = Vec::new();
     if let Some(all) = context.model.charts.spreads().first() {
         pieces.push(Span::raw(outcomes::settled(all)));

@@ -49,7 +49,7 @@ impl Pane {
 /// The saved view state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Memory {
+pub struct ViewState {
     /// The number of the saved view, as on its key.
     pub view: usize,
     /// The filter of each saved view, in their order.
@@ -79,7 +79,7 @@ fn known_or_default<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Pane, D
     Ok(Pane::deserialize(serde_json::Value::deserialize(from)?).unwrap_or_default())
 }
 
-impl Memory {
+impl ViewState {
     /// Parses a saved view state. Drops invalid parts.
     pub fn read(text: &str) -> Self {
         let mut memory: Self = serde_json::from_str(text).unwrap_or_default();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn invalid_parts_are_dropped() {
-        let mut memory = Memory { view: 2, ..Memory::default() };
+        let mut memory = ViewState { view: 2, ..ViewState::default() };
         memory.filters[1] = "is:overdue sort:age".into();
         (0..60).for_each(|number| memory.use_filter(&format!("ticket:{number}")));
         memory.use_filter("ticket:30");
@@ -152,11 +152,11 @@ mod tests {
             (memory.used.len(), memory.used[0].as_str(), memory.used[1].as_str()),
             (50, "ticket:30", "ticket:59")
         );
-        assert_eq!(Memory::read(&memory.written()), memory);
-        assert_eq!(Memory::read("nonsense"), Memory::default());
-        assert_eq!(Memory::read("").tab(), Tab::All);
-        let odd = Memory::read(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);
-        let newer = Memory::read(r#"{"pane": "above", "used": ["chain:base"]}"#);
+        assert_eq!(ViewState::read(&memory.written()), memory);
+        assert_eq!(ViewState::read("nonsense"), ViewState::default());
+        assert_eq!(ViewState::read("").tab(), Tab::All);
+        let odd = ViewState::read(r#"{"view": 99, "filters": ["is:nonsense", "chain:base", "", "", ""], "more": 1}"#);
+        let newer = ViewState::read(r#"{"pane": "above", "used": ["chain:base"]}"#);
         assert_eq!((newer.pane, newer.used.len()), (Pane::Side, 1));
         assert_eq!((odd.tab(), odd.filters[0].as_str(), odd.filters[1].as_str()), (Tab::All, "", "chain:base"));
     }

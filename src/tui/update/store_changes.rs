@@ -4,43 +4,43 @@
 
 use crate::{
     clock::Now,
-    domain::{alert::Severity, change::What, ids::RowId, transaction::Transaction},
+    domain::{alert::Severity, change::ChangeKind, ids::RowId, transaction::Transaction},
     presentation::row_text,
     store::{Changes, Listed, Page},
     tui::{
         dialogs::{Dialog, quote},
         effect::Effect,
-        message::StoreNews,
+        message::StoreUpdate,
         model::{Model, Overview, Screen, Tone},
         screens::{alerts, detail::history::History, list::state::PageRequest},
     },
 };
 
 /// Applies changes of the store. Returns the reads and notifications that follow.
-pub(crate) fn on_news(model: &mut Model, heard: StoreNews, now: Now) -> Vec<Effect> {
-    let StoreNews { news, own, beside, mut profile_alerts, untold } = heard;
-    if let Some(trouble) = untold.iter().find(|trouble| !model.untold.contains(trouble)) {
+pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now) -> Vec<Effect> {
+    let StoreUpdate { feed, own, other_profiles, mut profile_alerts, notification_errors } = update;
+    if let Some(trouble) = notification_errors.iter().find(|trouble| !model.notification_errors.contains(trouble)) {
         model.notify(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
     }
-    model.untold = untold;
-    let quote = quote::update::on_news(model, &news);
+    model.notification_errors = notification_errors;
+    let quote = quote::update::on_store_changed(model, &feed);
     profile_alerts.retain(|alert| model.setting.shows(&alert.profile));
     profile_alerts.sort_by_key(|alert| alert.rule);
-    (model.profile_alerts, model.own, model.beside) = (profile_alerts, own, beside);
+    (model.profile_alerts, model.own, model.other_profiles) = (profile_alerts, own, other_profiles);
     model.charts.stale = true;
     // Most polls change nothing, and most of them concern transactions that aren't shown.
-    let has_changes = news.resync || news.changes.iter().any(|change| change.what != What::Polled);
+    let has_changes = feed.resync || feed.changes.iter().any(|change| change.what != ChangeKind::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
-    let has_changes = has_changes || news.polls_dropped;
-    let notify = raised_notification(model, &news);
-    let touched = news.rows(true);
+    let has_changes = has_changes || feed.polls_dropped;
+    let notify = raised_notification(model, &feed);
+    let touched = feed.rows(true);
     if !has_changes && !touched.iter().any(is_shown) {
         return quote.into_iter().chain(notify).collect();
     }
-    leave_deleted(model, &news, now);
-    unmark_deleted(model, &news);
+    leave_deleted(model, &feed, now);
+    unmark_deleted(model, &feed);
     model.mark_stale();
-    let reload = model.list.selected.filter(|row| news.resync || touched.contains(row));
+    let reload = model.list.selected.filter(|row| feed.resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if has_changes { alerts::update::mark_stale(model, now.mono) } else { Vec::new() };
@@ -48,15 +48,16 @@ pub(crate) fn on_news(model: &mut Model, heard: StoreNews, now: Now) -> Vec<Effe
 }
 
 /// Returns the notification about raised alerts of severity warning and critical, in the shown profiles.
-fn raised_notification(model: &Model, news: &Changes) -> Option<Effect> {
-    let own = news.changes.iter().filter(|change| model.setting.shows(&change.profile));
+fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
+    let own = feed.changes.iter().filter(|change| model.setting.shows(&change.profile));
     let raised = own.filter_map(|change| {
-        let (What::AlertRaised { rule, severity } | What::AlertFlapping { rule, severity }) = change.what else {
+        let (ChangeKind::AlertRaised { rule, severity } | ChangeKind::AlertFlapping { rule, severity }) = change.what
+        else {
             return None;
         };
         let known = change.transaction.and_then(|row| model.transactions.get(&row));
-        let whose = || model.setting.whose(&change.profile).trim_end_matches(": ").to_owned();
-        let about = known.map_or_else(whose, describe);
+        let profile_prefix = || model.setting.profile_prefix(&change.profile).trim_end_matches(": ").to_owned();
+        let about = known.map_or_else(profile_prefix, describe);
         (severity > Severity::Info).then_some((rule, about))
     });
     let raised: Vec<_> = raised.collect();
@@ -70,9 +71,10 @@ fn describe(tx: &Transaction) -> String {
 }
 
 /// Leaves the detail of a transaction that was deleted.
-fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
+fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
-    let removed = news.changes.iter().any(|change| matches!(change.what, What::Deleted { row } if is_selected(row)));
+    let removed =
+        feed.changes.iter().any(|change| matches!(change.what, ChangeKind::Deleted { row } if is_selected(row)));
     if removed && model.is_open() {
         if model.is_aside() {
             model.behind = Screen::List;
@@ -87,9 +89,9 @@ fn leave_deleted(model: &mut Model, news: &Changes, now: Now) {
 }
 
 /// Removes the marks of deleted transactions.
-fn unmark_deleted(model: &mut Model, news: &Changes) {
-    for change in &news.changes {
-        if let What::Deleted { row } = change.what {
+fn unmark_deleted(model: &mut Model, feed: &Changes) {
+    for change in &feed.changes {
+        if let ChangeKind::Deleted { row } = change.what {
             model.marks.forget(RowId(row));
         }
     }
