@@ -102,7 +102,8 @@ fn message(tx: &Transaction, rule: Rule) -> String {
 }
 
 /// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new
-/// outage replaces the former one.
+/// outage replaces the former one. Only a refused ID hides the other outages until the service answers again: a poller
+/// that was restarted may be throttled before the service refuses the ID again.
 pub(crate) fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
     let own = || active.iter().filter(|alert| alert.subject == Subject::Profile);
     let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };
@@ -120,6 +121,11 @@ pub(crate) fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<Alert
         ProfileEvent::Unreachable(message) => Some((Rule::Unreachable, message)),
         ProfileEvent::Recovered => None,
     };
+    if matches!(event, ProfileEvent::Throttled(_) | ProfileEvent::Unreachable(_))
+        && own().any(|alert| alert.rule == Rule::Unauthorized)
+    {
+        return Vec::new();
+    }
     let is_over = |alert: &&Alert| alert.rule.is_outage() && outage.is_none_or(|(rule, _)| rule != alert.rule);
     let over = own().filter(is_over).map(clear);
     over.chain(outage.and_then(|(rule, message)| raise(rule, message))).collect()

@@ -135,6 +135,16 @@ fn new_outage_of_a_profile_replaces_the_former_one() {
     );
 }
 
+#[test]
+fn refused_id_hides_other_outages_until_the_service_answers() {
+    let unauthorized = [alert(1, Rule::Unauthorized, Subject::Profile, 0)];
+    for event in [ProfileEvent::Throttled("429".into()), ProfileEvent::Unreachable("no route".into())] {
+        assert_eq!(judge_profile(&event, &unauthorized), []);
+    }
+    let recovered = judge_profile(&ProfileEvent::Recovered, &unauthorized);
+    assert_eq!(recovered, [AlertStep::Clear { id: 1, rule: Rule::Unauthorized }]);
+}
+
 fn acknowledged() -> Option<Handling> {
     Some(Handling::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None }))
 }
