@@ -35,7 +35,7 @@
 //!         Ok(ticket) => {
 //!             scheduler.record_sent(job, now);
 //!             // A driver sends the request here, and waits for the response.
-//!             budget.release(ticket, RequestEnd::Answered, (now.mono, now.mono));
+//!             budget.release(ticket, RequestEnd::Answered, now.mono, now.mono);
 //!             scheduler.record_result(job, PollResult::Answered, now);
 //!             polls[usize::from(job == RowId(2))] += 1;
 //!         }

@@ -24,8 +24,10 @@
 //!
 //! | to find | read |
 //! | --- | --- |
-//! | how a 429 is handled | `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
-//! | how an acknowledged alert fires again | `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision |
+//! | what a key does | `tui/command.rs` (the keys), `tui/update/dispatch.rs` (the functions) |
+//! | how a 429 is handled | `api/answer.rs` recognises it; `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
+//! | how an acknowledged alert fires again | `domain/alert/life.rs` has the condition, `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision |
+//! | the words of a notification | `cli/output/json.rs` (`event`, for commands and webhooks), `tui/system/notice.rs` (on the desktop) |
 //! | what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`) |
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
 //! | budget, schedule and forecast for another poller | `engine.rs` |

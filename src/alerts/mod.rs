@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     advice,
-    alert::{Alert, AlertStep, Rule, Severity, Subject},
+    alert::{Alert, AlertStep, Rule, RuleKind, Severity, Subject},
     operation::ProfileEvent,
     transaction::{Tracking, Transaction},
 };
@@ -33,12 +33,13 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
         active.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
     let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
-    let is_hidden = |rule: Rule| has_outage && matches!(rule, Rule::Overdue | Rule::PollFailing);
     let is_clean = tx.state.last_checked_at == Some(at);
-    // Both rules need an answer as evidence: a failed request shows only that time passed.
-    let is_unconfirmed = |rule: Rule| !is_clean && matches!(rule, Rule::NotFoundLong | Rule::RefundSlow);
-    let is_new =
-        |rule: &Rule| !is_hidden(*rule) && !is_unconfirmed(*rule) && own.iter().all(|alert| alert.rule != *rule);
+    let can_be_raised = |rule: &Rule| match rule.kind() {
+        RuleKind::Delay => !has_outage,
+        RuleKind::LastingState => is_clean,
+        RuleKind::Outage(_) | RuleKind::Budget | RuleKind::Answer => true,
+    };
+    let is_new = |rule: &Rule| can_be_raised(rule) && own.iter().all(|alert| alert.rule != *rule);
     let new: Vec<Rule> = conditions.iter().copied().filter(is_new).collect();
     let has_changed = tx.state.status_since == Some(at)
         || highest_severity(&new) > highest_severity(own.iter().map(|alert| &alert.rule));

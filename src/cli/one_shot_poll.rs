@@ -13,7 +13,8 @@ use crate::{
     clock::Clock,
     config::Settings,
     domain::{
-        change::{Change, ChangeKind},
+        alert::Outage,
+        change::{Change, OutageChange},
         poller::{PollerHealth, PollerReport},
     },
     poller::Scope,
@@ -162,11 +163,12 @@ fn find_obstacle(
     target: &WaitTarget,
 ) -> Result<Option<Exit>, StoreError> {
     let Feed { changes, .. } = reader.changes_after(target.last, 10_000)?;
-    let obstacle = |change: &Change| match change.what {
-        ChangeKind::Unauthorized { .. } => Some(Some(Exit::Unauthorized)),
-        ChangeKind::Unreachable { .. } => Some(Some(Exit::Unreachable)),
-        ChangeKind::Recovered => Some(None),
-        _ => None,
+    let obstacle = |change: &Change| match change.what.outage()? {
+        OutageChange::Began(Outage::Unauthorized) => Some(Some(Exit::Unauthorized)),
+        OutageChange::Began(Outage::Unreachable) => Some(Some(Exit::Unreachable)),
+        // A throttled request is repeated soon enough to wait for it.
+        OutageChange::Began(Outage::Throttled) => None,
+        OutageChange::Ended => Some(None),
     };
     let own = changes.iter().filter(|change| change.profile == target.profile);
     if let Some(current) = own.filter_map(obstacle).next_back() {

@@ -48,11 +48,6 @@ macro_rules! rules {
             /// Every rule, the most urgent first.
             pub const ALL: &[Self] = &[$(Self::$rule,)*];
 
-            /// Whether this rule means that no answers reach the profile, so that nothing new can be concluded.
-            pub fn is_outage(self) -> bool {
-                matches!(self, Self::Unauthorized | Self::Unreachable | Self::Throttled)
-            }
-
             /// Returns the name in JSON and on screen.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$rule => $name,)* }
@@ -98,6 +93,52 @@ rules! {
     BudgetShort "budget_short" Warning,
     /// Funds return to the order's `fromAddress`.
     Refund "refund" Info,
+}
+
+/// What raises a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RuleKind {
+    /// No answers reach the profile, so that nothing new can be concluded.
+    Outage(Outage),
+    /// The budget of the profile.
+    Budget,
+    /// An answer says so.
+    Answer,
+    /// An answer confirms that a state lasts too long. A failed request shows only that time passed.
+    LastingState,
+    /// Something should have happened by now. An outage explains that it didn't.
+    Delay,
+}
+
+/// What keeps answers from reaching a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outage {
+    /// The service refuses the integrator ID.
+    Unauthorized,
+    /// The service can't be reached.
+    Unreachable,
+    /// The service throttles the integrator ID.
+    Throttled,
+}
+
+impl Rule {
+    /// Returns what raises this rule.
+    pub fn kind(self) -> RuleKind {
+        match self {
+            Self::Unauthorized => RuleKind::Outage(Outage::Unauthorized),
+            Self::Unreachable => RuleKind::Outage(Outage::Unreachable),
+            Self::Throttled => RuleKind::Outage(Outage::Throttled),
+            Self::BudgetShort => RuleKind::Budget,
+            Self::PartialSuccess | Self::NeedsGas | Self::Rejected | Self::Regressed | Self::Refund => RuleKind::Answer,
+            Self::NotFoundLong | Self::RefundSlow => RuleKind::LastingState,
+            Self::Overdue | Self::PollFailing => RuleKind::Delay,
+        }
+    }
+
+    /// Whether no answers reach the profile while this rule is active.
+    pub fn is_outage(self) -> bool {
+        matches!(self.kind(), RuleKind::Outage(_))
+    }
 }
 
 impl fmt::Display for Rule {

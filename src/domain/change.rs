@@ -7,7 +7,7 @@ use chrono::{DateTime, Offset, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    alert::{Rule, Severity},
+    alert::{Outage, Rule, Severity},
     ids::RowId,
     span,
 };
@@ -193,10 +193,53 @@ pub enum EditKind {
     Redone,
 }
 
+/// The beginning or the end of an outage of a profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutageChange {
+    /// The outage began, or replaced another one.
+    Began(Outage),
+    /// The service answers again.
+    Ended,
+}
+
 impl ChangeKind {
     /// Returns the event for changes to these fields that are neither an undo nor a redo.
     pub fn edited(fields: Vec<String>) -> Self {
         Self::Edited { fields, turned: None }
+    }
+
+    /// Returns the beginning or the end of an outage of the profile; `None` if the event is something else.
+    pub fn outage(&self) -> Option<OutageChange> {
+        match self {
+            Self::Unauthorized { .. } => Some(OutageChange::Began(Outage::Unauthorized)),
+            Self::Unreachable { .. } => Some(OutageChange::Began(Outage::Unreachable)),
+            Self::Throttled { .. } => Some(OutageChange::Began(Outage::Throttled)),
+            Self::Recovered => Some(OutageChange::Ended),
+            Self::Polled
+            | Self::StatusChanged { .. }
+            | Self::StepAdded { .. }
+            | Self::Settled
+            | Self::AlertRaised { .. }
+            | Self::AlertCleared { .. }
+            | Self::AlertFlapping { .. }
+            | Self::AlertFlipped { .. }
+            | Self::PollFailed { .. }
+            | Self::Rejected { .. }
+            | Self::Imported
+            | Self::PollRequested
+            | Self::QuoteAsked { .. }
+            | Self::QuoteAnswered { .. }
+            | Self::Edited { .. }
+            | Self::Untracked
+            | Self::AlertAcknowledged { .. }
+            | Self::AlertUnacknowledged { .. }
+            | Self::AlertSnoozed { .. }
+            | Self::AlertUnsnoozed { .. }
+            | Self::Undone { .. }
+            | Self::Redone { .. }
+            | Self::Deleted { .. }
+            | Self::BodiesDropped { .. } => None,
+        }
     }
 
     /// Returns the event's name, as in `watch --json`.

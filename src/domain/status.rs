@@ -66,6 +66,21 @@ impl RouterStatus {
         }
     }
 
+    /// Returns the rank of a status in the order by status: statuses that may need action first, completed last. `None` is a
+    /// transaction without an answer.
+    pub fn sort_rank(status: Option<&Self>) -> u8 {
+        match status {
+            Some(Self::PartialSuccess) => 0,
+            Some(Self::NeedsGas) => 1,
+            Some(Self::Unknown(_)) => 2,
+            Some(Self::Refund) => 3,
+            Some(Self::NotFound) => 4,
+            Some(Self::Ongoing) => 5,
+            None => 6,
+            Some(Self::Success) => 7,
+        }
+    }
+
     /// Whether a transaction in this status waits for time alone, so that its deadline applies.
     pub fn is_waiting(&self) -> bool {
         match self {

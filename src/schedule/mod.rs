@@ -1,6 +1,6 @@
 //! The schedule: which transaction is polled next?
 //!
-//! Sans-IO: `Scheduler::next` takes the moment and returns `Poll` or `WaitUntil`; an extra call does no harm. The
+//! Sans-IO: `Scheduler::next_poll` takes the moment and returns `Poll` or `WaitUntil`; an extra call does no harm. The
 //! schedule knows forecasts, last answers and deadlines. The schedule must never know what a status means.
 
 mod index;

@@ -70,21 +70,7 @@ fn checked_or_settled_at(candidate: &Candidate) -> Option<DateTime<Utc>> {
 }
 
 fn rank(candidate: &Candidate) -> u8 {
-    rank_of(candidate.tx.state.status.as_ref())
-}
-
-/// Returns the rank of a status in the order: statuses that may need action first, completed last.
-pub(crate) fn rank_of(status: Option<&RouterStatus>) -> u8 {
-    match status {
-        Some(RouterStatus::PartialSuccess) => 0,
-        Some(RouterStatus::NeedsGas) => 1,
-        Some(RouterStatus::Unknown(_)) => 2,
-        Some(RouterStatus::Refund) => 3,
-        Some(RouterStatus::NotFound) => 4,
-        Some(RouterStatus::Ongoing) => 5,
-        None => 6,
-        Some(RouterStatus::Success) => 7,
-    }
+    RouterStatus::sort_rank(candidate.tx.state.status.as_ref())
 }
 
 fn raw<'a>(candidate: &Candidate<'a>) -> &'a str {

@@ -83,10 +83,9 @@ fn reverse_if<T>(reversed: bool, parts: impl IntoIterator<Item = T>) -> Vec<T> {
     parts
 }
 
-/// Returns a part for each rank (`filter::reference_order`). Unknown statuses lie alphabetically between the documented ones;
-/// an index shows quickly that a range between two of them is empty, as it nearly always is.
+/// Returns the parts by [`RouterStatus::sort_rank`]. Unknown statuses lie alphabetically between the documented ones; an index
+/// shows quickly that a range between two of them is empty, as it nearly always is.
 fn status_partition(reversed: bool) -> Partition {
-    let equal = |status: RouterStatus| (Cow::from(format!("status = '{}'", status.name())), None);
     let mut names = RouterStatus::DOCUMENTED.map(|status| status.name());
     names.sort_unstable();
     let above = [None].into_iter().chain(names.map(Some));
@@ -94,13 +93,27 @@ fn status_partition(reversed: bool) -> Partition {
     let unknown = above.zip(below).map(|(above, below)| {
         let above = above.map_or_else(|| "status IS NOT NULL".into(), |name| format!("status > '{name}'"));
         let below = below.map_or_else(String::new, |name| format!(" AND status < '{name}'"));
-        (Cow::from(above + &below), Some(key("status", reversed)))
+        (unknown_rank(), (Cow::from(above + &below), Some(key("status", reversed))))
     });
-    let mut partition = vec![equal(RouterStatus::PartialSuccess), equal(RouterStatus::NeedsGas)];
-    partition.extend(unknown);
-    partition.extend([RouterStatus::Refund, RouterStatus::NotFound, RouterStatus::Ongoing].map(equal));
-    partition.extend([("status IS NULL".into(), None), equal(RouterStatus::Success)]);
-    partition
+    let documented = RouterStatus::DOCUMENTED.map(|status| {
+        (RouterStatus::sort_rank(Some(&status)), (Cow::from(format!("status = '{}'", status.name())), None))
+    });
+    let unanswered = (RouterStatus::sort_rank(None), ("status IS NULL".into(), None));
+    let mut ranked: Vec<_> = unknown.chain(documented).chain([unanswered]).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, part)| part).collect()
+}
+
+fn unknown_rank() -> u8 {
+    RouterStatus::sort_rank(Some(&RouterStatus::Unknown(String::new())))
+}
+
+/// Returns the SQL for the rank of a status ([`RouterStatus::sort_rank`]).
+fn status_rank() -> String {
+    let documented = RouterStatus::DOCUMENTED
+        .map(|status| format!("WHEN status = '{}' THEN {}", status.name(), RouterStatus::sort_rank(Some(&status))));
+    let (unanswered, unknown) = (RouterStatus::sort_rank(None), unknown_rank());
+    format!("(CASE WHEN status IS NULL THEN {unanswered} {} ELSE {unknown} END)", documented.join(" "))
 }
 
 fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
@@ -110,7 +123,7 @@ fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
         SortBy::Due if reversed => vec![key(format!("(due = {NEVER_DUE})"), false), key("due", true)],
         SortBy::Due => vec![key("due", false)],
         SortBy::Age => vec![key(format!("max(0, ifnull(settled_at, {now}) - submitted)"), !reversed)],
-        SortBy::Status => vec![key(STATUS_RANK, reversed), key("ifnull(status, '')", reversed)],
+        SortBy::Status => vec![key(status_rank(), reversed), key("ifnull(status, '')", reversed)],
         SortBy::Checked => vec![
             key("(settled_at IS NOT NULL)", false),
             key("ifnull(settled_at, ifnull(last_checked_at, -9223372036854775807))", reversed),
@@ -124,11 +137,6 @@ fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
         SortBy::Settled => vec![key("(settled_at IS NULL)", false), key("ifnull(settled_at, 0)", !reversed)],
     }
 }
-
-/// The SQL for the rank of a status (`filter::reference_order`).
-const STATUS_RANK: &str =
-    "(CASE WHEN status IS NULL THEN 6 ELSE CASE status WHEN 'partial_success' THEN 0 WHEN 'needs_gas' THEN 1
-    WHEN 'refund' THEN 3 WHEN 'not_found' THEN 4 WHEN 'ongoing' THEN 5 WHEN 'success' THEN 7 ELSE 2 END END)";
 
 /// The direction in which a list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -37,7 +37,7 @@ pub(crate) fn targets(model: &mut Model, now: Mono) -> Vec<RowId> {
 pub(crate) fn lacks_target(model: &Model, id: Id) -> bool {
     let has_one = match model.screen {
         Screen::Alerts => model.alert_list.row().is_some(),
-        _ => model.list.selected.is_some(),
+        Screen::List | Screen::Detail | Screen::Stats | Screen::Log => model.list.selected.is_some(),
     };
     match id.needs() {
         Needs::Nothing => false,

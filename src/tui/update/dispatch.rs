@@ -26,8 +26,8 @@ use crate::{
 /// Performs a command.
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     if actions::lacks_target(model, id) {
-        let why = if model.screen == Screen::Alerts { "an alert" } else { "a transaction" };
-        model.notify(Tone::Bad, format!("This command needs {why}, and none is shown."), now.mono);
+        let target = if model.screen == Screen::Alerts { "an alert" } else { "a transaction" };
+        model.notify(Tone::Bad, format!("This command needs {target}, and none is shown."), now.mono);
         return Vec::new();
     }
     match id {
@@ -53,8 +53,10 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::PollNow => poll::poll_selected(model, now),
         Id::PollMarked => poll::poll_marked(model, now),
         Id::Pause => poll::pause(model, now),
-        Id::Acknowledge if model.screen == Screen::Alerts => no_effects(alerts::update::acknowledge(model, now.mono)),
-        Id::Acknowledge => no_effects(actions::acknowledge(model, now.mono)),
+        Id::Acknowledge => no_effects(match model.screen {
+            Screen::Alerts => alerts::update::acknowledge(model, now.mono),
+            Screen::List | Screen::Detail | Screen::Stats | Screen::Log => actions::acknowledge(model, now.mono),
+        }),
         Id::Snooze => no_effects(actions::snooze(model, now.mono)),
         Id::Unacknowledge => actions::unacknowledge(model, now.mono),
         Id::Note => no_effects(actions::note(model, now.mono)),
@@ -92,8 +94,12 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::NextMatch => no_effects(model.detail.raw.go_to_match(true)),
         Id::PrevMatch => no_effects(model.detail.raw.go_to_match(false)),
         Id::Level => no_effects(model.log.narrow()),
-        Id::Wrap if model.screen == Screen::Log => no_effects(model.log.wrap = !model.log.wrap),
-        Id::Wrap => no_effects(model.detail.raw.wrap = !model.detail.raw.wrap),
+        Id::Wrap => no_effects(match model.screen {
+            Screen::Log => model.log.wrap = !model.log.wrap,
+            Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
+                model.detail.raw.wrap = !model.detail.raw.wrap;
+            }
+        }),
         Id::Down => no_effects(scroll(model, 1)),
         Id::Up => no_effects(scroll(model, -1)),
         Id::HalfDown => no_effects(scroll(model, half_page(model))),
@@ -113,8 +119,31 @@ fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     match model.dialog {
         Dialog::None | Dialog::Palette(_) if model.is_aside() => leave_side_screen(model, now),
         Dialog::Answer { .. } => no_effects(model.dialog = Dialog::None),
-        _ => alerts::update::back(model, now),
+        Dialog::None
+        | Dialog::Help(_)
+        | Dialog::Filter(_)
+        | Dialog::Find { .. }
+        | Dialog::Add(_)
+        | Dialog::Palette(_)
+        | Dialog::Prompt(_)
+        | Dialog::Menu(_)
+        | Dialog::Offer(_)
+        | Dialog::Quote(_) => go_back(model, now),
     }
+}
+
+/// Goes back from the open transaction or from the list of alerts, as Esc does.
+fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
+    let was_behind = std::mem::take(&mut model.alert_list.is_behind);
+    let is_over = model.screen == Screen::List || model.is_at_detour();
+    let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
+    if was_behind && matches!(model.screen, Screen::Detail) {
+        return alerts::update::open(model, now).into_iter().chain(count).collect();
+    }
+    model.screen = Screen::List;
+    // The transaction that was open may be filtered out by now.
+    model.mark_stale();
+    count.into_iter().collect()
 }
 
 /// Opens the charts or the log, and stores the previous screen for the way back.
@@ -136,7 +165,7 @@ fn leave_side_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
             model.mark_stale();
             Vec::new()
         }
-        _ => Vec::new(),
+        Screen::Detail | Screen::Stats | Screen::Log => Vec::new(),
     }
 }
 
@@ -153,7 +182,7 @@ fn open(model: &mut Model, now: Mono) {
 /// Shows the detail full screen, or beside the list again.
 fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
     if model.screen == Screen::Detail {
-        return alerts::update::back(model, now);
+        return go_back(model, now);
     }
     if model.list.selected.is_some() {
         (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
@@ -166,7 +195,7 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
     if !model.marks.is_empty() {
         return no_effects(model.marks.clear());
     }
-    if model.temporary_view.is_none() { filter::update::set(model, "") } else { alerts::update::back(model, now) }
+    if model.temporary_view.is_none() { filter::update::set(model, "") } else { go_back(model, now) }
 }
 
 /// Switches to the next placement of the detail: beside the list, below it, in brief.

@@ -5,6 +5,7 @@
 use chrono::{DateTime, Utc};
 
 use crate::domain::{
+    alert::Outage,
     poller::{PollerHealth, PollerReport},
     span,
 };
@@ -16,6 +17,15 @@ pub(crate) enum Obstacle {
     Refused,
     /// The service can't be reached, or throttles.
     OutOfReach,
+}
+
+impl From<Outage> for Obstacle {
+    fn from(outage: Outage) -> Self {
+        match outage {
+            Outage::Unauthorized => Self::Refused,
+            Outage::Unreachable | Outage::Throttled => Self::OutOfReach,
+        }
+    }
 }
 
 /// The conditions that are active and were reported.

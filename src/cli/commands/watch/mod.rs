@@ -43,8 +43,8 @@ use crate::{
     config::{Flags, Settings},
     domain::{
         advice,
-        alert::{Alert, Rule, Subject},
-        change::{Change, ChangeKind},
+        alert::{Alert, Rule, RuleKind, Subject},
+        change::{Change, ChangeKind, OutageChange},
         filter::{Candidate, Filter},
         ids::RowId,
         record::RecordSummary,
@@ -409,11 +409,11 @@ impl<'a> Watching<'a> {
     /// Returns the obstacle of a profile's alert that was active before the watch. Another process that polls doesn't
     /// report the obstacle again.
     fn active_obstacle(&self, alert: &Alert) -> Option<Obstacle> {
-        match (alert.subject, alert.rule) {
-            (Subject::Profile, _) if alert.profile != self.profile || !self.is_other_polling => None,
-            (Subject::Profile, Rule::Unauthorized) => Some(Obstacle::Refused),
-            (Subject::Profile, Rule::Unreachable | Rule::Throttled) => Some(Obstacle::OutOfReach),
-            _ => None,
+        match (alert.subject, alert.rule.kind()) {
+            (Subject::Profile, RuleKind::Outage(outage)) if alert.profile == self.profile && self.is_other_polling => {
+                Some(Obstacle::from(outage))
+            }
+            (Subject::Profile | Subject::Transaction(_), _) => None,
         }
     }
 
@@ -438,12 +438,12 @@ impl<'a> Watching<'a> {
         for change in snapshot.changes.changes.iter().filter(|change| change.profile == self.profile) {
             self.requests += u64::from(change.what == ChangeKind::Polled);
             self.has_answer |= matches!(change.what, ChangeKind::Rejected { .. });
-            self.obstacle = match &change.what {
-                ChangeKind::Unauthorized { .. } => Some(Obstacle::Refused),
-                ChangeKind::Unreachable { .. } | ChangeKind::Throttled { .. } => Some(Obstacle::OutOfReach),
-                ChangeKind::Recovered => None,
-                _ => self.obstacle,
-            };
+            if let Some(outage) = change.what.outage() {
+                self.obstacle = match outage {
+                    OutageChange::Began(outage) => Some(Obstacle::from(outage)),
+                    OutageChange::Ended => None,
+                };
+            }
             self.print_change(change, &snapshot, now)?;
             if let ChangeKind::Deleted { row } = change.what {
                 self.chosen.remove(&RowId(row));

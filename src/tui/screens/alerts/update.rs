@@ -76,20 +76,6 @@ pub(crate) fn enter(model: &mut Model, now: Mono) {
     model.open_detail();
 }
 
-/// Goes back from the open transaction or from this list, as Esc does.
-pub(crate) fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
-    let was_behind = std::mem::take(&mut model.alert_list.is_behind);
-    let is_over = model.screen == Screen::List || model.is_at_detour();
-    let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
-    if was_behind && matches!(model.screen, Screen::Detail) {
-        return open(model, now).into_iter().chain(count).collect();
-    }
-    model.screen = Screen::List;
-    // The transaction that was open may be filtered out by now.
-    model.mark_stale();
-    count.into_iter().collect()
-}
-
 /// Opens the prompt for the note of an acknowledgement.
 pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
     match model.alert_list.row() {

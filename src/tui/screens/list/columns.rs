@@ -47,6 +47,8 @@ macro_rules! is_right {
     };
 }
 
+// For each column: its name, its title, its width in cells, its rank (a pane without room hides the greatest rank first), and
+// the side to which it is aligned.
 columns! {
     /// The mark of the most severe alert.
     Severity "sev" "SEV" 3 0 left,
@@ -170,6 +172,15 @@ impl Columns {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn columns_have_ranks_of_their_own_and_room_for_their_titles() {
+        let ranks: std::collections::HashSet<_> = Column::ALL.iter().map(|column| column.rank()).collect();
+        assert_eq!(ranks.len(), Column::ALL.len());
+        for column in Column::ALL {
+            assert!(column.title().chars().count() <= column.width(), "{column:?}");
+        }
+    }
 
     #[test]
     fn written_columns_are_parsed_again() {

@@ -99,7 +99,14 @@ fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns
         Situation::Alert(rule) => context.theme.severity(rule.severity()),
         Situation::Completed => context.theme.good(),
         Situation::Unconfirmed => context.theme.warning(),
-        _ => Style::new(),
+        Situation::Unasked
+        | Situation::Unanswered
+        | Situation::Waiting
+        | Situation::Indexing
+        | Situation::NotFilled
+        | Situation::Untracked
+        | Situation::RefundWatched
+        | Situation::NeedsGasUnseen => Style::new(),
     };
     let checked = match tx.state.last_checked_at {
         Some(at) => format!("  checked {} ago", span::short(span::between(at, context.now.wall))),
