@@ -46,6 +46,7 @@
 //! | `budget`, `api`, `sim`, `config` | `clock`, `process`, `domain` |
 //! | `engine` | `clock`, `domain`, `budget`, `schedule` |
 //! | `store` | `clock`, `process`, `domain`, `alerts` |
+//! | `team` | `clock` |
 //! | `poller` | `clock`, `process`, `domain`, `schedule`, `budget`, `alerts`, `api`, `store` |
 //! | `notify` | `clock`, `process`, `domain`, `api`, `store` |
 //! | `metrics` | `clock`, `process`, `domain`, `store`, `poller` |
@@ -77,4 +78,5 @@ mod runtime;
 mod schedule;
 mod sim;
 mod store;
+mod team;
 mod tui;

@@ -1,0 +1,348 @@
+//! The lease of an integrator ID: which machine of a team may poll?
+//!
+//! Sans-IO: [`Lease::next`] returns the next request to the database or the moment to wait for, and [`Lease::on_reply`]
+//! takes the answer. The lease knows one row of the database and this machine's monotonic clock. It must never read a
+//! wall clock, and never trust a server that may have lost its newest writes.
+//!
+//! The holder proves its life by a beat each second, and trusts itself for 4 s from *before* a successful beat was sent.
+//! A candidate takes the lease after the row was unchanged for 5 s by its own clock, on one server, and sends nothing
+//! for another 3.5 s. With a connection that gives up after 2 s and a path of 1 s, the last byte of the old holder
+//! arrives 1.2 s before the first byte of the new one, so no second at the service holds requests of both:
+//!
+//! ```text
+//!   old holder   beat t0 ─── trust 4 s ──► last byte t0 + 4.05 s ──► arrives by t0 + 7.25 s
+//!   candidate       └ sees it ─── 5 s unchanged ───► takes it ─── 3.5 s ───► first byte after t0 + 8.5 s
+//! ```
+//!
+//! After a failover or a restart of the database nothing that was read before counts: a standby may have lost the newest
+//! beats and takeovers. A server is therefore identified by its start time.
+
+use std::time::Duration;
+
+use crate::clock::Mono;
+
+/// The time between two beats of a holder, and between two reads of a candidate.
+pub(crate) const BEAT: Duration = Duration::from_secs(1);
+/// How long the row must be unchanged, by the candidate's clock, before another machine may take the lease.
+pub(crate) const EXPIRY: Duration = Duration::from_secs(5);
+/// How long a holder trusts its lease, from the moment before the last successful beat was sent.
+pub(crate) const TRUST: Duration = Duration::from_secs(4);
+/// No request to the service begins later than this span before the trust ends.
+pub(crate) const MARGIN: Duration = Duration::from_millis(500);
+/// How long a new holder sends nothing after it took the lease from a holder that may still be alive.
+pub(crate) const QUARANTINE: Duration = Duration::from_millis(3_500);
+/// How long a new holder sends nothing after it took a lease that was released. The former holder had all of its answers
+/// before it released the lease.
+pub(crate) const HANDOVER: Duration = Duration::from_secs(1);
+/// A request to the database that isn't answered within this span counts as failed.
+pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(2);
+/// How long a machine that released the lease lets others take it.
+pub(crate) const COURTESY: Duration = Duration::from_secs(10);
+
+/// Identifies a candidate for as long as its process runs. Random, so that nobody mistakes another holder for itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct HolderId(pub u128);
+
+/// Identifies one life of a database server: its start time in microseconds. Another value means that the newest writes
+/// may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServerLife(pub i64);
+
+/// The row of the lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseRow {
+    /// The number of takeovers so far.
+    pub epoch: u64,
+    /// Who may poll.
+    pub holder: LeaseHolder,
+    /// The number of beats in this epoch.
+    pub beat: u64,
+}
+
+/// The holder that the row names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseHolder {
+    /// This candidate may poll.
+    Held(HolderId),
+    /// Nobody holds the lease. On this server the last holder knew that nobody else could hold the lease, and gave it
+    /// back; `None` if nobody ever held the lease, or the holder couldn't know.
+    Free(Option<ServerLife>),
+}
+
+/// A request to the database. The database carries each one out in one transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseRequest {
+    /// Reads the row.
+    Read,
+    /// Takes the lease if the row still has this epoch and beat on this server. On another server an older row may be
+    /// the same as the one that was watched.
+    Take {
+        /// The epoch that was read.
+        epoch: u64,
+        /// The beat that was read.
+        beat: u64,
+        /// The server that was read.
+        server: ServerLife,
+    },
+    /// Adds a beat if this machine holds the lease in this epoch.
+    Beat {
+        /// The holder's epoch.
+        epoch: u64,
+    },
+    /// Gives the lease back if this machine holds it in this epoch. The row is then free on `server`.
+    Release {
+        /// The holder's epoch.
+        epoch: u64,
+        /// The server on which nobody else can hold the lease.
+        server: Option<ServerLife>,
+    },
+}
+
+/// The answer to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LeaseReply {
+    /// Whether the request was carried out. Always `true` for a read.
+    pub is_granted: bool,
+    /// The row after the request.
+    pub row: LeaseRow,
+    /// The server that answered.
+    pub server: ServerLife,
+    /// Whether the server is a standby, whose row may be old.
+    pub in_recovery: bool,
+}
+
+/// What the driver does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseStep {
+    /// Send this request. [`Lease::on_reply`] expects its number.
+    Send(u64, LeaseRequest),
+    /// Nothing is to be done before this moment or the next reply.
+    WaitUntil(Mono),
+}
+
+/// Whether this machine may send requests to the service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permission {
+    /// This machine doesn't hold the lease, or no longer trusts it.
+    No,
+    /// This machine holds the lease, and may send from this moment on if it still trusts the lease then.
+    From(Mono),
+    /// Requests may begin until this moment. What sends must be killed at `kill_at`.
+    Until {
+        /// No request begins after this moment.
+        begin: Mono,
+        /// No byte leaves after this moment.
+        kill_at: Mono,
+    },
+}
+
+/// The part of this machine in the lease of one ID.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    id: HolderId,
+    /// How much longer than others this machine waits before it takes the lease.
+    patience: Duration,
+    state: State,
+    pending: Option<Pending>,
+    requests: u64,
+    next_request: Mono,
+    /// Until then this machine doesn't take the lease.
+    barred_until: Mono,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    number: u64,
+    request: LeaseRequest,
+    sent_at: Mono,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Candidate(Option<Sighting>),
+    Holder(Tenure),
+    /// Nothing new is sent; the driver waits for the answers to its requests.
+    Draining(Tenure),
+    /// All requests are answered.
+    Releasing(Tenure),
+}
+
+/// The row as a candidate saw it, and since when it has been unchanged on this server.
+#[derive(Clone, Copy, Debug)]
+struct Sighting {
+    row: LeaseRow,
+    server: ServerLife,
+    since: Mono,
+}
+
+/// The holder's knowledge of its lease.
+#[derive(Clone, Copy, Debug)]
+struct Tenure {
+    epoch: u64,
+    server: ServerLife,
+    trusted_until: Mono,
+    sends_from: Mono,
+}
+
+impl Lease {
+    /// Creates a candidate. `patience` orders the machines of a team: a machine with less patience takes the lease first.
+    pub(crate) fn new(id: HolderId, patience: Duration) -> Self {
+        Self {
+            id,
+            patience,
+            state: State::Candidate(None),
+            pending: None,
+            requests: 0,
+            next_request: Mono::default(),
+            barred_until: Mono::default(),
+        }
+    }
+
+    /// Returns the next step. An extra call does no harm. The driver must read its clock for `now` before it sends.
+    pub(crate) fn next(&mut self, now: Mono) -> LeaseStep {
+        if let Some(pending) = self.pending {
+            let limit = pending.sent_at + REPLY_LIMIT;
+            if now < limit {
+                return LeaseStep::WaitUntil(limit);
+            }
+            self.pending = None;
+        }
+        if now < self.next_request {
+            return LeaseStep::WaitUntil(self.next_request);
+        }
+        let request = match &self.state {
+            State::Candidate(sighting) => self.candidate_request(sighting.as_ref(), now),
+            State::Holder(tenure) | State::Draining(tenure) => LeaseRequest::Beat { epoch: tenure.epoch },
+            State::Releasing(tenure) => {
+                // On a server that lost its newest writes, another machine may still trust a lost takeover.
+                let server = (now >= tenure.sends_from).then_some(tenure.server);
+                LeaseRequest::Release { epoch: tenure.epoch, server }
+            }
+        };
+        self.requests += 1;
+        self.pending = Some(Pending { number: self.requests, request, sent_at: now });
+        self.next_request = now + BEAT;
+        LeaseStep::Send(self.requests, request)
+    }
+
+    fn candidate_request(&self, sighting: Option<&Sighting>, now: Mono) -> LeaseRequest {
+        let Some(Sighting { row, server, since }) = sighting else { return LeaseRequest::Read };
+        let wait = match row.holder {
+            // A reply to a takeover was lost. The beat tells whether this machine still holds the lease.
+            LeaseHolder::Held(holder) if holder == self.id => return LeaseRequest::Beat { epoch: row.epoch },
+            // A release that a server has from before a failover may be older than a takeover that was lost.
+            LeaseHolder::Free(Some(released_on)) if released_on == *server => Duration::ZERO,
+            LeaseHolder::Held(_) | LeaseHolder::Free(_) => EXPIRY,
+        };
+        if now < self.barred_until || now < *since + wait + self.patience {
+            return LeaseRequest::Read;
+        }
+        LeaseRequest::Take { epoch: row.epoch, beat: row.beat, server: *server }
+    }
+
+    /// Takes the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes after
+    /// [`REPLY_LIMIT`] is ignored.
+    pub(crate) fn on_reply(&mut self, number: u64, reply: Option<LeaseReply>, now: Mono) {
+        let Some(pending) = self.pending.filter(|pending| pending.number == number) else { return };
+        self.pending = None;
+        // A standby grants nothing, and its row may be old.
+        let Some(reply) = reply.filter(|reply| !reply.in_recovery && now < pending.sent_at + REPLY_LIMIT) else {
+            return;
+        };
+        let trusted_until = pending.sent_at + TRUST;
+        match (self.state, pending.request) {
+            (State::Candidate(sighting), LeaseRequest::Take { .. }) if reply.is_granted => {
+                let was_released =
+                    sighting.is_some_and(|sighting| sighting.row.holder == LeaseHolder::Free(Some(reply.server)));
+                let wait = if was_released { HANDOVER } else { QUARANTINE };
+                self.hold(&reply, trusted_until, now + wait);
+            }
+            // The row may be from before a failover, and a takeover by another machine may be lost.
+            (State::Candidate(_), LeaseRequest::Beat { .. }) if reply.is_granted => {
+                self.hold(&reply, trusted_until, now + EXPIRY + QUARANTINE);
+            }
+            (State::Holder(tenure) | State::Draining(tenure) | State::Releasing(tenure), LeaseRequest::Beat { .. })
+                if reply.is_granted =>
+            {
+                let renewed = tenure.renew(&reply, trusted_until, now);
+                self.state = match self.state {
+                    State::Draining(_) => State::Draining(renewed),
+                    State::Releasing(_) => State::Releasing(renewed),
+                    State::Candidate(_) | State::Holder(_) => State::Holder(renewed),
+                };
+            }
+            // The release is carried out, or another machine has the lease.
+            (State::Holder(_) | State::Draining(_) | State::Releasing(_), _) | (State::Candidate(_), _) => {
+                self.watch(&reply, now);
+            }
+        }
+    }
+
+    fn hold(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
+        let tenure = Tenure { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
+        self.state = State::Holder(tenure);
+    }
+
+    /// Watches the row as a candidate. The row counts as unchanged only on the same server.
+    fn watch(&mut self, reply: &LeaseReply, now: Mono) {
+        let unchanged = match self.state {
+            State::Candidate(sighting) => {
+                sighting.filter(|sighting| sighting.row == reply.row && sighting.server == reply.server)
+            }
+            State::Holder(_) | State::Draining(_) | State::Releasing(_) => None,
+        };
+        let since = unchanged.map_or(now, |sighting| sighting.since);
+        self.state = State::Candidate(Some(Sighting { row: reply.row, server: reply.server, since }));
+    }
+
+    /// Whether this machine may send requests to the service at `now`.
+    pub(crate) fn permission(&self, now: Mono) -> Permission {
+        let State::Holder(tenure) = self.state else { return Permission::No };
+        let begin = Mono(tenure.trusted_until.0.saturating_sub(MARGIN));
+        if now >= begin {
+            return Permission::No;
+        }
+        if now < tenure.sends_from {
+            return Permission::From(tenure.sends_from);
+        }
+        Permission::Until { begin, kill_at: tenure.trusted_until }
+    }
+
+    /// The epoch in which this machine holds the lease, for what it appends to the log.
+    pub(crate) fn epoch(&self) -> Option<u64> {
+        match self.state {
+            State::Holder(tenure) | State::Draining(tenure) | State::Releasing(tenure) => Some(tenure.epoch),
+            State::Candidate(_) => None,
+        }
+    }
+
+    /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::drained`] when all requests are
+    /// answered.
+    pub(crate) fn drain(&mut self) {
+        if let State::Holder(tenure) = self.state {
+            self.state = State::Draining(tenure);
+        }
+    }
+
+    /// Gives the lease back at once: all requests to the service are answered, and their slots are free after 1 s.
+    /// This machine takes the lease again only if nobody else does.
+    pub(crate) fn drained(&mut self, now: Mono) {
+        self.barred_until = now + COURTESY;
+        if let State::Draining(tenure) = self.state {
+            (self.state, self.next_request) = (State::Releasing(tenure), now);
+        }
+    }
+}
+
+impl Tenure {
+    /// Returns the tenure after a successful beat. If another server answered, another machine may have taken the lease
+    /// from the former server without a trace: its trust must end first.
+    fn renew(self, reply: &LeaseReply, trusted_until: Mono, now: Mono) -> Self {
+        let is_same_server = self.server == reply.server;
+        let sends_from = if is_same_server { self.sends_from } else { now + EXPIRY + QUARANTINE };
+        Self { server: reply.server, trusted_until: trusted_until.max(self.trusted_until), sends_from, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests;
