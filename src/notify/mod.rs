@@ -22,11 +22,7 @@ use self::{
 use crate::{
     clock::Clock,
     domain::{
-        alert::Alert,
-        change::{Change, ChangeKind},
-        notification::NotificationCursor,
-        operation::Operation,
-        text,
+        alert::Alert, change::Change, notification::NotificationCursor, operation::Operation, text,
         transaction::Transaction,
     },
     process::lock::KernelLock,
@@ -264,7 +260,7 @@ impl ChannelTask {
         let read = move |reader: &Reader| {
             let page = reader.changes_after(seq, PAGE)?.changes;
             let end = page.last().map_or(seq, |change| change.seq);
-            let own = page.iter().filter(|change| change.profile == setup.profile && is_told(&change.what));
+            let own = page.iter().filter(|change| change.profile == setup.profile && change.what.is_notified());
             let events = own.map(|change| event(reader, change, &setup)).filter_map(Result::transpose);
             Ok((events.collect::<Result<_, StoreError>>()?, end, page.len() >= PAGE))
         };
@@ -362,11 +358,6 @@ impl ChannelTask {
 async fn over(ends: &mut watch::Receiver<bool>) {
     // A dropped sender also means the end.
     ends.wait_for(|ends| *ends).await.map(drop).unwrap_or_default();
-}
-
-/// Whether this kind of change is sent.
-fn is_told(what: &ChangeKind) -> bool {
-    matches!(what, ChangeKind::AlertRaised { .. } | ChangeKind::AlertCleared { .. } | ChangeKind::AlertFlapping { .. })
 }
 
 /// Renders an event with the current state of its transaction; `None` if rendering fails, which it never should.
