@@ -279,23 +279,68 @@ impl ChangeKind {
     /// Whether the event concerns actions of people rather than the service, or repeats an event that was already
     /// reported. A person who watches the service doesn't need such events.
     pub fn is_routine(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::PollRequested
-                | Self::QuoteAsked { .. }
-                | Self::QuoteAnswered { .. }
-                | Self::Edited { .. }
-                | Self::Untracked
-                | Self::AlertAcknowledged { .. }
-                | Self::AlertUnacknowledged { .. }
-                | Self::AlertSnoozed { .. }
-                | Self::AlertUnsnoozed { .. }
-                | Self::AlertFlipped { .. }
-                | Self::Undone { .. }
-                | Self::Redone { .. }
-                | Self::Deleted { .. }
-                | Self::BodiesDropped { .. }
-        )
+            | Self::QuoteAsked { .. }
+            | Self::QuoteAnswered { .. }
+            | Self::Edited { .. }
+            | Self::Untracked
+            | Self::AlertAcknowledged { .. }
+            | Self::AlertUnacknowledged { .. }
+            | Self::AlertSnoozed { .. }
+            | Self::AlertUnsnoozed { .. }
+            | Self::AlertFlipped { .. }
+            | Self::Undone { .. }
+            | Self::Redone { .. }
+            | Self::Deleted { .. }
+            | Self::BodiesDropped { .. } => true,
+            Self::Polled
+            | Self::StatusChanged { .. }
+            | Self::StepAdded { .. }
+            | Self::Settled
+            | Self::AlertRaised { .. }
+            | Self::AlertCleared { .. }
+            | Self::AlertFlapping { .. }
+            | Self::PollFailed { .. }
+            | Self::Rejected { .. }
+            | Self::Throttled { .. }
+            | Self::Unauthorized { .. }
+            | Self::Unreachable { .. }
+            | Self::Recovered
+            | Self::Imported => false,
+        }
+    }
+
+    /// Whether the notification channels send the event.
+    pub(crate) fn is_notified(&self) -> bool {
+        match self {
+            Self::AlertRaised { .. } | Self::AlertCleared { .. } | Self::AlertFlapping { .. } => true,
+            Self::Polled
+            | Self::StatusChanged { .. }
+            | Self::StepAdded { .. }
+            | Self::Settled
+            | Self::AlertFlipped { .. }
+            | Self::PollFailed { .. }
+            | Self::Rejected { .. }
+            | Self::Throttled { .. }
+            | Self::Unauthorized { .. }
+            | Self::Unreachable { .. }
+            | Self::Recovered
+            | Self::Imported
+            | Self::PollRequested
+            | Self::QuoteAsked { .. }
+            | Self::QuoteAnswered { .. }
+            | Self::Edited { .. }
+            | Self::Untracked
+            | Self::AlertAcknowledged { .. }
+            | Self::AlertUnacknowledged { .. }
+            | Self::AlertSnoozed { .. }
+            | Self::AlertUnsnoozed { .. }
+            | Self::Undone { .. }
+            | Self::Redone { .. }
+            | Self::Deleted { .. }
+            | Self::BodiesDropped { .. } => false,
+        }
     }
 
     /// Returns the event in words for a person.
@@ -378,10 +423,14 @@ mod tests {
     #[test]
     fn flapping_is_reported_once_and_its_flips_are_housekeeping() {
         let flapping = ChangeKind::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
-        assert!(!flapping.is_routine());
+        assert!(!flapping.is_routine() && flapping.is_notified());
         for raised in [true, false] {
             let flipped = ChangeKind::AlertFlipped { rule: Rule::Throttled, raised };
-            assert!(flipped.is_routine() && flipped.sentence().ends_with("again: throttled (flapping)"));
+            assert!(
+                flipped.is_routine()
+                    && !flipped.is_notified()
+                    && flipped.sentence().ends_with("again: throttled (flapping)")
+            );
         }
         let until = DateTime::from_timestamp(1_700_000_000, 0);
         let snoozed = ChangeKind::AlertSnoozed { rule: Rule::Overdue, until };

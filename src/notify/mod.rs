@@ -1,7 +1,7 @@
-//! Sends alerts out of hoptop: to a command of the user's, and to a webhook.
+//! Sends alerts to a command of the user and to a webhook.
 //!
-//! The store's change feed is the queue, and the store keeps a cursor for each channel. Events that happen while no
-//! process notifies are sent to a webhook later, in order. One process notifies: the holder of a kernel lock beside the
+//! The store's change feed is the queue. The store saves a cursor for each channel. Events that happen while no process
+//! notifies are sent to a webhook later, in order. Only one process notifies: the holder of a kernel lock beside the
 //! store. The module must never delay the poller, nor show an address or a secret.
 
 mod command;
@@ -16,43 +16,41 @@ use tokio::{
 };
 
 use self::{
-    command::Calls,
-    webhook::{Undelivered, Webhook},
+    command::CommandCalls,
+    webhook::{DeliveryError, Webhook},
 };
 use crate::{
     clock::Clock,
     domain::{
-        alert::Alert,
-        change::{Change, ChangeKind},
-        notification::NotificationCursor,
-        operation::Operation,
-        text,
+        alert::Alert, change::Change, notification::NotificationCursor, operation::Operation, text,
         transaction::Transaction,
     },
     process::lock::KernelLock,
     store::{Reader, SharedReader, Store, StoreError, Wake},
 };
 
-/// The interval between two attempts to get the lock.
-const INTERVAL: Duration = Duration::from_secs(2);
-/// The first and the longest wait after a failure. The wait doubles with each failure.
-const FIRST_WAIT: Duration = Duration::from_secs(2);
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// The most entries of the feed that are read at a time.
-const PAGE: usize = 500;
-/// The number of entries without an event after which the cursor is saved, so that no process reads them again.
-const FAR: i64 = 5_000;
+/// The interval between two attempts to acquire the lock.
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_secs(2);
+/// The delay before the first retry, and the maximum delay. The delay doubles with each failure.
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(2);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
+/// The maximum number of feed entries in a page.
+const PAGE_SIZE: usize = 500;
+/// The number of feed entries without an event to send after which the cursor is saved. A restarted process doesn't
+/// read these entries again.
+const CURSOR_SAVE_INTERVAL: i64 = 5_000;
 
-/// Renders an event as text: the change, the transaction with its alerts, and the moment.
+/// A function that renders an event as text: the change, the transaction with its alerts, and the current time.
 pub(crate) type RenderEvent =
     fn(&Change, Option<(&Transaction, &[Alert])>, DateTime<Utc>) -> Result<String, serde_json::Error>;
 
-/// A channel through which alerts leave hoptop.
+/// A destination of alerts.
 #[derive(Clone, Debug)]
 pub(crate) enum Channel {
-    /// A program that gets each event on its standard input, while hoptop runs.
+    /// A program with its arguments, run once for each event with the event on its standard input. Events that happen
+    /// while no process runs are not sent later.
     Command(Vec<String>),
-    /// A webhook that each event is posted to, repeatedly until it is accepted, also after a restart.
+    /// A webhook. Each event is posted until the webhook accepts or refuses the event, also after a restart.
     Webhook(Webhook),
 }
 
@@ -66,7 +64,7 @@ impl Channel {
     }
 }
 
-/// The parts that a notifier needs.
+/// The dependencies of a notifier.
 #[derive(Clone)]
 pub(crate) struct Setup {
     /// The store with the alerts.
@@ -79,48 +77,48 @@ pub(crate) struct Setup {
     pub render: RenderEvent,
 }
 
-/// The running channels; they end when the value is dropped.
+/// The running channels. Dropping the notifier stops them.
 pub(crate) struct Notifier {
     tasks: JoinSet<()>,
-    ending: watch::Sender<bool>,
+    stop: watch::Sender<bool>,
     clock: Clock,
 }
 
 impl Notifier {
-    /// Starts to send new events through each of these channels. A webhook also gets the events that it has missed.
-    /// Must be awaited before polling starts.
+    /// Starts to send new events through each of these channels. A webhook also gets the events that were not sent by
+    /// earlier sessions. Must be awaited before polling starts.
     ///
     /// # Errors
     /// If the store can't be read.
     pub(crate) async fn start(setup: &Setup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
-        let (ending, ends) = watch::channel(false);
+        let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
-        let first = reader.clone();
-        let from = spawn_blocking(move || first.read(Reader::last_change)).await??;
+        let start_reader = reader.clone();
+        let start_seq = spawn_blocking(move || start_reader.read(Reader::last_change)).await??;
         for channel in channels {
             let task = ChannelTask {
                 setup: setup.clone(),
                 reader: reader.clone(),
                 channel: Arc::new(channel),
-                from,
-                kept: from,
-                ends: ends.clone(),
-                calls: Calls::default(),
+                start_seq,
+                saved_seq: start_seq,
+                stop: stopped.clone(),
+                calls: CommandCalls::default(),
             };
-            tasks.spawn(task.go_on());
+            tasks.spawn(task.run_with_retries());
         }
-        Ok(Self { tasks, ending, clock: setup.clock.clone() })
+        Ok(Self { tasks, stop, clock: setup.clock.clone() })
     }
 
-    /// Sends the remaining events, once, and stops; after `patience` in any case.
-    pub(crate) async fn finish(mut self, patience: Duration) {
-        self.ending.send_replace(true);
-        let until = self.clock.now().mono + patience;
-        let all = async { while self.tasks.join_next().await.is_some() {} };
+    /// Attempts once to send the remaining events, and stops. Stops after `grace` even if events remain.
+    pub(crate) async fn finish(mut self, grace: Duration) {
+        self.stop.send_replace(true);
+        let deadline = self.clock.now().mono + grace;
+        let all_tasks = async { while self.tasks.join_next().await.is_some() {} };
         tokio::select! {
-            () = all => {}
-            () = self.clock.sleep_until(until) => tracing::warn!("hoptop stopped before all alerts were sent"),
+            () = all_tasks => {}
+            () = self.clock.sleep_until(deadline) => tracing::warn!("hoptop stopped before all alerts were sent"),
         }
     }
 }
@@ -139,242 +137,265 @@ pub(crate) enum NotifierError {
 /// An event to send.
 #[derive(Clone, Debug, PartialEq)]
 struct Event {
+    /// The sequence number of the event's feed entry.
     seq: i64,
-    /// The ID of the event, the same for each attempt.
+    /// The ID of the event, equal for each attempt.
     id: String,
+    /// The rendered event.
     text: String,
 }
 
+/// A page of the feed.
+struct Page {
+    /// The events to send.
+    events: Vec<Event>,
+    /// The sequence number of the last feed entry.
+    last_seq: i64,
+    /// Whether the feed has more pages.
+    has_more: bool,
+}
+
+/// The outcome of an attempt to send events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SendOutcome {
+    /// Each event was sent, or the webhook refused the event.
+    Done,
+    /// The notifier stopped before each event was sent. The next process with the lock sends the remaining events.
+    Interrupted,
+}
+
+/// The task that sends the events of one channel.
 struct ChannelTask {
     setup: Setup,
     reader: SharedReader,
     channel: Arc<Channel>,
-    /// The last change in the feed when the notifier started.
-    from: i64,
-    /// The sequence number that was saved last.
-    kept: i64,
-    ends: watch::Receiver<bool>,
-    calls: Calls,
+    /// The sequence number of the last feed entry when the notifier started.
+    start_seq: i64,
+    /// The sequence number of the cursor that was saved last.
+    saved_seq: i64,
+    /// Becomes `true` when the notifier must stop.
+    stop: watch::Receiver<bool>,
+    calls: CommandCalls,
 }
 
 impl ChannelTask {
-    /// Sends events until the notifier ends. Temporary failures are retried.
-    async fn go_on(mut self) {
+    /// Sends events until the notifier stops. Temporary failures are retried.
+    async fn run_with_retries(mut self) {
         let (name, clock) = (self.channel.name(), self.setup.clock.clone());
-        let mut wait = FIRST_WAIT;
+        let mut delay = FIRST_RETRY_DELAY;
         while let Err(error) = self.run().await {
             tracing::error!("{name}: alerts can't be sent: {error}");
             if matches!(&error, NotifierError::Store(error) if error.is_lasting()) {
                 return;
             }
             tokio::select! {
-                () = over(&mut self.ends) => return,
-                () = clock.sleep_until(clock.now().mono + wait) => wait = (wait * 2).min(LONGEST_WAIT),
+                () = wait_for_stop(&mut self.stop) => return,
+                () = clock.sleep_until(clock.now().mono + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
         }
     }
 
+    /// Sends events until the notifier stops, then sends the remaining events.
     async fn run(&mut self) -> Result<(), NotifierError> {
-        let Some(_role) = self.take_role().await? else { return Ok(()) };
-        let mut news = self.setup.store.subscribe(Wake::Changes)?;
-        let mut state = self.begin().await?;
+        let Some(_lock) = self.acquire_lock().await? else { return Ok(()) };
+        let mut wakeups = self.setup.store.subscribe(Wake::Changes)?;
+        let mut cursor = self.initialize_cursor().await?;
         loop {
-            match self.tell_some(&mut state).await? {
-                None => return Ok(()),
-                Some(true) => continue,
-                Some(false) => self.keep_trouble(&mut state).await?,
+            if self.send_pending(&mut cursor).await? == SendOutcome::Interrupted {
+                return Ok(());
             }
+            self.save_call_result(&mut cursor).await?;
             tokio::select! {
-                changed = news.changed() => if changed.is_err() { break },
-                () = self.calls.one_has_ended() => {}
-                () = over(&mut self.ends) => break,
+                changed = wakeups.changed() => if changed.is_err() { break },
+                () = self.calls.wait_for_any() => {}
+                () = wait_for_stop(&mut self.stop) => break,
             }
         }
-        // Alerts that the last answers raised are sent as well.
+        // Alerts that the last answers raised are sent too.
+        if self.send_pending(&mut cursor).await? == SendOutcome::Interrupted {
+            return Ok(());
+        }
+        self.calls.wait_for_all().await;
+        self.save_call_result(&mut cursor).await
+    }
+
+    /// Sends the events of each page after the cursor, and advances the cursor.
+    async fn send_pending(&mut self, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
         loop {
-            match self.tell_some(&mut state).await? {
-                None => return Ok(()),
-                Some(true) => {}
-                Some(false) => break,
+            let page = self.load_page(cursor.seq).await?;
+            for event in page.events {
+                if self.send(&event, cursor).await? == SendOutcome::Interrupted {
+                    return Ok(SendOutcome::Interrupted);
+                }
+            }
+            cursor.seq = cursor.seq.max(page.last_seq);
+            if cursor.seq - self.saved_seq > CURSOR_SAVE_INTERVAL {
+                self.save_cursor(cursor.clone()).await?;
+            }
+            if !page.has_more {
+                return Ok(SendOutcome::Done);
             }
         }
-        self.calls.finish().await;
-        self.keep_trouble(&mut state).await
     }
 
-    /// Sends the events of the next page of the feed. Returns whether there are more pages, or `None` if the notifier
-    /// ends before all events are sent.
-    async fn tell_some(&mut self, state: &mut NotificationCursor) -> Result<Option<bool>, NotifierError> {
-        let (events, end, more) = self.read(state.seq).await?;
-        for event in events {
-            if !self.send(&event, state).await? {
-                return Ok(None);
-            }
-        }
-        state.seq = state.seq.max(end);
-        if state.seq - self.kept > FAR {
-            self.keep(state.clone()).await?;
-        }
-        Ok(Some(more))
-    }
-
-    /// Waits for the lock, with which this process notifies; `None` if the notifier ends before.
-    async fn take_role(&mut self) -> Result<Option<KernelLock>, NotifierError> {
+    /// Waits for the lock that lets this process notify. Returns `None` if the notifier stops first.
+    async fn acquire_lock(&mut self) -> Result<Option<KernelLock>, NotifierError> {
         let path = KernelLock::beside(self.setup.store.path(), self.channel.name(), &self.setup.profile);
         let clock = self.setup.clock.clone();
-        let mut said = String::new();
+        let mut last_error = String::new();
         loop {
             let path = path.clone();
             match spawn_blocking(move || KernelLock::try_take(&path)).await? {
-                Ok(Some(role)) => return Ok(Some(role)),
+                Ok(Some(lock)) => return Ok(Some(lock)),
                 Ok(None) => {}
-                Err(error) if error.to_string() == said => {}
+                Err(error) if error.to_string() == last_error => {}
                 Err(error) => {
-                    said = error.to_string();
-                    tracing::warn!("{}: {said}", self.channel.name());
+                    last_error = error.to_string();
+                    tracing::warn!("{}: {last_error}", self.channel.name());
                 }
             }
             tokio::select! {
-                () = over(&mut self.ends) => return Ok(None),
-                () = clock.sleep_until(clock.now().mono + INTERVAL) => {}
+                () = wait_for_stop(&mut self.stop) => return Ok(None),
+                () = clock.sleep_until(clock.now().mono + LOCK_RETRY_INTERVAL) => {}
             }
         }
     }
 
-    /// Returns the cursor to begin with: after the last event that this or another process has sent. A command doesn't
-    /// get events from before its start, and a new webhook doesn't get events from before its first start.
-    async fn begin(&mut self) -> Result<NotificationCursor, NotifierError> {
-        let (reader, profile, channel, from) =
-            (self.reader.clone(), self.setup.profile.clone(), self.channel.name(), self.from);
+    /// Returns and saves the initial cursor: the position after the last event that any process has sent. A command
+    /// doesn't get events from before its start. A new webhook doesn't get events from before its first start.
+    async fn initialize_cursor(&mut self) -> Result<NotificationCursor, NotifierError> {
+        let (reader, profile, channel, start_seq) =
+            (self.reader.clone(), self.setup.profile.clone(), self.channel.name(), self.start_seq);
         let cursors = spawn_blocking(move || reader.read(|reader| reader.notification_cursors(&profile))).await??;
-        let known = cursors.into_iter().find(|cursor| cursor.channel == channel);
-        let seq = match (&*self.channel, known.map(|known| known.seq)) {
-            (_, None) => from,
-            (Channel::Webhook(_), Some(told)) => told,
-            (Channel::Command(_), Some(told)) => told.max(from),
+        let saved = cursors.into_iter().find(|cursor| cursor.channel == channel);
+        let seq = match (&*self.channel, saved.map(|saved| saved.seq)) {
+            (_, None) => start_seq,
+            (Channel::Webhook(_), Some(sent_seq)) => sent_seq,
+            (Channel::Command(_), Some(sent_seq)) => sent_seq.max(start_seq),
         };
-        let state = NotificationCursor { channel: channel.to_owned(), seq, error: None };
-        self.keep(state.clone()).await?;
-        Ok(state)
+        let cursor = NotificationCursor { channel: channel.to_owned(), seq, error: None };
+        self.save_cursor(cursor.clone()).await?;
+        Ok(cursor)
     }
 
-    /// Returns the events of the page after `seq`, the page's last sequence number, and whether there are more pages.
-    async fn read(&self, seq: i64) -> Result<(Vec<Event>, i64, bool), NotifierError> {
+    /// Returns the page of the feed after `seq`.
+    async fn load_page(&self, seq: i64) -> Result<Page, NotifierError> {
         let (setup, reader) = (self.setup.clone(), self.reader.clone());
         let read = move |reader: &Reader| {
-            let page = reader.changes_after(seq, PAGE)?.changes;
-            let end = page.last().map_or(seq, |change| change.seq);
-            let own = page.iter().filter(|change| change.profile == setup.profile && is_told(&change.what));
-            let events = own.map(|change| event(reader, change, &setup)).filter_map(Result::transpose);
-            Ok((events.collect::<Result<_, StoreError>>()?, end, page.len() >= PAGE))
+            let changes = reader.changes_after(seq, PAGE_SIZE)?.changes;
+            let notified = changes.iter().filter(|change| change.profile == setup.profile && change.what.is_notified());
+            let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
+            Ok(Page {
+                events: events.collect::<Result<_, StoreError>>()?,
+                last_seq: changes.last().map_or(seq, |change| change.seq),
+                has_more: changes.len() >= PAGE_SIZE,
+            })
         };
         Ok(spawn_blocking(move || reader.read(read)).await??)
     }
 
-    /// Sends an event and returns whether to go on. A post is repeated until the webhook accepts or refuses the event.
-    async fn send(&mut self, event: &Event, state: &mut NotificationCursor) -> Result<bool, NotifierError> {
+    /// Sends an event through the channel.
+    async fn send(&mut self, event: &Event, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
         let channel = Arc::clone(&self.channel);
         match &*channel {
-            Channel::Command(words) => {
-                // Saved before the call: a process that is killed in the middle must not call again.
-                self.keep_told(event, None, state).await?;
-                self.calls.begin(words, &event.text).await;
-                Ok(true)
+            Channel::Command(argv) => {
+                // Saved before the call: a process that is killed during the call must not repeat the call.
+                self.save_sent(event, None, cursor).await?;
+                self.calls.start(argv, &event.text).await;
+                Ok(SendOutcome::Done)
             }
-            Channel::Webhook(webhook) => self.post(webhook, event, state).await,
+            Channel::Webhook(webhook) => self.post(webhook, event, cursor).await,
         }
     }
 
+    /// Posts an event until the webhook accepts or refuses the event.
     async fn post(
         &mut self,
         webhook: &Webhook,
         event: &Event,
-        state: &mut NotificationCursor,
-    ) -> Result<bool, NotifierError> {
-        let mut wait = FIRST_WAIT;
+        cursor: &mut NotificationCursor,
+    ) -> Result<SendOutcome, NotifierError> {
+        let mut delay = FIRST_RETRY_DELAY;
         loop {
             match webhook.post(&event.id, event.text.clone()).await {
                 Ok(()) => {
-                    self.keep_told(event, None, state).await?;
-                    return Ok(true);
+                    self.save_sent(event, None, cursor).await?;
+                    return Ok(SendOutcome::Done);
                 }
-                Err(refused @ Undelivered::Refused { .. }) => {
-                    tracing::warn!("webhook: {refused}");
-                    self.keep_told(event, Some(refused.to_string()), state).await?;
-                    return Ok(true);
+                Err(error @ DeliveryError::Refused { .. }) => {
+                    tracing::warn!("webhook: {error}");
+                    self.save_sent(event, Some(error.to_string()), cursor).await?;
+                    return Ok(SendOutcome::Done);
                 }
-                Err(later @ Undelivered::Later(_)) => {
-                    let reason = text::clean(&later.to_string());
-                    if state.error.as_ref() != Some(&reason) {
+                Err(error @ DeliveryError::Temporary(_)) => {
+                    let reason = text::clean(&error.to_string());
+                    if cursor.error.as_ref() != Some(&reason) {
                         tracing::warn!("webhook: {reason}");
-                        state.error = Some(reason);
-                        self.keep(state.clone()).await?;
+                        cursor.error = Some(reason);
+                        self.save_cursor(cursor.clone()).await?;
                     }
                 }
             }
             let clock = self.setup.clock.clone();
             tokio::select! {
-                () = over(&mut self.ends) => return Ok(false),
-                () = clock.sleep_until(clock.now().mono + wait) => wait = (wait * 2).min(LONGEST_WAIT),
+                () = wait_for_stop(&mut self.stop) => return Ok(SendOutcome::Interrupted),
+                () = clock.sleep_until(clock.now().mono + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
         }
     }
 
-    async fn keep_told(
+    /// Saves that an event was sent, with the reason if the webhook refused the event.
+    async fn save_sent(
         &mut self,
         event: &Event,
         error: Option<String>,
-        state: &mut NotificationCursor,
+        cursor: &mut NotificationCursor,
     ) -> Result<(), NotifierError> {
         let error = match *self.channel {
-            // The result of the call is known later.
-            Channel::Command(_) => state.error.take(),
+            // The result of this call isn't known yet: the cursor keeps the result of earlier calls.
+            Channel::Command(_) => cursor.error.take(),
             Channel::Webhook(_) => error,
         };
-        *state = NotificationCursor { seq: event.seq, error, channel: self.channel.name().to_owned() };
-        self.keep(state.clone()).await
+        *cursor = NotificationCursor { seq: event.seq, error, channel: self.channel.name().to_owned() };
+        self.save_cursor(cursor.clone()).await
     }
 
-    /// Saves the result of the command's calls that have ended.
-    async fn keep_trouble(&mut self, state: &mut NotificationCursor) -> Result<(), NotifierError> {
-        let Some(ended) = self.calls.ended() else { return Ok(()) };
-        let error = ended.err().map(|reason| text::clean(&reason));
-        if let Some(reason) = error.as_ref().filter(|_| error != state.error) {
+    /// Saves the result of the calls that have ended since the last query.
+    async fn save_call_result(&mut self, cursor: &mut NotificationCursor) -> Result<(), NotifierError> {
+        let Some(result) = self.calls.take_result() else { return Ok(()) };
+        let error = result.err().map(|reason| text::clean(&reason));
+        if let Some(reason) = error.as_ref().filter(|_| error != cursor.error) {
             tracing::warn!("on_alert: {reason}");
         }
-        if error == state.error {
+        if error == cursor.error {
             return Ok(());
         }
-        state.error = error;
-        self.keep(state.clone()).await
+        cursor.error = error;
+        self.save_cursor(cursor.clone()).await
     }
 
-    async fn keep(&mut self, cursor: NotificationCursor) -> Result<(), NotifierError> {
-        self.kept = cursor.seq;
+    /// Saves the cursor in the store.
+    async fn save_cursor(&mut self, cursor: NotificationCursor) -> Result<(), NotifierError> {
+        self.saved_seq = cursor.seq;
         let operation = Operation::MoveNotificationCursor { profile: self.setup.profile.clone(), cursor };
-        let _still = self.setup.clock.hold();
+        let _hold = self.setup.clock.hold();
         self.setup.store.apply(operation, self.setup.clock.now().wall).await?;
         Ok(())
     }
 }
 
-/// Resolves when the notifier must end.
-async fn over(ends: &mut watch::Receiver<bool>) {
-    // A dropped sender also means the end.
-    ends.wait_for(|ends| *ends).await.map(drop).unwrap_or_default();
+/// Resolves when the notifier must stop.
+async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
+    // A dropped sender also stops the notifier.
+    stop.wait_for(|stop| *stop).await.map(drop).unwrap_or_default();
 }
 
-/// Whether this kind of change is sent.
-fn is_told(what: &ChangeKind) -> bool {
-    matches!(what, ChangeKind::AlertRaised { .. } | ChangeKind::AlertCleared { .. } | ChangeKind::AlertFlapping { .. })
-}
-
-/// Renders an event with the current state of its transaction; `None` if rendering fails, which it never should.
-fn event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Option<Event>, StoreError> {
+/// Renders an event with the current state of its transaction. Returns `None` and logs an error if rendering fails.
+fn render_event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Option<Event>, StoreError> {
     let listed = change.transaction.map(|row| reader.listed(row)).transpose()?.flatten();
-    let about = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
+    let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
     let id = format!("{}/{}", setup.profile, change.seq);
-    match (setup.render)(change, about, setup.clock.now().wall) {
+    match (setup.render)(change, transaction, setup.clock.now().wall) {
         Ok(text) => Ok(Some(Event { seq: change.seq, id, text })),
         Err(error) => {
             tracing::error!("failed to render the event {id}: {error}");

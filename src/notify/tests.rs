@@ -13,29 +13,34 @@ use crate::{
     store::testing,
 };
 
-/// Renders an event for these tests.
-fn plain(change: &Change, about: Option<(&Transaction, &[Alert])>, _: DateTime<Utc>) -> serde_json::Result<String> {
-    let hash = about.map_or("", |(tx, _)| tx.params.transaction_id.as_str());
-    serde_json::to_string(&(change.what.name(), hash))
+/// Renders an event as the event's name and the transaction's ID.
+fn render_plain(
+    change: &Change,
+    transaction: Option<(&Transaction, &[Alert])>,
+    _: DateTime<Utc>,
+) -> serde_json::Result<String> {
+    let id = transaction.map_or("", |(tx, _)| tx.params.transaction_id.as_str());
+    serde_json::to_string(&(change.what.name(), id))
 }
 
 fn at(seconds: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
 }
 
-struct Bench {
+/// A store with nine transactions in the profile "default" and one in another profile.
+struct Fixture {
     folder: tempfile::TempDir,
     setup: Setup,
 }
 
-impl Bench {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         testing::track(&store, "default", (1..=9).map(fixtures::new).collect(), at(0));
         testing::track(&store, "other", vec![fixtures::new(10)], at(0));
         let clock = Clock::system();
-        let setup = Setup { store, profile: "default".into(), clock, render: plain };
+        let setup = Setup { store, profile: "default".into(), clock, render: render_plain };
         Self { folder, setup }
     }
 
@@ -44,29 +49,38 @@ impl Bench {
         testing::observe(&self.setup.store, RowId(row), fixtures::says(RouterStatus::NeedsGas), at(row));
     }
 
-    fn state(&self, channel: &str) -> Option<NotificationCursor> {
+    /// Returns the saved cursor of a channel.
+    fn cursor(&self, channel: &str) -> Option<NotificationCursor> {
         let cursors = self.setup.store.reader().unwrap().notification_cursors("default").unwrap();
         cursors.into_iter().find(|cursor| cursor.channel == channel)
     }
 
-    /// Waits until `holds` is true for the cursor of a channel.
-    async fn until(&self, channel: &str, holds: impl Fn(&NotificationCursor) -> bool) -> NotificationCursor {
+    /// Waits until `condition` is true for the saved cursor of a channel, and returns the cursor.
+    async fn wait_for_cursor(
+        &self,
+        channel: &str,
+        condition: impl Fn(&NotificationCursor) -> bool,
+    ) -> NotificationCursor {
         let mut commits = self.setup.store.subscribe(Wake::AnyCommit).unwrap();
         loop {
             commits.mark_unchanged();
-            if let Some(state) = self.state(channel).filter(&holds) {
-                return state;
+            if let Some(cursor) = self.cursor(channel).filter(&condition) {
+                return cursor;
             }
-            tokio::time::timeout(Duration::from_secs(30), commits.changed()).await.expect("it never holds").unwrap();
+            tokio::time::timeout(Duration::from_secs(30), commits.changed())
+                .await
+                .expect("the condition stays false")
+                .unwrap();
         }
     }
 }
 
-/// Starts a service that answers with these statuses in turn, and then with the last; the receiver gets each post.
-fn service(statuses: &'static [u16]) -> (Webhook, mpsc::Receiver<(String, String)>) {
+/// Starts a webhook that answers with these statuses in turn, and then repeats the last status. The receiver gets the
+/// ID and the body of each request.
+fn start_webhook(statuses: &'static [u16]) -> (Webhook, mpsc::Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/hook?token=canary", listener.local_addr().unwrap());
-    let (posted, posts) = mpsc::channel();
+    let (sender, posts) = mpsc::channel();
     thread::spawn(move || {
         for (stream, count) in listener.incoming().zip(0..) {
             let mut stream = BufReader::new(stream.unwrap());
@@ -83,7 +97,7 @@ fn service(statuses: &'static [u16]) -> (Webhook, mpsc::Receiver<(String, String
             stream.read_exact(&mut body).unwrap();
             let status = statuses.get(count).or(statuses.last()).unwrap();
             write!(stream.get_mut(), "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
-            if posted.send((id, String::from_utf8(body).unwrap())).is_err() {
+            if sender.send((id, String::from_utf8(body).unwrap())).is_err() {
                 return;
             }
         }
@@ -91,165 +105,172 @@ fn service(statuses: &'static [u16]) -> (Webhook, mpsc::Receiver<(String, String
     (Webhook::new(&url).unwrap(), posts)
 }
 
+/// Returns the bodies of the requests so far.
 fn bodies(posts: &mpsc::Receiver<(String, String)>) -> Vec<String> {
     posts.try_iter().map(|(_, body)| body).collect()
 }
 
-fn raised(row: i64) -> String {
+/// Returns the rendered event of an alert for the transaction in this row.
+fn raised_body(row: i64) -> String {
     format!("[\"alert_raised\",\"{}\"]", fixtures::new(row).params.transaction_id)
 }
 
-/// Returns a command that appends its input to a file.
+/// Returns a command that appends its standard input to a file.
 #[cfg(unix)]
-fn appends_to(file: &std::path::Path) -> Vec<String> {
+fn append_command(file: &std::path::Path) -> Vec<String> {
     ["sh", "-c", &format!("cat >> {}", file.display())].map(str::to_owned).to_vec()
 }
 
 #[tokio::test]
-async fn a_webhook_is_told_what_comes_and_after_a_restart_what_came_meanwhile() {
-    let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
-    bench.raise(1);
-    let notify = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
-    let begun = bench.until("webhook", |_| true).await;
-    bench.raise(2);
-    bench.raise(10);
-    bench.until("webhook", |state| state.seq > begun.seq).await;
-    notify.finish(Duration::from_secs(30)).await;
-    assert_eq!(bodies(&posts), [raised(2)], "neither what was before, nor another profile's");
-    bench.raise(3);
-    bench.raise(4);
-    Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap().finish(Duration::from_secs(30)).await;
-    assert_eq!(bodies(&posts), [raised(3), raised(4)]);
+async fn webhook_gets_new_events_and_after_a_restart_the_events_in_between() {
+    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[200]));
+    fixture.raise(1);
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
+    let initial = fixture.wait_for_cursor("webhook", |_| true).await;
+    fixture.raise(2);
+    fixture.raise(10);
+    fixture.wait_for_cursor("webhook", |cursor| cursor.seq > initial.seq).await;
+    notifier.finish(Duration::from_secs(30)).await;
+    assert_eq!(bodies(&posts), [raised_body(2)], "no earlier events and no events of other profiles");
+    fixture.raise(3);
+    fixture.raise(4);
+    Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)])
+        .await
+        .unwrap()
+        .finish(Duration::from_secs(30))
+        .await;
+    assert_eq!(bodies(&posts), [raised_body(3), raised_body(4)]);
 }
 
 #[tokio::test]
-async fn a_webhook_is_told_again_until_it_takes_it_and_what_it_refuses_is_left() {
-    let (bench, (webhook, posts)) = (Bench::new(), service(&[503, 429, 204, 400, 200]));
-    let notify = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
-    let begun = bench.until("webhook", |_| true).await;
-    bench.raise(1);
-    let failing = bench.until("webhook", |state| state.error.is_some()).await;
+async fn webhook_event_is_retried_until_accepted_and_skipped_when_refused() {
+    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[503, 429, 204, 400, 200]));
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
+    let initial = fixture.wait_for_cursor("webhook", |_| true).await;
+    fixture.raise(1);
+    let failing = fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_some()).await;
     assert_eq!(
         (failing.seq, failing.error.as_deref()),
-        (begun.seq, Some("127.0.0.1 answered HTTP 503; hoptop will send the event again"))
+        (initial.seq, Some("127.0.0.1 answered HTTP 503; hoptop will send the event again"))
     );
-    let told = bench.until("webhook", |state| state.error.is_none()).await;
-    assert!(told.seq > begun.seq);
-    bench.raise(2);
-    let refused = bench.until("webhook", |state| state.error.is_some()).await;
+    let sent = fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
+    assert!(sent.seq > initial.seq);
+    fixture.raise(2);
+    let refused = fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_some()).await;
     assert_eq!(refused.error.as_deref(), Some("127.0.0.1 refused the event with HTTP 400; hoptop won't send it again"));
-    bench.raise(3);
-    bench.until("webhook", |state| state.error.is_none()).await;
-    notify.finish(Duration::from_secs(30)).await;
+    fixture.raise(3);
+    fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
+    notifier.finish(Duration::from_secs(30)).await;
     let posts: Vec<_> = posts.try_iter().collect();
     let ids: Vec<_> = posts.iter().map(|(id, _)| id.as_str()).collect();
     assert!(ids[0] == ids[1] && ids[1] == ids[2] && ids[2] != ids[3], "{ids:?}");
-    let texts: Vec<_> = posts.into_iter().map(|(_, body)| body).collect();
-    assert_eq!(texts, [raised(1), raised(1), raised(1), raised(2), raised(3)]);
+    let bodies: Vec<_> = posts.into_iter().map(|(_, body)| body).collect();
+    assert_eq!(bodies, [raised_body(1), raised_body(1), raised_body(1), raised_body(2), raised_body(3)]);
 }
 
 #[tokio::test]
-async fn one_of_two_processes_tells_and_the_other_takes_over() {
-    let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
-    let first = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
-    let begun = bench.until("webhook", |_| true).await;
-    let second = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
-    bench.raise(1);
-    let told = bench.until("webhook", |state| state.seq > begun.seq).await;
+async fn second_process_sends_webhook_events_only_after_the_first_stops() {
+    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[200]));
+    let first = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook.clone())]).await.unwrap();
+    let initial = fixture.wait_for_cursor("webhook", |_| true).await;
+    let second = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
+    fixture.raise(1);
+    let sent = fixture.wait_for_cursor("webhook", |cursor| cursor.seq > initial.seq).await;
     first.finish(Duration::from_secs(30)).await;
-    bench.raise(2);
-    bench.until("webhook", |state| state.seq > told.seq).await;
+    fixture.raise(2);
+    fixture.wait_for_cursor("webhook", |cursor| cursor.seq > sent.seq).await;
     second.finish(Duration::from_secs(30)).await;
-    assert_eq!(bodies(&posts), [raised(1), raised(2)]);
+    assert_eq!(bodies(&posts), [raised_body(1), raised_body(2)]);
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_command_gets_each_event_and_its_failure_is_kept_until_it_goes_well() {
-    let bench = Bench::new();
-    let (heard, broken) = (bench.folder.path().join("heard"), bench.folder.path().join("broken"));
-    let script = format!("cat >> {}; test ! -e {}", heard.display(), broken.display());
-    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
-    bench.raise(1);
-    let notify = Notifier::start(&bench.setup, vec![Channel::Command(words.clone())]).await.unwrap();
-    let begun = bench.until("on_alert", |_| true).await;
-    std::fs::write(&broken, "").unwrap();
-    bench.raise(2);
-    let failed = bench.until("on_alert", |state| state.error.is_some()).await;
+async fn command_gets_each_event_and_its_failure_is_saved_until_a_call_succeeds() {
+    let fixture = Fixture::new();
+    let (output, failure_flag) = (fixture.folder.path().join("output"), fixture.folder.path().join("fail"));
+    let script = format!("cat >> {}; test ! -e {}", output.display(), failure_flag.display());
+    let argv = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    fixture.raise(1);
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Command(argv.clone())]).await.unwrap();
+    let initial = fixture.wait_for_cursor("on_alert", |_| true).await;
+    std::fs::write(&failure_flag, "").unwrap();
+    fixture.raise(2);
+    let failed = fixture.wait_for_cursor("on_alert", |cursor| cursor.error.is_some()).await;
     assert_eq!(failed.error.as_deref(), Some("sh: exit status: 1"));
-    assert!(failed.seq > begun.seq);
-    std::fs::remove_file(&broken).unwrap();
-    bench.raise(3);
-    bench.until("on_alert", |state| state.error.is_none()).await;
-    notify.finish(Duration::from_secs(30)).await;
+    assert!(failed.seq > initial.seq);
+    std::fs::remove_file(&failure_flag).unwrap();
+    fixture.raise(3);
+    fixture.wait_for_cursor("on_alert", |cursor| cursor.error.is_none()).await;
+    notifier.finish(Duration::from_secs(30)).await;
     // Events that happen while no process runs are not sent to a command later.
-    bench.raise(4);
-    Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap().finish(Duration::from_secs(30)).await;
-    let heard = std::fs::read_to_string(heard).unwrap();
-    assert_eq!(heard, format!("{}\n{}\n", raised(2), raised(3)));
+    fixture.raise(4);
+    Notifier::start(&fixture.setup, vec![Channel::Command(argv)]).await.unwrap().finish(Duration::from_secs(30)).await;
+    let events = std::fs::read_to_string(output).unwrap();
+    assert_eq!(events, format!("{}\n{}\n", raised_body(2), raised_body(3)));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn no_more_than_four_calls_run_at_a_time() {
+async fn at_most_four_calls_run_at_the_same_time() {
     let folder = tempfile::tempdir().unwrap();
     let script =
-        format!("cd {}; touch $$; ls | wc -l >> ../most; sleep 0.5; rm $$", folder.path().join("now").display());
-    std::fs::create_dir(folder.path().join("now")).unwrap();
-    let words = ["sh", "-c", &script].map(str::to_owned).to_vec();
-    let mut calls = Calls::default();
+        format!("cd {}; touch $$; ls | wc -l >> ../counts; sleep 0.5; rm $$", folder.path().join("running").display());
+    std::fs::create_dir(folder.path().join("running")).unwrap();
+    let argv = ["sh", "-c", &script].map(str::to_owned).to_vec();
+    let mut calls = CommandCalls::default();
     for _ in 0..12 {
-        calls.begin(&words, "{}").await;
+        calls.start(&argv, "{}").await;
     }
-    calls.finish().await;
-    assert_eq!(calls.ended(), Some(Ok(())));
-    let most = std::fs::read_to_string(folder.path().join("most")).unwrap();
-    let most: Vec<usize> = most.lines().map(|line| line.trim().parse().unwrap()).collect();
-    assert_eq!(most.len(), 12);
-    assert_eq!(most.iter().max(), Some(&4), "{most:?}");
+    calls.wait_for_all().await;
+    assert_eq!(calls.take_result(), Some(Ok(())));
+    let counts = std::fs::read_to_string(folder.path().join("counts")).unwrap();
+    let counts: Vec<usize> = counts.lines().map(|line| line.trim().parse().unwrap()).collect();
+    assert_eq!(counts.len(), 12);
+    assert_eq!(counts.iter().max(), Some(&4), "{counts:?}");
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn what_stands_far_down_the_feed_is_told_before_the_end() {
-    let bench = Bench::new();
-    let heard = bench.folder.path().join("heard");
-    let words = appends_to(&heard);
-    let notify = Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap();
-    let many = (100..100 + 3 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
-    testing::track(&bench.setup.store, "default", many, at(0));
-    bench.raise(1);
-    notify.finish(Duration::from_secs(30)).await;
-    assert_eq!(std::fs::read_to_string(heard).unwrap(), format!("{}\n", raised(1)));
+async fn event_several_pages_down_the_feed_is_sent_before_the_notifier_stops() {
+    let fixture = Fixture::new();
+    let output = fixture.folder.path().join("output");
+    let argv = append_command(&output);
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Command(argv)]).await.unwrap();
+    let transactions = (100..100 + 3 * i64::try_from(PAGE_SIZE).unwrap()).map(fixtures::new).collect();
+    testing::track(&fixture.setup.store, "default", transactions, at(0));
+    fixture.raise(1);
+    notifier.finish(Duration::from_secs(30)).await;
+    assert_eq!(std::fs::read_to_string(output).unwrap(), format!("{}\n", raised_body(1)));
 }
 
 #[cfg(unix)]
 #[tokio::test]
-async fn who_takes_over_calls_for_what_came_in_between() {
-    let bench = Bench::new();
-    let heard = bench.folder.path().join("heard");
-    let words = appends_to(&heard);
-    let first = Notifier::start(&bench.setup, vec![Channel::Command(words.clone())]).await.unwrap();
-    let begun = bench.until("on_alert", |_| true).await;
-    let second = Notifier::start(&bench.setup, vec![Channel::Command(words)]).await.unwrap();
-    bench.raise(1);
-    bench.until("on_alert", |state| state.seq > begun.seq).await;
+async fn process_that_takes_over_runs_the_command_for_later_events() {
+    let fixture = Fixture::new();
+    let output = fixture.folder.path().join("output");
+    let argv = append_command(&output);
+    let first = Notifier::start(&fixture.setup, vec![Channel::Command(argv.clone())]).await.unwrap();
+    let initial = fixture.wait_for_cursor("on_alert", |_| true).await;
+    let second = Notifier::start(&fixture.setup, vec![Channel::Command(argv)]).await.unwrap();
+    fixture.raise(1);
+    fixture.wait_for_cursor("on_alert", |cursor| cursor.seq > initial.seq).await;
     first.finish(Duration::from_secs(30)).await;
-    let told = bench.state("on_alert").unwrap();
-    bench.raise(2);
-    bench.until("on_alert", |state| state.seq > told.seq).await;
+    let sent = fixture.cursor("on_alert").unwrap();
+    fixture.raise(2);
+    fixture.wait_for_cursor("on_alert", |cursor| cursor.seq > sent.seq).await;
     second.finish(Duration::from_secs(30)).await;
-    assert_eq!(std::fs::read_to_string(heard).unwrap(), format!("{}\n{}\n", raised(1), raised(2)));
+    assert_eq!(std::fs::read_to_string(output).unwrap(), format!("{}\n{}\n", raised_body(1), raised_body(2)));
 }
 
 #[tokio::test]
-async fn how_far_it_is_is_kept_also_where_there_is_nothing_to_tell() {
-    let (bench, (webhook, posts)) = (Bench::new(), service(&[200]));
-    let notify = Notifier::start(&bench.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
-    let begun = bench.until("webhook", |_| true).await;
-    let many = (100..100 + FAR + 2 * i64::try_from(PAGE).unwrap()).map(fixtures::new).collect();
-    testing::track(&bench.setup.store, "default", many, at(0));
-    bench.until("webhook", |state| state.seq > begun.seq + FAR).await;
-    notify.finish(Duration::from_secs(30)).await;
+async fn cursor_is_saved_when_the_feed_has_no_events_to_send() {
+    let (fixture, (webhook, posts)) = (Fixture::new(), start_webhook(&[200]));
+    let notifier = Notifier::start(&fixture.setup, vec![Channel::Webhook(webhook)]).await.unwrap();
+    let initial = fixture.wait_for_cursor("webhook", |_| true).await;
+    let transactions =
+        (100..100 + CURSOR_SAVE_INTERVAL + 2 * i64::try_from(PAGE_SIZE).unwrap()).map(fixtures::new).collect();
+    testing::track(&fixture.setup.store, "default", transactions, at(0));
+    fixture.wait_for_cursor("webhook", |cursor| cursor.seq > initial.seq + CURSOR_SAVE_INTERVAL).await;
+    notifier.finish(Duration::from_secs(30)).await;
     assert_eq!(bodies(&posts), [""; 0]);
 }
