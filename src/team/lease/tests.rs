@@ -173,6 +173,18 @@ fn release_that_another_server_remembers_is_not_trusted() {
 }
 
 #[test]
+fn holder_on_a_promoted_server_cannot_vouch_for_its_release() {
+    let mut lease = holder();
+    let own = row(4, LeaseHolder::Held(HolderId(1)), 8);
+    let promoted = LeaseReply { is_granted: true, row: own, server: ServerLife(2), in_recovery: false };
+    exchange_with(&mut lease, at(10.0), LeaseRequest::Beat { epoch: 4 }, promoted);
+    lease.drain();
+    lease.drained(at(10.5));
+    let LeaseStep::Send(_, request) = lease.next(at(10.5)) else { panic!("no release") };
+    assert_eq!(request, LeaseRequest::Release { epoch: 4, server: None });
+}
+
+#[test]
 fn patient_machine_takes_the_lease_later() {
     let mut lease = Lease::new(HolderId(1), Duration::from_secs(2));
     let seen = row(3, LeaseHolder::Held(OTHER), 9);
