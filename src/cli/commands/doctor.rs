@@ -16,13 +16,14 @@ use super::{backup::size, stats::BudgetStatus};
 use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
-    cli::{context::Context, notifiers},
+    cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
     domain::{filter::Filter, notification, poller::PollerHealth, span, text},
     notify::Channel,
     process::program,
     runtime::exit::Exit,
     store::{AlertCounts, Reader, TableChecksum, filesystem},
+    tui::keys::Keys,
 };
 
 /// The text below the options in the help.
@@ -122,7 +123,13 @@ fn print_findings(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<E
     Ok(exit)
 }
 
+/// Names the config file, and checks the settings that only the dashboard reads.
 fn check_config(settings: &Settings) -> Finding {
+    let of_dashboard = theme::of(settings).map_err(|error| error.to_string());
+    let of_dashboard = of_dashboard.and(Keys::new(&settings.keys).map_err(|error| error.to_string()));
+    if let Err(reason) = of_dashboard {
+        return Finding::Error(format!("the dashboard doesn't start: {reason}"));
+    }
     let profile = &settings.profile;
     Finding::Ok(match settings.config_file.as_ref().filter(|path| path.exists()) {
         Some(path) => format!("{}, profile {profile}", path.display()),
@@ -318,6 +325,19 @@ mod tests {
     }
 
     const ALL: [(&str, &str); 2] = [("HOPTOP_BASE_URL", "https://api.example"), ("HOPTOP_INTEGRATOR_ID", CANARY)];
+
+    #[test]
+    fn settings_with_which_the_dashboard_does_not_start_are_named() {
+        let mut bench = Bench::new();
+        let (out, exit) = run(&mut bench, &[ALL.as_slice(), &[("HOPTOP_THEME", "pink")]].concat());
+        assert_eq!(exit, Exit::Error);
+        assert!(out.starts_with("WRONG  config    the dashboard doesn't start: unknown theme"), "{out}");
+        let folder = bench.folder.path().join(".config/hoptop");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), "[keys]\nadd = \"a\"\n").unwrap();
+        let (out, _) = run(&mut bench, &ALL);
+        assert!(out.contains("the dashboard doesn't start: keys: `a` is bound to both"), "{out}");
+    }
 
     #[test]
     fn missing_setting_is_wrong_and_names_the_remedy() {
