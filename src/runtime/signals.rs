@@ -15,7 +15,7 @@ use tokio::{runtime::Runtime, sync::mpsc};
 use super::exit::Exit;
 #[cfg(unix)]
 use super::tokio_runtime;
-use crate::tui::system::suspension::{self, Order};
+use crate::tui::system::suspension::{self, Order, SuspendScope};
 #[cfg(unix)]
 use futures_util::FutureExt;
 
@@ -212,8 +212,8 @@ impl Suspension {
         // Discards earlier SIGCONTs.
         while self.continued.recv().now_or_never().is_some() {}
         let stopped = match &self.order {
-            Some(Order { everybody: true, .. }) => kill_current_process_group(Signal::STOP),
-            _ => kill_process(getpid(), Signal::STOP),
+            Some(Order { scope: SuspendScope::ProcessGroup, .. }) => kill_current_process_group(Signal::STOP),
+            Some(Order { scope: SuspendScope::Process, .. }) | None => kill_process(getpid(), Signal::STOP),
         };
         match stopped {
             // Threads may run on for a moment after SIGSTOP. Nothing may start before SIGCONT arrives.

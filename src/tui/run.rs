@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 pub use self::dashboard::RunError;
 use self::{
-    dashboard::{Dashboard, SystemState, fault},
+    dashboard::{ChangeRead, Dashboard, SystemState, fault},
     pace::{Cause, Counting, FramePacer},
     theme_state::ThemeState,
 };
@@ -38,7 +38,10 @@ use super::{
     model::{Model, Setting, Tone},
     remember::Remembered,
     step::{mouse_message, step},
-    system::{System, suspension::Suspension},
+    system::{
+        System,
+        suspension::{SuspendScope, Suspension},
+    },
     theme::Theme,
     view::view,
 };
@@ -93,17 +96,17 @@ where
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             events = input.next() => dashboard.on_events(events)?,
             _ = dashboard.commits.changed(), if dashboard.reads_immediately() => dashboard.read_changes(),
-            () = Suspension::wanted(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(false),
+            () = Suspension::wanted(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(SuspendScope::Process),
             () = clock.sleep_until(wake) => dashboard.on_timer(),
         }
         if dashboard.quit {
             return Ok(None);
         }
-        if let Some(everybody) = dashboard.system_state.suspend.take() {
+        if let Some(scope) = dashboard.system_state.suspend.take() {
             tokio::select! {
                 biased;
                 stopped = &mut stop => return Ok(Some(stopped)),
-                resumed = dashboard.suspend(terminal, everybody) => resumed?,
+                resumed = dashboard.suspend(terminal, scope) => resumed?,
             }
         }
         if std::mem::take(&mut dashboard.redraw) {
@@ -145,8 +148,7 @@ impl Dashboard {
             commits: store.subscribe(Wake::AnyCommit)?,
             store,
             tasks: JoinSet::new(),
-            reading: false,
-            read_again: false,
+            change_read: ChangeRead::Idle,
             paging: None,
             next_page: None,
             full_read_at: None,
@@ -261,14 +263,14 @@ impl Dashboard {
     fn take(&mut self, message: Msg) {
         let message = match message {
             Msg::StoreChanged(update) => {
-                self.reading = false;
+                self.change_read = ChangeRead::Idle;
                 if update.feed.more {
                     self.read_changes();
                 }
                 Msg::StoreChanged(update)
             }
             Msg::NotRead(reason) => {
-                (self.reading, self.read_again) = (false, true);
+                self.change_read = ChangeRead::RetryAtTick;
                 Msg::NotRead(reason)
             }
             Msg::Page(page) => {

@@ -24,7 +24,7 @@ use crate::{
         model::Model,
         remember::Remembered,
         screens::list::state::PageRequest,
-        system::{System, notice::Notices},
+        system::{System, notice::Notices, suspension::SuspendScope},
         terminal::Request,
     },
 };
@@ -47,6 +47,18 @@ pub(super) fn fault(error: impl std::fmt::Display) -> RunError {
     RunError::Terminal(error.to_string())
 }
 
+/// The read of changes. Only one runs at a time; the next includes later changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChangeRead {
+    /// No read is running.
+    Idle,
+    /// A read is running.
+    Running,
+    /// The last read failed; the next tick repeats it.
+    RetryAtTick,
+}
+
+/// The state of the loop.
 pub(super) struct Dashboard {
     pub(super) model: Model,
     pub(super) theme_state: ThemeState,
@@ -67,10 +79,7 @@ pub(super) struct Dashboard {
     pub(super) commits: watch::Receiver<u64>,
     /// Blocking tasks; each returns a message. A panic in a task ends the loop.
     pub(super) tasks: JoinSet<Msg>,
-    /// Whether a read of changes is running. Only one runs at a time; the next includes later changes.
-    pub(super) reading: bool,
-    /// Whether the next tick repeats the read of changes, because the last one failed.
-    pub(super) read_again: bool,
+    pub(super) change_read: ChangeRead,
     /// The view whose page is being read, and when the read began.
     pub(super) paging: Option<(u64, Mono)>,
     /// The page to read next.
@@ -96,8 +105,8 @@ pub(super) struct SystemState {
     /// Whether the terminal reports focus, as far as known.
     pub(super) tells_focus: bool,
     pub(super) notices: Notices,
-    /// A requested suspension: whether it includes the whole process group.
-    pub(super) suspend: Option<bool>,
+    /// The requested suspension.
+    pub(super) suspend: Option<SuspendScope>,
     pub(super) title: String,
     pub(super) mouse: bool,
 }

@@ -17,6 +17,7 @@ use crate::{
         system::{
             browser::Browser,
             clipboard::{CopyMethod, TERMINAL_LIMIT},
+            suspension::SuspendScope,
         },
         terminal::Request,
         theme::Shipped,
@@ -113,7 +114,7 @@ impl Dashboard {
             Some(suspension) => suspension.refusal,
         };
         match refusal {
-            None => self.system_state.suspend = Some(true),
+            None => self.system_state.suspend = Some(SuspendScope::ProcessGroup),
             Some(reason) => self.take(Msg::Fault(format!("Not suspended: {reason}."))),
         }
     }
@@ -122,11 +123,11 @@ impl Dashboard {
     pub(super) async fn suspend<B: Backend>(
         &mut self,
         terminal: &mut Terminal<B>,
-        everybody: bool,
+        scope: SuspendScope,
     ) -> Result<(), RunError> {
         self.system_state.ask(Request::GiveBack)?;
         if let Some(suspension) = &self.system_state.system.suspension {
-            suspension.carry_out(everybody).await;
+            suspension.suspend(scope).await;
         }
         self.system_state.ask(Request::Take)?;
         // Title, mouse mode, size and focus may have changed in the meantime.

@@ -7,7 +7,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 
-use super::{dashboard::Dashboard, log_tail, pace::LONGEST_PAUSE, queries};
+use super::{
+    dashboard::{ChangeRead, Dashboard},
+    log_tail,
+    pace::LONGEST_PAUSE,
+    queries,
+};
 use crate::{
     clock::{Mono, Now},
     domain::{
@@ -183,13 +188,16 @@ impl Dashboard {
     /// Whether the loop reads changes right after a commit. While the keyboard is idle, one read a second is enough for
     /// the one frame a second.
     pub(super) fn reads_immediately(&self) -> bool {
-        !self.reading && self.pace.is_active()
+        self.change_read != ChangeRead::Running && self.pace.is_active()
     }
 
     /// Starts a postponed read of changes. Returns whether a read has started.
     pub(super) fn read_if_postponed(&mut self) -> bool {
-        let is_wanted = self.read_again || self.commits.has_changed().unwrap_or(false);
-        let reads = is_wanted && !self.reading;
+        let reads = match self.change_read {
+            ChangeRead::Running => false,
+            ChangeRead::RetryAtTick => true,
+            ChangeRead::Idle => self.commits.has_changed().unwrap_or(false),
+        };
         if reads {
             self.read_changes();
         }
@@ -198,7 +206,7 @@ impl Dashboard {
 
     pub(super) fn read_changes(&mut self) {
         self.commits.mark_unchanged();
-        (self.reading, self.read_again) = (true, false);
+        self.change_read = ChangeRead::Running;
         let (feed_reader, store, at) = (self.feed_reader.clone(), self.store.clone(), self.clock.now().wall);
         let setting = &self.model.setting;
         let (own, other_profiles, notification_channels) =

@@ -14,20 +14,29 @@ pub struct Suspension {
     pub refusal: Option<&'static str>,
 }
 
+/// What a suspension stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuspendScope {
+    /// This process, as `kill -TSTP` does.
+    Process,
+    /// The whole process group, as a terminal does at ^Z.
+    ProcessGroup,
+}
+
 /// An order to suspend the program.
 #[derive(Debug)]
 pub struct Order {
-    /// Whether to suspend the whole process group, as a terminal does at ^Z.
-    pub everybody: bool,
+    /// What is stopped.
+    pub scope: SuspendScope,
     /// Signals that the program continues.
     pub continued: oneshot::Sender<()>,
 }
 
 impl Suspension {
     /// Suspends the program. Resolves when the program continues.
-    pub async fn carry_out(&self, everybody: bool) {
+    pub async fn suspend(&self, scope: SuspendScope) {
         let (continued, goes_on) = oneshot::channel();
-        if self.orders.send(Order { everybody, continued }).is_ok() {
+        if self.orders.send(Order { scope, continued }).is_ok() {
             // Without a receiver nothing is suspended.
             goes_on.await.ok();
         }
