@@ -348,7 +348,7 @@ async fn pasted_row_is_tracked_selected_and_polled() {
             user.send(Event::Paste(format!("{},42161,8453,pasted", hash('d'))));
             user.wait_for("the parsed paste", |screen| screen.contains("+ ready         0xddd")).await;
             user.press("Enter");
-            user.wait_for("the import", |screen| screen.contains("1 tracked, 0 updated, 0 known already")).await;
+            user.wait_for("the import", |screen| screen.contains("1 tracked, 0 updated, 0 already tracked")).await;
             user.wait_for("the new row, selected and polled", |screen| row_shows(screen, "0xddd", ">    + success"))
                 .await;
             let known = user.store.reader().unwrap().find(&hash('d')).unwrap();
@@ -561,7 +561,7 @@ async fn actions_on_marked_transactions_apply_to_all_and_can_be_undone() {
         user.wait_for("the marks", |screen| screen.contains("3 marked (x)")).await;
         user.press("a");
         user.press("Enter");
-        user.wait_for("no change", |screen| screen.contains("No change: already acknowledged")).await;
+        user.wait_for("no change", |screen| screen.contains("Already acknowledged. Type a new note")).await;
         user.press("*");
         // The message about the marks comes after a read. If the script didn't wait, the message would replace the next
         // one.

@@ -96,7 +96,7 @@ fn panic_restores_the_terminal_and_writes_a_crash_report() {
     let test_binary = std::env::current_exe().unwrap();
     let arguments = ["--ignored", "--exact", "child_that_panics", "--test-threads=1", "--nocapture"];
     let (mut session, home) = start(test_binary.to_str().unwrap(), &arguments);
-    session.wait_for(&["the report is in"]);
+    session.wait_for(&["the crash report is in"]);
     let (status, output) = session.end();
     assert_ne!(status.exit_code(), 0);
     assert!(output.contains("the program crashed"), "{output}");
@@ -131,7 +131,7 @@ fn panic_in_a_background_task_ends_the_dashboard_and_restores_the_terminal() {
     command.env("HOPTOP_REHEARSE_CRASH", "1");
     let mut session = Session::start(&command, (80, 24));
     session.wait_for(&["Nothing is tracked yet."]);
-    session.wait_for(&["the report is in"]);
+    session.wait_for(&["the crash report is in"]);
     let (status, output) = session.end();
     assert_eq!(status.exit_code(), 1, "{output}");
     assert!(output.contains("a background task of hoptop failed"), "{output}");

@@ -45,7 +45,7 @@ Examples:
                                                    poll without a screen: one event per line, then an exit code
 
 Exit codes: 0 fine, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
-5 unauthorized, 6 unreachable or throttled throughout, 130 and 143 by signal.";
+5 unauthorized, 6 no usable answer: unreachable or throttled, 130 and 143 by signal.";
 
 /// top for cross-chain hops: watch many cross-chain transactions through one rate-limited status endpoint
 #[derive(Debug, Parser)]
@@ -168,10 +168,10 @@ pub(crate) enum Command {
     /// Poll without a screen and print what changes
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
-    /// Serve the simulated service over HTTP, with its rate limit, to try any client
+    /// Serve the simulated service over HTTP, with its rate limit, for testing any client
     Simulate(SimulateArgs),
     #[command(after_help = config::EXAMPLES)]
-    /// Show every setting and its source, or print a first config file
+    /// Show every setting and its source, or print a config file template
     Config(ConfigArgs),
     #[command(after_help = completions::EXAMPLES)]
     /// Print the completion script for a shell

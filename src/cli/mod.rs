@@ -52,7 +52,7 @@ pub fn main() -> Exit {
         Err(report) => {
             print_line(&sentence(&report));
             if let Some(path) = crash::report() {
-                print_line(&format!("that is a fault of hoptop; the report is in {}", path.display()));
+                print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
             if is_wrong_setting(&report) { Exit::Usage } else { Exit::Error }
         }
@@ -77,11 +77,11 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     crash::keep_in(&settings.state_dir);
     crate::process::program::hide(settings.id_variables.clone());
     if cli.dashboard.metrics.is_some() && cli.command.is_some() {
-        print_line("--metrics before a command is the dashboard's; write `hoptop watch --metrics ADDR`");
+        print_line("`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`");
         return Ok(Exit::Usage);
     }
     if !cli.dashboard.beside.is_empty() && cli.command.is_some() {
-        print_line("--beside is the dashboard's; a command is about the one profile that --profile names");
+        print_line("`--beside` works only in the dashboard; a command uses one profile (--profile)");
         return Ok(Exit::Usage);
     }
     match &cli.command {
@@ -89,7 +89,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Some(Command::Watch(args)) => watch::watch(args, &settings, &cli.global.flags()),
         Some(Command::Config(_)) => config::config(&settings, &mut io::stdout().lock()),
         Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
-            bail!("there is no store at {}; name the one to copy with --db", text::clean_path(&settings.db))
+            bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
         }
         Some(Command::Backup(args)) if args.daily => backup::daily(&settings.db),
         Some(command) => with_context(&settings, command.makes_nothing(), |context| match command {

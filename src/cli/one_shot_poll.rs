@@ -15,7 +15,7 @@ use crate::{
     domain::{
         alert::Outage,
         change::{Change, OutageChange},
-        poller::{PollerHealth, PollerReport},
+        poller::{PollerHealth, PollerReport, UNRESPONSIVE},
     },
     poller::Scope,
     runtime::{
@@ -97,7 +97,7 @@ async fn wait_for_answers(
             WaitState::Done => return Ok(OneShotOutcome::Done),
             WaitState::Obstacle(exit) => return Ok(OneShotOutcome::Obstructed(exit)),
             WaitState::Waiting if !was_printed => {
-                print_line("another hoptop polls this store but doesn't respond (suspended?); waiting for it");
+                print_line(UNRESPONSIVE);
                 was_printed = true;
             }
             WaitState::Waiting | WaitState::Nothing => {}

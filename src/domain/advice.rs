@@ -146,7 +146,7 @@ pub(crate) fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) ->
     let say = Some(fill(say, value)).filter(|say| !say.is_empty());
     let carries_error = tx.state.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
-        Situation::Waiting if carries_error => "nothing yet, but the service reports an error: read it",
+        Situation::Waiting if carries_error => "nothing yet; read the error that the service reports",
         _ => act,
     };
     let act = format!("{}{}", fill(act, value), failure_warning(tx, situation));

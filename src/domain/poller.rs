@@ -65,6 +65,10 @@ impl fmt::Display for PollerHealth {
     }
 }
 
+/// What a person reads while the process that polls the store doesn't report: no other process can poll meanwhile.
+pub(crate) const UNRESPONSIVE: &str =
+    "another hoptop process polls this store but doesn't respond; it may be suspended. Resume it or end it.";
+
 /// The state of a profile's polling. A poller writes a report at most once a second.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -117,10 +121,7 @@ impl PollerReport {
     /// Returns why a request got no answer in time, for a person, as far as the report explains it. Clean text.
     pub fn why_silent(report: Option<&Self>, now: DateTime<Utc>) -> String {
         match report {
-            Some(report) if report.health == PollerHealth::Waiting => {
-                "another hoptop process polls this store but doesn't respond; it may be suspended: resume or end it, then try again"
-                    .into()
-            }
+            Some(report) if report.health == PollerHealth::Waiting => UNRESPONSIVE.into(),
             Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {
                 let rest = span::long(span::between(now, *until));
                 let why = last_error.as_ref().map_or_else(String::new, |error| format!(": {}", text::clean(error)));
@@ -132,14 +133,16 @@ impl PollerReport {
                     | PollerHealth::Unauthorized
                     | PollerHealth::Stopped
                     | PollerHealth::Waiting
-                    | PollerHealth::Unknown => format!("hoptop sends no requests for {rest} after repeated failures{why}"),
+                    | PollerHealth::Unknown => {
+                        format!("hoptop sends no requests for {rest} after repeated failures{why}")
+                    }
                 }
             }
             Some(Self { last_error: Some(error), .. }) => text::clean(error),
             Some(Self { paused_until: Some(until), .. }) if *until > now => {
                 format!("polling is paused for {}, in a dashboard", span::long(span::between(now, *until)))
             }
-            _ => "no answer came in time; check the base URL, the network and the service".into(),
+            _ => "no answer was received in time; check the base URL, the network and the service".into(),
         }
     }
 }

@@ -212,7 +212,7 @@ fn resolution(failure: &Failure) -> &'static str {
         Failure::Server { status: 300..=499, .. } => "check the base URL",
         Failure::Server { .. } => "the service has trouble; try again later",
         Failure::Unreadable(_) | Failure::OtherTransaction(_) => {
-            "report it to the provider; `hoptop quote --json` shows what came"
+            "report it to the provider; `hoptop quote --json` shows the answer"
         }
         Failure::Transport(_) | Failure::TimedOut(_) => "check the base URL and the network",
     }

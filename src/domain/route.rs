@@ -31,7 +31,16 @@ impl RouteKind {
         }
     }
 
-    /// Returns the words for people.
+    /// Returns the type of the transfer, in words.
+    pub(crate) fn transfer_type(self) -> &'static str {
+        match self {
+            Self::SameChain => "transfer on one chain",
+            Self::Bridged => "bridge transfer",
+            Self::Intents => "intents transfer",
+        }
+    }
+
+    /// Returns the words for people, in at most 9 characters.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::SameChain => "one chain",

@@ -48,18 +48,19 @@ pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
 /// UTC`.
 pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let state = alert.state(now);
-    let ago = |at| format!("{} {} ago", state.name(), span::short(span::between(at, now)));
+    let word = if state == AlertState::Cleared { "resolved" } else { state.name() };
+    let ago = |at| format!("{word} {} ago", span::short(span::between(at, now)));
     let words = match (state, &alert.handling) {
-        (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| state.name().into(), ago),
+        (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), ago),
         (AlertState::Acknowledged, Some(Handling::Acknowledged(taken))) => {
             let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
             format!("{}{note}", ago(taken.at))
         }
         (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
             Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, now, zone)),
-            Snooze::Change => "snoozed until it changes".into(),
+            Snooze::Change => "snoozed until the status changes".into(),
         },
-        _ => state.name().into(),
+        _ => word.into(),
     };
     if alert.flapping { format!("{words}, flapping") } else { words }
 }
@@ -240,7 +241,7 @@ mod tests {
             (None, "firing"),
             (taken(None), "acknowledged 9m ago"),
             (taken(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
-            (snoozed(Snooze::Change), "snoozed until it changes"),
+            (snoozed(Snooze::Change), "snoozed until the status changes"),
             (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
             (snoozed(Snooze::Until(at(600))), "firing"),
         ];
@@ -250,7 +251,7 @@ mod tests {
             alert.flapping = true;
             assert_eq!(alert_state(&alert, at(600), Utc.fix()), format!("{expected}, flapping"));
             (alert.flapping, alert.cleared_at) = (false, Some(at(595)));
-            assert_eq!(alert_state(&alert, at(600), Utc.fix()), "cleared 5s ago");
+            assert_eq!(alert_state(&alert, at(600), Utc.fix()), "resolved 5s ago");
         }
     }
 

@@ -71,7 +71,7 @@ pub fn install_hooks() -> Result<()> {
         let message = match write_report(&report) {
             Ok(path) => {
                 let path = REPORT.get_or_init(|| path).display();
-                format!("hoptop: the program crashed, which is a bug in hoptop; the report is in {path}")
+                format!("hoptop: the program crashed, which is a bug in hoptop; the crash report is in {path}")
             }
             Err(error) => format!("hoptop: the program crashed, and the report can't be written ({error}):\n{report}"),
         };

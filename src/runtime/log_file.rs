@@ -24,7 +24,7 @@ pub(crate) fn start(state_dir: &Path, clock: Clock) -> Result<PathBuf> {
     let log =
         files::create_private_folder(state_dir).and_then(|()| RotatingLog::open(path.clone())).wrap_err_with(|| {
             let path = path.display();
-            format!("the log {path} can't be written; check its permissions or name another folder with --state-dir")
+            format!("the log {path} can't be written; check its permissions or choose another folder with --state-dir")
         })?;
     let format = tracing_subscriber::fmt().with_timer(Stamp(clock)).with_ansi(false).with_target(false);
     format.with_writer(Mutex::new(log)).init();

@@ -48,7 +48,7 @@ pub enum StoreError {
     },
     /// Damage was found while the file was open.
     #[error(
-        "the store is damaged ({0}): it is read-only until it is recovered; end every hoptop that has it open, and the next start recovers it"
+        "the store is damaged ({0}): it is read-only until it is recovered; quit all hoptop processes that use it; the next start recovers it"
     )]
     Broken(String),
     /// The file can be read, but not written.

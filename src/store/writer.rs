@@ -338,7 +338,7 @@ impl Worker {
         // A reader that closes last can't checkpoint. This checkpoint doesn't wait for another process's writer.
         if let Err(error) = self.checkpoint() {
             tracing::debug!(
-                "the store's log was not checkpointed; the next process that opens the store checkpoints it: {error}"
+                "the write-ahead log was not checkpointed; the next process that opens the store checkpoints it: {error}"
             );
         }
     }
@@ -413,7 +413,7 @@ impl Worker {
         self.log_limit = if is_small { LOG_LIMIT } else { size.saturating_add(LOG_LIMIT) };
         if !is_small {
             tracing::warn!(
-                "the store's log has grown to {size} bytes because a long read prevents a checkpoint: {outcome:?}"
+                "the write-ahead log has grown to {size} bytes because a long read prevents a checkpoint: {outcome:?}"
             );
         }
     }

@@ -31,11 +31,11 @@ impl Context {
     pub fn description(self) -> &'static str {
         match self {
             Self::List => "in the list",
-            Self::Detail => "in the detail",
+            Self::Detail => "in the detail view",
             Self::Alerts => "in the alerts",
             Self::Page => "on a page of text",
-            Self::Steps => "in the detail's steps",
-            Self::History => "in the detail's history",
+            Self::Steps => "in the detail view's steps",
+            Self::History => "in the detail view's history",
             Self::Raw => "in the raw body",
             Self::Stats => "in the charts",
             Self::Log => "in the log",
@@ -146,16 +146,16 @@ commands! {
     Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys";
     Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction";
     Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back";
-    NextTab       Move               [Detail]                        "next_tab"      "tab"      ["]" "Tab"]      "show the next tab of the detail";
-    PrevTab       Move               [Detail]                        "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail";
-    Clear         View               [List]                          "clear"         ""         ["Esc"]          "clear the marks; without marks clear the filter, or leave the search";
+    NextTab       Move               [Detail]                        "next_tab"      "tab"      ["]" "Tab"]      "show the next tab of the detail view";
+    PrevTab       Move               [Detail]                        "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail view";
+    Clear         View               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search";
     Filter        View               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
     Sort          View               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">;
     Reverse       View               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
     Columns       View               [List]                          "columns"       ""         ["C"]            "choose the columns and their order" <"NAME,NAME">;
-    FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "show the detail full screen, or beside the list again";
-    Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or in brief";
+    FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list";
+    Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or only its verdict";
     Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
     Answer        Act  needs One     [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the reply for the ticket, and copy it to the clipboard";
@@ -167,14 +167,14 @@ commands! {
     MarkAll       Act                [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions";
     Acknowledge   Act  needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note";
     Snooze        Act  needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";
-    Unacknowledge Act  needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "let acknowledged and snoozed alerts fire again";
+    Unacknowledge Act  needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires";
     PollNow       Act  needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
-    PollMarked    Act                [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now, after showing the cost";
+    PollMarked    Act                [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)";
     Pause         Act                [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it";
     Note          Act  needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";
     Ticket        Act  needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket";
     Labels        Act  needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels";
-    Export        Act                [List Detail]                   "export"        ""         ["E"]            "export the marked transactions, all shown ones, or in the detail the open one to a new file";
+    Export        Act                [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one";
     Untrack       Act  needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept";
     Delete        Act                [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">;
     Undo          Act                [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change";

@@ -51,5 +51,5 @@ fn dashboard_polls_two_ids_within_their_own_budgets() {
     let mut refused = Session::start(&without, (120, 36));
     refused.wait_for(&["profile partner: ", "PARTNER"]);
     assert_eq!(refused.end().0.exit_code(), 2);
-    home.run(&["--beside", "partner", "list"]).assert_exit(2, &["--beside is the dashboard's"]);
+    home.run(&["--beside", "partner", "list"]).assert_exit(2, &["`--beside` works only in the dashboard"]);
 }

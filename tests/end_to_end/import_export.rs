@@ -35,9 +35,9 @@ fn export_can_be_imported_and_a_closed_pipe_is_no_error() {
     let to_file = home.run(&["export", "-o", "all.ndjson"]);
     assert_eq!((to_file.code, to_file.err.as_str()), (Some(0), "5000 transactions written to all.ndjson\n"));
     let fresh = home.run(&["--db", "other.db", "import", "all.ndjson"]);
-    assert_eq!((fresh.out.as_str(), fresh.err.as_str()), ("5000 tracked, 0 updated, 0 known already\n", ""));
+    assert_eq!((fresh.out.as_str(), fresh.err.as_str()), ("5000 tracked, 0 updated, 0 already tracked\n", ""));
     let again = home.run(&["import", "all.ndjson"]);
-    assert_eq!((again.out.as_str(), again.err.as_str()), ("0 tracked, 0 updated, 5000 known already\n", ""));
+    assert_eq!((again.out.as_str(), again.err.as_str()), ("0 tracked, 0 updated, 5000 already tracked\n", ""));
     for (format, first) in
         [("ndjson", "{\"transactionId\""), ("json", "["), ("csv", "transactionId,"), ("markdown", "|")]
     {
@@ -135,7 +135,7 @@ fn growing_file_is_followed_until_a_signal() {
     file.write_all([row(2), row(3)].concat().as_bytes()).unwrap();
     wait_for_rows(3);
     following.signal("TERM");
-    assert_eq!(following.read_line(), "3 tracked, 0 updated, 0 known already; 1 bad line");
+    assert_eq!(following.read_line(), "3 tracked, 0 updated, 0 already tracked; 1 bad line");
     let ended = following.end();
     assert_eq!(ended.code, Some(143));
     assert!(ended.err.starts_with("line 3: "), "{ended:?}");
@@ -163,7 +163,7 @@ fn measure_import(home: &Home, rows: usize) -> usize {
     }
     feed.join().unwrap();
     let ended = ProcessOutput::new(child.wait_with_output().unwrap());
-    assert_eq!(ended.out, format!("{rows} tracked, 0 updated, 0 known already\n"), "{ended:?}");
+    assert_eq!(ended.out, format!("{rows} tracked, 0 updated, 0 already tracked\n"), "{ended:?}");
     peak
 }
 

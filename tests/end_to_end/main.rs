@@ -67,13 +67,13 @@ fn import_and_watch_to_the_end(scenario: &str, csv: &str, counts: &Value) {
     let first = home.run(&["import", &path]);
     assert_eq!(
         (first.code, first.out.as_str()),
-        (Some(0), format!("{rows} tracked, 0 updated, 0 known already\n").as_str())
+        (Some(0), format!("{rows} tracked, 0 updated, 0 already tracked\n").as_str())
     );
     let before = home.list();
     let second = home.run(&["import", &path]);
     assert_eq!(
         (second.code, second.out.as_str()),
-        (Some(0), format!("0 tracked, 0 updated, {rows} known already\n").as_str())
+        (Some(0), format!("0 tracked, 0 updated, {rows} already tracked\n").as_str())
     );
     assert_eq!(unpolled_fields(&home.list()), unpolled_fields(&before));
 
@@ -118,14 +118,14 @@ fn second_import_of_the_shipped_batch_of_200_changes_nothing() {
     let first = home.run(&["import", path]);
     assert_eq!(
         (first.code, first.out.as_str(), first.err.as_str()),
-        (Some(0), "200 tracked, 0 updated, 0 known already\n", "")
+        (Some(0), "200 tracked, 0 updated, 0 already tracked\n", "")
     );
     let before = home.list();
     assert_eq!(before.len(), 200);
     let second = home.run(&["import", path]);
     assert_eq!(
         (second.code, second.out.as_str(), second.err.as_str()),
-        (Some(0), "0 tracked, 0 updated, 200 known already\n", "")
+        (Some(0), "0 tracked, 0 updated, 200 already tracked\n", "")
     );
     assert_eq!(unpolled_fields(&home.list()), unpolled_fields(&before));
 }
@@ -312,8 +312,8 @@ fn unknown_arguments_are_usage_errors() {
     home.run(&["list", "--frobnicate"]).assert_exit(2, &["--frobnicate", "--help"]);
     home.run(&["frobnicate"]).assert_exit(2, &["frobnicate", "--help"]);
     home.run(&["watch", "--timeout", "soon"]).assert_exit(2, &["--timeout", "soon"]);
-    home.run(&["list", "status:bogus"]).assert_exit(2, &["the filter is wrong", "bogus", "ongoing"]);
-    home.watch("http://127.0.0.1:1", &["is:bogus"]).assert_exit(2, &["the filter is wrong", "bogus", "overdue"]);
+    home.run(&["list", "status:bogus"]).assert_exit(2, &["invalid filter", "bogus", "ongoing"]);
+    home.watch("http://127.0.0.1:1", &["is:bogus"]).assert_exit(2, &["invalid filter", "bogus", "overdue"]);
 }
 
 #[test]
@@ -324,7 +324,7 @@ fn unreachable_service_ends_watch_with_6() {
     let url = format!("http://{}", listener.local_addr().unwrap());
     drop(listener);
     let ended = home.watch(&url, &["--json", "--until-settled", "--timeout", "4s"]);
-    ended.assert_exit(6, &["no usable answer came", "base URL"]);
+    ended.assert_exit(6, &["no usable answer was received", "base URL"]);
     let unreachable: Vec<_> = ended.events().into_iter().filter(|event| event["event"] == "unreachable").collect();
     assert_eq!(unreachable.len(), 1);
     assert_eq!(unreachable[0]["error"], "127.0.0.1 refuses the connection");

@@ -181,7 +181,7 @@ fn rate_limited_wallet_sends_no_further_request() {
     let limited = call_data("25000001");
     limited.assert_exit(1, &["Too many quote requests for this address", "without --with-transaction-data"]);
     let held = call_data("25000002");
-    held.assert_exit(1, &["has to wait until", "no request was spent", "other wallets are not affected"]);
+    held.assert_exit(1, &["has to wait until", "no request was sent", "other wallets are not affected"]);
     // A request for a price only isn't held back.
     assert_eq!(fixture.quote(&["--from-amount", "25000003"]).code, Some(0));
     let held = fixture.quote(&["--with-transaction-data", "--from-amount", "25000004", "--json"]);
@@ -311,7 +311,7 @@ fn integrator_id_is_in_no_output_and_no_file_after_all_faults() {
         .env("TMPDIR", home.path())
         .output();
     let crash = ProcessOutput::new(crash.unwrap());
-    assert!(crash.err.contains("the report is in"), "{crash:?}");
+    assert!(crash.err.contains("the crash report is in"), "{crash:?}");
     printed.push(crash);
     assert_has_no_id("the events", format!("{events:?}").as_bytes());
     for ended in &printed {

@@ -57,7 +57,7 @@ fn accessible_variable_does_not_make_a_script_wait_for_input() {
     let ended = ProcessOutput::new(command.env("ACCESSIBLE", "1").output().unwrap());
     assert_eq!(ended.code, Some(0));
     assert!(
-        ended.out.contains("1 shown of 1") && ended.err.contains("no terminal, so this is the list"),
+        ended.out.contains("1 shown of 1") && ended.err.contains("no terminal: printing the list"),
         "{}",
         ended.err
     );

@@ -30,7 +30,7 @@ fn sighup_reloads_the_settings_of_a_watch_without_a_terminal() {
     watch.signal("HUP");
     let message = watch.read_error_line();
     assert!(message.contains("line 1: unknown key `webhok`; did you mean `webhook`?"), "{message}");
-    assert!(message.ends_with("; everything goes on as before"), "{message}");
+    assert!(message.ends_with("; the previous settings stay in effect"), "{message}");
     home.configure(&format!(
         "on_alert = [\"sh\", \"-c\", \"env > {}\"]\n[profiles.default]\nbase_url = \"{}\"\nrps = 10\n\
          integrator_id_env = \"SECOND\"\n",

@@ -49,7 +49,7 @@ pub(crate) struct AddArgs {
     /// A note
     #[arg(long)]
     pub note: Option<String>,
-    /// Accept chain IDs that don't look valid
+    /// Accept chain IDs of an unknown form
     #[arg(long)]
     pub any_chain: bool,
 }

@@ -35,7 +35,7 @@ Examples:
   hoptop snooze 12 13 --for 30m                    snooze alerts 12 and 13 for half an hour
   hoptop snooze 12 --until-change                  snooze until the status of its transaction changes
   hoptop unack 12                                  end the acknowledgement or snooze: the alert fires again
-  hoptop alerts --resolved                         list the alerts that were cleared in the last 24 hours
+  hoptop alerts --resolved                         list the alerts resolved in the last 24 hours
 
 An acknowledged or snoozed alert stays active; its transaction is listed after those with firing alerts.
 An acknowledgement ends when the transaction's status changes, or a more severe alert is raised for it.
@@ -51,7 +51,7 @@ pub(crate) struct AlertsArgs {
     /// Print a JSON array with one alert per line
     #[arg(long)]
     pub json: bool,
-    /// List the alerts that were cleared in the last 24 hours instead, newest first, at most 1,000
+    /// List alerts resolved in the last 24 hours, newest first, at most 1,000
     #[arg(long)]
     pub resolved: bool,
 }
@@ -92,7 +92,7 @@ pub(crate) fn alerts(args: &AlertsArgs, cx: &mut Context) -> Result<Exit> {
         (true, _) => print_json(&shown, &reader, cx)?,
         (false, false) if cx.in_words => print_sentences(&shown, &reader, cx)?,
         (false, false) => print_table(&shown, &reader, cx)?,
-        (false, true) if args.resolved => writeln!(cx.out, "no alert was cleared in the last 24 hours")?,
+        (false, true) if args.resolved => writeln!(cx.out, "no alert was resolved in the last 24 hours")?,
         (false, true) => writeln!(cx.out, "no active alerts")?,
     }
     Ok(Exit::Success)

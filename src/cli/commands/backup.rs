@@ -50,13 +50,13 @@ pub(crate) struct BackupArgs {
 
 /// Writes the copy, and prints what it contains.
 pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(file) = &args.file else { bail!("name the file to write") };
+    let Some(file) = &args.file else { bail!("choose a file to write") };
     let shown = text::clean_path(file);
     if file.is_dir() {
-        bail!("{shown} is a folder; name the file to write in it");
+        bail!("{shown} is a folder; choose a file in that folder");
     }
     if is_same_file(file, cx.store.path()) {
-        bail!("{shown} is the store itself; name another file");
+        bail!("{shown} is the store itself; choose another name");
     }
     let existing = if args.force { Existing::Replace } else { Existing::Keep };
     let signals = signals::SignalStream::open()?;

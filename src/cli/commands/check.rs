@@ -102,7 +102,7 @@ fn find_rows(args: &CheckArgs, cx: &mut Context) -> Result<Option<Vec<RowId>>> {
         let Some(tx) = cx.find(text)? else { return Ok(None) };
         if tx.profile != cx.profile {
             let (hash, profile) = (&tx.params.transaction_id, text::clean(&tx.profile));
-            writeln!(cx.err, "{hash} belongs to the profile `{profile}`; name it with --profile")?;
+            writeln!(cx.err, "{hash} belongs to the profile `{profile}`; use --profile {profile}")?;
             return Ok(None);
         }
         if !rows.contains(&tx.id) {

@@ -26,7 +26,7 @@ Examples:
 /// The arguments of `hoptop config`.
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
-    /// Print a commented config file that sets nothing, as a start
+    /// Print a config file template with every setting commented out
     #[arg(long)]
     pub template: bool,
 }

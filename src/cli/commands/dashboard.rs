@@ -56,7 +56,7 @@ pub(crate) struct DashboardArgs {
     /// Show the dashboard without polling
     #[arg(long)]
     pub no_poll: bool,
-    /// Accept chain IDs that don't look valid when adding in the dashboard
+    /// Accept chain IDs of an unknown form
     #[arg(long)]
     pub any_chain: bool,
     /// Poll this profile too, with its own ID and budget, and show it beside the current one in the dashboard; may be repeated
@@ -74,9 +74,9 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     let no_screen = if is_plain {
         None
     } else if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        Some("no terminal, so this is the list; `hoptop watch` polls without one")
+        Some("no terminal: printing the list. To poll without a terminal, use `hoptop watch`")
     } else if std::env::var_os("TERM").is_some_and(|term| term == "dumb") {
-        Some("TERM=dumb can't show the dashboard, so this is the list; `hoptop --plain` polls and prints what changes")
+        Some("TERM=dumb can't show the dashboard: printing the list. To poll and print changes, use `hoptop --plain`")
     } else {
         None
     };
@@ -235,7 +235,7 @@ async fn stop_poller(poller: Option<RunningPollers>, exit: Exit) -> Result<Exit>
         (None, _) => {}
         (Some(poller), Exit::HungUp) => match tokio::time::timeout(MAX_STOP_TIME, poller.stop()).await {
             Ok(stopped) => stopped?,
-            Err(_) => tracing::warn!("the terminal hung up before the last answers arrived"),
+            Err(_) => tracing::warn!("the terminal closed before the last answers arrived"),
         },
         (Some(poller), _) => poller.stop().await?,
     }

@@ -37,7 +37,7 @@ Stores with the same content have the same checksums, even if their files differ
 /// The arguments of `hoptop doctor`.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct DoctorArgs {
-    /// Print a checksum of each table's content instead, which reads the whole store
+    /// Only print a checksum of each table (reads the whole store)
     #[arg(long)]
     pub checksums: bool,
 }
@@ -141,7 +141,7 @@ fn check_config(settings: &Settings) -> Finding {
 fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Finding> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
-        let way_out = "end every hoptop that has it open, and the next start recovers it";
+        let way_out = "quit all hoptop processes that use it; the next start recovers it";
         return Ok(Finding::Error(format!("{path} is damaged ({reason}); {way_out}")));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");

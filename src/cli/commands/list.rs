@@ -141,7 +141,7 @@ fn parse_key(word: &str) -> Option<&str> {
 }
 
 fn print_filter_error(text: &str, error: &FilterError, err: &mut dyn Write) -> io::Result<()> {
-    writeln!(err, "the filter is wrong: {}", error.message)?;
+    writeln!(err, "invalid filter: {}", error.message)?;
     let (Some(before), Some(wrong)) = (text.get(..error.at.start), text.get(error.at.clone())) else { return Ok(()) };
     // The marks would be misplaced below a text that must be cleaned first.
     if text::clean(text) == text {

@@ -47,7 +47,7 @@ Examples:
                                                    quote 25 units of a token with 6 decimals
 
 The same request within 30 seconds returns the same quote. Exit codes: 0 there is a quote, 1 the service refuses it, 2 a value
-is invalid, 5 the service refuses the integrator ID, 6 no answer came.";
+is invalid, 5 the service refuses the integrator ID, 6 no answer was received.";
 
 /// The arguments of `hoptop quote`.
 #[derive(Args, Clone, Debug)]
@@ -76,7 +76,7 @@ pub(crate) struct QuoteArgs {
     /// Request call data too (quoteOnly: false); the service limits such requests for each wallet
     #[arg(long)]
     with_transaction_data: bool,
-    /// Accept chain IDs that don't look valid
+    /// Accept chain IDs of an unknown form
     #[arg(long)]
     any_chain: bool,
     /// Print JSON, including the service's unchanged response
@@ -186,7 +186,7 @@ fn print_outcome(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
         Outcome::InVain(reason, _) => writeln!(cx.err, "no quote: {reason}"),
         Outcome::Held { until, message } => {
             let until = span::clock_time(*until, cx.now.wall, cx.zone);
-            writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was spent")?;
+            writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was sent")?;
             writeln!(cx.err, "{LIMIT_HINT}")
         }
         Outcome::Answered { quote, kept } => match &quote.answer {
@@ -204,11 +204,7 @@ fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context)
     }
     if kept {
         let age = span::between(quote.answered_at.unwrap_or(quote.asked_at), cx.now.wall);
-        writeln!(
-            cx.out,
-            "age            {}: the stored quote for this request; no request was spent",
-            span::long(age)
-        )?;
+        writeln!(cx.out, "age            {}: the stored quote for this request; no request was sent", span::long(age))?;
     }
     route.warnings.iter().try_for_each(|warning| writeln!(cx.out, "warning        {warning}"))?;
     if let Some(id) = &route.quote_id {

@@ -88,7 +88,7 @@ fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exi
             None => writeln!(cx.err, "no response body for {hash} yet; `hoptop check` polls it now")?,
             Some(_) => writeln!(
                 cx.err,
-                "the store has no response body for {hash}: none came, or they were removed (see the history)"
+                "the store has no response body for {hash}: none was received, or it was deleted (see the history)"
             )?,
         }
         return Ok(Exit::Error);
@@ -111,7 +111,10 @@ fn print_body(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Re
     match reader.body(answer)? {
         Some(body) => write_body(&body, cx),
         None => {
-            writeln!(cx.err, "the store has no response body for answer {answer}: none came, or it was removed")?;
+            writeln!(
+                cx.err,
+                "the store has no response body for answer {answer}: none was received, or it was deleted"
+            )?;
             Ok(Exit::Error)
         }
     }

@@ -31,7 +31,7 @@ pub(crate) struct SimulateArgs {
     /// The address to listen on; port 0 picks a free port
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
     listen: SocketAddr,
-    /// A scenario file: for each transaction, the answers and the seconds from which they apply
+    /// A scenario file: the answers of each transaction, and from which second each applies
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "transactions"])]
     scenario: Option<PathBuf>,
     /// The seed of generated transactions: the same seed gives the same transactions

@@ -181,7 +181,10 @@ mod tests {
             bench.run(|cx| alerts::alerts(&AlertsArgs { json, resolved }, cx).unwrap()).0
         };
         let table = print(&mut bench, false, false);
-        assert!(table.contains("snoozed until 23:14 UTC") && table.contains("snoozed until it changes"), "{table}");
+        assert!(
+            table.contains("snoozed until 23:14 UTC") && table.contains("snoozed until the status changes"),
+            "{table}"
+        );
         let json: serde_json::Value = serde_json::from_str(&print(&mut bench, true, false)).unwrap();
         let fields = ["state", "snoozedAt", "snoozedUntil", "acknowledgedAt", "flapping", "clearedAt"];
         let of = |index: usize| fields.map(|field| json[index][field].clone());
@@ -198,11 +201,11 @@ mod tests {
             ]
         );
         assert_eq!(of(1), ["snoozed".into(), since.into(), null.clone(), null.clone(), false.into(), null]);
-        assert_eq!(print(&mut bench, false, true), "no alert was cleared in the last 24 hours\n");
+        assert_eq!(print(&mut bench, false, true), "no alert was resolved in the last 24 hours\n");
         bench.hear(RowId(2), fixtures::says(RouterStatus::Success), 30);
         let table = print(&mut bench, false, true);
         assert!(
-            table.contains("cleared 30s ago") && table.contains("needs_gas") && table.lines().count() == 2,
+            table.contains("resolved 30s ago") && table.contains("needs_gas") && table.lines().count() == 2,
             "{table}"
         );
         let json = print(&mut bench, true, true);

@@ -47,13 +47,13 @@ pub(crate) fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Error);
     };
     if count == 0 {
-        writeln!(cx.err, "nothing {done}: other changes followed ({})", text::clean(&summary))?;
+        writeln!(cx.err, "not {done}: these values were changed again later ({})", text::clean(&summary))?;
         return Ok(Exit::Error);
     }
     let about = about.map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short(cx.ellipsis))));
     writeln!(cx.out, "{done}: {}{about}", text::clean(&summary))?;
     if left > 0 {
-        writeln!(cx.err, "{left} left unchanged, because other changes followed")?;
+        writeln!(cx.err, "{left} not {done}: these values were changed again later")?;
     }
     Ok(Exit::Success)
 }

@@ -38,12 +38,12 @@ keys! {
     Age "age" "the oldest first",
     /// The status: statuses that may need action first, completed last. If it is the last key, severity and deadline
     /// follow.
-    Status "status" "what a person may have to act on first",
+    Status "status" "statuses that may need action first",
     /// The last answer, the oldest first; no answer counts as infinitely old. Settled transactions come last in both
     /// directions, by when they settled. If it is the last key, severity and deadline follow.
-    Checked "checked" "the answer longest ago first",
+    Checked "checked" "the oldest answer first",
     /// The last change, the newest first. Transactions without a change come last in both directions.
-    Changed "changed" "the latest news first",
+    Changed "changed" "the last changed first",
     /// The names of the source and destination chains.
     Route "route" "by the names of source and destination",
     /// The ticket, ignoring ASCII case. Transactions without a ticket come last in both directions.
@@ -51,7 +51,7 @@ keys! {
     /// The hash, in the form by which hashes are compared.
     Hash "hash" "by the hash",
     /// When the transaction settled, the latest first. Unsettled transactions come last in both directions.
-    Settled "settled" "what settled last first",
+    Settled "settled" "the last settled first",
 }
 
 /// A sort key and its direction.

@@ -131,7 +131,7 @@ impl Quote {
     /// Returns the facts about the quote for a person, as names and texts. `now` is the assumed submission time.
     pub fn facts(&self, request: &QuoteRequest, now: DateTime<Utc>) -> Vec<(&'static str, String)> {
         let estimate = self.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
-        let none = || "(none came)".to_owned();
+        let none = || "(not given)".to_owned();
         let deadline = Deadline::new(Some(now), now, self.estimate);
         let kind = if request.quote_only { "pricing only (quoteOnly)" } else { "with call data" };
         vec![

@@ -158,7 +158,7 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
     let create = |source| StoreError::Create { path: path.to_owned(), source };
     let marker = marker.map_or_else(|| OpenMarker::create(path), Ok).map_err(create)?;
     if marker.exclusive_state().is_none() {
-        let reason = format!("{reason}; end every hoptop that has it open, and the next start recovers it");
+        let reason = format!("{reason}; quit all hoptop processes that use it; the next start recovers it");
         return Err(StoreError::Damaged { path: path.to_owned(), reason });
     }
     let recovery = recovery::recover(path, reason, &marker, at)?;

@@ -208,7 +208,7 @@ fn store_opened_by_another_handle_is_not_moved() {
     other.report_fault(&StoreError::Broken("a torn page".into()));
     overwrite(&path, 0, &[0xa5; 512]);
     let refused = Store::open_lasting(&path, at(6)).err().unwrap();
-    assert!(refused.to_string().contains("end every hoptop that has it open"), "{refused}");
+    assert!(refused.to_string().contains("quit all hoptop processes that use it"), "{refused}");
     assert!(
         fs::read_dir(folder.path()).unwrap().all(|entry| !entry.unwrap().path().to_string_lossy().contains("damaged"))
     );

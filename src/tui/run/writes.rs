@@ -107,7 +107,7 @@ fn unchanged_reason(edit: &LocalEdit) -> &'static str {
         Edit::AddNote { .. } => "No change: the transaction no longer exists.",
         Edit::SetTicket { .. } => "No change: this is already the ticket.",
         Edit::ChangeLabels { .. } => "No change: the labels are already set.",
-        Edit::Acknowledge { .. } => "No change: already acknowledged. A note is replaced only by another note.",
+        Edit::Acknowledge { .. } => "Already acknowledged. Type a new note to replace the old one.",
         Edit::Snooze { .. } => "No alert to snooze.",
         Edit::Unacknowledge { .. } => "No acknowledged or snoozed alert here.",
     }
@@ -150,11 +150,15 @@ pub(crate) fn redo(context: &WriteContext) -> Result<String, StoreError> {
 
 fn reversal_sentence(done: &str, profile_prefix: &str, reversal: &Reversal, stopped: &str) -> String {
     if reversal.done == 0 {
-        return format!("No change: it was changed again in the meantime ({}).", text::clean(&reversal.summary));
+        return format!(
+            "Not {}: these values were changed again later ({}).",
+            done.to_lowercase(),
+            text::clean(&reversal.summary)
+        );
     }
     let left = match reversal.left {
         0 => String::new(),
-        left => format!(" ({left} left as they are: changed again in the meantime)"),
+        left => format!(" ({left} not {}: changed again later)", done.to_lowercase()),
     };
     let about =
         reversal.about.as_ref().map_or_else(String::new, |hash| format!(" ({})", text::clean(&hash.short("…"))));

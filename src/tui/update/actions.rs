@@ -115,7 +115,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
             model.dialog = Dialog::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
-            model.notify(Tone::Bad, "Already acknowledged until the status changes.", now);
+            model.notify(Tone::Bad, "Already acknowledged, until the status changes or the severity rises.", now);
         }
         _ => {
             let alerts = AlertTarget::of(&rows);
@@ -162,7 +162,7 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
     let entries = vec![
         entry("m", "15 minutes", SnoozeLength::Minutes(15)),
         entry("h", "1 hour", SnoozeLength::Minutes(60)),
-        entry("c", "until it changes", SnoozeLength::Change),
+        entry("c", "until the status changes", SnoozeLength::Change),
     ];
     let of_one = rows.first().and_then(|row| model.transactions.get(row));
     let what = match (rows.len(), of_one.or_else(|| model.current_transaction())) {

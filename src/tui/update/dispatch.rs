@@ -26,8 +26,8 @@ use crate::{
 /// Performs a command.
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     if actions::lacks_target(model, id) {
-        let target = if model.screen == Screen::Alerts { "an alert" } else { "a transaction" };
-        model.notify(Tone::Bad, format!("This command needs {target}, and none is shown."), now.mono);
+        let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
+        model.notify(Tone::Bad, format!("No {target} is selected."), now.mono);
         return Vec::new();
     }
     match id {

@@ -392,7 +392,7 @@ fn selection_returns_after_a_filter_that_hides_everything() {
     press(&mut model, &["Enter"], now());
     assert_eq!(model.list.selected, None);
     press(&mut model, &["t"], now());
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("This command needs a transaction")));
+    assert!(model.notice.as_ref().is_some_and(|notice| notice.text == "No transaction is selected."));
     press(&mut model, &["Esc"], now());
     assert_eq!(model.list.selected, selected);
 }
@@ -659,7 +659,7 @@ fn imported_transaction_is_selected_when_it_is_read() {
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.dialog, Dialog::None));
-    assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 known already");
+    assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 already tracked");
     let effects = hear(&mut model, changed(vec![tx::transaction(99)]), None, now());
     assert_eq!((model.list.selected, effects.first()), (Some(RowId(99)), Some(&Effect::LoadHistory(RowId(99)))));
 }

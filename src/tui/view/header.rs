@@ -95,13 +95,13 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             let rule = alert.rule;
             let firing = context.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
             let profiles: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
-            let more = match profiles.len() {
-                ..=1 => String::new(),
-                all => format!("and {} more: ", all - 1),
+            let prefix = match (context.model.setting.profile_prefix(&alert.profile), profiles.len()) {
+                (prefix, ..=1) => prefix,
+                (prefix, 2) => format!("{} and 1 more profile: ", prefix.trim_end_matches(": ")),
+                (prefix, all) => format!("{} and {} more profiles: ", prefix.trim_end_matches(": "), all - 1),
             };
-            let (profile_prefix, name) =
-                (context.model.setting.profile_prefix(&alert.profile), rule.name().to_uppercase());
-            format!(" {profile_prefix}{more}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
+            let name = rule.name().to_uppercase();
+            format!(" {prefix}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
         }
         (None, None) => return Line::default(),
     };
@@ -139,7 +139,7 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
         let clear = || format!("{} clears", context.key(Id::Clear));
-        let clear = if typing { "Enter keeps, Esc undoes".to_owned() } else { clear() };
+        let clear = if typing { "Enter applies, Esc restores".to_owned() } else { clear() };
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let count = match list.is_searching() {
             true => format!("searching ... ({clear}) "),

@@ -11,7 +11,13 @@ use ratatui::{
 
 use super::layout;
 use crate::{
-    domain::{advice, alert::Severity, need, poller::PollerHealth, span, text},
+    domain::{
+        advice,
+        alert::Severity,
+        need,
+        poller::{PollerHealth, UNRESPONSIVE},
+        span, text,
+    },
     presentation::{row_text, width},
     tui::{
         command::Id,
@@ -230,20 +236,19 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
         (None, None) if setting.polls => "starting".to_owned(),
         (None, None) => "off: start hoptop without --no-poll to poll".to_owned(),
         (None, Some(report)) if report.health == PollerHealth::Waiting => {
-            "waiting: another hoptop polls this store but doesn't respond (suspended?); this one takes over when it ends"
-                .to_owned()
+            format!("waiting: {UNRESPONSIVE}")
         }
         (None, Some(report)) => {
             let resting = report.resting_until.filter(|until| *until > now);
             let rest = resting
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
             let error = report.last_error.as_deref().unwrap_or("none");
-            let profile_prefix = match (report.process == setting.process, setting.polls) {
+            let poller_owner = match (report.process == setting.process, setting.polls) {
                 (true, _) => "",
                 (false, true) => " (another hoptop polls; this one takes over when it ends)",
                 (false, false) => " (another hoptop polls)",
             };
-            format!("{}{profile_prefix}{rest}   {} requests   last error {error}", report.health, report.requests)
+            format!("{}{poller_owner}{rest}   {} requests   last error {error}", report.health, report.requests)
         }
     };
     let text = format!("{}{text}", setting.profile_prefix(&setting.profile));
@@ -257,13 +262,13 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     match &context.model.dialog {
         Dialog::Filter(line) => match line.offers().words.as_slice() {
             [] if context.model.list.filter_error.is_some() => {
-                hints(&mut [("Esc", "undo"), ("Up", "earlier filters")].into_iter())
+                hints(&mut [("Esc", "restore"), ("Up", "earlier filters")].into_iter())
             }
-            [] => hints(&mut [("Enter", "keep"), ("Esc", "undo"), ("Up", "earlier filters")].into_iter()),
+            [] => hints(&mut [("Enter", "apply"), ("Esc", "restore"), ("Up", "earlier filters")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },
         Dialog::Offer(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "close")].into_iter()),
-        Dialog::Find { .. } => hints(&mut [("Enter", "keep"), ("Esc", "undo")].into_iter()),
+        Dialog::Find { .. } => hints(&mut [("Enter", "apply"), ("Esc", "restore")].into_iter()),
         Dialog::Add(form) => hints(&mut form.hints().into_iter()),
         Dialog::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Dialog::Prompt(prompt) => hints(&mut [("Enter", prompt.verb()), ("Esc", "cancel")].into_iter()),

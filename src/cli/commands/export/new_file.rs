@@ -28,7 +28,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let format = ExportFormat::of(&order.file)
         .ok_or_else(|| eyre!("the name has no known extension: end it with .csv, .json, .ndjson, .md or .html"))?;
     let target = Target::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
-    let Target::File { path, folder } = target else { return Err(eyre!("it is a device; name a file")) };
+    let Target::File { path, folder } = target else { return Err(eyre!("it is a device; choose another name")) };
     if path.exists() {
         return Err(already_exists());
     }
@@ -55,7 +55,7 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
 }
 
 fn already_exists() -> color_eyre::Report {
-    eyre!("the file already exists; name another")
+    eyre!("the file already exists; choose another name")
 }
 
 /// Returns the path of a typed name. As in a shell, `~/` stands for the home folder.

@@ -75,8 +75,8 @@ pub(super) fn transaction_count(transactions: usize) -> String {
 /// Returns the reason why a file can't be created, and the way out.
 pub(super) fn error_reason(error: &io::Error) -> color_eyre::Report {
     match error.kind() {
-        io::ErrorKind::NotFound => eyre!("there is no such folder; create it or name another"),
-        io::ErrorKind::PermissionDenied => eyre!("permission to write to its folder is denied; name another"),
+        io::ErrorKind::NotFound => eyre!("there is no such folder; create it or choose another name"),
+        io::ErrorKind::PermissionDenied => eyre!("permission to write to its folder is denied; choose another name"),
         _ => eyre!("{error}"),
     }
 }

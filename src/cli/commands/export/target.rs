@@ -28,13 +28,13 @@ impl Target {
     pub(super) fn of(file: &Path, store: &Path) -> Result<Self, &'static str> {
         // A symbolic link is kept: its target is replaced or created.
         let path = match fs::metadata(file) {
-            Ok(about) if about.is_dir() => return Err("it is a folder; name a file in it"),
+            Ok(about) if about.is_dir() => return Err("it is a folder; choose a file in that folder"),
             Ok(about) if !about.is_file() => return Ok(Self::Device(file.to_owned())),
             Ok(_) => fs::canonicalize(file).unwrap_or_else(|_| file.to_owned()),
-            Err(_) => follow_links(file).ok_or("its symbolic links form a loop; name a file")?,
+            Err(_) => follow_links(file).ok_or("its symbolic links form a loop; choose another name")?,
         };
         if belongs_to(&path, store) || follow_links(store).is_some_and(|store| belongs_to(&path, &store)) {
-            return Err("it belongs to the store; name another file");
+            return Err("it belongs to the store; choose another name");
         }
         Ok(Self::File { folder: folder_of(&path).to_owned(), path })
     }

@@ -79,12 +79,12 @@ fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
         let mut fresh = Bench::new();
         let warning =
             "warning: 1 row names the profile other but is tracked in default; choose another profile with --profile\n";
-        assert_eq!(run_import(&mut fresh, &text), ("3 tracked, 0 updated, 0 known already\n".into(), warning.into()));
+        assert_eq!(run_import(&mut fresh, &text), ("3 tracked, 0 updated, 0 already tracked\n".into(), warning.into()));
         assert_eq!(params(&fresh), params(&bench), "{format:?}");
         let own = ExportArgs { filter: vec!["profile:default".into()], ..args(format) };
         let (text, ..) = run_export(&mut bench, &own);
         let again = run_import(&mut bench, &text);
-        assert_eq!(again, ("0 tracked, 0 updated, 2 known already\n".into(), String::new()), "{format:?}");
+        assert_eq!(again, ("0 tracked, 0 updated, 2 already tracked\n".into(), String::new()), "{format:?}");
     }
 }
 
@@ -99,8 +99,8 @@ fn truncated_request_id_of_the_service_does_not_prevent_an_import() {
         bench.hear(bench.track(fixtures::new(1)), answer, 30);
         let (text, ..) = run_export(&mut bench, &args(format));
         assert!(text.contains("rrr"), "{text}");
-        assert_eq!(run_import(&mut Bench::new(), &text).0, "1 tracked, 0 updated, 0 known already\n");
-        assert_eq!(run_import(&mut bench, &text).0, "0 tracked, 0 updated, 1 known already\n");
+        assert_eq!(run_import(&mut Bench::new(), &text).0, "1 tracked, 0 updated, 0 already tracked\n");
+        assert_eq!(run_import(&mut bench, &text).0, "0 tracked, 0 updated, 1 already tracked\n");
     }
 }
 
@@ -218,9 +218,12 @@ fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
         crate::cli::sentence(&result.unwrap_err())
     };
     let missing = error(&mut bench, "/no\u{1b}[31m/such/folder.csv");
-    assert_eq!(missing, "/no[31m/such/folder.csv can't be written: there is no such folder; create it or name another");
+    assert_eq!(
+        missing,
+        "/no[31m/such/folder.csv can't be written: there is no such folder; create it or choose another name"
+    );
     let folder = bench.folder.path().to_str().unwrap().to_owned();
-    assert!(error(&mut bench, &folder).ends_with("it is a folder; name a file in it"));
+    assert!(error(&mut bench, &folder).ends_with("it is a folder; choose a file in that folder"));
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt;
@@ -257,7 +260,7 @@ fn files_of_the_store_are_never_replaced() {
         let to = ExportArgs { output: Some(output.clone()), ..args(ExportFormat::Csv) };
         let (.., refused) = bench.run(|cx| export(&to, cx));
         let error = crate::cli::sentence(&refused.unwrap_err());
-        assert!(error.ends_with("can't be written: it belongs to the store; name another file"), "{error}");
+        assert!(error.ends_with("can't be written: it belongs to the store; choose another name"), "{error}");
         assert_eq!(length(), before, "{output}");
     }
     assert_eq!(bench.transactions().len(), 3);
@@ -369,13 +372,13 @@ fn export_from_the_dashboard_replaces_no_file_and_no_file_of_the_store() {
     let file = folder.path().join("mine.csv");
     fs::write(&file, "mine").unwrap();
     let refused = |name: &str| export_from_dashboard(&bench, name, Vec::new()).unwrap_err();
-    assert_eq!(refused(file.to_str().unwrap()), "the file already exists; name another");
+    assert_eq!(refused(file.to_str().unwrap()), "the file already exists; choose another name");
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     assert!(refused("transfers").starts_with("the name has no known extension"));
     let missing = folder.path().join("missing/a.csv");
-    assert_eq!(refused(missing.to_str().unwrap()), "there is no such folder; create it or name another");
+    assert_eq!(refused(missing.to_str().unwrap()), "there is no such folder; create it or choose another name");
     let beside = format!("{}-wal.csv", bench.store.path().display());
-    assert_eq!(refused(&beside), "it belongs to the store; name another file");
+    assert_eq!(refused(&beside), "it belongs to the store; choose another name");
     let entries = fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(entries, 1, "no partial file is left");
 }

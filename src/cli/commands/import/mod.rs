@@ -33,7 +33,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop import transfers.csv                      needs transactionId,fromChainId,toChainId,quoteId
   hoptop import --dry-run transfers.csv            show what would be new, known and updated
-  my-service | hoptop import - --follow            one transaction per line, tracked as it comes
+  my-service | hoptop import - --follow            one transaction per line, tracked immediately
   hoptop import --follow /var/log/transfers.ndjson the same for a file that grows, until ^C";
 
 /// Track a batch of transactions.
@@ -47,8 +47,8 @@ pub(crate) struct ImportArgs {
     /// Read and check the whole file, print what would change, and write nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Keep reading CSV or JSON lines: standard input until it ends, a file as it grows until a signal comes. Each line
-    /// is tracked as it comes; a bad line is named and skipped
+    /// Keep reading: standard input to its end, or a growing file until ^C. Each line is tracked immediately. A bad line
+    /// is reported and skipped
     #[arg(long, conflicts_with = "dry_run")]
     pub follow: bool,
     /// Accept chain IDs of an unknown form
@@ -154,7 +154,7 @@ fn other_profiles_warning(profiles: &BTreeMap<String, usize>, own: &str) -> Opti
 /// unclear error.
 pub(crate) fn open(file: &str) -> Result<File, String> {
     if fs::metadata(file).is_ok_and(|about| about.is_dir()) {
-        return Err("it is a folder; name a file in it".into());
+        return Err("it is a folder; choose a file in that folder".into());
     }
     File::open(file).map_err(|error| error_reason(&error))
 }
@@ -193,13 +193,13 @@ fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut
         0 => String::new(),
         changed => format!(", {changed} of them would be updated"),
     };
-    writeln!(out, "{count} {noun} can be read: {new} new, {known} known already{changed}; nothing was written")
+    writeln!(out, "{count} {noun} can be read: {new} new, {known} already tracked{changed}; nothing was written")
 }
 
 /// Prints what an import changed.
 fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let (added, updated) = (report.added.count, report.updated.count);
-    writeln!(cx.out, "{added} tracked, {updated} updated, {} known already", report.unchanged.count)?;
+    writeln!(cx.out, "{added} tracked, {updated} updated, {} already tracked", report.unchanged.count)?;
     if let Some(twice) = report.twice() {
         writeln!(cx.err, "warning: {twice}; each profile polls them")?;
     }
@@ -250,11 +250,11 @@ mod tests {
         let mut bench = Bench::new();
         let first = format!("{HEADER}\n{}", rows(12, ""));
         let result = run(&mut bench, &first);
-        assert_eq!(result, ("12 tracked, 0 updated, 0 known already\n".into(), String::new(), Exit::Success));
+        assert_eq!(result, ("12 tracked, 0 updated, 0 already tracked\n".into(), String::new(), Exit::Success));
         let result = run(&mut bench, &first);
-        assert_eq!(result, ("0 tracked, 0 updated, 12 known already\n".into(), String::new(), Exit::Success));
+        assert_eq!(result, ("0 tracked, 0 updated, 12 already tracked\n".into(), String::new(), Exit::Success));
         let (out, ..) = run(&mut bench, &format!("\u{feff}{HEADER}\r\n{}", rows(12, "SUP-1\r")));
-        assert!(out.starts_with("0 tracked, 12 updated, 0 known already\n  updated 0xabcde000: ticket\n"), "{out}");
+        assert!(out.starts_with("0 tracked, 12 updated, 0 already tracked\n  updated 0xabcde000: ticket\n"), "{out}");
         assert!(out.ends_with("  and 2 more\n") && out.lines().count() == 12, "{out}");
     }
 
@@ -280,7 +280,7 @@ mod tests {
         let text = "transactionId,fromChainId,toChainId,quoteId,mood\u{1b}[5m\n0xabcdef12,1,10,q,x\n";
         let (out, err, _) = run(&mut bench, text);
         assert_eq!(err, "warning: unknown column `mood[5m` ignored\n");
-        assert_eq!(out, "1 tracked, 0 updated, 0 known already\n");
+        assert_eq!(out, "1 tracked, 0 updated, 0 already tracked\n");
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
         assert!(refused.1.ends_with("nothing was imported: 1 bad item in standard input\n"), "{}", refused.1);
         let taken = ImportArgs { any_chain: true, format: FormatArg::Json, ..args("-") };
         let (out, _, exit) = bench.run(|cx| import(&taken, &mut text.as_bytes(), cx));
-        assert_eq!((out.as_str(), exit.unwrap()), ("1 tracked, 0 updated, 0 known already\n", Exit::Success));
+        assert_eq!((out.as_str(), exit.unwrap()), ("1 tracked, 0 updated, 0 already tracked\n", Exit::Success));
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
         let (out, _, exit) = bench.run(|cx| import(&dry, &mut text.as_bytes(), cx));
         assert_eq!(
             out,
-            "3 transactions can be read: 2 new, 1 known already, 1 of them would be updated; nothing was written\n"
+            "3 transactions can be read: 2 new, 1 already tracked, 1 of them would be updated; nothing was written\n"
         );
         assert_eq!(exit.unwrap(), Exit::Success);
         assert_eq!(bench.transactions().len(), 1);
@@ -339,6 +339,6 @@ mod tests {
         assert_eq!(exit.unwrap(), Exit::Error);
         let folder = args(bench.folder.path().to_str().unwrap());
         let (_, err, _) = bench.run(|cx| import(&folder, &mut io::empty(), cx));
-        assert!(err.ends_with("can't be read: it is a folder; name a file in it\n"), "{err}");
+        assert!(err.ends_with("can't be read: it is a folder; choose a file in that folder\n"), "{err}");
     }
 }

@@ -129,7 +129,7 @@ impl TaskContext<'_> {
             thread::Builder::new().name("settings".into()).spawn(load)?;
             match loaded.await.wrap_err("the settings could not be read")? {
                 Ok(background_tasks) => return Ok(background_tasks),
-                Err(error) => self.print(&format!("{}; everything goes on as before", sentence(&error))),
+                Err(error) => self.print(&format!("{}; the previous settings stay in effect", sentence(&error))),
             }
         }
     }

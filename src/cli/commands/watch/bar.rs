@@ -116,9 +116,9 @@ fn time_left_text(
     let left = last.map(|at| span::between(now, at).saturating_add(until_polled));
     match (left, late) {
         (None, 0) => None,
-        (None, late) => Some(format!("{late} later than most")),
+        (None, late) => Some(format!("{late} late")),
         (Some(left), 0) => Some(format!("about {} left", span::long(left))),
-        (Some(left), late) => Some(format!("about {} left, {late} later than most", span::long(left))),
+        (Some(left), late) => Some(format!("about {} left, {late} late", span::long(left))),
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(text(&[], None), None);
         assert_eq!(text(&[at(60), at(300)], None).unwrap(), "about 5m left");
         assert_eq!(text(&[at(60), at(300)], Some(&report)).unwrap(), "about 6m left");
-        assert_eq!(text(&[at(-1), at(300)], None).unwrap(), "about 5m left, 1 later than most");
-        assert_eq!(text(&[at(-1), at(0)], Some(&report)).unwrap(), "2 later than most");
+        assert_eq!(text(&[at(-1), at(300)], None).unwrap(), "about 5m left, 1 late");
+        assert_eq!(text(&[at(-1), at(0)], Some(&report)).unwrap(), "2 late");
     }
 }

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     alert::Outage,
-    poller::{PollerHealth, PollerReport},
+    poller::{PollerHealth, PollerReport, UNRESPONSIVE},
     span,
 };
 
@@ -50,10 +50,7 @@ impl Conditions {
         let mut lines = Vec::new();
         let is_waiting = live.is_some_and(|report| report.health == PollerHealth::Waiting);
         if is_waiting && !self.is_waiting {
-            lines.push(
-                "another hoptop polls this store but doesn't respond (suspended?); this one takes over when it ends"
-                    .to_owned(),
-            );
+            lines.push(UNRESPONSIVE.to_owned());
         }
         let paused_until = live.and_then(|report| report.paused_until).filter(|until| *until > now);
         if let (Some(until), false) = (paused_until, self.is_paused) {

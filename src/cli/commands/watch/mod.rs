@@ -70,9 +70,8 @@ Examples:
 /// The transactions to watch, and when to end.
 #[derive(Args, Debug)]
 pub(crate) struct WatchArgs {
-    /// Which transactions, as in the dashboard's filter: `is:unsettled label:batch-17`; write `--` before a term that
-    /// starts with `-`. `-` alone tracks and watches what comes through standard input: CSV or JSON lines, as for
-    /// `import --follow`
+    /// Filter, as in the dashboard: `is:unsettled label:batch-17` (write `--` before a term that starts with `-`). Use
+    /// `-` alone to track and watch transactions from standard input (CSV or JSON lines)
     #[arg(value_name = "FILTER", add = ArgValueCompleter::new(completers::filters))]
     pub filter: Vec<String>,
     /// Print one JSON object per line
@@ -90,7 +89,7 @@ pub(crate) struct WatchArgs {
     /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
-    /// Accept chain IDs of an unknown form from standard input
+    /// Accept chain IDs of an unknown form
     #[arg(long)]
     pub any_chain: bool,
 }
@@ -106,7 +105,7 @@ impl WatchArgs {
 /// a reload loads the settings again, with these `flags`.
 pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exit> {
     if args.filter.iter().any(|word| word == PIPE) && !args.is_piped() {
-        print_line("`-` watches what comes through standard input; give it without a filter");
+        print_line("`-` reads standard input and can't be combined with a filter");
         return Ok(Exit::Usage);
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
@@ -254,9 +253,9 @@ impl<'a> Watching<'a> {
     /// Returns the line that a terminal shows at the start.
     fn greeting(&self) -> String {
         match (self.args.is_piped(), self.chosen.len()) {
-            (true, _) => "watching what comes through standard input; ^C ends it".to_owned(),
-            (false, 1) => "watching 1 transaction; ^C ends it".to_owned(),
-            (false, count) => format!("watching {count} transactions; ^C ends it"),
+            (true, _) => "watching transactions from standard input; ^C stops".to_owned(),
+            (false, 1) => "watching 1 transaction; ^C stops".to_owned(),
+            (false, count) => format!("watching {count} transactions; ^C stops"),
         }
     }
 
@@ -512,7 +511,7 @@ impl<'a> Watching<'a> {
             );
         }
         if exit == Exit::Unreachable {
-            print_line("no usable answer came; check the base URL, the network and the service");
+            print_line("no usable answer was received; check the base URL, the network and the service");
         }
         Ok(exit)
     }

@@ -342,7 +342,7 @@ impl AddForm {
             (Focus::Cell(_), _) => "done",
             (Focus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
-            _ if counts.known > 0 && counts.needs_input > 0 => "go to the known one",
+            _ if counts.known > 0 && counts.needs_input > 0 => "open the tracked one",
             _ if counts.known > 0 => "open",
             _ if counts.needs_input > 0 => "fill in",
             _ if self.search_filter().is_some() => "search the list",

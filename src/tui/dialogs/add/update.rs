@@ -250,7 +250,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             };
             let [new, changed, known] = [added.count, updated.count, unchanged.count];
             let twice = report.twice().map_or_else(String::new, |twice| format!("; {twice}"));
-            let text = format!("{new} tracked, {changed} updated, {known} known already{left_out}{twice}");
+            let text = format!("{new} tracked, {changed} updated, {known} already tracked{left_out}{twice}");
             let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
             model.notify(tone, text, now.mono);
             let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == Stage::Sent);

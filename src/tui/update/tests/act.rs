@@ -232,7 +232,7 @@ fn acknowledged_alert_can_be_edited_but_several_are_reported() {
     press(&mut model, &["Esc"], now());
     hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
     press(&mut model, &["a"], now());
-    assert_eq!(notice_text(&model), "Already acknowledged until the status changes.");
+    assert_eq!(notice_text(&model), "Already acknowledged, until the status changes or the severity rises.");
 }
 
 #[test]

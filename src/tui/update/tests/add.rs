@@ -364,7 +364,7 @@ fn enter_opens_the_known_transaction_at_the_cursor() {
 #[test]
 fn enter_goes_to_a_known_transaction_among_incomplete_ones_before_it_opens() {
     let mut model = pasted(&format!("stuck: 0x{:064x} and 0x{:064x}", 98, 33));
-    assert!(form(&model).hints().contains(&("Enter", "go to the known one")));
+    assert!(form(&model).hints().contains(&("Enter", "open the tracked one")));
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     assert_eq!((form(&model).focus, form(&model).cursor), (Focus::Results, 1));
     press(&mut model, &["Enter"], now());

@@ -143,7 +143,7 @@ fn late_answer_is_withdrawn_with_a_reason() {
     assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
     model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no answer came in time")));
+    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no answer was received in time")));
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn a_very_long_notice_covers_neither_the_list_nor_a_menu() {
     press(&mut model, &["z"], now());
     model.notify(Tone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
-    assert!(shown.contains("until it changes") && shown.contains(" no end no end"), "{shown}");
+    assert!(shown.contains("until the status changes") && shown.contains(" no end no end"), "{shown}");
 }
 
 /// Returns the fixed dashboard with two more profiles: the service refuses one, and no poller polls the other.

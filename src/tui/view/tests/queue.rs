@@ -74,7 +74,7 @@ fn an_export_that_failed() {
     let mut model = after(SMALL, &["E"], "");
     let sent = press(&mut model, &["Enter"], now());
     let [Effect::Write(write)] = sent.as_slice() else { panic!("{sent:?}") };
-    let reason = "Nothing was written: there is such a file already; name another";
+    let reason = "Nothing was written: the file already exists; choose another name";
     model.take(Msg::Written(write.clone(), Err(reason.into())), now());
     insta::assert_snapshot!(screen(&model));
 }

@@ -160,7 +160,7 @@ impl fmt::Display for Totals {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { tracked, updated, known, bad } = self;
         let lines = if *bad == 1 { "line" } else { "lines" };
-        write!(out, "{tracked} tracked, {updated} updated, {known} known already; {bad} bad {lines}")
+        write!(out, "{tracked} tracked, {updated} updated, {known} already tracked; {bad} bad {lines}")
     }
 }
 

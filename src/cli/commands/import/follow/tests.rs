@@ -42,7 +42,7 @@ fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
     let pieces =
         [&format!("\u{feff}{HEADER}{}{first}", row(1)), second, "0xabcdef12,mars,10,q,\n\n", "\"0xabc\n", &row(3)];
     let (out, err, exit) = follow_pieces(&mut bench, &pieces);
-    assert_eq!((out.as_str(), exit), ("3 tracked, 0 updated, 0 known already; 2 bad lines\n", Exit::Error));
+    assert_eq!((out.as_str(), exit), ("3 tracked, 0 updated, 0 already tracked; 2 bad lines\n", Exit::Error));
     let lines: Vec<_> = err.lines().collect();
     assert!(lines[0].starts_with("line 4: fromChainId: `mars`"), "{err}");
     assert!(lines[1].starts_with("line 6: a quotation mark is never closed"), "{err}");
@@ -65,7 +65,7 @@ fn json_lines_are_followed_and_the_last_line_needs_no_line_end() {
     };
     let pieces = [format!("{}\n", object("0xabcdef", "red")), object("0xbcdefa", "blue")];
     let (out, err, exit) = follow_pieces(&mut bench, &[&pieces[0], &pieces[1]]);
-    assert_eq!((out.as_str(), exit), ("2 tracked, 0 updated, 0 known already; 0 bad lines\n", Exit::Success));
+    assert_eq!((out.as_str(), exit), ("2 tracked, 0 updated, 0 already tracked; 0 bad lines\n", Exit::Success));
     assert_eq!(err, "warning: unknown column `colour` ignored\n");
 }
 
@@ -83,7 +83,7 @@ fn endless_line_is_skipped_in_bounded_memory() {
     let long = "x".repeat(LineReader::LINE_LIMIT / 2 + 1);
     let (out, err, _) = follow_pieces(&mut bench, &[HEADER, &long, &long, &long, "\n", &row(1)]);
     assert!(err.starts_with("line 2: the record is longer than 4 MiB"), "{err}");
-    assert_eq!(out, "1 tracked, 0 updated, 0 known already; 1 bad line\n");
+    assert_eq!(out, "1 tracked, 0 updated, 0 already tracked; 1 bad line\n");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_track
     });
     assert_eq!(
         (out.as_str(), exit.unwrap()),
-        ("1 tracked, 0 updated, 0 known already; 0 bad lines\n", Exit::Terminated)
+        ("1 tracked, 0 updated, 0 already tracked; 0 bad lines\n", Exit::Terminated)
     );
     assert_eq!(err, "the last line has no line end yet and was not tracked\n");
 }

@@ -150,7 +150,7 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
     let label = Span::styled(" Cost   ", context.theme.label());
     let (words, style) = match (count, need) {
         (0, _) => ("none: no new transaction is ready".to_owned(), context.theme.dim()),
-        (_, None) => ("none while no process is polling".to_owned(), context.theme.warning()),
+        (_, None) => ("not known: no process is polling".to_owned(), context.theme.warning()),
         (_, Some(now)) => {
             let with = now.with_new(count);
             let then = with.grown_up(count);

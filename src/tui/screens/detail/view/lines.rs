@@ -15,25 +15,31 @@ pub(super) const LABEL: usize = 10;
 
 /// Returns a label and a text, which is wrapped beside the label.
 pub(super) fn labelled(label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
-    let wrapped = width::wrap(text, columns.saturating_sub(LABEL));
-    let mut label = format!("{label:<LABEL$}");
+    labelled_at(LABEL, label, text, columns, style)
+}
+
+fn labelled_at(at: usize, label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    let wrapped = width::wrap(text, columns.saturating_sub(at));
+    let mut label = format!("{label:<at$}");
     let text_style = if label.trim().is_empty() { style } else { Style::new() };
     let mut lines = Vec::new();
     for line in wrapped {
         lines.push(Line::from(vec![Span::styled(label, style), Span::styled(line, text_style)]));
-        label = " ".repeat(LABEL);
+        label = " ".repeat(at);
     }
     lines
 }
 
-/// Returns labelled lines; labels without a text are left out.
+/// Returns labelled lines; labels without a text are left out. The texts start after the longest label and a space, at
+/// the earliest at [`LABEL`].
 pub(super) fn table(
     facts: impl IntoIterator<Item = (&'static str, Option<String>)>,
     columns: usize,
     style: Style,
 ) -> Vec<Line<'static>> {
-    let filled = facts.into_iter().filter_map(|(label, text)| Some((label, text?)));
-    filled.flat_map(|(label, text)| labelled(label, &text, columns, style)).collect()
+    let filled: Vec<_> = facts.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
+    let at = filled.iter().map(|(label, _)| width::of(label) + 1).fold(LABEL, usize::max);
+    filled.iter().flat_map(|(label, text)| labelled_at(at, label, text, columns, style)).collect()
 }
 
 /// Returns a moment in the person's time zone: the time; the date too if the moment is more than 12 hours ago.
@@ -50,4 +56,19 @@ pub(super) fn heading(context: &DrawContext<'_>, title: &str, remark: &str, colu
         Span::styled(format!("{title}  "), context.theme.label()),
         Span::styled(remark, context.theme.dim()),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_space_follows_the_longest_label_and_the_texts_are_aligned() {
+        let facts = [("id", Some("7".to_owned())), ("integrator", Some("...demo".to_owned())), ("labels", None)];
+        let text: Vec<_> = table(facts, 40, Style::new()).iter().map(ToString::to_string).collect();
+        assert_eq!(text, ["id         7", "integrator ...demo"]);
+        let text: Vec<_> =
+            table([("id", Some("7".to_owned()))], 40, Style::new()).iter().map(ToString::to_string).collect();
+        assert_eq!(text, ["id        7"]);
+    }
 }

@@ -44,7 +44,7 @@ pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usi
             );
         }
         LoadedBody::Missing => {
-            let why = "No body is stored: no answer came yet, or the bodies were deleted as configured.";
+            let why = "No body is stored: no answer was received yet, or the bodies were deleted as configured.";
             let lines = width::wrap(why, columns).into_iter();
             return (lines.map(|line| Line::styled(line, context.theme.dim())).collect(), String::new());
         }

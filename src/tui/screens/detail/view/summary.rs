@@ -107,9 +107,13 @@ fn last_try(tx: &Transaction, error: &str) -> String {
 /// Returns the kind of the route and whether it has a contract call, as far as these are known.
 fn route_words(tx: &Transaction) -> Option<String> {
     let is_gmp = tx.state.record.as_ref().and_then(|record| record.is_gmp);
-    let call = is_gmp.map(|is_gmp| if is_gmp { "with a contract call (GMP)" } else { "no contract call" });
-    let parts: Vec<_> = [route::kind(tx).map(RouteKind::words), call].into_iter().flatten().collect();
-    Some(parts.join(", ")).filter(|words| !words.is_empty())
+    let call = is_gmp.map(|is_gmp| if is_gmp { "contract call, GMP" } else { "no contract call" });
+    match (route::kind(tx).map(RouteKind::transfer_type), call) {
+        (Some(kind), Some(call)) => Some(format!("{kind} ({call})")),
+        (Some(kind), None) => Some(kind.to_owned()),
+        (None, Some(call)) => Some(format!("transfer ({call})")),
+        (None, None) => None,
+    }
 }
 
 /// Returns the record's `id`, if it isn't the hash.

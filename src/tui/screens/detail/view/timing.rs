@@ -97,7 +97,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let skipped = phases.len().saturating_sub(PHASES);
     let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
     if let Some(first) = first {
-        lines.push(row("unseen", bar((Duration::ZERO, first), '.'), span::long(first)));
+        lines.push(row("no answer", bar((Duration::ZERO, first), '.'), span::long(first)));
     }
     for ((status, from), to) in phases.into_iter().skip(skipped) {
         let lasted = span::long(span::between(*from, to));
@@ -116,12 +116,12 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     }
     let state = match history.past.evidence.is_enough() {
         true => format!(
-            "half, 9 in 10: the time within which so many finish (from {} transfers)",
+            "half / 9 in 10: that share of transfers finishes within this time (from {} transfers)",
             history.past.evidence.count
         ),
         false => {
             let from = if tx.params.estimate.is_some() { "from the estimate" } else { "a guess: there is no estimate" };
-            format!("half, 9 in 10: the time within which so many probably finish ({from})")
+            format!("half / 9 in 10: that share of transfers probably finishes within this time ({from})")
         }
     };
     let sentence = history.past.sentence(tx, context.now.wall).unwrap_or(state);

@@ -171,7 +171,7 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
     }
     match model.list.filter_text.as_str() {
         _ if model.list.filter_error.is_some() => {
-            vec!["The last valid filter hides all transactions.".into()]
+            vec!["No transaction matches the last valid filter.".into()]
         }
         "" => vec![format!("No transactions in this view. Press {} to show all.", shown(Id::All))],
         _ if matches!(model.dialog, Dialog::Filter(_)) => vec!["The filter hides all transactions.".into()],
