@@ -19,7 +19,7 @@ use std::{
 
 use chrono::DateTime;
 use hoptop::internals::{
-    budget::{Budget, Refusal, RequestEnd, Ticket},
+    budget::{Budget, Refusal, RequestEnd, SlotPermit},
     clock::{Mono, Now},
 };
 use rand::{RngExt, SeedableRng};
@@ -38,7 +38,7 @@ fn moment(seconds: f64) -> Mono {
 /// A simulated process and its requests in flight.
 struct Process {
     budget: Budget,
-    in_flight: BTreeMap<u64, (Ticket, bool)>,
+    in_flight: BTreeMap<u64, (SlotPermit, bool)>,
     /// The time at which the process may send again, according to its budget.
     wakes_at: f64,
     /// The time until which the process is stopped.
@@ -128,10 +128,10 @@ impl<F: Fn(f64) -> Budget> Simulation<F> {
                 continue;
             }
             // The answers of a killed process are dropped.
-            let Some((ticket, is_lost)) = process.in_flight.remove(&request) else { continue };
+            let Some((permit, is_lost)) = process.in_flight.remove(&request) else { continue };
             let timeout = RequestEnd::TimedOut(Duration::from_secs_f64(TIMEOUT));
             let (returned, now) = (if is_lost { timeout } else { RequestEnd::Answered }, moment(self.now));
-            process.budget.release(ticket, returned, now, now);
+            process.budget.release(permit, returned, now, now);
             process.wakes_at = process.wakes_at.min(self.now);
         }
     }
@@ -140,14 +140,14 @@ impl<F: Fn(f64) -> Budget> Simulation<F> {
         let process = &mut self.processes[index];
         while process.wakes_at <= self.now && process.stopped_until <= self.now {
             match process.budget.take(moment(self.now)) {
-                Ok(ticket) => {
+                Ok(permit) => {
                     let (there, back, is_lost) = random_trip(&mut self.random);
                     let request = self.received_at.len() as u64;
                     self.received_at.push(self.now + there);
                     process.sent += 1;
                     let seconds = if is_lost { TIMEOUT } else { there + back };
                     self.trip_seconds += seconds;
-                    process.in_flight.insert(request, (ticket, is_lost));
+                    process.in_flight.insert(request, (permit, is_lost));
                     self.answers.push(Reverse((((self.now + seconds) * 1e6) as u64, index, request)));
                 }
                 Err(Refusal::Until(ready)) => process.wakes_at = ready.0.as_secs_f64().max(self.now + 1e-6),

@@ -85,7 +85,7 @@ impl Clock {
     }
 
     /// Returns how far the wall clock advances during the real time `span`.
-    pub fn on_the_wall(&self, span: Duration) -> Duration {
+    pub fn to_wall_duration(&self, span: Duration) -> Duration {
         match self.0 {
             Source::Machine => span,
             Source::Tokio { speed, .. } => span.mul_f64(speed),

@@ -32,10 +32,10 @@
 //!     scheduler.set_rate(budget.throughput(Duration::from_millis(200)));
 //!     let Next::Poll(job) = scheduler.next_poll(now) else { continue };
 //!     match budget.take(now.mono) {
-//!         Ok(ticket) => {
+//!         Ok(permit) => {
 //!             scheduler.record_sent(job, now);
 //!             // A driver sends the request here, and waits for the response.
-//!             budget.release(ticket, RequestEnd::Answered, now.mono, now.mono);
+//!             budget.release(permit, RequestEnd::Answered, now.mono, now.mono);
 //!             scheduler.record_result(job, PollResult::Answered, now);
 //!             polls[usize::from(job == RowId(2))] += 1;
 //!         }
@@ -47,7 +47,7 @@
 //! ```
 
 pub use crate::{
-    budget::{Budget, Refusal, RequestEnd, Ticket},
+    budget::{Budget, Refusal, RequestEnd, SlotPermit},
     clock::{Mono, Now},
     domain::{
         forecast::{Evidence, Forecast, Hazard, Lognormal, Quantile},

@@ -7,7 +7,7 @@ pub mod api {
 }
 
 pub mod budget {
-    pub use crate::budget::{Budget, Refusal, RequestEnd, Ticket};
+    pub use crate::budget::{Budget, Refusal, RequestEnd, SlotPermit};
 }
 
 pub mod cli {
@@ -102,7 +102,7 @@ pub mod sim {
     }
 
     pub mod plan {
-        pub use crate::sim::plan::{Answer, Content, Play, Stage, Transfer};
+        pub use crate::sim::plan::{Answer, Content, FaultyAnswer, Stage, Transfer};
     }
 
     pub mod scenario {
@@ -151,7 +151,7 @@ pub mod tui {
     }
 
     pub mod model {
-        pub use crate::tui::model::{Model, Screen, Setting};
+        pub use crate::tui::model::{DashboardSettings, Model, Screen};
 
         pub mod polling {
             pub use crate::tui::model::polling::Polled;

@@ -32,7 +32,7 @@ use hoptop::internals::{
         transaction::{NewTransaction, Tracking, Transaction},
     },
     sim::{
-        plan::{Answer, Content, Play, Stage, Transfer},
+        plan::{Answer, Content, FaultyAnswer, Stage, Transfer},
         scenario::Scenario,
         server,
         service::{Limits, Service},
@@ -41,7 +41,7 @@ use hoptop::internals::{
     store::{LoadedRows, Store},
     tui::{
         keys::Keys,
-        model::{Model, Screen, Setting},
+        model::{DashboardSettings, Model, Screen},
         theme::Theme,
         view::view,
     },
@@ -106,8 +106,10 @@ fn without_faults(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
 
 /// Returns the timeout for an answer: short if it never becomes complete, else long enough for a busy machine.
 fn answer_timeout(stage: &Stage) -> Duration {
-    let is_never_complete =
-        matches!(&stage.answer, Answer::Http { content: Content::Play(Play::Silence | Play::Drip), .. });
+    let is_never_complete = matches!(
+        &stage.answer,
+        Answer::Http { content: Content::FaultyAnswer(FaultyAnswer::Silence | FaultyAnswer::Drip), .. }
+    );
     if is_never_complete { SHORT_TIMEOUT } else { Timeouts::default().total }
 }
 
@@ -164,7 +166,7 @@ fn format_state(tx: &Transaction) -> String {
 
 /// Creates a dashboard that lists the store's transactions.
 fn new_dashboard(store: &Store, now: Now) -> Model {
-    let setting = Setting {
+    let setting = DashboardSettings {
         profile: "default".into(),
         other_profiles: Vec::new(),
         shown_id: None,

@@ -39,7 +39,7 @@ use hoptop::internals::{
         export::ExportOrder,
         keymap,
         keys::Keys,
-        model::Setting,
+        model::DashboardSettings,
         run::{Parts, RunError, run},
         system::{System, clipboard::CopyMethod},
         theme::Theme,
@@ -176,7 +176,7 @@ impl Fixture {
         let (store, clock) = (self.store.clone(), self.clock.clone());
         let mut user = User { event_sender, screen, store: store.clone(), clock: clock.clone() };
         let (stop_poller, poller) = self.start_poller();
-        let setting = Setting {
+        let setting = DashboardSettings {
             profile: PROFILE.into(),
             other_profiles: Vec::new(),
             shown_id: Some("…loop".into()),

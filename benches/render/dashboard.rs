@@ -10,7 +10,7 @@ use hoptop::internals::{
         keymap,
         keys::Keys,
         message::{Msg, StoreUpdate},
-        model::{Model, Setting, polling::Polled},
+        model::{DashboardSettings, Model, polling::Polled},
         step::step,
     },
 };
@@ -58,8 +58,8 @@ impl Dashboard {
     }
 }
 
-pub(crate) fn setting() -> Setting {
-    Setting {
+pub(crate) fn setting() -> DashboardSettings {
+    DashboardSettings {
         profile: PROFILE.into(),
         other_profiles: Vec::new(),
         shown_id: Some("…7f3a".into()),

@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-use hoptop::internals::budget::{Budget, RequestEnd, Ticket};
+use hoptop::internals::budget::{Budget, RequestEnd, SlotPermit};
 
 use crate::{
     strategy::{Decision, Strategy, moment},
@@ -24,7 +24,7 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
     let mut network = Network::new(seed + 1);
     let mut budget = Budget::unshared(load.rps, moment(0.0).mono);
     let mut in_flight: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut tickets: Vec<Option<(Ticket, bool)>> = transfers.iter().map(|_| None).collect();
+    let mut permits: Vec<Option<(SlotPermit, bool)>> = transfers.iter().map(|_| None).collect();
     let (mut detection_delays, mut arrived_count, mut requests, mut now) = (Vec::new(), 0, 0_u64, 0.0_f64);
     // Under a steady load neither the warm-up counts nor the time after the last arrival.
     let (from, until) = match load.arrivals {
@@ -39,9 +39,9 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
         while let Some(Reverse((at, id))) = in_flight.peek().copied().filter(|Reverse((at, _))| *at as f64 <= now * 1e6)
         {
             in_flight.pop();
-            let (ticket, settled) = tickets[id].take().unwrap();
+            let (permit, settled) = permits[id].take().unwrap();
             let at = moment(at as f64 / 1e6).mono;
-            budget.release(ticket, RequestEnd::Answered, at, at);
+            budget.release(permit, RequestEnd::Answered, at, at);
             strategy.on_answered(id, settled, now);
             if settled {
                 detection_delays.push((transfers[id].settles, now - transfers[id].settles));
@@ -62,10 +62,10 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
                 }
                 Decision::Idle => break,
             };
-            let ticket = budget.take(moment(now).mono).expect("a slot was ready");
+            let permit = budget.take(moment(now).mono).expect("a slot was ready");
             strategy.on_sent(id, now);
             let (there, back) = network.round_trip();
-            tickets[id] = Some((ticket, now + there >= transfers[id].settles));
+            permits[id] = Some((permit, now + there >= transfers[id].settles));
             in_flight.push(Reverse((((now + there + back) * 1e6) as u64, id)));
             requests += u64::from((from..=until).contains(&now));
         }

@@ -35,8 +35,8 @@ const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
 
 /// A taken slot, to be handed back with the end of its request.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a ticket that isn't handed back holds its slot for ever"]
-pub struct Ticket(u64);
+#[must_use = "a permit that isn't handed back holds its slot for ever"]
+pub struct SlotPermit(u64);
 
 /// How a request ended, for the budget.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -133,12 +133,12 @@ impl Budget {
     ///
     /// # Errors
     /// The moment before which no slot is free, or that every slot waits for a response.
-    pub fn take(&mut self, now: Mono) -> Result<Ticket, Refusal> {
+    pub fn take(&mut self, now: Mono) -> Result<SlotPermit, Refusal> {
         if let Some(refused) = self.refusal(now) {
             return Err(refused);
         }
-        if let Some(ticket) = self.take_from_block(now) {
-            return Ok(ticket);
+        if let Some(permit) = self.take_from_block(now) {
+            return Ok(permit);
         }
         let (first, most) = (self.next_slot, self.block_size(now));
         let reserve =
@@ -165,7 +165,7 @@ impl Budget {
     }
 
     /// Takes a slot of the block, unless another process changed what the block was planned for.
-    fn take_from_block(&mut self, now: Mono) -> Option<Ticket> {
+    fn take_from_block(&mut self, now: Mono) -> Option<SlotPermit> {
         let slot = self.block.as_ref()?.next_slot(now)?;
         let file = self.file.as_mut()?;
         // A file that can't be read now can't be updated either, and the update says why.
@@ -184,10 +184,10 @@ impl Budget {
     }
 
     /// Remembers that the request of this slot goes out at `now`.
-    fn record_sent(&mut self, slot: u64, now: Mono) -> Ticket {
+    fn record_sent(&mut self, slot: u64, now: Mono) -> SlotPermit {
         self.taken.insert(slot, now);
         self.predict_refusal(now);
-        Ticket(slot)
+        SlotPermit(slot)
     }
 
     /// Returns how many slots the next block may have: twice as many each time while requests follow one another.
@@ -239,8 +239,8 @@ impl Budget {
 
     /// Hands a slot back at `now`; its request ended at `at`, which may be earlier. Returns how long the request took. The ledger
     /// gets a 429 at once, and other ends of requests at a high rate with the next update.
-    pub fn release(&mut self, ticket: Ticket, returned: RequestEnd, at: Mono, now: Mono) -> Duration {
-        let Ticket(slot) = ticket;
+    pub fn release(&mut self, permit: SlotPermit, returned: RequestEnd, at: Mono, now: Mono) -> Duration {
+        let SlotPermit(slot) = permit;
         let since = self.taken.remove(&slot).unwrap_or(at);
         let release = Release { slot, returned, at };
         if self.can_wait(&release, now) {

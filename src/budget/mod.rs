@@ -35,7 +35,7 @@ mod pace;
 
 pub(crate) use self::{file::peek, ledger::Ledger, pace::Pace};
 pub use self::{
-    handle::{Budget, RequestEnd, Ticket},
+    handle::{Budget, RequestEnd, SlotPermit},
     ledger::Refusal,
 };
 

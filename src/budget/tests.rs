@@ -24,17 +24,17 @@ fn set_limit(budget: &mut Budget, limit: f64, now: Mono) {
     budget.update(now, |ledger, _| ledger.set_limit(limit)).unwrap();
 }
 
-fn answered(budget: &mut Budget, ticket: Ticket, milliseconds: u64) {
+fn answered(budget: &mut Budget, permit: SlotPermit, milliseconds: u64) {
     let at = at(milliseconds);
-    budget.release(ticket, RequestEnd::Answered, at, at);
+    budget.release(permit, RequestEnd::Answered, at, at);
 }
 
 #[test]
 fn a_slot_is_free_a_second_after_its_response() {
     let mut budget = Budget::unshared(1.0, at(0));
-    let ticket = budget.take(at(0)).unwrap();
+    let permit = budget.take(at(0)).unwrap();
     assert_eq!(budget.take(at(5_000)), Err(Refusal::UntilAnswered));
-    answered(&mut budget, ticket, 5_000);
+    answered(&mut budget, permit, 5_000);
     assert_eq!(budget.take(at(5_999)), Err(Refusal::Until(at(6_000))));
     assert!(budget.take(at(6_000)).is_ok());
 }
@@ -50,16 +50,16 @@ fn sends_are_spaced_evenly() {
 #[test]
 fn limit_below_one_a_second_has_a_longer_window() {
     let mut budget = Budget::unshared(0.25, at(0));
-    let ticket = budget.take(at(0)).unwrap();
-    answered(&mut budget, ticket, 100);
+    let permit = budget.take(at(0)).unwrap();
+    answered(&mut budget, permit, 100);
     assert_eq!(budget.take(at(200)), Err(Refusal::Until(at(4_100))));
 }
 
 #[test]
 fn slot_of_a_lost_request_rests_for_the_timeout_and_a_window() {
     let mut budget = Budget::unshared(1.0, at(0));
-    let ticket = budget.take(at(0)).unwrap();
-    budget.release(ticket, RequestEnd::TimedOut(Duration::from_secs(10)), at(10_000), at(10_000));
+    let permit = budget.take(at(0)).unwrap();
+    budget.release(permit, RequestEnd::TimedOut(Duration::from_secs(10)), at(10_000), at(10_000));
     assert_eq!(budget.take(at(10_001)), Err(Refusal::Until(at(21_000))));
 }
 
@@ -67,14 +67,14 @@ fn slot_of_a_lost_request_rests_for_the_timeout_and_a_window() {
 fn new_limit_applies_at_once() {
     let mut budget = Budget::unshared(10.0, at(0));
     for turn in 0..10 {
-        let ticket = budget.take(at(turn * 100)).unwrap();
-        answered(&mut budget, ticket, turn * 100 + 50);
+        let permit = budget.take(at(turn * 100)).unwrap();
+        answered(&mut budget, permit, turn * 100 + 50);
     }
     set_limit(&mut budget, 1.0, at(1_000));
     // The service saw the last request by 950: one request in that window is enough.
     assert_eq!(budget.take(at(1_000)), Err(Refusal::Until(at(1_950))));
-    let ticket = budget.take(at(1_950)).unwrap();
-    answered(&mut budget, ticket, 2_000);
+    let permit = budget.take(at(1_950)).unwrap();
+    answered(&mut budget, permit, 2_000);
     assert_eq!(budget.take(at(2_001)), Err(Refusal::Until(at(3_000))));
     set_limit(&mut budget, 10.0, at(2_100));
     assert!(budget.take(at(2_950)).is_ok());
@@ -84,14 +84,14 @@ fn new_limit_applies_at_once() {
 #[test]
 fn after_429_the_id_rests_and_then_has_a_lower_rate() {
     let mut budget = Budget::unshared(10.0, at(0));
-    let ticket = budget.take(at(0)).unwrap();
+    let permit = budget.take(at(0)).unwrap();
     let retry_after = Some(Duration::from_secs(7));
-    budget.release(ticket, RequestEnd::Throttled { retry_after, jitter: 0.0 }, at(100), at(100));
+    budget.release(permit, RequestEnd::Throttled { retry_after, jitter: 0.0 }, at(100), at(100));
     assert_eq!(budget.take(at(101)), Err(Refusal::Until(at(7_100))));
     assert!((budget.ledger().rate() - 7.0).abs() < 1e-9);
     let sent = (7_100..17_100).filter(|millis| {
-        budget.take(at(*millis)).is_ok_and(|ticket| {
-            answered(&mut budget, ticket, *millis);
+        budget.take(at(*millis)).is_ok_and(|permit| {
+            answered(&mut budget, permit, *millis);
             true
         })
     });
@@ -109,7 +109,7 @@ const TIMEOUT: u64 = 8_000;
 struct Race {
     budgets: Vec<Budget>,
     /// The end of each request, the index of its budget, whether its response is lost, and its slot.
-    under_way: Vec<(u64, usize, bool, Ticket)>,
+    under_way: Vec<(u64, usize, bool, SlotPermit)>,
     seen: Vec<u64>,
     millis: u64,
 }
@@ -122,19 +122,19 @@ impl Race {
     /// Hands back the slots of requests that have ended.
     fn finish_requests(&mut self) {
         while let Some(index) = self.under_way.iter().position(|(end, ..)| *end <= self.millis) {
-            let (end, member, lost, ticket) = self.under_way.swap_remove(index);
+            let (end, member, lost, permit) = self.under_way.swap_remove(index);
             let timeout = Duration::from_millis(TIMEOUT);
             let returned = if lost { RequestEnd::TimedOut(timeout) } else { RequestEnd::Answered };
-            self.budgets[member].release(ticket, returned, at(end), at(self.millis));
+            self.budgets[member].release(permit, returned, at(end), at(self.millis));
         }
     }
 
     /// Sends a request of `member` as soon as its budget allows.
     fn send(&mut self, member: usize, (there, back, lost): Trip) {
-        let ticket = loop {
+        let permit = loop {
             self.finish_requests();
             let ready = match self.budgets[member].take(at(self.millis)) {
-                Ok(ticket) => break ticket,
+                Ok(permit) => break permit,
                 Err(Refusal::Until(ready)) => Some(ready.0.as_nanos().div_ceil(1_000_000) as u64),
                 Err(Refusal::UntilAnswered) => None,
             };
@@ -143,7 +143,7 @@ impl Race {
         };
         self.seen.push(self.millis + there);
         let end = if lost { self.millis + TIMEOUT } else { self.millis + there + back };
-        self.under_way.push((end, member, lost, ticket));
+        self.under_way.push((end, member, lost, permit));
     }
 
     /// Kills `member` during its requests, and starts another process in its place.
@@ -289,16 +289,16 @@ fn repeated_429_on_a_shared_budget_cut_the_rate_and_double_the_rest() {
     let mut millis = 1_000;
     let mut rests = Vec::new();
     for _ in 0..6 {
-        let ticket = loop {
+        let permit = loop {
             match budget.take(at(millis)) {
-                Ok(ticket) => break ticket,
+                Ok(permit) => break permit,
                 Err(Refusal::Until(ready)) => millis = ready.0.as_nanos().div_ceil(1_000_000) as u64,
                 Err(Refusal::UntilAnswered) => panic!("no request is under way"),
             }
         };
         millis += 50;
         let throttled = RequestEnd::Throttled { retry_after: None, jitter: 0.0 };
-        budget.release(ticket, throttled, at(millis), at(millis));
+        budget.release(permit, throttled, at(millis), at(millis));
         rests.push(budget.ledger().pace.resting_until().since(at(millis)).as_secs());
         budget.sync(at(millis + 1));
     }
@@ -311,12 +311,12 @@ fn late_release_does_not_undo_changes_of_other_members() {
     let folder = tempfile::tempdir().unwrap();
     let open = || Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
     let (mut late, mut other) = (open(), open());
-    let ticket = late.take(at(1_000)).unwrap();
+    let permit = late.take(at(1_000)).unwrap();
     let throttled = other.take(at(60_000)).unwrap();
     let retry_after = Some(Duration::from_secs(300));
     let (arrived, kept) = (at(60_100), at(60_100));
     other.release(throttled, RequestEnd::Throttled { retry_after, jitter: 0.0 }, arrived, kept);
-    late.release(ticket, RequestEnd::Answered, at(1_100), at(60_200));
+    late.release(permit, RequestEnd::Answered, at(1_100), at(60_200));
     assert_eq!(other.take(at(60_300)), Err(Refusal::Until(at(360_100))));
     // A process that read its clock long before must not undo the change either.
     late.update(at(1_200), |_, _| ()).unwrap();
@@ -343,7 +343,7 @@ fn member_that_joins_during_a_write_sets_its_limit_and_releases_the_dead_at_its_
 fn refusal_counts_until_its_moment_without_a_read_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 10.0, now(0)).unwrap();
-    let ticket = budget.take(at(1_000)).unwrap();
+    let permit = budget.take(at(1_000)).unwrap();
     let refused = Err(Refusal::Until(at(1_100)));
     assert_eq!(budget.take(at(1_010)), refused);
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
@@ -352,7 +352,7 @@ fn refusal_counts_until_its_moment_without_a_read_of_the_file() {
     assert_eq!(budget.take(at(1_099)), refused);
     assert!(matches!(budget.take(at(1_100)), Err(Refusal::Until(again)) if again > at(1_100)));
     file.unlock().unwrap();
-    answered(&mut budget, ticket, 1_101);
+    answered(&mut budget, permit, 1_101);
     assert!(budget.take(at(1_102)).is_ok());
 }
 
@@ -361,14 +361,14 @@ fn only_member_knows_after_a_release_when_the_next_slot_is_free_without_a_read()
     let folder = tempfile::tempdir().unwrap();
     let open = |from| Budget::shared(folder.path(), "aa", 1.0, now(from)).unwrap();
     let mut budget = open(0);
-    let ticket = budget.take(at(1_000)).unwrap();
-    answered(&mut budget, ticket, 1_200);
+    let permit = budget.take(at(1_000)).unwrap();
+    answered(&mut budget, permit, 1_200);
     assert_eq!(budget.refusal(at(1_201)), Some(Refusal::Until(at(2_200))));
     assert_eq!(budget.refusal(at(2_200)), None);
-    let ticket = budget.take(at(2_200)).unwrap();
+    let permit = budget.take(at(2_200)).unwrap();
     // While another member waits, the queue in the file decides which member is next.
     assert!(open(2_300).take(at(2_300)).is_err());
-    answered(&mut budget, ticket, 2_400);
+    answered(&mut budget, permit, 2_400);
     assert_eq!(budget.refusal(at(2_401)), None);
     assert_eq!(budget.take(at(2_401)), Err(Refusal::Until(at(3_400))));
 }
@@ -393,13 +393,13 @@ fn first_in_the_queue_sends_even_if_another_member_always_asks_first() {
         // Each member asks again at the moment that its refusal named, up to a few milliseconds late.
         for millis in (1_000..61_000).step_by(3) {
             for (place, budget) in budgets.iter_mut().enumerate() {
-                if let Some((ticket, _)) = under_way[place].take_if(|(_, back)| *back <= millis) {
-                    answered(budget, ticket, millis);
+                if let Some((permit, _)) = under_way[place].take_if(|(_, back)| *back <= millis) {
+                    answered(budget, permit, millis);
                 }
                 if under_way[place].is_none()
-                    && let Ok(ticket) = budget.take(at(millis))
+                    && let Ok(permit) = budget.take(at(millis))
                 {
-                    under_way[place] = Some((ticket, millis + trip));
+                    under_way[place] = Some((permit, millis + trip));
                     sent[place] += 1;
                 }
             }
@@ -412,7 +412,7 @@ fn first_in_the_queue_sends_even_if_another_member_always_asks_first() {
 fn file_is_not_read_while_every_slot_waits_for_this_process_s_own_response() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
-    let ticket = budget.take(at(1_000)).unwrap();
+    let permit = budget.take(at(1_000)).unwrap();
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
     assert_eq!(budget.take(at(1_999)), Err(Refusal::UntilAnswered), "a read would have to wait for the lock");
@@ -421,7 +421,7 @@ fn file_is_not_read_while_every_slot_waits_for_this_process_s_own_response() {
         "the ledger is read again, because another process may have raised the limit"
     );
     file.unlock().unwrap();
-    answered(&mut budget, ticket, 2_020);
+    answered(&mut budget, permit, 2_020);
     assert_eq!(budget.take(at(2_030)), Err(Refusal::Until(at(3_020))));
 }
 
@@ -429,8 +429,8 @@ fn file_is_not_read_while_every_slot_waits_for_this_process_s_own_response() {
 fn new_limit_ends_a_kept_refusal() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
-    let ticket = budget.take(at(1_000)).unwrap();
-    answered(&mut budget, ticket, 1_500);
+    let permit = budget.take(at(1_000)).unwrap();
+    answered(&mut budget, permit, 1_500);
     assert_eq!(budget.take(at(1_600)), Err(Refusal::Until(at(2_500))));
     set_limit(&mut budget, 10.0, at(1_700));
     // The spacing of the former limit still holds, but its rest does not.
@@ -464,7 +464,7 @@ fn wait_after(damage: impl FnOnce(&Path)) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
     let (mut first, mut second) = (open(0), open(0));
-    let ticket = first.take(at(1_000)).unwrap();
+    let permit = first.take(at(1_000)).unwrap();
     damage(&folder.path().join("budget-aa.json"));
     first.sync(at(1_100));
     let mut millis = 1_200;
@@ -473,7 +473,7 @@ fn wait_after(damage: impl FnOnce(&Path)) -> u64 {
         first.sync(at(millis));
         millis += 10;
     }
-    answered(&mut first, ticket, 2_000);
+    answered(&mut first, permit, 2_000);
     loop {
         match second.take(at(millis)) {
             Ok(_) => return millis,
@@ -506,8 +506,8 @@ fn new_file_or_file_of_another_boot_delays_the_first_send_by_a_window() {
     let path = folder.path().join("budget-aa.json");
     let text = fs::read_to_string(&path).unwrap();
     // As if the machine had run for ten minutes and then restarted.
-    let ticket = open(600_000).take(at(600_000)).unwrap();
-    drop(ticket);
+    let permit = open(600_000).take(at(600_000)).unwrap();
+    drop(permit);
     let boot = boot_in(&text);
     let of_another_boot = fs::read_to_string(&path).unwrap().replace(&boot, "another");
     fs::write(&path, of_another_boot).unwrap();
@@ -528,8 +528,8 @@ fn limit_that_was_set_last_holds_for_all_members() {
     let folder = tempfile::tempdir().unwrap();
     let open = |limit, millis| Budget::shared(folder.path(), "aa", limit, now(millis)).unwrap();
     let mut first = open(10.0, 0);
-    let ticket = first.take(at(1_000)).unwrap();
-    answered(&mut first, ticket, 1_000);
+    let permit = first.take(at(1_000)).unwrap();
+    answered(&mut first, permit, 1_000);
     let _second = open(1.0, 1_050);
     assert_eq!(first.take(at(1_200)), Err(Refusal::Until(at(2_000))));
     assert_eq!(first.ledger().limit(), 1.0);
@@ -557,9 +557,9 @@ fn two_processes_take_turns() {
         race.millis = millis;
         race.finish_requests();
         for member in [0, 1] {
-            if let Ok(ticket) = race.budgets[member].take(at(millis)) {
+            if let Ok(permit) = race.budgets[member].take(at(millis)) {
                 taken[member] += 1;
-                race.under_way.push((millis + 100, member, false, ticket));
+                race.under_way.push((millis + 100, member, false, permit));
             }
         }
     }
@@ -574,11 +574,11 @@ fn a_stopped_process_keeps_its_slot_and_a_dead_one_loses_it() {
     let folder = tempfile::tempdir().unwrap();
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
     let (mut stopped, mut other) = (open(0), open(0));
-    let ticket = stopped.take(at(1_000)).unwrap();
+    let permit = stopped.take(at(1_000)).unwrap();
     assert!(
         other.take(at(60_000)).is_err_and(|refused| matches!(refused, Refusal::Until(at) if at < self::at(61_000)))
     );
-    drop((stopped, ticket));
+    drop((stopped, permit));
     assert_eq!(other.take(at(60_100)), Err(Refusal::Until(at(69_100))));
     assert!(other.take(at(69_100)).is_ok());
 }
@@ -597,8 +597,8 @@ fn member_with_block(folder: &Path, until: u64) -> (Budget, u64) {
     let mut budget = Budget::shared(folder, "aa", 200.0, now(0)).unwrap();
     let mut millis = 2_000;
     while millis < until {
-        let ticket = budget.take(at(millis)).unwrap();
-        answered(&mut budget, ticket, millis + 2);
+        let permit = budget.take(at(millis)).unwrap();
+        answered(&mut budget, permit, millis + 2);
         millis += 5;
     }
     (budget, millis)
@@ -632,8 +632,8 @@ fn file_is_not_updated_for_requests_within_a_block() {
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let before = fs::read(folder.path().join("budget-aa.json")).unwrap();
     for millis in (millis..millis + 50).step_by(5) {
-        let ticket = budget.take(at(millis)).unwrap();
-        answered(&mut budget, ticket, millis + 2);
+        let permit = budget.take(at(millis)).unwrap();
+        answered(&mut budget, permit, millis + 2);
     }
     assert!(fs::read(folder.path().join("budget-aa.json")).unwrap() == before);
 }
@@ -661,9 +661,9 @@ fn throttled_answer_ends_the_blocks_of_other_members_at_once() {
 fn own_throttled_answer_ends_the_block_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
-    let ticket = budget.take(at(millis)).unwrap();
+    let permit = budget.take(at(millis)).unwrap();
     let throttled = RequestEnd::Throttled { retry_after: Some(Duration::from_secs(7)), jitter: 0.0 };
-    budget.release(ticket, throttled, at(millis + 1), at(millis + 1));
+    budget.release(permit, throttled, at(millis + 1), at(millis + 1));
     assert_eq!(budget.take(at(millis + 5)), Err(Refusal::Until(at(millis + 7_001))));
     assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(millis + 7_001));
 }
@@ -721,10 +721,10 @@ fn member_that_was_stopped_does_not_use_a_block_of_a_lost_file() {
 fn slots_in_a_block_rest_a_second_after_their_responses() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 200.0, now(0)).unwrap();
-    let mut tickets: Vec<_> = (2_000..3_000).step_by(5).map(|millis| budget.take(at(millis)).unwrap()).collect();
+    let mut permits: Vec<_> = (2_000..3_000).step_by(5).map(|millis| budget.take(at(millis)).unwrap()).collect();
     // Five responses arrive at 3 s, all others 90 ms later.
-    tickets.drain(..5).for_each(|ticket| answered(&mut budget, ticket, 3_000));
-    tickets.into_iter().for_each(|ticket| answered(&mut budget, ticket, 3_090));
+    permits.drain(..5).for_each(|permit| answered(&mut budget, permit, 3_000));
+    permits.into_iter().for_each(|permit| answered(&mut budget, permit, 3_090));
     let sent: Vec<u64> = (3_091..4_100).filter(|millis| budget.take(at(*millis)).is_ok()).collect();
     assert_eq!(sent, [4_000, 4_005, 4_010, 4_015, 4_020, 4_090, 4_095]);
 }
@@ -745,11 +745,11 @@ fn release_that_could_not_be_written_is_retried_soon() {
     let folder = tempfile::tempdir().unwrap();
     for rps in [1.0, 200.0] {
         let mut budget = Budget::shared(folder.path(), "aa", rps, now(0)).unwrap();
-        let ticket = budget.take(at(60_000)).unwrap();
+        let permit = budget.take(at(60_000)).unwrap();
         let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
         assert!(lock::try_lock(&file).unwrap());
         let throttled = RequestEnd::Throttled { retry_after: None, jitter: 0.0 };
-        budget.release(ticket, throttled, at(60_010), at(60_010));
+        budget.release(permit, throttled, at(60_010), at(60_010));
         let again = budget.sync(at(60_010)).unwrap();
         assert!(again <= at(60_020), "{again:?}");
         file.unlock().unwrap();
@@ -770,7 +770,7 @@ struct Rush {
 struct RushMember {
     budget: Budget,
     /// The end of each request, whether its response is lost, and its slot.
-    under_way: Vec<(u64, bool, Ticket)>,
+    under_way: Vec<(u64, bool, SlotPermit)>,
     wakes: u64,
 }
 
@@ -788,17 +788,17 @@ impl Rush {
         let (micros, member) = (self.micros, &mut self.members[index]);
         let now = Mono(Duration::from_micros(micros));
         while let Some(ended) = member.under_way.iter().position(|(end, ..)| *end <= micros) {
-            let (end, lost, ticket) = member.under_way.swap_remove(ended);
+            let (end, lost, permit) = member.under_way.swap_remove(ended);
             let timeout = RequestEnd::TimedOut(Duration::from_millis(TIMEOUT));
             let returned = if lost { timeout } else { RequestEnd::Answered };
-            member.budget.release(ticket, returned, Mono(Duration::from_micros(end)), now);
+            member.budget.release(permit, returned, Mono(Duration::from_micros(end)), now);
         }
         let ready = match member.budget.take(now) {
-            Ok(ticket) => {
+            Ok(permit) => {
                 self.sent.push(micros);
                 self.seen.push(micros + there * 1_000);
                 let takes = if lost { TIMEOUT } else { there + back };
-                member.under_way.push((micros + takes * 1_000, lost, ticket));
+                member.under_way.push((micros + takes * 1_000, lost, permit));
                 Some(now)
             }
             Err(Refusal::Until(ready)) => Some(ready),

@@ -183,7 +183,7 @@ pub(crate) enum Command {
 
 impl Command {
     /// Returns whether the command only reads or changes an existing store, so that it must not create one.
-    pub(crate) fn makes_nothing(&self) -> bool {
+    pub(crate) fn needs_existing_store(&self) -> bool {
         match self {
             Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {
                 true

@@ -116,7 +116,7 @@ fn starts_with(text: &OsStr, typed: &OsStr) -> bool {
 /// Reads the store that the command line names. Returns `None` if the store is missing or can't be read.
 fn read_store<T>(work: impl FnOnce(&Reader) -> Option<T>) -> Option<T> {
     let settings = config::load(store_flags(std::env::args_os()), &Environment::process()).ok()?;
-    if Store::was_never_at(&settings.db) {
+    if Store::has_no_store_at(&settings.db) {
         return None;
     }
     work(&Reader::quick(&settings.db).ok()?)

@@ -88,11 +88,11 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         None => dashboard::dashboard(&cli.dashboard, cli.global.flags().plain, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings, &cli.global.flags()),
         Some(Command::Config(_)) => config::config(&settings, &mut io::stdout().lock()),
-        Some(Command::Backup(_)) if Store::was_never_at(&settings.db) => {
+        Some(Command::Backup(_)) if Store::has_no_store_at(&settings.db) => {
             bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
         }
         Some(Command::Backup(args)) if args.daily => backup::daily(&settings.db),
-        Some(command) => with_context(&settings, command.makes_nothing(), |context| match command {
+        Some(command) => with_context(&settings, command.needs_existing_store(), |context| match command {
             Command::Add(args) => add::add(args, context),
             Command::Import(args) if args.follow => follow::follow(args, context),
             Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),

@@ -58,7 +58,7 @@ pub(super) async fn start_all(
 }
 
 /// Stops the notifiers when the dashboard has ended. After a hang-up of the terminal they stop at once.
-pub(super) async fn take_leave(notifiers: Vec<Notifier>, ended: &Result<Exit>) {
+pub(super) async fn stop_notifiers(notifiers: Vec<Notifier>, ended: &Result<Exit>) {
     if !matches!(ended, Ok(Exit::HungUp)) {
         join_all(notifiers.into_iter().map(|notifier| notifier.finish(DASHBOARD_GRACE))).await;
     }

@@ -19,7 +19,7 @@ use crate::{
     },
     poller::Scope,
     runtime::{
-        background_poller::{PollerOptions, Polling, RunningPollers},
+        background_poller::{PollerOptions, RunningPollers, ServiceClient},
         exit::Exit,
         signals,
         stderr::print_line,
@@ -34,7 +34,7 @@ pub(super) enum OneShotOutcome {
     /// All answers arrived.
     Done,
     /// The time ran out first.
-    InVain,
+    NoAnswer,
     /// No answer can arrive: the service refuses the ID or can't be reached, as the exit code says.
     Obstructed(Exit),
     /// A signal arrived.
@@ -55,7 +55,7 @@ impl OneShotPoll<'_> {
     /// Polls and waits until `done` returns `true` for the store.
     pub(super) fn run(
         &self,
-        polling: Polling,
+        polling: ServiceClient,
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
     ) -> Result<OneShotOutcome> {
         let Self { settings, store, patience } = *self;
@@ -70,7 +70,7 @@ impl OneShotPoll<'_> {
                 ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
                 fault = poller.fault() => return Err(fault),
                 exit = signal => Ok(OneShotOutcome::Stopped(exit)),
-                () = clock.sleep_until(until) => Ok(OneShotOutcome::InVain),
+                () = clock.sleep_until(until) => Ok(OneShotOutcome::NoAnswer),
             };
             poller.stop().await?;
             ended
@@ -189,7 +189,7 @@ fn find_obstacle(
 }
 
 /// Returns a sentence that says why no answer arrived.
-pub(super) fn why_in_vain(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
+pub(super) fn no_answer_reason(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
     // The report of this process's own poller counts even if the poller has stopped.
     let is_relevant = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
     let report = reader.poller(profile)?.filter(is_relevant);

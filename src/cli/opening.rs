@@ -30,7 +30,7 @@ pub(crate) fn with_context(
     work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
 ) -> Result<Exit> {
     let temporary =
-        (creates_no_store && Store::was_never_at(&settings.db)).then(|| open_temporary(&settings.db)).transpose()?;
+        (creates_no_store && Store::has_no_store_at(&settings.db)).then(|| open_temporary(&settings.db)).transpose()?;
     let store = temporary.as_ref().map_or_else(|| open_store(settings), |(store, _)| Ok(store.clone()))?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let exit = work(&mut Context {

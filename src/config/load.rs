@@ -596,7 +596,7 @@ mod tests {
         assert!(settings.polling().unwrap_err().to_string().ends_with("under [profiles.default] in the config file"));
     }
 
-    fn polling(variables: &[(&str, &str)], file: Option<&str>) -> Result<super::super::Polling, String> {
+    fn polling(variables: &[(&str, &str)], file: Option<&str>) -> Result<super::super::PollingSettings, String> {
         let home = home(file);
         let env = Environment::fixed(variables, Some(home.path()));
         let settings = load(Flags::default(), &env).unwrap();

@@ -15,7 +15,7 @@ mod theme_choice;
 pub use environment::Environment;
 pub(crate) use error::ConfigError;
 pub use load::load;
-pub(crate) use settings::{Account, Entry, Polling, Settings};
+pub(crate) use settings::{Account, Entry, PollingSettings, Settings};
 pub(crate) use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;

@@ -107,7 +107,7 @@ impl fmt::Debug for Hidden {
 
 /// The values that polling needs.
 #[derive(Clone, Debug)]
-pub struct Polling {
+pub struct PollingSettings {
     /// The base URL as given, not checked yet.
     pub base_url: String,
     /// The integrator ID.
@@ -136,7 +136,7 @@ impl Settings {
     ///
     /// # Errors
     /// If there is no base URL or no integrator ID.
-    pub fn polling(&self) -> Result<Polling, ConfigError> {
+    pub fn polling(&self) -> Result<PollingSettings, ConfigError> {
         self.account().polling()
     }
 
@@ -156,11 +156,11 @@ impl Account {
     ///
     /// # Errors
     /// If there is no base URL or no integrator ID.
-    pub fn polling(&self) -> Result<Polling, ConfigError> {
+    pub fn polling(&self) -> Result<PollingSettings, ConfigError> {
         let missing = || ConfigError::NoBaseUrl { profile: self.profile.clone(), file: self.file_name() };
         let base_url = self.base_url.clone().ok_or_else(missing)?;
         let (id, warnings) = self.read_id()?;
-        Ok(Polling { base_url, id, rps: self.rps, warnings })
+        Ok(PollingSettings { base_url, id, rps: self.rps, warnings })
     }
 
     fn read_id(&self) -> Result<(IntegratorId, Vec<String>), ConfigError> {

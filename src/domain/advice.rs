@@ -18,13 +18,13 @@ pub(crate) const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Situation {
     /// No answer yet.
-    Unasked,
+    NotPolledYet,
     /// No answer yet, and the last attempt failed.
-    Unanswered,
+    FirstPollFailed,
     /// Ongoing before the deadline.
     Waiting,
     /// Ongoing or not found; the deadline has passed since the last answer.
-    Unconfirmed,
+    DeadlinePassed,
     /// Not found, and submitted recently.
     Indexing,
     /// The service says "not filled", which differs from "not found" (`cases.md` 1).
@@ -36,9 +36,9 @@ pub(crate) enum Situation {
     /// A refund that was watched for long enough and is settled.
     RefundWatched,
     /// Execution is paused, and there is no bridge link that shows it.
-    NeedsGasUnseen,
+    NeedsGasWithoutLink,
     /// Overdue, and never found by the service: "still in progress" would claim too much.
-    OverdueUnseen,
+    OverdueNotFound,
     /// A condition that has an alert.
     Alert(Rule),
 }
@@ -94,18 +94,18 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     }
     match (rules.first(), &tx.state.status) {
         (_, Some(RouterStatus::Refund)) if tx.is_settled() => return Situation::RefundWatched,
-        (Some(Rule::NeedsGas), _) if bridge_link(tx).is_none() => return Situation::NeedsGasUnseen,
-        (Some(Rule::Overdue), Some(RouterStatus::NotFound)) if !is_not_filled(tx) => return Situation::OverdueUnseen,
+        (Some(Rule::NeedsGas), _) if bridge_link(tx).is_none() => return Situation::NeedsGasWithoutLink,
+        (Some(Rule::Overdue), Some(RouterStatus::NotFound)) if !is_not_filled(tx) => return Situation::OverdueNotFound,
         (Some(rule), _) => return Situation::Alert(*rule),
         (None, _) => {}
     }
     match &tx.state.status {
-        None if has_only_failures(tx) => Situation::Unanswered,
-        None => Situation::Unasked,
+        None if has_only_failures(tx) => Situation::FirstPollFailed,
+        None => Situation::NotPolledYet,
         Some(RouterStatus::Success) => Situation::Completed,
         Some(RouterStatus::NotFound) if is_not_filled(tx) => Situation::NotFilled,
         Some(RouterStatus::NotFound) if tx.age(now) < tx.not_found_limit() => Situation::Indexing,
-        Some(RouterStatus::Ongoing | RouterStatus::NotFound) if now >= tx.deadline().at => Situation::Unconfirmed,
+        Some(RouterStatus::Ongoing | RouterStatus::NotFound) if now >= tx.deadline().at => Situation::DeadlinePassed,
         Some(RouterStatus::Ongoing | RouterStatus::NotFound) => Situation::Waiting,
         // Not reached: the rule of each of these statuses is among the rules above.
         Some(RouterStatus::NeedsGas) => Situation::Alert(Rule::NeedsGas),
@@ -186,10 +186,10 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         _ => format!("NEEDS GAS for {in_status}"),
     };
     match situation {
-        Situation::Unasked => "NOT CHECKED YET".into(),
-        Situation::Unanswered => "NO ANSWER YET, the last attempt failed".into(),
+        Situation::NotPolledYet => "NOT CHECKED YET".into(),
+        Situation::FirstPollFailed => "NO ANSWER YET, the last attempt failed".into(),
         Situation::Waiting => format!("WAITING, {} left", span::long(span::between(now, deadline.at))),
-        Situation::Unconfirmed => format!("DEADLINE PASSED, last checked {checked}"),
+        Situation::DeadlinePassed => format!("DEADLINE PASSED, last checked {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, first reported {in_status} ago"),
         Situation::Completed if tx.params.submitted_at.is_none() => {
@@ -201,8 +201,8 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
             None => "POLLING STOPPED, no status received".into(),
         },
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, no longer polled"),
-        Situation::NeedsGasUnseen => needs_gas(),
-        Situation::OverdueUnseen => format!("{}, never found", overdue_by(tx, now)),
+        Situation::NeedsGasWithoutLink => needs_gas(),
+        Situation::OverdueNotFound => format!("{}, never found", overdue_by(tx, now)),
         Situation::Alert(rule) => match rule {
             Rule::Overdue => overdue_by(tx, now),
             Rule::PartialSuccess => "PARTIAL: the destination transaction reverted".into(),
@@ -240,13 +240,13 @@ fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
 /// THE table: what to tell the user (empty if nothing) and what to do.
 fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
     match situation {
-        Situation::Unasked => ("", "nothing yet; hoptop is requesting the first status"),
-        Situation::Unanswered => (
+        Situation::NotPolledYet => ("", "nothing yet; hoptop is requesting the first status"),
+        Situation::FirstPollFailed => (
             "Status is temporarily unavailable.",
             "read the error of the last attempt and fix its cause; hoptop retries automatically",
         ),
         Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
-        Situation::Unconfirmed => (
+        Situation::DeadlinePassed => (
             "Your transfer was still in progress when we last checked. We are checking again.",
             "poll it now (r, or `hoptop check`) before contacting support",
         ),
@@ -262,11 +262,11 @@ fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
              address given in the order). Please check there.",
             "check {from_address} on {source}; the service doesn't report when the refund is paid",
         ),
-        Situation::NeedsGasUnseen => (
+        Situation::NeedsGasWithoutLink => (
             "The gas price rose on {destination} and execution is paused.",
             "the service gave no bridge link; find the hash in the bridge's explorer and send that link to the user",
         ),
-        Situation::OverdueUnseen => (
+        Situation::OverdueNotFound => (
             "We can't see your transfer, although it should have arrived by now. Please confirm the hash and the source chain.",
             "check that the hash is from the source chain (not the destination), the source chain is right, and the \
              transaction is mined; then contact the routing provider's support with the hash, both chains, quoteId and requestId",
@@ -402,7 +402,7 @@ mod tests {
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(RouterStatus::Ongoing), tx.first_seen_at + TimeDelta::minutes(14));
         let late = tx.first_seen_at + TimeDelta::minutes(30);
-        assert_eq!(situation(&tx, late), Situation::Unconfirmed);
+        assert_eq!(situation(&tx, late), Situation::DeadlinePassed);
     }
 
     #[test]
@@ -410,17 +410,17 @@ mod tests {
         use Situation::*;
         let known = ["deadline", "source", "destination", "bridge", "from_address"];
         let without_alert = [
-            Unasked,
-            Unanswered,
+            NotPolledYet,
+            FirstPollFailed,
             Waiting,
-            Unconfirmed,
+            DeadlinePassed,
             Indexing,
             NotFilled,
             Completed,
             Untracked,
             RefundWatched,
-            NeedsGasUnseen,
-            OverdueUnseen,
+            NeedsGasWithoutLink,
+            OverdueNotFound,
         ];
         for situation in without_alert.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
             let (say, act) = situation_texts(situation);

@@ -93,7 +93,7 @@ pub(crate) fn starting(text: &str) -> Vec<&'static Chain> {
 }
 
 /// Returns the well-known chains that a text typed in place of an ID may mean; none if the text is a known ID.
-pub(crate) fn meant(typed: &str) -> Vec<&'static Chain> {
+pub(crate) fn chains_by_name(typed: &str) -> Vec<&'static Chain> {
     if with_id(typed.trim()).is_some() { Vec::new() } else { starting(typed) }
 }
 

@@ -129,7 +129,7 @@ pub enum ChangeKind {
         fields: Vec<String>,
         /// Whether the change is an undo or a redo; `None` for any other change.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        turned: Option<EditKind>,
+        turned: Option<ReversalKind>,
     },
     /// A person stopped the polling of the transaction.
     Untracked,
@@ -184,7 +184,7 @@ pub enum ChangeKind {
 /// The kind of an edit that repeats or reverses an earlier edit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EditKind {
+pub enum ReversalKind {
     /// The edit is an undo.
     #[serde(rename = "taken_back")]
     Undone,
@@ -368,8 +368,8 @@ impl ChangeKind {
             Self::Edited { fields, turned } => {
                 let how = match turned {
                     None => "edited",
-                    Some(EditKind::Undone) => "undone",
-                    Some(EditKind::Redone) => "redone",
+                    Some(ReversalKind::Undone) => "undone",
+                    Some(ReversalKind::Redone) => "redone",
                 };
                 let shown = |field: &String| match field.as_str() {
                     PARAMS_FIELD => "transaction parameters".to_owned(),
@@ -410,9 +410,9 @@ mod tests {
     #[test]
     fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
         let sentence = |turned| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
-        assert_eq!(sentence(Some(EditKind::Undone)), "undone: ticket, note");
-        assert_eq!(sentence(Some(EditKind::Redone)), "redone: ticket, note");
-        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(EditKind::Undone) };
+        assert_eq!(sentence(Some(ReversalKind::Undone)), "undone: ticket, note");
+        assert_eq!(sentence(Some(ReversalKind::Redone)), "redone: ticket, note");
+        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(ReversalKind::Undone) };
         assert_eq!(params.sentence(), "undone: transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
         let read: ChangeKind = serde_json::from_value(old.clone()).unwrap();

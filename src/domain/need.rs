@@ -65,7 +65,7 @@ impl Need {
 
     /// Returns the need when `new` of the transactions aren't young any more.
     #[must_use]
-    pub fn grown_up(self, new: usize) -> Self {
+    pub fn after_young(self, new: usize) -> Self {
         Self { polls: (self.polls - polls(new, new) + polls(new, 0)).max(0.0), ..self }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         let before = Need { polls: 0.67, allowed: 0.8, unsettled: 55 };
         let young = before.with_new(1);
         assert_eq!((format!("{:.2}", young.polls), young.unsettled), ("0.87".into(), 56));
-        assert_eq!(format!("{:.2}", young.grown_up(1).polls), "0.68");
+        assert_eq!(format!("{:.2}", young.after_young(1).polls), "0.68");
     }
 
     #[test]

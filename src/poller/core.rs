@@ -7,9 +7,9 @@ use std::{collections::VecDeque, time::Duration};
 
 use chrono::{DateTime, Utc};
 
-use super::health::Health;
+use super::health::ProfileHealth;
 use crate::{
-    budget::{Budget, Refusal, RequestEnd, Ticket},
+    budget::{Budget, Refusal, RequestEnd, SlotPermit},
     clock::{Mono, Now},
     domain::{ids::RowId, need::Need, observation::Failure, operation::ProfileEvent, poller::PollerHealth},
     schedule::{Next, PollResult, Scheduler},
@@ -27,15 +27,15 @@ const ROUND_TRIP_WEIGHT: f64 = 0.05;
 pub(crate) enum ServiceRequest {
     /// The status of a transaction.
     Status(RowId),
-    /// A route that a person asked for, by its number in the store.
-    Route(i64),
+    /// A quote that a person asked for, by its number in the store.
+    Quote(i64),
 }
 
 /// An action of the driver.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Send this request. The driver hands the ticket back with the result of the request.
-    Send(ServiceRequest, Ticket),
+    /// Send this request. The driver hands the permit back with the result of the request.
+    Send(ServiceRequest, SlotPermit),
     /// Send nothing before this moment, unless something happens.
     WaitUntil(Mono),
     /// Send nothing until something happens.
@@ -67,7 +67,7 @@ pub(crate) struct EndedRequest<'a> {
     /// The subject of the request.
     pub request: ServiceRequest,
     /// The slot of the request.
-    pub ticket: Ticket,
+    pub permit: SlotPermit,
     /// When the answer arrived, or when the request was given up.
     pub at: Now,
     /// The present moment: later than `at` if the answer was stored first.
@@ -83,9 +83,9 @@ pub(crate) struct Core {
     pub scheduler: Scheduler,
     /// Decides when a request may be sent.
     pub budget: Budget,
-    /// The routes that people asked for, the oldest first, each once.
-    routes: VecDeque<i64>,
-    health: Health,
+    /// The quotes that people asked for, the oldest first, each once.
+    quotes: VecDeque<i64>,
+    health: ProfileHealth,
     /// The end of the pause that a person set, if there is one.
     paused_until: Option<DateTime<Utc>>,
     in_flight: usize,
@@ -102,8 +102,8 @@ impl Core {
         Self {
             scheduler: Scheduler::default(),
             budget,
-            routes: VecDeque::new(),
-            health: Health::default(),
+            quotes: VecDeque::new(),
+            health: ProfileHealth::default(),
             paused_until: None,
             in_flight: 0,
             recent_sends: VecDeque::new(),
@@ -128,10 +128,10 @@ impl Core {
         self.paused_until.filter(|until| *until > now)
     }
 
-    /// Queues a route that a person asked for. Routes go ahead of polling.
-    pub(crate) fn request_route(&mut self, id: i64) {
-        if !self.routes.contains(&id) {
-            self.routes.push_back(id);
+    /// Queues a quote that a person asked for. Quotes go ahead of polling.
+    pub(crate) fn request_quote(&mut self, id: i64) {
+        if !self.quotes.contains(&id) {
+            self.quotes.push_back(id);
         }
     }
 
@@ -147,15 +147,15 @@ impl Core {
             None => resting_until,
         };
         // With something to ask, the core waits for the gate, and chooses the request then.
-        if now.mono < gate && (self.scheduler.watched() > 0 || !self.routes.is_empty()) {
+        if now.mono < gate && (self.scheduler.watched() > 0 || !self.quotes.is_empty()) {
             return Action::WaitUntil(gate);
         }
         self.scheduler.set_rate(self.allowed());
         self.scheduler.set_paused(self.paused_until(now.wall).is_some());
-        let request = match (self.scheduler.next_poll(now), self.routes.front()) {
+        let request = match (self.scheduler.next_poll(now), self.quotes.front()) {
             (Next::Poll(id), None) => ServiceRequest::Status(id),
             (Next::Poll(id), Some(_)) if self.scheduler.last_was_request() => ServiceRequest::Status(id),
-            (_, Some(route)) => ServiceRequest::Route(*route),
+            (_, Some(quote)) => ServiceRequest::Quote(*quote),
             (Next::Idle, None) => return Action::WaitForEvent,
             (Next::WaitUntil(moment), None) => return Action::WaitUntil(moment.max(gate)),
         };
@@ -163,16 +163,16 @@ impl Core {
             return Action::WaitUntil(gate);
         }
         match self.budget.take(now.mono) {
-            Ok(ticket) => {
+            Ok(permit) => {
                 match request {
                     ServiceRequest::Status(id) => self.scheduler.record_sent(id, now),
-                    ServiceRequest::Route(_) => {
-                        self.routes.pop_front();
+                    ServiceRequest::Quote(_) => {
+                        self.quotes.pop_front();
                         self.scheduler.record_user_request();
                     }
                 }
                 self.count_request(now.mono);
-                Action::Send(request, ticket)
+                Action::Send(request, permit)
             }
             Err(refused) => refused.into(),
         }
@@ -189,7 +189,7 @@ impl Core {
 
     /// Applies the end of a request; `jitter` is between 0 and 1. Returns the event that follows for the profile.
     pub(crate) fn finish_request(&mut self, ended: EndedRequest<'_>, jitter: f64) -> Option<ProfileEvent> {
-        let EndedRequest { request, ticket, at, now, failure } = ended;
+        let EndedRequest { request, permit, at, now, failure } = ended;
         self.in_flight = self.in_flight.saturating_sub(1);
         let returned = match failure {
             Some(Failure::TimedOut(timeout)) => RequestEnd::TimedOut(*timeout),
@@ -197,7 +197,7 @@ impl Core {
             Some(_) => RequestEnd::Failed,
             None => RequestEnd::Answered,
         };
-        let round_trip = self.budget.release(ticket, returned, at.mono, now);
+        let round_trip = self.budget.release(permit, returned, at.mono, now);
         self.round_trip_seconds += ROUND_TRIP_WEIGHT * (round_trip.as_secs_f64() - self.round_trip_seconds);
         let is_throttled = matches!(failure, Some(Failure::Throttled { .. }));
         self.counts.failed += u64::from(failure.is_some() && !is_throttled);
@@ -229,12 +229,12 @@ impl Core {
         if idle { self.health.reset() } else { None }
     }
 
-    /// Takes back a request that the driver didn't send, because its transaction or route is gone or claimed.
-    pub(crate) fn cancel_request(&mut self, request: ServiceRequest, ticket: Ticket, now: Now) {
+    /// Takes back a request that the driver didn't send, because its transaction or quote is gone or claimed.
+    pub(crate) fn cancel_request(&mut self, request: ServiceRequest, permit: SlotPermit, now: Now) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.counts.requests = self.counts.requests.saturating_sub(1);
         self.recent_sends.pop_back();
-        self.budget.release(ticket, RequestEnd::Failed, now.mono, now.mono);
+        self.budget.release(permit, RequestEnd::Failed, now.mono, now.mono);
         if let ServiceRequest::Status(id) = request {
             self.scheduler.record_result(id, PollResult::Unrelated, now);
             self.scheduler.forget(id);
@@ -307,21 +307,21 @@ mod tests {
         core
     }
 
-    fn send(core: &mut Core, now: Now) -> (ServiceRequest, Ticket) {
+    fn send(core: &mut Core, now: Now) -> (ServiceRequest, SlotPermit) {
         match core.next(now) {
-            Action::Send(request, ticket) => (request, ticket),
+            Action::Send(request, permit) => (request, permit),
             other => panic!("{other:?}"),
         }
     }
 
     fn end(
         core: &mut Core,
-        sent: (ServiceRequest, Ticket),
+        sent: (ServiceRequest, SlotPermit),
         failure: Option<&Failure>,
         at: Now,
     ) -> Option<ProfileEvent> {
-        let (request, ticket) = sent;
-        core.finish_request(EndedRequest { request, ticket, at, now: at.mono, failure }, 0.0)
+        let (request, permit) = sent;
+        core.finish_request(EndedRequest { request, permit, at, now: at.mono, failure }, 0.0)
     }
 
     #[test]
@@ -358,7 +358,7 @@ mod tests {
         core.scheduler.set_open(vec![RowId(1)]);
         assert_eq!(core.next(at(0)), Action::WaitForEvent);
         core.scheduler.request(RowId(2), at(0));
-        core.request_route(7);
+        core.request_quote(7);
         let asked: Vec<_> = [0, 1_000]
             .map(|moment| {
                 let sent = send(&mut core, at(moment));
@@ -367,17 +367,17 @@ mod tests {
                 request
             })
             .into();
-        assert_eq!(asked, [ServiceRequest::Route(7), ServiceRequest::Status(RowId(2))]);
+        assert_eq!(asked, [ServiceRequest::Quote(7), ServiceRequest::Status(RowId(2))]);
         assert_eq!(core.next(at(59_999)), Action::WaitForEvent);
         assert!(matches!(core.next(at(60_000)), Action::Send(..)), "the pause is over");
         core.pause(None);
     }
 
     #[test]
-    fn routes_go_ahead_of_polling_and_take_at_most_every_second_request() {
+    fn quotes_go_ahead_of_polling_and_take_at_most_every_second_request() {
         let mut core = core(10.0, 20);
-        for route in [7, 8, 7] {
-            core.request_route(route);
+        for quote in [7, 8, 7] {
+            core.request_quote(quote);
         }
         let requests: Vec<_> = (0..4)
             .map(|turn| {
@@ -387,7 +387,7 @@ mod tests {
             })
             .collect();
         let polls = [ServiceRequest::Status(RowId(1)), ServiceRequest::Status(RowId(2))];
-        assert_eq!(requests, [ServiceRequest::Route(7), polls[0], ServiceRequest::Route(8), polls[1]]);
+        assert_eq!(requests, [ServiceRequest::Quote(7), polls[0], ServiceRequest::Quote(8), polls[1]]);
     }
 
     #[test]
@@ -397,13 +397,13 @@ mod tests {
         let mut millis = 0;
         while millis < 20 * 60_000 {
             match core.next(at(millis)) {
-                Action::Send(request, ticket) => {
+                Action::Send(request, permit) => {
                     let ServiceRequest::Status(RowId(id)) = request else { panic!("{request:?}") };
                     asked[id as usize] += 1;
                     let silent = Failure::TimedOut(Duration::from_secs(8));
                     let (failure, takes) = if id == 1 { (Some(&silent), 8_000) } else { (None, 200) };
                     millis += takes;
-                    end(&mut core, (request, ticket), failure, at(millis));
+                    end(&mut core, (request, permit), failure, at(millis));
                 }
                 Action::WaitUntil(moment) => millis = (moment.0.as_millis() as u64).max(millis + 1),
                 Action::WaitForEvent => panic!("no request is in flight"),
@@ -414,11 +414,11 @@ mod tests {
     }
 
     #[test]
-    fn requested_polls_and_routes_together_take_half_of_the_budget() {
+    fn requested_polls_and_quotes_together_take_half_of_the_budget() {
         let mut core = core(10.0, 40);
         let mut polls = 0;
         for turn in 0..20 {
-            core.request_route(turn);
+            core.request_quote(turn);
             core.scheduler.request(RowId(40 - turn), at(0));
         }
         for turn in 0..20 {
@@ -456,10 +456,10 @@ mod tests {
     #[test]
     fn without_transactions_a_refused_id_stays_refused_until_its_probe_is_due() {
         let mut core = core(10.0, 0);
-        core.request_route(7);
-        let route = send(&mut core, at(0));
+        core.request_quote(7);
+        let quote = send(&mut core, at(0));
         let refused = Failure::Unauthorized("invalid".into());
-        assert!(end(&mut core, route, Some(&refused), at(100)).is_some());
+        assert!(end(&mut core, quote, Some(&refused), at(100)).is_some());
         assert_eq!(
             (core.recover_if_idle(at(60_000).mono), core.health(at(60_000).mono).0),
             (None, PollerHealth::Unauthorized)

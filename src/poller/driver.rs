@@ -27,7 +27,7 @@ use super::{
     wire::Wire,
 };
 use crate::{
-    budget::{Budget, Ticket},
+    budget::{Budget, SlotPermit},
     clock::{Clock, Mono, Now},
     domain::{
         alert::{Alert, Rule, Subject},
@@ -41,7 +41,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{AlertQuery, FeedReader, Observed, Outcome, Reader, Store, StoreError, Wake},
+    store::{AlertQuery, FeedReader, Observed, OperationResult, Reader, Store, StoreError, Wake},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
@@ -50,10 +50,10 @@ const DRAIN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The result of a request's task.
 struct RequestResult {
     request: ServiceRequest,
-    ticket: Ticket,
+    permit: SlotPermit,
     at: Now,
     failure: Option<Failure>,
-    /// The result of storing the answer; `None` for a route.
+    /// The result of storing the answer; `None` for a quote.
     stored: Result<Option<Box<Observed>>, StoreError>,
 }
 
@@ -78,7 +78,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
     let mut stop = pin!(stop);
     let role = tokio::select! {
         () = &mut stop => return Ok(()),
-        role = takeover::take_role(&setup) => role?,
+        role = takeover::acquire_poller_lock(&setup) => role?,
     };
     let mut driver = Driver::start(setup, role).await?;
     loop {
@@ -86,12 +86,12 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         driver.update_shortage(now).await?;
         driver.report(now, false);
         let wake = match driver.core.next(now) {
-            Action::Send(ServiceRequest::Status(id), ticket) => {
-                driver.send_status(id, ticket, now);
+            Action::Send(ServiceRequest::Status(id), permit) => {
+                driver.send_status(id, permit, now);
                 continue;
             }
-            Action::Send(ServiceRequest::Route(id), ticket) => {
-                driver.send_route(id, ticket).await?;
+            Action::Send(ServiceRequest::Quote(id), permit) => {
+                driver.send_quote_request(id, permit).await?;
                 continue;
             }
             Action::WaitUntil(moment) => moment.min(driver.reporter.next_report(now.mono)),
@@ -129,8 +129,8 @@ struct Driver<W> {
     targets: HashMap<RowId, PollTarget>,
     /// The transactions with a request in flight, each with whether the feed changed the transaction since the send.
     in_flight: HashMap<RowId, bool>,
-    /// The routes to ask for, by their number in the store.
-    routes: HashMap<i64, QuoteKey>,
+    /// The quotes to ask for, by their number in the store.
+    quotes: HashMap<i64, QuoteKey>,
     /// The inputs of every poll plan.
     context: PlanContext,
     shortage: Shortage,
@@ -143,7 +143,7 @@ impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // Subscribe before the first read: a change between the two is read twice, never missed. The results of this
         // poller's own answers come with the receipts of their operations.
-        let wakeups = setup.store.subscribe(Wake::NotAnswers)?;
+        let wakeups = setup.store.subscribe(Wake::ExceptOwnObservations)?;
         let feed = FeedReader::new(setup.store.reader()?);
         let now = setup.clock.now();
         let budget = match &setup.shared {
@@ -158,7 +158,7 @@ impl<W: Wire> Driver<W> {
             feed,
             targets: HashMap::new(),
             in_flight: HashMap::new(),
-            routes: HashMap::new(),
+            quotes: HashMap::new(),
             context: PlanContext {
                 profile: setup.profile.clone(),
                 scope: setup.scope,
@@ -236,8 +236,8 @@ impl<W: Wire> Driver<W> {
             }
         }
         for quote in read.requests.quotes {
-            self.core.request_route(quote.id);
-            self.routes.insert(quote.id, quote.key());
+            self.core.request_quote(quote.id);
+            self.quotes.insert(quote.id, quote.key());
         }
         let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
         for change in own {
@@ -248,10 +248,10 @@ impl<W: Wire> Driver<W> {
         Ok(changes.more)
     }
 
-    fn send_status(&mut self, id: RowId, ticket: Ticket, now: Now) {
+    fn send_status(&mut self, id: RowId, permit: SlotPermit, now: Now) {
         let request = ServiceRequest::Status(id);
         let Some(PollTarget { params, status }) = self.targets.get(&id).cloned() else {
-            self.core.cancel_request(request, ticket, now);
+            self.core.cancel_request(request, permit, now);
             return;
         };
         self.in_flight.insert(id, false);
@@ -267,22 +267,22 @@ impl<W: Wire> Driver<W> {
             let operation = Operation::Observe { transaction, observation: Box::new(observation) };
             let stored =
                 apply_operation(&store, &clock, operation, at).await.and_then(|outcome| outcome.observed().map(Some));
-            RequestResult { request, ticket, at, failure, stored }
+            RequestResult { request, permit, at, failure, stored }
         });
     }
 
-    async fn send_route(&mut self, id: i64, ticket: Ticket) -> Result<(), PollerError> {
-        let (request, now) = (ServiceRequest::Route(id), self.setup.clock.now());
-        let Some(quote) = self.routes.remove(&id) else {
-            self.core.cancel_request(request, ticket, now);
+    async fn send_quote_request(&mut self, id: i64, permit: SlotPermit) -> Result<(), PollerError> {
+        let (request, now) = (ServiceRequest::Quote(id), self.setup.clock.now());
+        let Some(quote) = self.quotes.remove(&id) else {
+            self.core.cancel_request(request, permit, now);
             return Ok(());
         };
-        // Another process may have claimed the route, or nobody waits for the route any more.
+        // Another process may have claimed the quote, or nobody waits for the quote any more.
         let operation = Operation::ClaimQuote { quote: quote.clone() };
         let written = apply_operation(&self.setup.store, &self.setup.clock, operation, now).await;
         let claimed = written.and_then(|outcome| outcome.claimed());
         let Some(quote_request) = claimed.or_else(|error| self.handle_write_error(error).map(|()| None))? else {
-            self.core.cancel_request(request, ticket, now);
+            self.core.cancel_request(request, permit, now);
             return Ok(());
         };
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
@@ -292,31 +292,31 @@ impl<W: Wire> Driver<W> {
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
-                journal::log_failure(failure, observation.body.as_deref(), &profile, "a route");
+                journal::log_failure(failure, observation.body.as_deref(), &profile, "a quote");
             }
             let operation = Operation::AnswerQuote { quote, observation };
             let stored = apply_operation(&store, &clock, operation, at).await.map(|_| None);
-            RequestResult { request, ticket, at, failure, stored }
+            RequestResult { request, permit, at, failure, stored }
         });
         Ok(())
     }
 
     async fn finish_request(&mut self, done: RequestResult) -> Result<(), PollerError> {
-        let RequestResult { request, ticket, at, failure, stored } = done;
+        let RequestResult { request, permit, at, failure, stored } = done;
         let has_changed = match request {
             ServiceRequest::Status(id) => self.in_flight.remove(&id).unwrap_or(false),
-            ServiceRequest::Route(_) => false,
+            ServiceRequest::Quote(_) => false,
         };
-        // A failure that concerns a route alone is shown to the person who asked for the route.
+        // A failure that concerns a quote alone is shown to the person who asked for the quote.
         if let (Some(failure), ServiceRequest::Status(_)) = (&failure, request) {
             self.last_error = Some(failure.line());
         }
-        // A status is asked for again, and may be stored then. A route is lost, and the person who waits gets no
+        // A status is asked for again, and may be stored then. A quote is lost, and the person who waits gets no
         // answer.
         let observed = stored.or_else(|error| self.handle_write_error(error).map(|()| None))?;
         let jitter = self.jitter.random();
         let event = self.core.finish_request(
-            EndedRequest { request, ticket, at, now: self.setup.clock.now().mono, failure: failure.as_ref() },
+            EndedRequest { request, permit, at, now: self.setup.clock.now().mono, failure: failure.as_ref() },
             jitter,
         );
         if let Some(Failure::Throttled { .. }) = failure {
@@ -423,7 +423,7 @@ impl<W: Wire> Driver<W> {
         };
         let report = PollerReport {
             at: now.wall,
-            valid_until: now.wall + self.setup.clock.on_the_wall(REPORT_VALIDITY),
+            valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
             process: std::process::id(),
             id: self.setup.shown_id.clone(),
             fingerprint: self.setup.fingerprint.clone(),
@@ -474,7 +474,12 @@ impl<W: Wire> Driver<W> {
 }
 
 /// Applies an operation. A paused clock does not advance meanwhile.
-async fn apply_operation(store: &Store, clock: &Clock, operation: Operation, at: Now) -> Result<Outcome, StoreError> {
+async fn apply_operation(
+    store: &Store,
+    clock: &Clock,
+    operation: Operation,
+    at: Now,
+) -> Result<OperationResult, StoreError> {
     let _hold = clock.hold();
     store.apply(operation, at.wall).await
 }

@@ -37,7 +37,7 @@ enum State {
 
 /// The health of one profile's polling.
 #[derive(Debug, Default)]
-pub(super) struct Health {
+pub(super) struct ProfileHealth {
     state: State,
     outages: u32,
     /// When the last answer arrived.
@@ -47,7 +47,7 @@ pub(super) struct Health {
     has_earlier_problem: bool,
 }
 
-impl Health {
+impl ProfileHealth {
     pub(super) fn expect_recovery(&mut self) {
         self.has_earlier_problem = true;
     }
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn five_outages_in_a_row_open_the_breaker_and_one_answer_closes_it() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         for _ in 0..4 {
             assert_eq!(health.apply_result(Some(&outage()), at(0)), None);
         }
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn outages_soon_after_an_answer_do_not_open_the_breaker() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         health.apply_result(None, at(10));
         for _ in 0..20 {
             assert_eq!(health.apply_result(Some(&outage()), at(11)), None);
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn an_answer_between_outages_keeps_the_breaker_closed() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         for _ in 0..20 {
             for _ in 0..4 {
                 assert_eq!(health.apply_result(Some(&outage()), at(0)), None);
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn refused_id_is_reported_once_and_probed_once_a_minute() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         assert!(matches!(health.apply_result(Some(&refused()), at(10)), Some(ProfileEvent::Unauthorized(_))));
         assert_eq!(health.probe_at(), Some(at(70)));
         assert_eq!(health.apply_result(Some(&refused()), at(70)), None);
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn other_failures_of_a_refused_id_s_probe_only_set_the_next_probe() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         health.apply_result(Some(&refused()), at(0));
         for (second, failure) in [(60, outage()), (120, Failure::Throttled { message: None, retry_after: None })] {
             assert_eq!(health.apply_result(Some(&failure), at(second)), None);
@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn reset_ends_a_problem_once() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         assert_eq!(health.reset(), None);
         health.apply_result(Some(&refused()), at(0));
         assert_eq!((health.reset(), health.has_problem()), (Some(ProfileEvent::Recovered), false));
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn throttling_ends_after_two_answers() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         let throttled = Failure::Throttled { message: None, retry_after: None };
         assert!(matches!(health.apply_result(Some(&throttled), at(0)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(health.apply_result(Some(&throttled), at(0)), None);
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn problem_of_an_earlier_run_ends_with_the_first_answer() {
-        let mut health = Health::default();
+        let mut health = ProfileHealth::default();
         health.expect_recovery();
         assert_eq!(health.apply_result(None, at(1)), Some(ProfileEvent::Recovered));
         assert_eq!(health.apply_result(None, at(1)), None);

@@ -22,7 +22,7 @@ use crate::{
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Waits until this process may poll. Returns `None` at once if no other process uses the store.
-pub(super) async fn take_role<W: Wire>(setup: &Setup<W>) -> Result<Option<KernelLock>, PollerError> {
+pub(super) async fn acquire_poller_lock<W: Wire>(setup: &Setup<W>) -> Result<Option<KernelLock>, PollerError> {
     if setup.shared.is_none() {
         return Ok(None);
     }
@@ -55,7 +55,7 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
         fingerprint: setup.fingerprint.clone(),
         rps: setup.rps,
         health: PollerHealth::Waiting,
-        valid_until: at + setup.clock.on_the_wall(REPORT_VALIDITY),
+        valid_until: at + setup.clock.to_wall_duration(REPORT_VALIDITY),
         ..PollerReport::default()
     };
     report::submit(&setup.store, &setup.clock, &setup.profile, waiting);

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The HTTP client of one profile, created from checked settings.
-pub(crate) struct Polling {
+pub(crate) struct ServiceClient {
     client: Client,
     rps: f64,
     /// The fingerprint of base URL and ID.
@@ -34,7 +34,7 @@ pub(crate) struct Polling {
     pub requests: Requests,
 }
 
-impl Polling {
+impl ServiceClient {
     /// Checks the base URL and creates the client.
     pub(crate) fn new(base_url: &str, id: IntegratorId, rps: f64) -> Result<Self> {
         let base = BaseUrl::parse(base_url)?;
@@ -47,7 +47,7 @@ impl Polling {
     ///
     /// # Errors
     /// Returns an error if a setting is invalid.
-    pub(crate) fn checked(polling: Result<crate::config::Polling, ConfigError>) -> Result<Self> {
+    pub(crate) fn checked(polling: Result<crate::config::PollingSettings, ConfigError>) -> Result<Self> {
         let polling = polling?;
         for warning in &polling.warnings {
             print_line(&format!("warning: {}", text::clean(warning)));
@@ -109,19 +109,23 @@ impl RunningPollers {
     ///
     /// # Errors
     /// Returns an error if the process can't listen for signals.
-    pub(crate) fn start(polling: Polling, store: Store, clock: Clock, place: PollerOptions<'_>) -> Result<Self> {
+    pub(crate) fn start(polling: ServiceClient, store: Store, clock: Clock, place: PollerOptions<'_>) -> Result<Self> {
         Self::start_all(vec![(polling, place)], store, clock)
     }
 
     /// Like `start`, for several profiles, each with its own ID.
-    pub(crate) fn start_all(pollings: Vec<(Polling, PollerOptions<'_>)>, store: Store, clock: Clock) -> Result<Self> {
+    pub(crate) fn start_all(
+        pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
+        store: Store,
+        clock: Clock,
+    ) -> Result<Self> {
         let begin = std::future::ready(());
         Ok(Self::start_under(pollings, begin, Suspension::listen()?, store, clock))
     }
 
     /// Like `start_all`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
     pub(crate) fn start_under(
-        pollings: Vec<(Polling, PollerOptions<'_>)>,
+        pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
         begin: impl Future<Output = ()> + Send + 'static,
         suspension: Suspension,
         store: Store,

@@ -16,7 +16,7 @@ const HALVINGS: u32 = 6;
 
 /// The urgency of a transaction's next poll. Moments are seconds of the monotonic clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Urgency {
+pub(super) struct PollIndex {
     /// The distribution of the time from `origin` to the awaited event.
     pub(super) forecast: Forecast,
     /// The cost of a second of delay; 1 for most transactions.
@@ -27,7 +27,7 @@ pub(super) struct Urgency {
     pub(super) last_answer: f64,
 }
 
-impl Urgency {
+impl PollIndex {
     /// Returns `weight · (e^ΔH − 1 − ΔH) / h`, in seconds squared; about ½ · weight · h · Δt² soon after an answer.
     pub(super) fn index(&self, at: f64) -> f64 {
         self.index_from(self.forecast.hazard(self.last_answer - self.origin).cumulative, at)
@@ -76,9 +76,9 @@ mod tests {
     use super::*;
     use crate::domain::forecast::Lognormal;
 
-    fn urgency(median: u64, last_answer: f64) -> Urgency {
+    fn urgency(median: u64, last_answer: f64) -> PollIndex {
         let forecast = Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6));
-        Urgency { forecast, weight: 1.0, origin: 0.0, last_answer }
+        PollIndex { forecast, weight: 1.0, origin: 0.0, last_answer }
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn index_is_proportional_to_the_weight() {
-        let heavy = Urgency { weight: 4.0, ..urgency(300, 100.0) };
+        let heavy = PollIndex { weight: 4.0, ..urgency(300, 100.0) };
         assert!((heavy.index(200.0) / urgency(300, 100.0).index(200.0) - 4.0).abs() < 1e-9);
         assert!(heavy.crossing(500.0, 100.0) < urgency(300, 100.0).crossing(500.0, 100.0));
     }

@@ -14,7 +14,7 @@ use chrono::{DateTime, Utc};
 
 use super::{
     Expectation, LEAST_INTERVAL, MOST_SWEEPS, Next, PollContext, PollResult, backoff,
-    index::Urgency,
+    index::PollIndex,
     queue::{Entry, Queue},
 };
 use crate::{
@@ -60,7 +60,7 @@ struct Item {
     pollable_from: Mono,
     /// Since when the item waits for its next poll.
     waiting_since: Mono,
-    urgency: Urgency,
+    urgency: PollIndex,
     /// The wall time of the urgency's origin.
     since: DateTime<Utc>,
     /// The price for which the `due` of the phase was computed.
@@ -75,7 +75,7 @@ struct Item {
 impl Item {
     fn new(id: RowId, last_answer: Option<DateTime<Utc>>, expectation: Expectation, now: Now) -> Self {
         let origin = origin(expectation.since, now);
-        let urgency = Urgency {
+        let urgency = PollIndex {
             forecast: expectation.forecast,
             weight: expectation.weight,
             origin,
@@ -391,7 +391,7 @@ impl Scheduler {
     /// Makes an item ready, and computes when it is due at the present price.
     fn make_ready(&mut self, position: u32) {
         let Some(item) = self.items.get_mut(position as usize) else { return };
-        let Urgency { last_answer, .. } = item.urgency;
+        let PollIndex { last_answer, .. } = item.urgency;
         // Before the first poll there is no price: the item that waits longest is first.
         let crossing = |price| item.urgency.crossing(price, seconds(item.pollable_from).max(last_answer));
         let due = moment(self.price.map_or(last_answer, crossing).max(0.0));

@@ -1,4 +1,4 @@
-//! Sends a [`Play`] as an HTTP body.
+//! Sends a [`FaultyAnswer`] as an HTTP body.
 //!
 //! It must never hold more memory than a small answer needs, whatever it sends, and must never wait except on the clock
 //! that it is given.
@@ -16,7 +16,7 @@ use axum::{
 use flate2::{Compression, write::GzEncoder};
 use futures_util::stream::{self, StreamExt};
 
-use super::plan::Play;
+use super::plan::FaultyAnswer;
 use crate::clock::Clock;
 
 /// The wait before each blank of a drip.
@@ -32,18 +32,20 @@ const CUT_BODY: &[u8] = b"{\"routerTransactionStatus\":\"ongo";
 static BOMB: LazyLock<Bytes> = LazyLock::new(|| pack_bomb().unwrap_or_default().into());
 const BINARY_BODY: &[u8] = b"{\"routerTransactionStatus\":\"\xff\xfe\x9f\"}";
 
-/// Returns the body of a play and its headers. Never returns for [`Play::Silence`].
-pub(super) async fn body(play: Play, clock: &Clock) -> (HeaderMap, Body) {
+/// Returns the body of a play and its headers. Never returns for [`FaultyAnswer::Silence`].
+pub(super) async fn body(play: FaultyAnswer, clock: &Clock) -> (HeaderMap, Body) {
     let mut headers = HeaderMap::new();
     let body = match play {
-        Play::Silence => std::future::pending().await,
-        Play::Drip => drip(clock.clone()),
-        Play::Endless => Body::from_stream(stream::repeat(Bytes::from_static(&[b'x'; CHUNK_SIZE])).map(io::Result::Ok)),
-        Play::Bomb => {
+        FaultyAnswer::Silence => std::future::pending().await,
+        FaultyAnswer::Drip => drip(clock.clone()),
+        FaultyAnswer::Endless => {
+            Body::from_stream(stream::repeat(Bytes::from_static(&[b'x'; CHUNK_SIZE])).map(io::Result::Ok))
+        }
+        FaultyAnswer::Bomb => {
             headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             Body::from(BOMB.clone())
         }
-        Play::Cut => {
+        FaultyAnswer::Cut => {
             headers.insert(header::CONTENT_LENGTH, CUT_CONTENT_LENGTH);
             let end = stream::once(async {
                 // The part before is sent while this stream yields.
@@ -53,9 +55,9 @@ pub(super) async fn body(play: Play, clock: &Clock) -> (HeaderMap, Body) {
             Body::from_stream(stream::iter([Ok(Bytes::from_static(CUT_BODY))]).chain(end))
         }
         // The head is written together with the first part of the body. That part is an error, so nothing is written.
-        Play::HangUp => Body::from_stream(stream::iter([Err::<Bytes, _>(connection_ended())])),
-        Play::Deep => Body::from(super::body::deep()),
-        Play::Binary => Body::from(BINARY_BODY),
+        FaultyAnswer::HangUp => Body::from_stream(stream::iter([Err::<Bytes, _>(connection_ended())])),
+        FaultyAnswer::Deep => Body::from(super::body::deep()),
+        FaultyAnswer::Binary => Body::from(BINARY_BODY),
     };
     (headers, body)
 }

@@ -62,13 +62,13 @@ pub enum Content {
     /// This body, unchanged.
     Text(String),
     /// A faulty answer.
-    Play(Play),
+    FaultyAnswer(FaultyAnswer),
 }
 
 /// Faulty answers, as no working service gives them (`cases.md` 13, 14, 20 to 26).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Play {
+pub enum FaultyAnswer {
     /// The request is read and never answered.
     Silence,
     /// A head, then a blank of body from time to time, without end.
@@ -87,7 +87,7 @@ pub enum Play {
     Binary,
 }
 
-impl Play {
+impl FaultyAnswer {
     /// Whether the service starts to answer, so that there is an HTTP status.
     pub fn has_status(self) -> bool {
         !matches!(self, Self::Silence | Self::HangUp)
@@ -115,7 +115,7 @@ impl Answer {
                     None => Some(status),
                 }
             }
-            Self::Http { content: Content::Play(play), .. } if !play.has_status() => None,
+            Self::Http { content: Content::FaultyAnswer(play), .. } if !play.has_status() => None,
             Self::Http { status: 404, .. } => Some("not_found"),
             Self::Http { .. } => None,
         }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn status_of_an_answer_includes_edits_and_plays() {
         let edited = |edit| Answer::Record { status: "ongoing".into(), steps: 1, edits: vec![edit] };
-        let played = |play| Answer::Http { status: 404, content: Content::Play(play) };
+        let played = |play| Answer::Http { status: 404, content: Content::FaultyAnswer(play) };
         let table = [
             (Answer::record("Ongoing", 1), Some("Ongoing")),
             (edited(Edit::set("/routerTransactionStatus", "\"success\"").unwrap()), Some("success")),
@@ -197,8 +197,8 @@ mod tests {
             (edited(Edit::unset("/toChain").unwrap()), Some("ongoing")),
             (Answer::http(404), Some("not_found")),
             (Answer::http(500), None),
-            (played(Play::Drip), Some("not_found")),
-            (played(Play::Silence), None),
+            (played(FaultyAnswer::Drip), Some("not_found")),
+            (played(FaultyAnswer::Silence), None),
         ];
         for (answer, status) in table {
             assert_eq!(answer.status(), status, "{answer:?}");

@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 
 use super::{
     body,
-    plan::{Content, Headers, Play},
+    plan::{Content, FaultyAnswer, Headers},
 };
 
 /// A reply to a request.
@@ -32,7 +32,7 @@ pub enum Delivery {
     #[default]
     Whole,
     /// As a faulty service sends a reply.
-    Play(Play),
+    FaultyAnswer(FaultyAnswer),
 }
 
 impl Reply {
@@ -53,8 +53,10 @@ impl Reply {
         match content {
             Content::Default => Self::refusal(status, default_message),
             Content::Text(body) => Self::new(status, body.clone()),
-            Content::Play(Play::Deep) => Self::new(status, body::deep()),
-            Content::Play(play) => Self { delivery: Delivery::Play(*play), ..Self::new(status, String::new()) },
+            Content::FaultyAnswer(FaultyAnswer::Deep) => Self::new(status, body::deep()),
+            Content::FaultyAnswer(play) => {
+                Self { delivery: Delivery::FaultyAnswer(*play), ..Self::new(status, String::new()) }
+            }
         }
     }
 
@@ -93,9 +95,9 @@ mod tests {
 
     #[test]
     fn deep_is_the_only_play_with_text_in_the_reply() {
-        let reply = Reply::scripted(200, &Content::Play(Play::Bomb), "");
-        assert_eq!((reply.delivery, reply.body.as_str()), (Delivery::Play(Play::Bomb), ""));
-        let reply = Reply::scripted(200, &Content::Play(Play::Deep), "");
+        let reply = Reply::scripted(200, &Content::FaultyAnswer(FaultyAnswer::Bomb), "");
+        assert_eq!((reply.delivery, reply.body.as_str()), (Delivery::FaultyAnswer(FaultyAnswer::Bomb), ""));
+        let reply = Reply::scripted(200, &Content::FaultyAnswer(FaultyAnswer::Deep), "");
         assert_eq!(reply.delivery, Delivery::Whole);
         assert!(reply.body.contains(&"[".repeat(100_000)) && reply.body.ends_with("]}"));
         assert!(serde_json::from_str::<serde_json::Value>(&reply.body).is_err());

@@ -223,7 +223,7 @@ mod tests {
 
     use super::{
         super::{
-            plan::{Content, Play},
+            plan::{Content, FaultyAnswer},
             reply::Delivery,
             world::CountsFrom,
         },
@@ -355,8 +355,8 @@ mod tests {
         let reply = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
         assert_eq!((reply.body.as_str(), reply.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
         assert!(ask(&script(404, Content::Default), &route_request().to_string()).body.contains("No route found"));
-        let played = ask(&script(200, Content::Play(Play::Drip)), &route_request().to_string());
-        assert_eq!(played.delivery, Delivery::Play(Play::Drip));
+        let played = ask(&script(200, Content::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
+        assert_eq!(played.delivery, Delivery::FaultyAnswer(FaultyAnswer::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }
 }

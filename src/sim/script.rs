@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use super::{
     edit::Edit,
-    plan::{Answer, Content, Headers, Play, ScriptedRoute, Stage},
+    plan::{Answer, Content, FaultyAnswer, Headers, ScriptedRoute, Stage},
 };
 
 /// A byte offset in the text, and the error there.
@@ -29,7 +29,7 @@ pub(super) struct AnswerTable {
     unset: Vec<Spanned<String>>,
     http: Option<u16>,
     body: Option<String>,
-    play: Option<Play>,
+    play: Option<FaultyAnswer>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     retry_after: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct RouteTable {
     pub from_address: Spanned<String>,
     http: Option<u16>,
     body: Option<String>,
-    play: Option<Play>,
+    play: Option<FaultyAnswer>,
     #[serde(default)]
     headers: BTreeMap<String, String>,
     retry_after: Option<String>,
@@ -98,17 +98,17 @@ fn edits(set: &BTreeMap<String, Spanned<String>>, unset: &[Spanned<String>]) -> 
     set.chain(unset).collect()
 }
 
-fn content(http: Option<u16>, body: Option<String>, play: Option<Play>) -> Result<(u16, Content), String> {
+fn content(http: Option<u16>, body: Option<String>, play: Option<FaultyAnswer>) -> Result<(u16, Content), String> {
     let content = match (body, play) {
         (Some(_), Some(_)) => return Err("`body` and `play` exclude each other; leave one of them out".to_owned()),
         (Some(body), None) => Content::Text(body),
-        (None, Some(play)) => Content::Play(play),
+        (None, Some(play)) => Content::FaultyAnswer(play),
         (None, None) => Content::Default,
     };
     match (http, content) {
-        (None, Content::Play(play)) => Ok((200, Content::Play(play))),
+        (None, Content::FaultyAnswer(play)) => Ok((200, Content::FaultyAnswer(play))),
         (None, _) => Err("it says nothing; write status = \"ongoing\" or http = 404".to_owned()),
-        (Some(_), Content::Play(play)) if !play.has_status() => {
+        (Some(_), Content::FaultyAnswer(play)) if !play.has_status() => {
             Err("`http` says how the answer begins, and this play has none; leave `http` out".to_owned())
         }
         (Some(200), Content::Default) => {

@@ -121,7 +121,7 @@ async fn response(reply: Reply, clock: &Clock) -> Response {
     let headers: HeaderMap = reply.headers.into_iter().filter_map(header).collect();
     let play = match reply.delivery {
         Delivery::Whole => return (status, headers, reply.body).into_response(),
-        Delivery::Play(play) => play,
+        Delivery::FaultyAnswer(play) => play,
     };
     let (own, body) = delivery::body(play, clock).await;
     (status, headers, own, body).into_response()

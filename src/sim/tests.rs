@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Answer, Content, Play, Transfer},
+    plan::{Answer, Content, FaultyAnswer, Transfer},
     reply::{Delivery, Reply},
     scenario::Scenario,
     service::{Limits, Method, Request, Service},
@@ -128,8 +128,8 @@ fn every_fault_gets_its_scripted_answer() {
                 assert_eq!(reply.status, status, "{ticket}");
                 match content {
                     Content::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
-                    Content::Play(Play::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
-                    Content::Play(play) => assert_eq!(reply.delivery, Delivery::Play(play), "{ticket}"),
+                    Content::FaultyAnswer(FaultyAnswer::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
+                    Content::FaultyAnswer(play) => assert_eq!(reply.delivery, Delivery::FaultyAnswer(play), "{ticket}"),
                     Content::Default => assert!(reply.body.contains("message"), "{ticket}"),
                 }
             }
@@ -139,11 +139,10 @@ fn every_fault_gets_its_scripted_answer() {
 
 #[test]
 fn faults_include_every_play() {
-    use Play::{Binary, Bomb, Cut, Deep, Drip, Endless, HangUp, Silence};
+    use FaultyAnswer::{Binary, Bomb, Cut, Deep, Drip, Endless, HangUp, Silence};
     let replies = replies(FAULTS);
     for play in [Silence, Drip, Endless, Bomb, Cut, HangUp, Deep, Binary] {
-        let is_it =
-            |answer: &Answer| matches!(answer, Answer::Http { content: Content::Play(other), .. } if *other == play);
+        let is_it = |answer: &Answer| matches!(answer, Answer::Http { content: Content::FaultyAnswer(other), .. } if *other == play);
         assert!(replies.iter().any(|(_, answer, _)| is_it(answer)), "{play:?}");
     }
 }

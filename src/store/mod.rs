@@ -37,7 +37,7 @@ pub(crate) use self::{
         health::Trouble,
         recovery::Recovery,
     },
-    operations::{Asked, Dropped, ImportPreview, Observed, Outcome, Reversal},
+    operations::{Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
         checksum::TableChecksum,
         feed::Changes,
@@ -58,14 +58,14 @@ pub(crate) use self::{
 use self::{
     file::{
         backup, connection,
-        health::Health,
+        health::StoreHealth,
         integrity::{self, Depth},
         open::{self, Opened},
         open_marker::OpenMarker,
         paths,
     },
     watcher::Watcher,
-    writer::{Write, Writer},
+    writer::{WriteJob, Writer},
 };
 pub use self::{
     operations::ImportReport,
@@ -95,7 +95,7 @@ pub struct Store {
     writer: Arc<Writer>,
     watcher: Arc<Watcher>,
     /// Dropped after the writer: its marker records that the store was closed in order.
-    health: Arc<Health>,
+    health: Arc<StoreHealth>,
     recovery: Option<Arc<Recovery>>,
     notice: Option<Arc<str>>,
 }
@@ -103,7 +103,7 @@ pub struct Store {
 impl Store {
     /// Whether no store ever existed at `path`. Returns `false` if that can't be determined; opening the store reports
     /// the error.
-    pub fn was_never_at(path: &Path) -> bool {
+    pub fn has_no_store_at(path: &Path) -> bool {
         matches!(path.try_exists(), Ok(false)) && !OpenMarker::exists_for(path)
     }
 
@@ -121,7 +121,7 @@ impl Store {
 
     fn start(opened: Opened) -> Result<Self, StoreError> {
         let path = opened.path.as_path();
-        let health = Arc::new(Health::new(path, opened.marker));
+        let health = Arc::new(StoreHealth::new(path, opened.marker));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let commit_watcher = Arc::clone(&watcher);
         let writer = match opened.connection {
@@ -150,22 +150,22 @@ impl Store {
 
     /// Submits an operation that happens at `at`. Operations are the only way into the lasting tables.
     pub fn apply(&self, operation: Operation, at: DateTime<Utc>) -> Receipt {
-        self.writer.submit(Write::Apply(Box::new(Envelope::new(operation, Stamp::new(at, None)))))
+        self.writer.submit(WriteJob::Apply(Box::new(Envelope::new(operation, Stamp::new(at, None)))))
     }
 
     /// Submits [`Operation::Track`] for a batch of any size. Needs bounded memory.
     pub fn track_batch(&self, profile: &str, batch: Box<dyn Batch>, at: DateTime<Utc>) -> Receipt {
-        self.writer.submit(Write::Track { profile: profile.to_owned(), batch, stamp: Stamp::new(at, None) })
+        self.writer.submit(WriteJob::Track { profile: profile.to_owned(), batch, stamp: Stamp::new(at, None) })
     }
 
     /// Records which transaction a dashboard of this machine has open, for the poller.
     pub fn mark_open(&self, mark: OpenMark) -> Receipt {
-        self.writer.submit(Write::MarkOpen(mark))
+        self.writer.submit(WriteJob::MarkOpen(mark))
     }
 
     /// Waits for all writes submitted before. When the receipt resolves, this process holds no lock on the store.
     pub fn flush(&self) -> Receipt {
-        self.writer.submit(Write::Flush)
+        self.writer.submit(WriteJob::Flush)
     }
 
     /// Opens a connection for reading, for one thread at a time.

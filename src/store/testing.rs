@@ -3,9 +3,9 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    AlertQuery, Asked, ImportReport, Observed, OpenMark, Outcome, Reader, Receipt, Reversal, Store, StoreError,
+    AlertQuery, Asked, ImportReport, Observed, OpenMark, OperationResult, Reader, Receipt, Reversal, Store, StoreError,
     tables::{alerts, transactions},
-    writer::Write,
+    writer::WriteJob,
 };
 use crate::domain::{
     alert::Alert,
@@ -33,7 +33,7 @@ impl Reader {
 }
 
 /// Applies an operation and waits for its outcome.
-pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<Outcome, StoreError> {
+pub(crate) fn apply(store: &Store, operation: Operation, at: DateTime<Utc>) -> Result<OperationResult, StoreError> {
     store.apply(operation, at).wait()
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn with_writer(
     store: &Store,
     work: impl Fn(&rusqlite::Connection) -> Result<(), StoreError> + Send + 'static,
 ) -> Receipt {
-    store.writer.submit(Write::Run(Box::new(work)))
+    store.writer.submit(WriteJob::Run(Box::new(work)))
 }
 
 // For tests outside of the store.

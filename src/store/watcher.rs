@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::{
     error::StoreError,
-    file::{connection, health::Health},
+    file::{connection, health::StoreHealth},
     tables::changes,
     writer::{Commit, CommitContent},
 };
@@ -36,12 +36,12 @@ pub enum Wake {
     /// Commits that contain more than polls without changes.
     Changes,
     /// Commits that contain more than observations.
-    NotAnswers,
+    ExceptOwnObservations,
 }
 
 pub(super) struct Watcher {
     path: PathBuf,
-    health: Arc<Health>,
+    health: Arc<StoreHealth>,
     wakeups: Wakeups,
     /// The number of the last commit by this process's writer; -1 before the first.
     last_own_commit: Arc<AtomicI64>,
@@ -62,7 +62,7 @@ impl Wakeups {
         match wake {
             Wake::AnyCommit => &self.any_commit,
             Wake::Changes => &self.changes,
-            Wake::NotAnswers => &self.not_answers,
+            Wake::ExceptOwnObservations => &self.not_answers,
         }
     }
 
@@ -70,7 +70,7 @@ impl Wakeups {
         let thresholds = [
             (Wake::AnyCommit, CommitContent::Nothing),
             (Wake::Changes, CommitContent::Observations),
-            (Wake::NotAnswers, CommitContent::Everything),
+            (Wake::ExceptOwnObservations, CommitContent::Everything),
         ];
         for (wake, minimum) in thresholds {
             if content >= minimum {
@@ -81,7 +81,7 @@ impl Wakeups {
 }
 
 impl Watcher {
-    pub(super) fn new(path: PathBuf, health: Arc<Health>) -> Self {
+    pub(super) fn new(path: PathBuf, health: Arc<StoreHealth>) -> Self {
         let (wakeups, last_own_commit, poll_thread) =
             (Wakeups::default(), Arc::new(AtomicI64::new(-1)), Mutex::new(None));
         Self { path, health, wakeups, last_own_commit, poll_thread }
@@ -130,7 +130,7 @@ impl Watcher {
 /// Polls for commits of other processes.
 struct OtherProcesses {
     connection: Connection,
-    health: Weak<Health>,
+    health: Weak<StoreHealth>,
     wakeups: Wakeups,
     last_own_commit: Arc<AtomicI64>,
 }
@@ -148,7 +148,7 @@ impl OtherProcesses {
     /// Whether another process has committed since `last`, and no later commit of this process has woken the
     /// subscribers.
     fn has_another_committed(&self, last: &mut LastCommit) -> bool {
-        // A failed read may succeed later. Reporting lasting faults is the task of [`Health`].
+        // A failed read may succeed later. Reporting lasting faults is the task of [`StoreHealth`].
         let Some(version) = self.version().ok().filter(|version| *version != last.version) else { return false };
         let number = changes::last_commit(&self.connection).unwrap_or(-1);
         // Earlier versions of hoptop don't number their commits: then the data version changes and the number doesn't.
@@ -206,7 +206,7 @@ mod tests {
             testing::observe(store, row, fixtures::says(status), DateTime::UNIX_EPOCH);
         };
         poll(&here, RouterStatus::Ongoing);
-        let mut subscribers = [Wake::AnyCommit, Wake::Changes, Wake::NotAnswers]
+        let mut subscribers = [Wake::AnyCommit, Wake::Changes, Wake::ExceptOwnObservations]
             .map(|wake| here.watcher.wakeups.sender(wake).subscribe());
         let mut woken = || {
             subscribers.each_mut().map(|subscriber| {

@@ -24,10 +24,10 @@ use super::{
     error::{LOCK_TIMEOUT, StoreError},
     file::{
         connection::LOG_LIMIT,
-        health::{Health, Trouble},
+        health::{StoreHealth, Trouble},
         paths,
     },
-    operations::{self, Outcome},
+    operations::{self, OperationResult},
     tables::{
         changes,
         open_transactions::{self, OpenMark},
@@ -59,7 +59,7 @@ pub(super) struct Writer {
 }
 
 /// A write for the writer's thread.
-pub(super) enum Write {
+pub(super) enum WriteJob {
     /// Applies an operation.
     Apply(Box<Envelope>),
     /// Applies [`Operation::Track`] for a batch that may be too large for
@@ -78,7 +78,7 @@ pub(super) enum Write {
 #[cfg(test)]
 pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<(), StoreError> + Send>;
 
-impl Write {
+impl WriteJob {
     /// Whether the write may wait a moment for others. True of observations, since no person waits for them.
     fn can_wait(&self) -> bool {
         matches!(self, Self::Apply(envelope) if matches!(envelope.operation, Operation::Observe { .. }))
@@ -110,18 +110,18 @@ pub(super) enum CommitContent {
 }
 
 impl CommitContent {
-    fn of(outcome: &Outcome) -> Self {
+    fn of(outcome: &OperationResult) -> Self {
         match outcome {
-            Outcome::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
-            Outcome::Observed(observed) if observed.is_news => Self::Observations,
-            Outcome::Observed(_) => Self::UnchangedPolls,
-            Outcome::Done
-            | Outcome::Tracked(_)
-            | Outcome::Changed(_)
-            | Outcome::Reversed(_)
-            | Outcome::Dropped(_)
-            | Outcome::Asked(_)
-            | Outcome::Claimed(_) => Self::Everything,
+            OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
+            OperationResult::Observed(observed) if observed.is_news => Self::Observations,
+            OperationResult::Observed(_) => Self::UnchangedPolls,
+            OperationResult::Done
+            | OperationResult::Tracked(_)
+            | OperationResult::Changed(_)
+            | OperationResult::Reversed(_)
+            | OperationResult::Dropped(_)
+            | OperationResult::Asked(_)
+            | OperationResult::Claimed(_) => Self::Everything,
         }
     }
 }
@@ -138,7 +138,7 @@ pub(super) struct Commit {
 /// The result of a write, available after its commit. It can be awaited, or waited for on a thread that may block.
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt {
-    answer: oneshot::Receiver<Result<Outcome, StoreError>>,
+    answer: oneshot::Receiver<Result<OperationResult, StoreError>>,
     commit_trigger: Option<CommitTrigger>,
 }
 
@@ -170,7 +170,7 @@ impl Receipt {
     ///
     /// # Errors
     /// If the write failed; nothing of it is stored then.
-    pub fn wait(self) -> Result<Outcome, StoreError> {
+    pub fn wait(self) -> Result<OperationResult, StoreError> {
         // The caller is blocked and submits nothing more, so further gathering is useless.
         self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
         // Without `unconstrained`, tokio tells a task that has spent its budget to yield, and this thread would park
@@ -183,7 +183,7 @@ impl Receipt {
 }
 
 impl Future for Receipt {
-    type Output = Result<Outcome, StoreError>;
+    type Output = Result<OperationResult, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.answer).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
@@ -195,7 +195,7 @@ impl Writer {
     pub(super) fn spawn(
         connection: Connection,
         path: PathBuf,
-        health: Arc<Health>,
+        health: Arc<StoreHealth>,
         on_commit: impl Fn(Option<Commit>) + Send + 'static,
     ) -> Result<Self, StoreError> {
         let (queue, receiver) = mpsc::channel();
@@ -218,7 +218,7 @@ impl Writer {
 
     /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
     /// of a write.
-    pub(super) fn submit(&self, write: Write) -> Receipt {
+    pub(super) fn submit(&self, write: WriteJob) -> Receipt {
         let (reply, answer) = oneshot::channel();
         let can_wait = write.can_wait();
         let job = Job { write, outcome: None, reply };
@@ -255,10 +255,10 @@ impl Drop for Writer {
 
 /// A write with the channel for its result.
 struct Job {
-    write: Write,
+    write: WriteJob,
     /// The result of the write, held back until the commit.
-    outcome: Option<Result<Outcome, StoreError>>,
-    reply: oneshot::Sender<Result<Outcome, StoreError>>,
+    outcome: Option<Result<OperationResult, StoreError>>,
+    reply: oneshot::Sender<Result<OperationResult, StoreError>>,
 }
 
 impl Job {
@@ -266,17 +266,17 @@ impl Job {
     /// own fault: it fails the whole transaction.
     fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent, StoreError> {
         let outcome = match &self.write {
-            Write::Apply(envelope) => operations::apply(db, envelope),
-            Write::Track { profile, batch, stamp } => {
-                operations::track_batch(db, profile, batch.as_ref(), stamp).map(Outcome::Tracked)
+            WriteJob::Apply(envelope) => operations::apply(db, envelope),
+            WriteJob::Track { profile, batch, stamp } => {
+                operations::track_batch(db, profile, batch.as_ref(), stamp).map(OperationResult::Tracked)
             }
-            Write::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| Outcome::Done),
-            Write::Flush => {
-                self.outcome = Some(Ok(Outcome::Done));
+            WriteJob::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| OperationResult::Done),
+            WriteJob::Flush => {
+                self.outcome = Some(Ok(OperationResult::Done));
                 return Ok(CommitContent::Nothing);
             }
             #[cfg(test)]
-            Write::Run(work) => work(db).map(|()| Outcome::Done),
+            WriteJob::Run(work) => work(db).map(|()| OperationResult::Done),
         };
         let content = match &outcome {
             // SQLite may have rolled back the other writes too. Repeating them would fail in the same way.
@@ -318,7 +318,7 @@ fn is_disk_error(error: &StoreError) -> bool {
 struct Worker {
     connection: Connection,
     path: PathBuf,
-    health: Arc<Health>,
+    health: Arc<StoreHealth>,
     /// The size of the log, in bytes, above which a checkpoint is tried.
     log_limit: u64,
     /// The value that `PRAGMA synchronous` was last set to.

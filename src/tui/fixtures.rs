@@ -15,7 +15,7 @@ use super::{
     keymap,
     keys::Keys,
     message::{Msg, StoreUpdate},
-    model::{Listing, Model, Overview, Setting, polling::Polled},
+    model::{DashboardSettings, Listing, Model, Overview, polling::Polled},
     screens::{
         alerts::state::{AlertPage, AlertRow},
         list::{
@@ -44,7 +44,7 @@ use crate::{
 
 /// Returns a dashboard without data, which polls and shows UTC.
 pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
-    let setting = Setting {
+    let setting = DashboardSettings {
         profile: "default".into(),
         other_profiles: Vec::new(),
         shown_id: Some("…7f3a".into()),

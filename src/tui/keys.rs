@@ -152,9 +152,9 @@ mod tests {
     use super::*;
 
     /// Settings as in the config file: names of commands, each with its keys.
-    type Settings<'a> = &'a [(&'a str, &'a [&'a str])];
+    type KeySettings<'a> = &'a [(&'a str, &'a [&'a str])];
 
-    fn keys(own: Settings<'_>) -> Result<Keys, KeyError> {
+    fn keys(own: KeySettings<'_>) -> Result<Keys, KeyError> {
         let owned = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
         Keys::new(&own.iter().map(|(name, keys)| ((*name).to_owned(), owned(keys))).collect())
     }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn invalid_setting_is_reported_with_a_way_out() {
-        let table: [(Settings<'_>, &str); 4] = [
+        let table: [(KeySettings<'_>, &str); 4] = [
             (&[("pol_now", &["r"])], "keys: there is no command `pol_now`, did you mean `poll_now`?"),
             (&[("juggle", &["r"])], "keys: there is no command `juggle`; `?` in the dashboard"),
             (&[("down", &["Ctrl-J"])], "keys: `Ctrl-J` for down is not a key; write a key as j, ^D"),

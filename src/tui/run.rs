@@ -35,7 +35,7 @@ use super::{
     export::{CancelFlag, Export},
     input::AT_ONCE,
     message::Msg,
-    model::{Model, Setting, Tone},
+    model::{DashboardSettings, Model, Tone},
     remember::Remembered,
     step::{mouse_message, step},
     system::{
@@ -60,7 +60,7 @@ pub struct Parts {
     /// The clock.
     pub clock: Clock,
     /// The settings, which stay the same while the loop runs.
-    pub setting: Setting,
+    pub setting: DashboardSettings,
     /// The theme of the settings.
     pub theme: Theme,
     /// Clipboard, browser, terminal and suspension.
@@ -119,7 +119,7 @@ where
 
 impl Drop for Dashboard {
     fn drop(&mut self) {
-        self.changed_memory().iter().for_each(Remembered::write);
+        self.changed_view_state().iter().for_each(Remembered::write);
         // The runtime waits for reads and writes in progress, so they are cancelled.
         self.leaving.leave();
         [&self.pages, &self.numbers, &self.details, &self.charts].into_iter().for_each(SharedReader::cancel);
@@ -208,7 +208,7 @@ impl Dashboard {
                 self.pace.request(Cause::Data);
             }
             self.apply(Msg::Tick);
-            if let Some(remembered) = self.changed_memory() {
+            if let Some(remembered) = self.changed_view_state() {
                 self.tasks.spawn_blocking(move || {
                     remembered.write();
                     Msg::Tick
@@ -218,8 +218,8 @@ impl Dashboard {
     }
 
     /// Notes the view state, and returns it for saving if it changed. Returns `None` while a person types a filter.
-    fn changed_memory(&mut self) -> Option<Remembered> {
-        let memory = self.model.to_remember();
+    fn changed_view_state(&mut self) -> Option<Remembered> {
+        let memory = self.model.view_state_to_save();
         let is_typing = matches!(self.model.dialog, Dialog::Filter(_));
         let remembered = self.remembered.as_mut().filter(|_| !is_typing)?;
         remembered.note(memory).then(|| remembered.clone())

@@ -49,9 +49,9 @@ pub enum Request<'a> {
     /// Enable or disable reports of clicks and the wheel.
     Mouse(bool),
     /// Restore the terminal, as before the dashboard.
-    GiveBack,
+    Restore,
     /// Take over the terminal again.
-    Take,
+    TakeOver,
 }
 
 /// The thread that took over the terminal; `None` if the dashboard doesn't have the terminal.
@@ -97,11 +97,11 @@ pub(crate) fn carry_out(request: Request<'_>) -> io::Result<()> {
         Request::Notice(sequence) => execute!(out, Print(sequence)),
         Request::Mouse(true) => execute!(out, CLICKS),
         Request::Mouse(false) => execute!(out, DisableMouseCapture),
-        Request::GiveBack => {
+        Request::Restore => {
             give_back();
             Ok(())
         }
-        Request::Take => take(),
+        Request::TakeOver => take(),
     }
 }
 

@@ -19,7 +19,7 @@ use crate::{
     config::Settings,
     domain::{advice, alert::Rule, ids::RowId, operation::Operation, span, text, transaction::Transaction},
     presentation::row_text,
-    runtime::{background_poller::Polling, exit::Exit, log_file},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::{AlertQuery, Listed, Reader, StoreError},
 };
 
@@ -52,7 +52,7 @@ pub(crate) fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> 
         writeln!(cx.err, "nothing was polled")?;
         return Ok(Exit::Error);
     };
-    let polling = Polling::checked(settings.polling())?;
+    let polling = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, Clock::system())?;
     let transactions = cx.store.reader()?.keys(&rows)?;
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
@@ -89,7 +89,7 @@ pub(crate) fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> 
     };
     let exit = exit_code(&checked, obstacle);
     if checked.iter().any(|checked| checked.result == CheckResult::NotPolled) {
-        let reason = one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?;
+        let reason = one_shot_poll::no_answer_reason(&reader, &cx.profile, cx.now.wall)?;
         writeln!(cx.err, "not every transaction was polled: {reason}")?;
     }
     Ok(exit)

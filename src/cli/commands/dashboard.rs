@@ -28,7 +28,7 @@ use crate::{
     metrics::Metrics,
     poller::Scope,
     runtime::{
-        background_poller::{PollerOptions, Polling, RunningPollers},
+        background_poller::{PollerOptions, RunningPollers, ServiceClient},
         crash,
         exit::Exit,
         hang_up, log_file,
@@ -40,7 +40,7 @@ use crate::{
     tui::{
         input,
         keys::Keys,
-        model::Setting,
+        model::DashboardSettings,
         run::{Parts, RunError, run},
         system::{System, notice::Wanted},
         terminal::Screen,
@@ -91,7 +91,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     let channels = notifiers::channels(settings)?;
     let log = Some(log_file::start(&settings.state_dir, Clock::system())?);
     let store = opening::open_store(settings)?;
-    let setting = Setting {
+    let setting = DashboardSettings {
         profile: settings.profile.clone(),
         other_profiles: settings.beside.iter().map(|account| account.profile.clone()).collect(),
         shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
@@ -118,27 +118,27 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         if is_plain {
             let parts = plain::parts::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;
-            notifiers::take_leave(started_notifiers, &ended).await;
+            notifiers::stop_notifiers(started_notifiers, &ended).await;
             return ended;
         }
         let system = System::process(settings.clipboard.clone(), settings.mouse, wanted, settings.alerting.bell);
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory, log };
         let ended = run_screen(parts, pollings).await;
-        notifiers::take_leave(started_notifiers, &ended).await;
+        notifiers::stop_notifiers(started_notifiers, &ended).await;
         ended
     })
 }
 
 /// Returns what the pollers need, for the current profile and for each profile beside it.
-fn pollings(settings: &Settings) -> Result<Vec<(Polling, PollerOptions<'_>)>> {
+fn pollings(settings: &Settings) -> Result<Vec<(ServiceClient, PollerOptions<'_>)>> {
     let place = PollerOptions::of(settings, Scope::Everything);
-    let own = Polling::checked(settings.polling())?;
+    let own = ServiceClient::checked(settings.polling())?;
     let requests = own.requests.clone();
     let mut pollings = vec![(own, place)];
     for account in &settings.beside {
         let name_profile = || format!("profile {}", text::clean(&account.profile));
-        let mut polling = Polling::checked(account.polling()).wrap_err_with(name_profile)?;
+        let mut polling = ServiceClient::checked(account.polling()).wrap_err_with(name_profile)?;
         // The requests of all profiles are counted together.
         polling.requests = requests.clone();
         if let Some((other, place)) = pollings.iter().find(|(other, _)| other.contradicts(&polling)) {
@@ -161,7 +161,7 @@ enum EndReason {
 
 /// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending requests
 /// are stored.
-pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, PollerOptions<'_>)>) -> Result<Exit> {
+pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let (suspension, suspension_requests) = Suspension::ordered()?;
     parts.system.suspension = Some(suspension);
@@ -199,7 +199,7 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(Polling, PollerO
 /// Starts the pollers, if any, once the first rows are `shown`: a poller first reads everything that is polled, which would delay
 /// these rows. The pollers' task also suspends the program; without pollers a task of its own does.
 fn start_pollers(
-    pollings: Vec<(Polling, PollerOptions<'_>)>,
+    pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
     shown: oneshot::Receiver<()>,
     mut suspension: Suspension,
     parts: &Parts,

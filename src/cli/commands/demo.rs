@@ -21,7 +21,7 @@ use crate::{
     domain::{answer::Templates, operation::Operation, secret::IntegratorId},
     poller::Scope,
     runtime::{
-        background_poller::{PollerOptions, Polling},
+        background_poller::{PollerOptions, ServiceClient},
         exit::Exit,
         log_file, tokio_runtime,
     },
@@ -33,7 +33,7 @@ use crate::{
     store::Store,
     tui::{
         keys::Keys,
-        model::Setting,
+        model::DashboardSettings,
         run::Parts,
         system::{System, notice::Wanted},
     },
@@ -83,7 +83,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let theme = theme::of_environment(color, flags.ascii)?;
-    let setting = Setting {
+    let setting = DashboardSettings {
         profile: PROFILE.into(),
         other_profiles: Vec::new(),
         shown_id: None,
@@ -100,7 +100,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
-        let polling = Polling::new(&url, demo_id()?, RPS)?;
+        let polling = ServiceClient::new(&url, demo_id()?, RPS)?;
         let place =
             PollerOptions { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
         let system = System::process(None, true, Wanted::Auto, false);

@@ -15,7 +15,7 @@ use crate::{
         one_shot_poll::{self, OneShotOutcome, OneShotPoll},
         output::{
             json,
-            quote_json::{Outcome, QuoteView},
+            quote_json::{QuoteResult, QuoteView},
         },
     },
     clock::Clock,
@@ -29,7 +29,7 @@ use crate::{
         },
         span,
     },
-    runtime::{background_poller::Polling, exit::Exit, log_file},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
     store::{Asked, StoredQuote},
 };
 
@@ -98,14 +98,14 @@ pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> 
         writeln!(cx.err, "warning: {warning}")?;
     }
     // Everything that can fail comes first: after a failure no other process must send this request.
-    let polling = Polling::checked(settings.polling())?;
+    let polling = ServiceClient::checked(settings.polling())?;
     log_file::start(&settings.state_dir, Clock::system())?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
     let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
     let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
-        Asked::Kept(quote) => Outcome::Answered { quote, kept: true },
-        Asked::WalletHeld { until, message } => Outcome::Held { until, message },
+        Asked::Kept(quote) => QuoteResult::Answered { quote, kept: true },
+        Asked::WalletHeld { until, message } => QuoteResult::Held { until, message },
         Asked::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
@@ -117,7 +117,7 @@ pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> 
             match ended? {
                 OneShotOutcome::Stopped(exit) => return Ok(exit),
                 OneShotOutcome::Obstructed(exit) => load_outcome(id, exit, cx)?,
-                OneShotOutcome::Done | OneShotOutcome::InVain => load_outcome(id, Exit::Unreachable, cx)?,
+                OneShotOutcome::Done | OneShotOutcome::NoAnswer => load_outcome(id, Exit::Unreachable, cx)?,
             }
         }
     };
@@ -131,14 +131,14 @@ pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> 
 }
 
 /// Returns the current result of the request. `exit` is the exit code if there is none.
-fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<Outcome> {
+fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
     let reader = cx.store.reader()?;
     Ok(match reader.quote(id)? {
-        Some(quote) if quote.answer.is_some() => Outcome::Answered { quote: Box::new(quote), kept: false },
+        Some(quote) if quote.answer.is_some() => QuoteResult::Answered { quote: Box::new(quote), kept: false },
         Some(quote) if quote.sent_at.is_some() => {
-            Outcome::InVain("the request was sent and its answer was lost; ask again".into(), exit)
+            QuoteResult::NoAnswer("the request was sent and its answer was lost; ask again".into(), exit)
         }
-        _ => Outcome::InVain(one_shot_poll::why_in_vain(&reader, &cx.profile, cx.now.wall)?, exit),
+        _ => QuoteResult::NoAnswer(one_shot_poll::no_answer_reason(&reader, &cx.profile, cx.now.wall)?, exit),
     })
 }
 
@@ -166,11 +166,11 @@ fn option(part: Part) -> String {
     format!("--{}", part.name().chars().map(letter).collect::<String>())
 }
 
-fn exit_code(outcome: &Outcome) -> Exit {
+fn exit_code(outcome: &QuoteResult) -> Exit {
     let answer = match outcome {
-        Outcome::Answered { quote, .. } => quote.answer.as_ref(),
-        Outcome::Held { .. } => return Exit::Error,
-        Outcome::InVain(_, exit) => return *exit,
+        QuoteResult::Answered { quote, .. } => quote.answer.as_ref(),
+        QuoteResult::Held { .. } => return Exit::Error,
+        QuoteResult::NoAnswer(_, exit) => return *exit,
     };
     match answer {
         Some(QuoteAnswer::Route(_)) => Exit::Success,
@@ -181,15 +181,15 @@ fn exit_code(outcome: &Outcome) -> Exit {
     }
 }
 
-fn print_outcome(outcome: &Outcome, cx: &mut Context) -> io::Result<()> {
+fn print_outcome(outcome: &QuoteResult, cx: &mut Context) -> io::Result<()> {
     match outcome {
-        Outcome::InVain(reason, _) => writeln!(cx.err, "no quote: {reason}"),
-        Outcome::Held { until, message } => {
+        QuoteResult::NoAnswer(reason, _) => writeln!(cx.err, "no quote: {reason}"),
+        QuoteResult::Held { until, message } => {
             let until = span::clock_time(*until, cx.now.wall, cx.zone);
             writeln!(cx.err, "no quote: {message}; this wallet has to wait until {until}; no request was sent")?;
             writeln!(cx.err, "{LIMIT_HINT}")
         }
-        Outcome::Answered { quote, kept } => match &quote.answer {
+        QuoteResult::Answered { quote, kept } => match &quote.answer {
             Some(QuoteAnswer::Route(route)) => print_route(quote, route, *kept, cx),
             Some(answer) => print_refusal(answer, cx),
             None => Ok(()),

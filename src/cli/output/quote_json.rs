@@ -20,13 +20,13 @@ use crate::{
 };
 
 /// The result of a request for a quote.
-pub(crate) enum Outcome {
+pub(crate) enum QuoteResult {
     /// The service answered this request, or, if `kept`, an earlier equal request.
     Answered { quote: Box<StoredQuote>, kept: bool },
     /// The service's limit for this wallet holds the request back.
     Held { until: DateTime<Utc>, message: String },
     /// No answer arrived: the reason and the exit code.
-    InVain(String, Exit),
+    NoAnswer(String, Exit),
 }
 
 /// A quote as `--json` prints it. An absent value is `null`.
@@ -58,7 +58,7 @@ pub(crate) struct QuoteView<'a> {
 
 impl<'a> QuoteView<'a> {
     /// Creates the view of a request and its outcome at `now`.
-    pub(crate) fn new(request: &'a QuoteRequest, outcome: &'a Outcome, now: DateTime<Utc>) -> Self {
+    pub(crate) fn new(request: &'a QuoteRequest, outcome: &'a QuoteResult, now: DateTime<Utc>) -> Self {
         let mut view = Self {
             quote_id: None,
             estimated_route_duration: None,
@@ -76,12 +76,12 @@ impl<'a> QuoteView<'a> {
             body: None,
         };
         match outcome {
-            Outcome::InVain(why, _) => view.error = Some(why.clone()),
-            Outcome::Held { until, message } => {
+            QuoteResult::NoAnswer(why, _) => view.error = Some(why.clone()),
+            QuoteResult::Held { until, message } => {
                 view.error = Some(message.clone());
                 view.retry_after = Some(json::seconds(span::between(now, *until)));
             }
-            Outcome::Answered { quote, kept } => view.fill(quote, *kept, now),
+            QuoteResult::Answered { quote, kept } => view.fill(quote, *kept, now),
         }
         view
     }

@@ -18,7 +18,7 @@ use crate::{
     },
     presentation::row_text::name_in_words,
     store::{AlertCounts, AlertQuery, FeedReader, Listed, Reader, StoreError},
-    tui::{model::Setting, screens::list::state::Tab},
+    tui::{model::DashboardSettings, screens::list::state::Tab},
 };
 
 /// The maximum number of transactions that one line names.
@@ -38,7 +38,7 @@ pub(super) struct Batch {
 
 impl Batch {
     /// Reads the next changes.
-    pub(super) fn read(feed: &FeedReader, setting: &Setting, now: DateTime<Utc>) -> Result<Self, StoreError> {
+    pub(super) fn read(feed: &FeedReader, setting: &DashboardSettings, now: DateTime<Utc>) -> Result<Self, StoreError> {
         feed.changes_with(|batch, reader| {
             let mut changed = BTreeMap::new();
             for row in batch.rows(false) {
@@ -51,7 +51,11 @@ impl Batch {
 }
 
 /// Returns the lines of a summary: counts, alerts, the most urgent transaction, and whether this process polls.
-pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) -> Result<Vec<String>, StoreError> {
+pub(super) fn summary(
+    reader: &Reader,
+    setting: &DashboardSettings,
+    now: DateTime<Utc>,
+) -> Result<Vec<String>, StoreError> {
     let count = |tab: Tab| reader.listing(&tab.filter(), now).count();
     let tracked = format!(
         "Tracked {}; needing attention {}, active {}, refunds {}, done {}.",
@@ -89,14 +93,14 @@ pub(super) fn summary(reader: &Reader, setting: &Setting, now: DateTime<Utc>) ->
 }
 
 /// Returns a line that begins with the time.
-pub(super) fn with_time(at: DateTime<Utc>, setting: &Setting, line: &str) -> String {
+pub(super) fn with_time(at: DateTime<Utc>, setting: &DashboardSettings, line: &str) -> String {
     format!("{} {line}", at.with_timezone(&setting.zone).format("%H:%M:%S"))
 }
 
 /// Formats a batch of changes as lines of text.
 pub(super) struct BatchText<'a> {
     pub(super) batch: Batch,
-    pub(super) setting: &'a Setting,
+    pub(super) setting: &'a DashboardSettings,
     pub(super) now: DateTime<Utc>,
 }
 
@@ -243,8 +247,8 @@ mod tests {
         tui::keys::Keys,
     };
 
-    fn setting() -> Setting {
-        Setting {
+    fn setting() -> DashboardSettings {
+        DashboardSettings {
             profile: "default".into(),
             other_profiles: Vec::new(),
             shown_id: None,

@@ -23,7 +23,7 @@ use self::{
 use crate::{
     domain::text,
     runtime::{
-        background_poller::{PollerOptions, Polling, RunningPollers},
+        background_poller::{PollerOptions, RunningPollers, ServiceClient},
         exit::Exit,
         signals,
         stderr::print_line,
@@ -36,7 +36,7 @@ use crate::{
 const COLLECT_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the plain dashboard and the pollers until the person quits or a signal comes.
-pub(super) async fn show(parts: Parts, pollings: Vec<(Polling, PollerOptions<'_>)>) -> Result<Exit> {
+pub(super) async fn show(parts: Parts, pollings: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let mut poller = match pollings.is_empty() {
         false => Some(RunningPollers::start_all(pollings, parts.store.clone(), parts.clock.clone())?),

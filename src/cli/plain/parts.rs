@@ -1,6 +1,6 @@
 //! The parts that the plain dashboard is started with.
 
-use crate::{clock::Clock, domain::answer::Templates, store::Store, tui::model::Setting};
+use crate::{clock::Clock, domain::answer::Templates, store::Store, tui::model::DashboardSettings};
 
 /// The store, the clock and the settings of a plain dashboard.
 pub(crate) struct Parts {
@@ -9,7 +9,7 @@ pub(crate) struct Parts {
     /// The source of the time.
     pub clock: Clock,
     /// The profiles, the time zone and the reply templates.
-    pub setting: Setting,
+    pub setting: DashboardSettings,
     /// The limit in requests per second.
     pub rps: f64,
     /// The mark of a shortened text.

@@ -8,7 +8,7 @@ use rand_pcg::Pcg64Mcg;
 
 use super::*;
 use crate::{
-    budget::{Budget, Ticket},
+    budget::{Budget, SlotPermit},
     clock::Now,
     domain::forecast::{Forecast, Lognormal},
     poller::core::{Action, Core, EndedRequest, ServiceRequest},
@@ -50,7 +50,7 @@ struct Day {
     settles: BTreeMap<RowId, u64>,
     /// The last poll of each transfer and `false`, or its beginning and `true` before the first poll.
     last_polls: BTreeMap<RowId, (u64, bool)>,
-    in_flight: Vec<(u64, RowId, Ticket, Option<Failure>)>,
+    in_flight: Vec<(u64, RowId, SlotPermit, Option<Failure>)>,
     /// The arrivals of the last 20 seconds at the service.
     arrivals: VecDeque<u64>,
     most_in_a_second: usize,
@@ -81,7 +81,7 @@ impl Day {
         self.core.scheduler.watch(RowId(id), poll_context, self.now());
     }
 
-    fn send(&mut self, id: RowId, ticket: Ticket) {
+    fn send(&mut self, id: RowId, permit: SlotPermit) {
         let (last, is_first) = self.last_polls.insert(id, (self.millis, false)).unwrap();
         let waited = self.millis - last;
         assert!(waited >= 5_000 || is_first, "{id:?} was polled twice within five seconds");
@@ -98,7 +98,7 @@ impl Day {
         };
         self.record_arrival(self.millis + there);
         let ends = if service_state(self.millis) == ServiceState::Silent { 8_000 } else { there + back };
-        self.in_flight.push((self.millis + ends, id, ticket, failure));
+        self.in_flight.push((self.millis + ends, id, permit, failure));
     }
 
     /// Records when the service sees a request. Requests may arrive in another order than they were sent.
@@ -120,11 +120,11 @@ impl Day {
 
     fn finish_requests(&mut self) {
         while let Some(index) = self.in_flight.iter().position(|(end, ..)| *end <= self.millis) {
-            let (_, id, ticket, failure) = self.in_flight.swap_remove(index);
+            let (_, id, permit, failure) = self.in_flight.swap_remove(index);
             let settled = failure.is_none() && self.settles[&id] <= self.millis;
             let (at, now) = (self.now(), self.now().mono);
             let ended =
-                EndedRequest { request: ServiceRequest::Status(id), ticket, at, now, failure: failure.as_ref() };
+                EndedRequest { request: ServiceRequest::Status(id), permit, at, now, failure: failure.as_ref() };
             let jitter = self.random.random();
             self.core.finish_request(ended, jitter);
             if settled {
@@ -139,8 +139,8 @@ impl Day {
         while self.millis < millis {
             self.finish_requests();
             let next = match self.core.next(self.now()) {
-                Action::Send(ServiceRequest::Status(id), ticket) => {
-                    self.send(id, ticket);
+                Action::Send(ServiceRequest::Status(id), permit) => {
+                    self.send(id, permit);
                     continue;
                 }
                 Action::Send(other, _) => panic!("{other:?}"),

@@ -41,7 +41,7 @@ use crate::{
         scenario::Scenario,
         service::{Report, Request, Service},
     },
-    store::{AlertQuery, Asked, Feed, OpenMark, Outcome as StoreOutcome, Reader, Store, Wake, testing},
+    store::{AlertQuery, Asked, Feed, OpenMark, OperationResult, Reader, Store, Wake, testing},
 };
 
 /// The longest wait for a condition, in simulated time.
@@ -157,7 +157,7 @@ impl Bench {
         }
     }
 
-    async fn apply(&self, operation: Operation) -> StoreOutcome {
+    async fn apply(&self, operation: Operation) -> OperationResult {
         let (store, at) = (self.store.clone(), self.clock.now().wall);
         spawn_blocking(move || testing::apply(&store, operation, at)).await.unwrap().unwrap()
     }

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     backup,
-    health::{Health, Trouble},
+    health::{StoreHealth, Trouble},
 };
 use crate::clock::Clock;
 use crate::store::error::StoreError;
@@ -31,7 +31,7 @@ pub struct BackupSchedule {
 }
 
 impl BackupSchedule {
-    pub(in crate::store) fn start(path: PathBuf, health: Weak<Health>, clock: Clock) -> Result<Self, StoreError> {
+    pub(in crate::store) fn start(path: PathBuf, health: Weak<StoreHealth>, clock: Clock) -> Result<Self, StoreError> {
         let (stop_sender, stop_receiver) = mpsc::channel();
         let run_schedule = move || {
             let mut wait = FIRST_CHECK;
@@ -45,7 +45,7 @@ impl BackupSchedule {
     }
 }
 
-fn back_up_if_due(path: &Path, health: &Weak<Health>, clock: &Clock, stop_receiver: &Receiver<()>) {
+fn back_up_if_due(path: &Path, health: &Weak<StoreHealth>, clock: &Clock, stop_receiver: &Receiver<()>) {
     let should_continue = || stop_receiver.try_recv() == Err(TryRecvError::Empty);
     match backup::make_daily(path, clock.now().wall, &should_continue) {
         Ok(Some(report)) => tracing::info!(?report, "daily backup created"),

@@ -72,7 +72,7 @@ impl Trouble {
 
 /// The health of a store that this process has open.
 #[derive(Debug)]
-pub(in crate::store) struct Health {
+pub(in crate::store) struct StoreHealth {
     path: PathBuf,
     file: Option<FileId>,
     /// Records for the next process how the store was left. Dropped with the last handle.
@@ -90,7 +90,7 @@ struct State {
     checks: u64,
 }
 
-impl Health {
+impl StoreHealth {
     pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>) -> Self {
         let file = file_id(path).ok().flatten();
         Self { path: path.to_owned(), file, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn stalled_writer_counts_as_waiting() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let health = Health::new(file.path(), None);
+        let health = StoreHealth::new(file.path(), None);
         health.begin_batch().unwrap();
         assert!((0..CHECKS_UNTIL_WAITING).all(|_| !health.check()));
         assert!(health.check() && health.trouble() == Some(Trouble::Waiting));
@@ -224,7 +224,7 @@ mod tests {
         let health = || {
             let mut marker = OpenMarker::create(&path).unwrap();
             marker.share().unwrap();
-            Health::new(&path, Some(marker))
+            StoreHealth::new(&path, Some(marker))
         };
         let (one, other) = (health(), health());
         let damage = Trouble::Broken("a torn page".into());
@@ -237,7 +237,7 @@ mod tests {
     #[test]
     fn failed_write_is_forgotten_and_damage_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let health = Health::new(file.path(), None);
+        let health = StoreHealth::new(file.path(), None);
         let full = Trouble::NotKept("no room".into());
         health.begin_batch().unwrap();
         assert_eq!(health.end_batch(Err(StoreError::Commit("no room".into()))), Err(full.clone()));

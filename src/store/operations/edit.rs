@@ -18,7 +18,7 @@ use crate::{
         error::StoreError,
         tables::{
             alerts, notes, transactions,
-            undo_history::{self, Polling, Step, WrittenHandling},
+            undo_history::{self, Step, StoredTracking, WrittenHandling},
         },
     },
 };
@@ -40,9 +40,9 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
     let mut steps = Vec::new();
     match edit {
         Edit::Untrack { transactions } => {
-            let after = Polling::STOPPED;
+            let after = StoredTracking::STOPPED;
             for tx in load_headers(db, transactions)? {
-                let before = Polling::from(&tx.tracking);
+                let before = StoredTracking::from(&tx.tracking);
                 steps.extend((before != after).then(|| Step::Tracking { row: tx.id.0, before, after: after.clone() }));
             }
         }

@@ -28,7 +28,7 @@ use crate::domain::{
 
 /// The result of an operation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub enum OperationResult {
     /// Nothing to report.
     Done,
     /// The result of [`Operation::Track`].
@@ -50,7 +50,7 @@ pub enum Outcome {
 /// Defines a method for each kind of outcome, for callers that know which operation they applied.
 macro_rules! outcomes {
     ($($(#[$doc:meta])* $method:ident $variant:ident $kind:ty;)*) => {
-        impl Outcome {
+        impl OperationResult {
             $(
                 $(#[$doc])*
                 ///
@@ -86,41 +86,42 @@ outcomes! {
 
 /// Applies one operation. After an error the caller must roll back its transaction, since the operation may be half
 /// done.
-pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Result<Outcome, StoreError> {
+pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Result<OperationResult, StoreError> {
     let Envelope { stamp, operation, .. } = envelope;
     let at = stamp.at;
     match operation {
         Operation::Track { profile, transactions } => {
-            track::track(db, profile, transactions, stamp).map(Outcome::Tracked)
+            track::track(db, profile, transactions, stamp).map(OperationResult::Tracked)
         }
-        Operation::Observe { transaction, observation } => {
-            poll::observe(db, transaction, observation, at).map(|observed| Outcome::Observed(Box::new(observed)))
+        Operation::Observe { transaction, observation } => poll::observe(db, transaction, observation, at)
+            .map(|observed| OperationResult::Observed(Box::new(observed))),
+        Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(OperationResult::Changed),
+        Operation::Undo { profile } => undo::undo(db, profile, at).map(OperationResult::Reversed),
+        Operation::Redo { profile } => undo::redo(db, profile, at).map(OperationResult::Reversed),
+        Operation::Delete { transactions } => delete::delete(db, transactions, at).map(OperationResult::Changed),
+        Operation::DropBodies { transactions } => {
+            delete::drop_bodies(db, transactions, at).map(OperationResult::Dropped)
         }
-        Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(Outcome::Changed),
-        Operation::Undo { profile } => undo::undo(db, profile, at).map(Outcome::Reversed),
-        Operation::Redo { profile } => undo::redo(db, profile, at).map(Outcome::Reversed),
-        Operation::Delete { transactions } => delete::delete(db, transactions, at).map(Outcome::Changed),
-        Operation::DropBodies { transactions } => delete::drop_bodies(db, transactions, at).map(Outcome::Dropped),
-        Operation::RequestPoll { transactions } => poll::request(db, transactions, at).map(|()| Outcome::Done),
-        Operation::Pause { profile, until } => profile::pause(db, profile, *until).map(|()| Outcome::Done),
+        Operation::RequestPoll { transactions } => poll::request(db, transactions, at).map(|()| OperationResult::Done),
+        Operation::Pause { profile, until } => profile::pause(db, profile, *until).map(|()| OperationResult::Done),
         Operation::AskQuote { profile, request, wanted_until } => {
-            quotes::ask(db, profile, request, *wanted_until, at).map(Outcome::Asked)
+            quotes::ask(db, profile, request, *wanted_until, at).map(OperationResult::Asked)
         }
         Operation::WithdrawQuote { quote, wanted_until } => {
-            quotes_table::withdraw(db, quote, *wanted_until, at).map(|()| Outcome::Done)
+            quotes_table::withdraw(db, quote, *wanted_until, at).map(|()| OperationResult::Done)
         }
-        Operation::ClaimQuote { quote } => quotes::claim(db, quote, at).map(Outcome::Claimed),
+        Operation::ClaimQuote { quote } => quotes::claim(db, quote, at).map(OperationResult::Claimed),
         Operation::AnswerQuote { quote, observation } => {
-            quotes::answer(db, quote, observation, at).map(|()| Outcome::Done)
+            quotes::answer(db, quote, observation, at).map(|()| OperationResult::Done)
         }
         Operation::RecordProfileEvent { profile, event } => {
-            profile::record_event(db, profile, event, at).map(|()| Outcome::Done)
+            profile::record_event(db, profile, event, at).map(|()| OperationResult::Done)
         }
         Operation::ReportPolling { profile, report } => {
-            profile::report_polling(db, profile, report, at).map(|()| Outcome::Done)
+            profile::report_polling(db, profile, report, at).map(|()| OperationResult::Done)
         }
         Operation::MoveNotificationCursor { profile, cursor } => {
-            notification_cursors::write(db, profile, cursor).map(|()| Outcome::Done)
+            notification_cursors::write(db, profile, cursor).map(|()| OperationResult::Done)
         }
     }
 }

@@ -26,7 +26,7 @@ use crate::{
             changes::{self, Entry},
             columns, notes, quotes, records,
             transactions::{self, POLLED},
-            undo_history::{self, Polling, Step},
+            undo_history::{self, Step, StoredTracking},
         },
     },
 };
@@ -530,8 +530,8 @@ impl Update {
         let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
         let tracking = self.resumed.then(|| Step::Tracking {
             row: row.0,
-            before: Polling::from(&before.tracking),
-            after: Polling::ACTIVE,
+            before: StoredTracking::from(&before.tracking),
+            after: StoredTracking::ACTIVE,
         });
         Ok(params.into_iter().chain(labels).chain(notes).chain(tracking).collect())
     }

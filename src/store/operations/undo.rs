@@ -11,7 +11,7 @@ use super::alerts as alert_changes;
 use crate::{
     domain::{
         alert::{Handling, Subject},
-        change::{ChangeKind, EditKind, PARAMS_FIELD},
+        change::{ChangeKind, PARAMS_FIELD, ReversalKind},
         ids::{RowId, TxHash},
     },
     store::{
@@ -20,7 +20,7 @@ use crate::{
             alerts,
             changes::{self, Entry},
             notes, transactions,
-            undo_history::{self, Polling, RecordedEdit, Step, WrittenHandling},
+            undo_history::{self, RecordedEdit, Step, StoredTracking, WrittenHandling},
         },
     },
 };
@@ -67,11 +67,11 @@ impl Pass {
         }
     }
 
-    fn feed_mark(self) -> Option<EditKind> {
+    fn feed_mark(self) -> Option<ReversalKind> {
         match self.direction {
             Direction::Apply => None,
-            Direction::Undo => Some(EditKind::Undone),
-            Direction::Redo => Some(EditKind::Redone),
+            Direction::Undo => Some(ReversalKind::Undone),
+            Direction::Redo => Some(ReversalKind::Redone),
         }
     }
 }
@@ -197,7 +197,12 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<
     }
 }
 
-fn set_polling(db: &Connection, row: RowId, (from, to): (&Polling, &Polling), pass: Pass) -> Result<bool, StoreError> {
+fn set_polling(
+    db: &Connection,
+    row: RowId,
+    (from, to): (&StoredTracking, &StoredTracking),
+    pass: Pass,
+) -> Result<bool, StoreError> {
     let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
                WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
     let values = params![row.0, from.untracked, from.parked, to.untracked, to.parked];
@@ -248,7 +253,7 @@ fn resume_polling(
             format!("untracked = 1 AND ({entry} = '{}') BETWEEN {first} AND {last}", ChangeKind::Untracked.name())
         },
     );
-    let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], turned: Some(EditKind::Redone) };
+    let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], turned: Some(ReversalKind::Redone) };
     changes::append_to_each(db, rows.clone(), &which, &resumed, at)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;

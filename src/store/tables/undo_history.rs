@@ -34,7 +34,7 @@ pub(in crate::store) enum Step {
     #[serde(rename = "told")]
     Params { row: i64, before: Box<TransactionParams>, after: Box<TransactionParams> },
     /// Polling of a transaction stopped or resumed.
-    Tracking { row: i64, before: Polling, after: Polling },
+    Tracking { row: i64, before: StoredTracking, after: StoredTracking },
     /// The ticket changed.
     Ticket { row: i64, before: Option<String>, after: Option<String> },
     /// A label was added or removed.
@@ -74,19 +74,19 @@ impl Step {
 
 /// The columns that say whether a transaction is polled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(in crate::store) struct Polling {
+pub(in crate::store) struct StoredTracking {
     pub(in crate::store) untracked: bool,
     pub(in crate::store) parked: Option<String>,
 }
 
-impl Polling {
+impl StoredTracking {
     /// Polled until settled.
     pub(in crate::store) const ACTIVE: Self = Self { untracked: false, parked: None };
     /// Stopped by a person.
     pub(in crate::store) const STOPPED: Self = Self { untracked: true, parked: None };
 }
 
-impl From<&Tracking> for Polling {
+impl From<&Tracking> for StoredTracking {
     fn from(tracking: &Tracking) -> Self {
         match tracking {
             Tracking::Active => Self::ACTIVE,

@@ -363,7 +363,7 @@ fn apply_each(store: &Store, drafts: &[TimedDraft]) -> Vec<(Operation, DateTime<
             }
         };
         let outcome = testing::apply(store, operation.clone(), millis(now));
-        if let Ok(crate::store::Outcome::Asked(Asked::Pending { quote, .. })) = &outcome {
+        if let Ok(OperationResult::Asked(Asked::Pending { quote, .. })) = &outcome {
             quotes.push(QuoteKey::clone(quote));
         }
         applied.push((operation, millis(now), outcome.is_ok()));

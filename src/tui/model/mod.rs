@@ -16,7 +16,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-pub use self::setting::Setting;
+pub use self::setting::DashboardSettings;
 use self::{
     geometry::Geometry,
     polling::{Budget, Polled},
@@ -116,7 +116,7 @@ pub struct Listing {
 #[derive(Debug)]
 pub struct Model {
     /// The settings.
-    pub setting: Setting,
+    pub setting: DashboardSettings,
     /// The transactions of the loaded part of the list, and the open transaction.
     pub transactions: HashMap<RowId, Transaction>,
     /// The active alerts of these transactions.
@@ -181,7 +181,7 @@ pub struct Model {
 
 impl Model {
     /// Returns a model without data.
-    pub fn new(setting: Setting, size: (u16, u16)) -> Self {
+    pub fn new(setting: DashboardSettings, size: (u16, u16)) -> Self {
         Self {
             own: Polled::default(),
             other_profiles: vec![Polled::default(); setting.other_profiles.len()],
@@ -234,7 +234,7 @@ impl Model {
     /// Shows another saved view, with its last filter and columns.
     pub fn show(&mut self, tab: Tab) {
         if tab != self.list.tab {
-            self.view_state = self.to_remember();
+            self.view_state = self.view_state_to_save();
             self.restore_view(tab);
         }
     }
@@ -246,7 +246,7 @@ impl Model {
     }
 
     /// Returns the view state to save.
-    pub fn to_remember(&self) -> ViewState {
+    pub fn view_state_to_save(&self) -> ViewState {
         let mut memory = self.view_state.clone();
         memory.leave(self.list.tab, &self.list.filter_text, &self.list.columns);
         self.without_temporary_view(memory)
@@ -351,13 +351,13 @@ impl Model {
     }
 
     /// Whether the charts or the log are shown.
-    pub fn is_aside(&self) -> bool {
+    pub fn is_side_screen(&self) -> bool {
         matches!(self.screen, Screen::Stats | Screen::Log)
     }
 
     /// Whether a transaction is open, also if the charts or the log cover it.
     pub fn is_open(&self) -> bool {
-        let screen = if self.is_aside() { self.behind } else { self.screen };
+        let screen = if self.is_side_screen() { self.behind } else { self.screen };
         screen == Screen::Detail
     }
 
@@ -422,7 +422,7 @@ impl Model {
     }
 
     fn open_temporary_view(&mut self, wanted: Option<RowId>, filter: &str) {
-        let temporary_view = TemporaryView { wanted, left: self.to_remember(), selected: self.list.selected };
+        let temporary_view = TemporaryView { wanted, left: self.view_state_to_save(), selected: self.list.selected };
         // A search within a temporary view keeps the view to return to.
         self.temporary_view.get_or_insert(temporary_view).wanted = wanted;
         self.show(Tab::All);
@@ -430,7 +430,7 @@ impl Model {
     }
 
     /// Whether the selection is the transaction of the temporary view; leaving that transaction ends the view.
-    pub fn is_at_detour(&self) -> bool {
+    pub fn is_at_temporary_target(&self) -> bool {
         self.temporary_view.as_ref().is_some_and(|temporary_view| {
             temporary_view.wanted.is_some() && self.list.selected == temporary_view.wanted
         })
@@ -438,7 +438,7 @@ impl Model {
 
     /// Ends the temporary view and restores the view before it. Returns whether there was a temporary view.
     pub fn end_temporary_view(&mut self) -> bool {
-        let memory = self.to_remember();
+        let memory = self.view_state_to_save();
         let Some(TemporaryView { left, selected, .. }) = self.temporary_view.take() else { return false };
         let tab = left.tab();
         self.view_state = memory;

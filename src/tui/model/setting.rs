@@ -9,7 +9,7 @@ use crate::{
 
 /// The settings of a dashboard.
 #[derive(Clone, Debug)]
-pub struct Setting {
+pub struct DashboardSettings {
     /// The active profile.
     pub profile: String,
     /// The other profiles that are polled and shown.
@@ -34,7 +34,7 @@ pub struct Setting {
     pub notification_channels: Vec<&'static str>,
 }
 
-impl Setting {
+impl DashboardSettings {
     /// Whether this profile is shown.
     pub fn shows(&self, profile: &str) -> bool {
         self.profiles().any(|shown| shown == profile)

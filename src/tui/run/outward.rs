@@ -125,11 +125,11 @@ impl Dashboard {
         terminal: &mut Terminal<B>,
         scope: SuspendScope,
     ) -> Result<(), RunError> {
-        self.system_state.ask(Request::GiveBack)?;
+        self.system_state.ask(Request::Restore)?;
         if let Some(suspension) = &self.system_state.system.suspension {
             suspension.suspend(scope).await;
         }
-        self.system_state.ask(Request::Take)?;
+        self.system_state.ask(Request::TakeOver)?;
         // Title, mouse mode, size and focus may have changed in the meantime.
         (self.system_state.title, self.system_state.mouse, self.system_state.focused) = (String::new(), false, true);
         let size = terminal.size().map_err(fault)?;

@@ -12,12 +12,12 @@ use super::{
 };
 use crate::{
     domain::{ids::RowId, operation::Operation, transaction::NewTransaction},
-    store::{OpenMark, Outcome, StoreError},
+    store::{OpenMark, OperationResult, StoreError},
     tui::{
         effect::{QuoteWork, Write},
         export::ExportOrder,
         message::{Msg, QuoteProgress},
-        model::Setting,
+        model::DashboardSettings,
     },
 };
 
@@ -37,7 +37,7 @@ impl Dashboard {
         match work {
             QuoteWork::Ask { request, until } => self.spawn(move || {
                 let operation = Operation::AskQuote { profile, request, wanted_until: until };
-                let asked = store.apply(operation, at).wait().and_then(Outcome::asked);
+                let asked = store.apply(operation, at).wait().and_then(OperationResult::asked);
                 Msg::Quote(QuoteProgress::Asked(until, asked.map_err(|error| error.to_string())))
             }),
             QuoteWork::Read(id) => self
@@ -61,7 +61,7 @@ impl Dashboard {
         let context = self.context(at);
         self.spawn(move || {
             let operation = Operation::Track { profile: context.profile, transactions: batch };
-            let tracked = context.store.apply(operation, at).wait().and_then(Outcome::tracked);
+            let tracked = context.store.apply(operation, at).wait().and_then(OperationResult::tracked);
             Msg::Imported(tracked.map_err(|error| error.to_string()))
         });
     }
@@ -91,14 +91,14 @@ impl Dashboard {
 
     /// Marks a transaction as open, for the poller.
     pub(super) fn mark_open(&self, open: Option<RowId>, at: DateTime<Utc>) {
-        let until = at + self.clock.on_the_wall(OPEN_FOR);
+        let until = at + self.clock.to_wall_duration(OPEN_FOR);
         let dashboard = self.model.setting.process;
         self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
     }
 
     /// Returns what each write needs.
     fn context(&self, at: DateTime<Utc>) -> WriteContext {
-        let Setting { profile, keys, .. } = &self.model.setting;
+        let DashboardSettings { profile, keys, .. } = &self.model.setting;
         let profile_prefix = self.model.setting.profile_prefix(profile);
         WriteContext { store: self.store.clone(), profile: profile.clone(), profile_prefix, at, keys: keys.clone() }
     }

@@ -117,7 +117,7 @@ pub(crate) fn no_effects((): ()) -> Vec<Effect> {
 /// Closes the page of text, or returns to the previous screen.
 fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     match model.dialog {
-        Dialog::None | Dialog::Palette(_) if model.is_aside() => leave_side_screen(model, now),
+        Dialog::None | Dialog::Palette(_) if model.is_side_screen() => leave_side_screen(model, now),
         Dialog::Answer { .. } => no_effects(model.dialog = Dialog::None),
         Dialog::None
         | Dialog::Help(_)
@@ -135,7 +135,7 @@ fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
 fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
     let was_behind = std::mem::take(&mut model.alert_list.is_behind);
-    let is_over = model.screen == Screen::List || model.is_at_detour();
+    let is_over = model.screen == Screen::List || model.is_at_temporary_target();
     let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
     if was_behind && matches!(model.screen, Screen::Detail) {
         return alerts::update::open(model, now).into_iter().chain(count).collect();
@@ -148,7 +148,7 @@ fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
 
 /// Opens the charts or the log, and stores the previous screen for the way back.
 fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect> {
-    if !model.is_aside() {
+    if !model.is_side_screen() {
         model.behind = model.screen;
     }
     model.screen = screen;

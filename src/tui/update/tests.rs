@@ -457,7 +457,7 @@ fn each_saved_view_remembers_its_filter() {
     type_in(&mut model, "ticket:none", now());
     press(&mut model, &["Enter", "5"], now());
     assert_eq!(model.list.filter_text, "sort:hash");
-    let memory = model.to_remember();
+    let memory = model.view_state_to_save();
     assert_eq!((memory.view, memory.filters[1].as_str(), memory.filters[4].as_str()), (5, "ticket:none", "sort:hash"));
     let mut later = blank((80, 24));
     later.remember(memory);

@@ -17,7 +17,7 @@ use crate::{
     poller::Scope,
     process::program,
     runtime::{
-        background_poller::{PollerOptions, Polling, RunningPollers},
+        background_poller::{PollerOptions, RunningPollers, ServiceClient},
         maintenance::Maintenance,
         signals::{self, Reload},
     },
@@ -27,7 +27,7 @@ use crate::{
 /// The settings of the background tasks, and what is created from them.
 pub(crate) struct BackgroundTasks {
     settings: Settings,
-    pub(crate) polling: Polling,
+    pub(crate) polling: ServiceClient,
     channels: Vec<Channel>,
 }
 
@@ -35,7 +35,7 @@ impl BackgroundTasks {
     /// Checks the settings. This may run the command that prints the ID.
     pub(crate) fn new(settings: Settings) -> Result<Self> {
         let channels = notifiers::channels(&settings)?;
-        Ok(Self { polling: Polling::checked(settings.polling())?, channels, settings })
+        Ok(Self { polling: ServiceClient::checked(settings.polling())?, channels, settings })
     }
 
     /// Returns the names of the notification channels.

@@ -42,7 +42,7 @@ pub struct Cell {
 
 /// The result of parsing a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum LineState {
     /// The transaction is tracked already.
     Known,
     /// The transaction is complete.
@@ -55,7 +55,7 @@ pub enum Verdict {
     NoHash,
 }
 
-impl Verdict {
+impl LineState {
     /// Returns the verdict as a symbol and words.
     pub fn label(self) -> &'static str {
         match self {
@@ -125,19 +125,19 @@ impl Finding {
     }
 
     /// Returns the result of parsing the line.
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> LineState {
         match (&self.pasted.content, self.known) {
-            (Content::Again { line, .. }, _) => Verdict::Duplicate(*line),
-            (Content::Nothing { .. }, None) => Verdict::NoHash,
-            (_, Some(_)) => Verdict::Known,
-            (_, None) if self.new.is_ok() => Verdict::Ready,
-            (_, None) => Verdict::NeedsInput,
+            (Content::Again { line, .. }, _) => LineState::Duplicate(*line),
+            (Content::Nothing { .. }, None) => LineState::NoHash,
+            (_, Some(_)) => LineState::Known,
+            (_, None) if self.new.is_ok() => LineState::Ready,
+            (_, None) => LineState::NeedsInput,
         }
     }
 
     /// Returns the row that Enter opens: a tracked transaction, if the line contains no complete set of values.
     pub fn row_to_open(&self) -> Option<RowId> {
-        self.known.filter(|_| self.verdict() == Verdict::Known && self.new.is_err())
+        self.known.filter(|_| self.verdict() == LineState::Known && self.new.is_err())
     }
 
     /// Returns the given or filled-in value of a field, and the index of its cell, if it has one.
@@ -223,7 +223,7 @@ impl Finding {
 
 /// Returns the chain with this name or beginning of a name, if only one chain matches.
 fn chain_meant(typed: &str) -> Option<&'static ChainId> {
-    match chains::meant(typed).as_slice() {
+    match chains::chains_by_name(typed).as_slice() {
         [chain] => Some(&chain.id),
         _ => None,
     }

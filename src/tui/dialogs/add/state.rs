@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 
 use tui_input::Input;
 
-pub(crate) use super::found::{Cell, Finding, Verdict};
+pub(crate) use super::found::{Cell, Finding, LineState};
 use crate::{
     domain::{
         ids::{RowId, TxHash},
@@ -147,10 +147,10 @@ impl AddForm {
             counts.ready += usize::from(is_ready);
             counts.new += usize::from(is_ready && found.known.is_none());
             match found.verdict() {
-                Verdict::Known => counts.known += 1,
-                Verdict::Ready => {}
-                Verdict::NeedsInput => counts.needs_input += 1,
-                Verdict::Duplicate(_) | Verdict::NoHash => counts.others += 1,
+                LineState::Known => counts.known += 1,
+                LineState::Ready => {}
+                LineState::NeedsInput => counts.needs_input += 1,
+                LineState::Duplicate(_) | LineState::NoHash => counts.others += 1,
             }
         }
         counts
@@ -159,10 +159,10 @@ impl AddForm {
     /// Returns the number of findings that Enter neither tracks nor opens. Lines of plain text don't count.
     pub fn skipped_count(&self) -> usize {
         let is_left = |found: &&Finding| match found.verdict() {
-            Verdict::Known | Verdict::Duplicate(_) => false,
-            Verdict::Ready => !found.is_marked,
-            Verdict::NeedsInput => true,
-            Verdict::NoHash => found.pasted.origin != Origin::Text,
+            LineState::Known | LineState::Duplicate(_) => false,
+            LineState::Ready => !found.is_marked,
+            LineState::NeedsInput => true,
+            LineState::NoHash => found.pasted.origin != Origin::Text,
         };
         self.found.iter().filter(is_left).count()
     }
@@ -191,10 +191,10 @@ impl AddForm {
             .next()
             .filter(|_| self.source == Source::OnePaste && self.lookup == Lookup::Done && !self.is_truncated)?;
         let is_no_more = |found: &Finding| match found.verdict() {
-            Verdict::Known => found.row_to_open() == Some(row),
-            Verdict::Duplicate(_) => true,
-            Verdict::NoHash => found.pasted.origin == Origin::Text,
-            Verdict::Ready | Verdict::NeedsInput => false,
+            LineState::Known => found.row_to_open() == Some(row),
+            LineState::Duplicate(_) => true,
+            LineState::NoHash => found.pasted.origin == Origin::Text,
+            LineState::Ready | LineState::NeedsInput => false,
         };
         self.found.iter().all(is_no_more).then_some(row)
     }
@@ -244,7 +244,7 @@ impl AddForm {
     /// known transactions are not changed, so neither gets a guess.
     fn guess_ticket(&mut self, text: &str) {
         let is_text = |found: &Finding| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
-        let is_known = |found: &Finding| found.known.is_some() || found.verdict() == Verdict::NoHash;
+        let is_known = |found: &Finding| found.known.is_some() || found.verdict() == LineState::NoHash;
         let is_wanted = self.found.iter().all(is_text) && !self.found.iter().all(is_known);
         let guess = if is_wanted { intake::ticket(text) } else { None };
         let guess = guess.unwrap_or_default();
@@ -303,7 +303,7 @@ impl AddForm {
     pub fn go_to_incomplete(&mut self) {
         let lacks = |found: &Finding| found.known.is_none() && !found.missing().is_empty();
         if !self.at_cursor().is_some_and(lacks) {
-            let needs_input = |found: &Finding| found.verdict() == Verdict::NeedsInput;
+            let needs_input = |found: &Finding| found.verdict() == LineState::NeedsInput;
             self.cursor = self.found.iter().position(needs_input).unwrap_or(self.cursor);
         }
     }
@@ -324,7 +324,7 @@ impl AddForm {
         let text = self.text();
         let line = text.trim();
         let is_line = !line.contains('\n') && line.chars().count() <= MOST;
-        let is_nothing = !self.found.is_empty() && self.found.iter().all(|found| found.verdict() == Verdict::NoHash);
+        let is_nothing = !self.found.is_empty() && self.found.iter().all(|found| found.verdict() == LineState::NoHash);
         let words = text::clean_or_none(&line.replace('"', " ")).filter(|_| is_line && is_nothing)?;
         let words = words.trim();
         let is_word = words.starts_with(char::is_alphanumeric)
@@ -338,7 +338,7 @@ impl AddForm {
         let opens = self.at_cursor().is_some_and(|found| found.row_to_open().is_some());
         let counts = self.counts();
         let enter = match (self.focus, verdict) {
-            (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => "fill in",
+            (Focus::Results | Focus::Cell(_), Some(LineState::NeedsInput)) => "fill in",
             (Focus::Cell(_), _) => "done",
             (Focus::Results, _) if opens => "open",
             _ if counts.ready > 0 => "track",
@@ -353,7 +353,7 @@ impl AddForm {
         let mut hints: Vec<_> = (!enter.is_empty()).then_some(("Enter", enter)).into_iter().collect();
         if self.focus == Focus::Results {
             hints.push(("Space", "mark"));
-            let lacks = counts.needs_input > 0 || verdict == Some(Verdict::NoHash);
+            let lacks = counts.needs_input > 0 || verdict == Some(LineState::NoHash);
             hints.extend(lacks.then_some(("t", "ask for missing values")));
         }
         let next = match self.focus {

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Finding, Focus, Source, Stage, Verdict};
+use super::state::{Finding, Focus, LineState, Source, Stage};
 use crate::{
     clock::{Mono, Now},
     domain::{ask, ids::RowId, operation::Edit, text},
@@ -101,7 +101,7 @@ fn enter(model: &mut Model) -> Vec<Effect> {
     form.expand_chain_names();
     let missing = form.at_cursor().and_then(Finding::first_missing);
     match (form.focus, form.at_cursor().map(Finding::verdict)) {
-        (Focus::Results | Focus::Cell(_), Some(Verdict::NeedsInput)) => {
+        (Focus::Results | Focus::Cell(_), Some(LineState::NeedsInput)) => {
             form.focus = missing.map_or(Focus::Results, Focus::Cell);
             Vec::new()
         }
@@ -184,7 +184,7 @@ fn submit(model: &mut Model) -> Vec<Effect> {
     }
     let here = form.at_cursor().filter(|_| form.focus == Focus::Results).and_then(|found| found.known);
     let known = form.found.iter().position(|found| found.known.is_some());
-    let lacking = form.found.iter().position(|found| found.verdict() == Verdict::NeedsInput);
+    let lacking = form.found.iter().position(|found| found.verdict() == LineState::NeedsInput);
     match (known, lacking) {
         (Some(_), _) if here.is_some() => return here.map_or_else(Vec::new, |row| open(model, row)),
         // The incomplete findings must not be lost: the first Enter goes to the known one, the second opens it.

@@ -170,7 +170,7 @@ impl QuoteForm {
     /// Returns the chains whose names match the typed text; none if the text is an ID.
     pub fn matching_chains(&self, part: Part) -> Vec<&'static Chain> {
         match part {
-            Part::FromChain | Part::ToChain => chains::meant(self.value(part)),
+            Part::FromChain | Part::ToChain => chains::chains_by_name(self.value(part)),
             _ => Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use crate::{
     store::ImportReport,
     tui::dialogs::{
         Dialog,
-        add::state::{AddForm, Extra, Finding, Stage, Verdict},
+        add::state::{AddForm, Extra, Finding, LineState, Stage},
     },
 };
 
@@ -113,16 +113,19 @@ fn esc_returns_from_a_found_transaction_to_the_previous_view() {
     press(&mut model, &["2", "/"], now());
     type_in(&mut model, "sort:hash", now());
     press(&mut model, &["Enter", "j"], now());
-    let before = (model.list.tab, model.list.selected, model.to_remember());
+    let before = (model.list.tab, model.list.selected, model.view_state_to_save());
     // A transaction that this view hides, and then another one.
     for row in [settled, RowId(21)] {
         model.take(Msg::Paste(hash(row.0)), now());
         press(&mut model, &["Enter"], now());
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(row)));
-        assert_eq!(model.to_remember(), before.2, "the temporary view isn't remembered");
+        assert_eq!(model.view_state_to_save(), before.2, "the temporary view isn't remembered");
     }
     press(&mut model, &["Esc"], now());
-    assert_eq!((model.screen, &(model.list.tab, model.list.selected, model.to_remember())), (Screen::List, &before));
+    assert_eq!(
+        (model.screen, &(model.list.tab, model.list.selected, model.view_state_to_save())),
+        (Screen::List, &before)
+    );
     // Opened from the alerts, Esc returns to the alerts.
     press(&mut model, &["A"], now());
     model.take(Msg::Paste(hash(settled.0)), now());
@@ -158,7 +161,7 @@ fn temporary_view_ends_only_by_a_choice_of_the_person() {
     press(&mut model, &["2"], now());
     model.take(Msg::Paste(tx::transaction(settled.0).params.transaction_id.to_string()), now());
     press(&mut model, &["Enter"], now());
-    assert!(model.is_at_detour());
+    assert!(model.is_at_temporary_target());
     // Another transaction of the temporary view, and back to that view.
     model.screen = Screen::List;
     press(&mut model, &["j", "Enter", "Esc"], now());
@@ -183,7 +186,7 @@ fn hash_with_a_chain_is_looked_up_with_the_chain() {
     let model = pasted(&name(tx.params.from_chain.as_str()));
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     let model = pasted(&name("10"));
-    assert_eq!(form(&model).found[0].verdict(), Verdict::NeedsInput);
+    assert_eq!(form(&model).found[0].verdict(), LineState::NeedsInput);
     assert_eq!(form(&model).found[0].missing(), ["toChainId", "quoteId"]);
 }
 
@@ -203,9 +206,9 @@ fn the_same_hash_on_another_chain_is_another_transaction() {
     let tx = tx::transaction(21);
     let row = |from: &str| format!("{},{from},8453,q-1", tx.params.transaction_id);
     let model = pasted(&row(tx.params.from_chain.as_str()));
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
     let model = pasted(&row("10"));
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Ready);
+    assert_eq!(form(&model).found[0].verdict(), LineState::Ready);
 }
 
 #[test]
@@ -295,19 +298,19 @@ fn text_without_a_hash_searches_all_tracked_transactions() {
         ("a\"b:c", "\"a b:c\""),
     ] {
         let mut model = dashboard("2");
-        let before = model.to_remember();
+        let before = model.view_state_to_save();
         model.take(Msg::Paste(pasted_text.into()), now());
         assert!(form(&model).hints().contains(&("Enter", "search the list")), "{pasted_text}");
         press(&mut model, &["Enter"], now());
         assert!(matches!(model.dialog, Dialog::None));
         assert_eq!((model.list.tab, model.list.filter_text.as_str()), (Tab::All, filter));
         assert_eq!(
-            (&model.list.filter_error, model.to_remember()),
+            (&model.list.filter_error, model.view_state_to_save()),
             (&None, before.clone()),
             "any text is a valid filter"
         );
         press(&mut model, &["Esc"], now());
-        assert_eq!((model.list.tab, model.to_remember()), (Tab::Active, before));
+        assert_eq!((model.list.tab, model.view_state_to_save()), (Tab::Active, before));
     }
     // Several lines, a long text, or quotes alone are no search.
     for nothing in ["my swap\nis stuck", &"word ".repeat(20), "\"\""] {
@@ -337,17 +340,17 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
     let mut model = dashboard("5");
     press(&mut model, &["n"], now());
     type_in(&mut model, &known, now());
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
     // A part of a paste, and a paste after a typed ticket, wait for Enter too.
     let mut model = dashboard("5");
     model.take(Msg::Burst(known.clone()), now());
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
     let mut model = dashboard("5");
     press(&mut model, &["n", "Tab"], now());
     type_in(&mut model, "SUP9", now());
     press(&mut model, &["Shift-Tab"], now());
     model.take(Msg::Paste(known.clone()), now());
-    assert_eq!(form(&model).found[0].verdict(), Verdict::Known);
+    assert_eq!(form(&model).found[0].verdict(), LineState::Known);
     // A second paste is added to the first.
     let mut model = pasted(&link(99));
     model.take(Msg::Paste(format!("\n{known}")), now());

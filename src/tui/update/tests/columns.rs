@@ -38,21 +38,24 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
         assert_eq!(columns(&model), expected);
     }
     assert!(model.notice.as_ref().unwrap().text.starts_with("No column `wat`"));
-    let kept = ViewState::read(&model.to_remember().written());
+    let kept = ViewState::read(&model.view_state_to_save().written());
     let mut again = blank((80, 24));
     again.remember(kept);
     assert_eq!(columns(&again), "tx,sev,age");
     press(&mut model, &[":"], now());
     type_in(&mut model, "columns default", now());
     press(&mut model, &["Enter"], now());
-    assert_eq!((columns(&model), model.to_remember().columns), (Columns::default().written(), Default::default()));
+    assert_eq!(
+        (columns(&model), model.view_state_to_save().columns),
+        (Columns::default().written(), Default::default())
+    );
 }
 
 #[test]
 fn detail_placement_cycles_and_is_remembered() {
     let mut model = dashboard("5");
     press(&mut model, &["P"], now());
-    let kept = ViewState::read(&model.to_remember().written());
+    let kept = ViewState::read(&model.view_state_to_save().written());
     assert_eq!(kept.pane, Pane::Below);
     press(&mut model, &["P", "P"], now());
     assert_eq!(model.view_state.pane, Pane::Side);

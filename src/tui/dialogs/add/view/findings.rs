@@ -14,7 +14,7 @@ use crate::{
     intake::{Content, Field, FieldError, Origin},
     presentation::width,
     tui::{
-        dialogs::add::state::{AddForm, Cell, Extra, Finding, Focus, Verdict},
+        dialogs::add::state::{AddForm, Cell, Extra, Finding, Focus, LineState},
         draw::{DrawContext, put_lines},
         widgets::field,
     },
@@ -127,7 +127,7 @@ fn draw_found(
     let style = |style: Style| if is_chosen { context.theme.selected() } else { style };
     let verdict = found.verdict();
     let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
-    let mark = if found.is_marked && (found.new.is_ok() || verdict == Verdict::NeedsInput) { "x" } else { " " };
+    let mark = if found.is_marked && (found.new.is_ok() || verdict == LineState::NeedsInput) { "x" } else { " " };
     draw_text(Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new()), line, frame);
     draw_text(columns.line, &found.pasted.line.to_string(), style(Style::new()), line, frame);
     draw_text(Some(columns.result), verdict.label(), style(colour(context, verdict)), line, frame);
@@ -206,20 +206,20 @@ fn draw_cell(
     frame.render_widget(Span::styled(format!("[{value}]"), style), place);
 }
 
-fn colour(context: &DrawContext<'_>, verdict: Verdict) -> Style {
+fn colour(context: &DrawContext<'_>, verdict: LineState) -> Style {
     match verdict {
-        Verdict::Known | Verdict::Ready => context.theme.good(),
-        Verdict::NeedsInput => context.theme.warning(),
-        Verdict::Duplicate(_) | Verdict::NoHash => context.theme.dim(),
+        LineState::Known | LineState::Ready => context.theme.good(),
+        LineState::NeedsInput => context.theme.warning(),
+        LineState::Duplicate(_) | LineState::NoHash => context.theme.dim(),
     }
 }
 
 fn action_label(found: &Finding) -> &'static str {
     match found.verdict() {
-        Verdict::Known if found.row_to_open().is_some() => "open",
-        Verdict::Known if found.is_marked => "update",
-        Verdict::Ready if found.is_marked => "track",
-        Verdict::NeedsInput => "fill in",
+        LineState::Known if found.row_to_open().is_some() => "open",
+        LineState::Known if found.is_marked => "update",
+        LineState::Ready if found.is_marked => "track",
+        LineState::NeedsInput => "fill in",
         _ => "skip",
     }
 }
@@ -286,15 +286,15 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         };
     }
     match (found.verdict(), &found.pasted.content) {
-        (Verdict::NoHash, Content::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
-        (Verdict::Duplicate(line), _) => format!("{head}; duplicate of line {line}"),
-        (Verdict::Known, _) if found.row_to_open().is_some() => format!("{head}; already tracked, Enter opens it"),
-        (Verdict::Known, _) => format!("{head}; already tracked, Enter updates it"),
-        (Verdict::NeedsInput, _) => match invalid_cell(found) {
+        (LineState::NoHash, Content::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
+        (LineState::Duplicate(line), _) => format!("{head}; duplicate of line {line}"),
+        (LineState::Known, _) if found.row_to_open().is_some() => format!("{head}; already tracked, Enter opens it"),
+        (LineState::Known, _) => format!("{head}; already tracked, Enter updates it"),
+        (LineState::NeedsInput, _) => match invalid_cell(found) {
             Some(error) => format!("{head}; {}: {}", error.field.name(), error.reason),
             None => format!("{head}; missing: {}", found.missing().join(", ")),
         },
-        (Verdict::Ready | Verdict::NoHash, _) => {
+        (LineState::Ready | LineState::NoHash, _) => {
             let doubt =
                 found.warning(form.any_chain()).map_or_else(String::new, |doubt| format!(", but check it: {doubt}"));
             format!("{head}; it is complete{doubt}")

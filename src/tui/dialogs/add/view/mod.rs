@@ -153,7 +153,7 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
         (_, None) => ("not known: no process is polling".to_owned(), context.theme.warning()),
         (_, Some(now)) => {
             let with = now.with_new(count);
-            let then = with.grown_up(count);
+            let then = with.after_young(count);
             let style = if then.is_short() { context.theme.warning() } else { context.theme.good() };
             let young = span::short(need::YOUNG.to_std().unwrap_or_default());
             let words = format!(

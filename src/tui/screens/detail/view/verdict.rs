@@ -95,18 +95,18 @@ fn cut_rows(
 
 fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns: usize) -> Line<'static> {
     let style = match advice.situation {
-        Situation::OverdueUnseen => context.theme.severity(Rule::Overdue.severity()),
+        Situation::OverdueNotFound => context.theme.severity(Rule::Overdue.severity()),
         Situation::Alert(rule) => context.theme.severity(rule.severity()),
         Situation::Completed => context.theme.good(),
-        Situation::Unconfirmed => context.theme.warning(),
-        Situation::Unasked
-        | Situation::Unanswered
+        Situation::DeadlinePassed => context.theme.warning(),
+        Situation::NotPolledYet
+        | Situation::FirstPollFailed
         | Situation::Waiting
         | Situation::Indexing
         | Situation::NotFilled
         | Situation::Untracked
         | Situation::RefundWatched
-        | Situation::NeedsGasUnseen => Style::new(),
+        | Situation::NeedsGasWithoutLink => Style::new(),
     };
     let checked = match tx.state.last_checked_at {
         Some(at) => format!("  checked {} ago", span::short(span::between(at, context.now.wall))),
