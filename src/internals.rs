@@ -138,8 +138,8 @@ pub mod tui {
         pub use crate::tui::export::ExportOrder;
     }
 
-    pub mod keymap {
-        pub use crate::tui::keymap::parse;
+    pub mod key_text {
+        pub use crate::tui::key_text::parse;
     }
 
     pub mod keys {

@@ -37,7 +37,7 @@ use hoptop::internals::{
     store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
         export::ExportOrder,
-        keymap,
+        key_text,
         keys::Keys,
         model::DashboardSettings,
         run::{Parts, RunError, run},
@@ -108,7 +108,7 @@ impl User {
     }
 
     fn press(&self, key: &str) {
-        let key: KeyEvent = keymap::parse(key).unwrap();
+        let key: KeyEvent = key_text::parse(key).unwrap();
         self.send(Event::Key(key));
     }
 

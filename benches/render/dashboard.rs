@@ -7,7 +7,7 @@ use hoptop::internals::{
     store::{FeedReader, Reader, Store},
     tui::{
         effect::Effect,
-        keymap,
+        key_text,
         keys::Keys,
         message::{Msg, StoreUpdate},
         model::{DashboardSettings, Model, polling::Polled},
@@ -39,7 +39,7 @@ impl Dashboard {
     }
 
     pub(crate) fn press(&mut self, key: &str) {
-        self.handle_message(Msg::Key(keymap::parse(key).unwrap()));
+        self.handle_message(Msg::Key(key_text::parse(key).unwrap()));
     }
 
     /// Handles a message, and loads the list pages that the model requests.

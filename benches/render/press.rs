@@ -19,7 +19,7 @@ use hoptop::internals::{
     store::Store,
     tui::{
         export::ExportOrder,
-        keymap,
+        key_text,
         run::{Parts, run},
         system::System,
         theme::Theme,
@@ -98,7 +98,7 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
         let began = clock.now().mono;
         let latencies = press_keys(&key_sender, screen, clock).await;
         let seconds = clock.now().mono.since(began).as_secs_f64();
-        key_sender.send(Ok(Event::Key(keymap::parse("^C").unwrap()))).unwrap();
+        key_sender.send(Ok(Event::Key(key_text::parse("^C").unwrap()))).unwrap();
         (latencies, frames.load(Ordering::Relaxed) as f64 / seconds)
     };
     let (ended, measured) = tokio::join!(run(&mut terminal, input, parts, std::future::pending::<()>()), script);
@@ -112,7 +112,7 @@ async fn press_keys(
     mut screen: watch::Receiver<Option<String>>,
     clock: &Clock,
 ) -> Vec<f64> {
-    let send = |key: &str| key_sender.send(Ok(Event::Key(keymap::parse(key).unwrap()))).unwrap();
+    let send = |key: &str| key_sender.send(Ok(Event::Key(key_text::parse(key).unwrap()))).unwrap();
     screen.wait_for(Option::is_some).await.unwrap();
     // Move the selection away from the top of the screen.
     (0..10).for_each(|_| send("j"));

@@ -76,7 +76,7 @@ impl StatusRecord {
 
     /// Whether `later` contains news compared with this record. Numbers in `time_spent` and `other` don't count: they
     /// may be a running clock, and then each answer would be news.
-    pub fn is_news(&self, later: &Self) -> bool {
+    pub fn has_changes(&self, later: &Self) -> bool {
         self.without_running_numbers() != later.without_running_numbers()
     }
 
@@ -232,15 +232,15 @@ mod tests {
             record
         };
         let first = record(json!(12), "\"approving 3 of 4\"");
-        assert!(!first.is_news(&first));
-        assert!(!first.is_news(&record(json!(12.5), "\"approving 4 of 4\"")));
-        assert!(first.is_news(&record(json!(12), "\"executing 3 of 4\"")));
-        assert!(first.is_news(&record(json!("soon"), "\"approving 3 of 4\"")));
+        assert!(!first.has_changes(&first));
+        assert!(!first.has_changes(&record(json!(12.5), "\"approving 4 of 4\"")));
+        assert!(first.has_changes(&record(json!(12), "\"executing 3 of 4\"")));
+        assert!(first.has_changes(&record(json!("soon"), "\"approving 3 of 4\"")));
         let mut more = first.clone();
         more.time_spent.insert("bridge".into(), json!(3));
-        assert!(first.is_news(&more));
+        assert!(first.has_changes(&more));
         more = first.clone();
         more.bridge_status = Some("called 1".into());
-        assert!(first.is_news(&more));
+        assert!(first.has_changes(&more));
     }
 }

@@ -353,7 +353,7 @@ impl Transaction {
         let old_steps = before.as_ref().map_or(&[][..], |before| &before.steps);
         let differs = |(index, step)| (old_steps.get(index) != Some(step)).then_some(ChangeKind::StepAdded { index });
         changes.extend(record.steps.iter().enumerate().filter_map(differs));
-        if before.is_none_or(|before| before.is_news(record)) {
+        if before.is_none_or(|before| before.has_changes(record)) {
             self.state.last_changed_at = Some(at);
         }
         changes

@@ -113,7 +113,7 @@ impl CommitContent {
     fn of(outcome: &OperationResult) -> Self {
         match outcome {
             OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
-            OperationResult::Observed(observed) if observed.is_news => Self::Observations,
+            OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
             OperationResult::Observed(_) => Self::UnchangedPolls,
             OperationResult::Done
             | OperationResult::Tracked(_)

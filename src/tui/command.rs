@@ -90,7 +90,7 @@ pub struct Command {
     pub hint: &'static str,
     /// A sentence about the effect.
     pub help: &'static str,
-    /// The default keys, as `keymap` writes them.
+    /// The default keys, as `key_text` writes them.
     pub keys: &'static [&'static str],
     /// The contexts in which the command applies.
     pub contexts: &'static [Context],
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn every_key_can_be_pressed() {
         for key in COMMANDS.iter().flat_map(|command| command.keys) {
-            assert!(crate::tui::keymap::parse(key).is_some(), "{key}");
+            assert!(crate::tui::key_text::parse(key).is_some(), "{key}");
         }
     }
 

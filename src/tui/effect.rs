@@ -147,7 +147,7 @@ pub enum Effect {
     /// Redo the edit that was undone last.
     Redo,
     /// Notify a person, who may look at another window, that these alerts were raised. Each has its subject in words.
-    Notify(Vec<(Rule, String)>),
+    NotifyDesktop(Vec<(Rule, String)>),
     /// Copy this text to the clipboard.
     Copy(String),
     /// Open this link in the browser. The link has passed `domain::link`.

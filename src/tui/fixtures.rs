@@ -12,7 +12,7 @@ use chrono::{DateTime, Offset, Utc};
 
 use super::{
     effect::{Effect, Markable},
-    keymap,
+    key_text,
     keys::Keys,
     message::{Msg, StoreUpdate},
     model::{DashboardSettings, Listing, Model, Overview, polling::Polled},
@@ -317,7 +317,7 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
 pub(super) fn press(dashboard: &mut TestDashboard, keys: &[&str], now: Now) -> Vec<Effect> {
     let mut effects = Vec::new();
     for key in keys {
-        let key = keymap::parse(key).unwrap_or_else(|| panic!("{key} is not the text of a key"));
+        let key = key_text::parse(key).unwrap_or_else(|| panic!("{key} is not the text of a key"));
         effects = dashboard.take(Msg::Key(key), now);
     }
     effects

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use super::{
     command::{COMMANDS, Command, Context, Id},
-    keymap,
+    key_text,
 };
 
 /// Commands and their keys, in the order of the table.
@@ -73,7 +73,7 @@ impl Keys {
             let Some((command, keys)) = keys.0.iter_mut().find(|(command, _)| command.name == name) else {
                 return Err(KeyError::NoCommand { name: name.clone(), nearest: nearest_name(name) });
             };
-            if let Some(key) = wanted.iter().find(|key| keymap::parse(key).is_none()) {
+            if let Some(key) = wanted.iter().find(|key| key_text::parse(key).is_none()) {
                 return Err(KeyError::NoKey { key: key.clone(), command: command.name });
             }
             keys.clone_from(wanted);

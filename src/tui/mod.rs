@@ -13,7 +13,7 @@ pub(crate) mod export;
 #[cfg(test)]
 mod fixtures;
 pub(crate) mod input;
-pub(crate) mod keymap;
+pub(crate) mod key_text;
 pub(crate) mod keys;
 pub(crate) mod message;
 pub(crate) mod model;

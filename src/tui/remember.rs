@@ -32,9 +32,9 @@ impl Remembered {
 
     /// Notes a view state without writing it. Returns whether it differs from the last.
     pub(super) fn note(&mut self, view_state: ViewState) -> bool {
-        let is_news = view_state != self.view_state;
+        let has_changes = view_state != self.view_state;
         self.view_state = view_state;
-        is_news
+        has_changes
     }
 
     /// Writes the view state to the file. Blocks for the disk.

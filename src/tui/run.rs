@@ -6,14 +6,14 @@
 //! writes the store.
 
 mod dashboard;
+mod edits;
+mod frame_pacer;
 mod log_tail;
 mod outward;
-mod pace;
 mod queries;
-mod reading;
+mod read_tasks;
 mod theme_state;
-mod writes;
-mod writing;
+mod write_tasks;
 
 use std::{io, path::PathBuf, pin::pin, time::Duration};
 
@@ -25,7 +25,7 @@ use tokio::task::JoinSet;
 pub use self::dashboard::RunError;
 use self::{
     dashboard::{ChangeRead, Dashboard, SystemState, fault},
-    pace::{Cause, Counting, FramePacer},
+    frame_pacer::{Cause, Counting, FramePacer},
     theme_state::ThemeState,
 };
 use super::{
@@ -165,7 +165,7 @@ impl Dashboard {
             dashboard.model.remember(remembered.view_state().clone());
         }
         if let Some(notice) = dashboard.store.notice() {
-            dashboard.model.notify(Tone::Bad, notice, dashboard.clock.now().mono);
+            dashboard.model.show_message(Tone::Bad, notice, dashboard.clock.now().mono);
         }
         dashboard.read_changes();
         Ok(dashboard)
@@ -333,7 +333,7 @@ impl Dashboard {
         let at = self.clock.now().wall;
         match effect {
             Effect::Quit => self.quit = true,
-            Effect::Notify(raised) => self.system_state.raised(raised),
+            Effect::NotifyDesktop(raised) => self.system_state.raised(raised),
             Effect::Copy(text) => self.copy(text),
             Effect::Open(link) => self.open(link),
             Effect::SetTheme(wanted) => self.set_theme(wanted),
@@ -344,8 +344,8 @@ impl Dashboard {
             Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Write(write) => self.write(write, at),
             Effect::Delete(rows) => self.delete(rows, at),
-            Effect::Undo => self.reverse(at, writes::undo),
-            Effect::Redo => self.reverse(at, writes::redo),
+            Effect::Undo => self.reverse(at, edits::undo),
+            Effect::Redo => self.reverse(at, edits::redo),
             Effect::Quote(work) => self.quote(work, at),
             Effect::MarkOpen(open) => self.mark_open(open, at),
             Effect::LoadHistory(row) => self.load_history(row),

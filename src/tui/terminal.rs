@@ -45,7 +45,7 @@ pub enum Request<'a> {
     /// Copy a text to the terminal's clipboard (OSC 52). The terminal doesn't confirm it.
     Copy(&'a str),
     /// Send a notice: a ready-made escape sequence.
-    Notice(&'a str),
+    StatusMessage(&'a str),
     /// Enable or disable reports of clicks and the wheel.
     Mouse(bool),
     /// Restore the terminal, as before the dashboard.
@@ -94,7 +94,7 @@ pub(crate) fn carry_out(request: Request<'_>) -> io::Result<()> {
         Request::EndFrame => execute!(out, EndSynchronizedUpdate),
         Request::Title(title) => execute!(out, SetTitle(title)),
         Request::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
-        Request::Notice(sequence) => execute!(out, Print(sequence)),
+        Request::StatusMessage(sequence) => execute!(out, Print(sequence)),
         Request::Mouse(true) => execute!(out, CLICKS),
         Request::Mouse(false) => execute!(out, DisableMouseCapture),
         Request::Restore => {

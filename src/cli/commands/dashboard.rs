@@ -42,7 +42,7 @@ use crate::{
         keys::Keys,
         model::DashboardSettings,
         run::{Parts, RunError, run},
-        system::{System, notice::Wanted},
+        system::{System, notice::NotificationMode},
         terminal::Screen,
     },
 };
@@ -105,8 +105,8 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         notification_channels: notifiers::names(&channels),
     };
     let theme = theme::of(settings)?;
-    let wanted = Wanted::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
-    let wanted = wanted.map_or(Wanted::Auto, |(_, wanted)| wanted);
+    let wanted = NotificationMode::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
+    let wanted = wanted.map_or(NotificationMode::Auto, |(_, wanted)| wanted);
     tokio_runtime::start()?.block_on(async {
         let clock = Clock::system();
         let _maintenance = Maintenance::start(&store, settings.keep_bodies, &clock);

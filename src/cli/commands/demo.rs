@@ -35,7 +35,7 @@ use crate::{
         keys::Keys,
         model::DashboardSettings,
         run::Parts,
-        system::{System, notice::Wanted},
+        system::{System, notice::NotificationMode},
     },
 };
 
@@ -103,7 +103,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let polling = ServiceClient::new(&url, demo_id()?, RPS)?;
         let place =
             PollerOptions { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
-        let system = System::process(None, true, Wanted::Auto, false);
+        let system = System::process(None, true, NotificationMode::Auto, false);
         if is_plain {
             let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {

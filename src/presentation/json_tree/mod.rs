@@ -220,8 +220,8 @@ fn link(entries: Vec<Marked>) -> Vec<Line> {
 fn spread_changes(lines: &mut [Line]) {
     for index in (0..lines.len()).rev() {
         let Some(line) = lines.get(index) else { continue };
-        let is_news = line.mark != Mark::Same || matches!(line.kind, Kind::Open { changed: true, .. });
-        let parent = line.parent.filter(|_| is_news);
+        let has_changes = line.mark != Mark::Same || matches!(line.kind, Kind::Open { changed: true, .. });
+        let parent = line.parent.filter(|_| has_changes);
         if let Some(Kind::Open { changed, .. }) =
             parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
         {

@@ -29,7 +29,7 @@ pub struct Observed {
     /// The transaction after the observation; `None` if it was deleted while the request was in flight.
     pub transaction: Option<Transaction>,
     /// Whether anything changed except the count of polls and the moment of the last poll.
-    pub is_news: bool,
+    pub has_changes: bool,
     /// The duration samples that the observation added.
     pub samples: Vec<DurationSample>,
 }
@@ -59,8 +59,8 @@ pub(super) fn observe(
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
     let steps = judge(&transaction, &active, at);
     alert_changes::carry_out(db, &steps, &entry)?;
-    let is_news = changes != [ChangeKind::Polled] || !steps.is_empty();
-    Ok(Observed { transaction: Some(transaction), is_news, samples })
+    let has_changes = changes != [ChangeKind::Polled] || !steps.is_empty();
+    Ok(Observed { transaction: Some(transaction), has_changes, samples })
 }
 
 /// Asks the poller to poll these transactions now.

@@ -63,10 +63,10 @@ pub enum Screen {
     Log,
 }
 
-/// How long a notice is shown: long enough to read two lines.
-const NOTICE_DURATION: Duration = Duration::from_secs(8);
+/// How long a status message is shown: long enough to read two lines.
+const STATUS_MESSAGE_DURATION: Duration = Duration::from_secs(8);
 
-/// Whether a notice reports success or failure.
+/// Whether a status message reports success or failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tone {
     /// Success.
@@ -77,12 +77,12 @@ pub enum Tone {
 
 /// A sentence that is shown for a while.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct StatusMessage {
     /// The sentence.
     pub text: String,
     /// Success or failure.
     pub tone: Tone,
-    /// When the notice disappears.
+    /// When the status message disappears.
     pub until: Mono,
 }
 
@@ -161,8 +161,8 @@ pub struct Model {
     pub trouble: Option<String>,
     /// The temporary view, if one is open.
     pub temporary_view: Option<TemporaryView>,
-    /// The notice on screen.
-    pub notice: Option<Notice>,
+    /// The status message on screen.
+    pub status_message: Option<StatusMessage>,
     /// The result of the last copy, in words; `None` until it is known.
     pub copied: Option<String>,
     /// The terminal's columns and rows.
@@ -206,7 +206,7 @@ impl Model {
             marked_open: None,
             trouble: None,
             temporary_view: None,
-            notice: None,
+            status_message: None,
             copied: None,
             size,
             geometry: Geometry::default(),
@@ -457,15 +457,15 @@ impl Model {
         }
     }
 
-    /// Shows a notice.
-    pub fn notify(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
-        self.notice = Some(Notice { text: text.into(), tone, until: now + NOTICE_DURATION });
+    /// Shows a status message.
+    pub fn show_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
+        self.status_message = Some(StatusMessage { text: text.into(), tone, until: now + STATUS_MESSAGE_DURATION });
     }
 
-    /// Removes the notice after further input, unless the notice is too new to have been read.
+    /// Removes the status message after further input, unless the status message is too new to have been read.
     pub fn go_on(&mut self, now: Mono) {
         /// The time in which everybody has read a few words.
         const READING_TIME: Duration = Duration::from_secs(2);
-        self.notice.take_if(|notice| notice.until + READING_TIME <= now + NOTICE_DURATION);
+        self.status_message.take_if(|notice| notice.until + READING_TIME <= now + STATUS_MESSAGE_DURATION);
     }
 }

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    pace::{Counting, FramePacer},
+    frame_pacer::{Counting, FramePacer},
     theme_state::ThemeState,
 };
 use crate::{
@@ -24,7 +24,7 @@ use crate::{
         model::Model,
         remember::Remembered,
         screens::list::state::PageRequest,
-        system::{System, notice::Notices, suspension::SuspendScope},
+        system::{System, notice::DesktopNotifications, suspension::SuspendScope},
         terminal::Request,
     },
 };
@@ -104,7 +104,7 @@ pub(super) struct SystemState {
     pub(super) focused: bool,
     /// Whether the terminal reports focus, as far as known.
     pub(super) tells_focus: bool,
-    pub(super) notices: Notices,
+    pub(super) notices: DesktopNotifications,
     /// The requested suspension.
     pub(super) suspend: Option<SuspendScope>,
     pub(super) title: String,
@@ -117,7 +117,7 @@ impl SystemState {
             focused: true,
             tells_focus: system.notices.tells_focus,
             system,
-            notices: Notices::default(),
+            notices: DesktopNotifications::default(),
             suspend: None,
             title: String::new(),
             mouse: false,

@@ -7,7 +7,7 @@ use ratatui::{Terminal, backend::Backend};
 
 use super::{
     dashboard::{Dashboard, RunError, fault},
-    pace::Cause,
+    frame_pacer::Cause,
 };
 use crate::{
     clock::Mono,
@@ -59,7 +59,7 @@ impl Dashboard {
         let is_away = if self.system_state.tells_focus { !self.system_state.focused } else { !self.pace.is_active() };
         let way = self.system_state.system.notices;
         match self.system_state.notices.take(is_away, now) {
-            Some(notice) if way.is_open() => self.system_state.ask(Request::Notice(&way.sequence(&notice))),
+            Some(notice) if way.is_open() => self.system_state.ask(Request::StatusMessage(&way.sequence(&notice))),
             _ => Ok(()),
         }
     }

@@ -57,7 +57,7 @@ impl System {
 
     /// Returns the system of this process. `clipboard` is the command of the config, `wanted` the requested
     /// protocol of notices, `bell` whether the bell rings.
-    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::Wanted, bell: bool) -> Self {
+    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::NotificationMode, bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
         let environment = Environment { variable: &variable, has_program: &program::is_there };
         Self {

@@ -1,4 +1,4 @@
-//! Notices for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
+//! DesktopNotifications for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
 //!
 //! Pure: environment, moments and alerts in, a protocol and a line out. A notice must never disturb a person who looks
 //! at the screen, nor come more than once a minute.
@@ -27,7 +27,7 @@ pub enum NotificationProtocol {
 
 /// The notices setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum NotificationMode {
     /// The protocol that the terminal is known to support.
     Auto,
     /// No notices.
@@ -36,7 +36,7 @@ pub enum Wanted {
     Always(NotificationProtocol),
 }
 
-impl Wanted {
+impl NotificationMode {
     /// The names in the config file.
     pub const NAMES: [(&'static str, Self); 5] = [
         ("auto", Self::Auto),
@@ -61,11 +61,11 @@ pub struct NotificationSettings {
 }
 
 /// Returns how notices are sent to this terminal.
-pub(crate) fn choose(environment: &Environment<'_>, wanted: Wanted, bell: bool) -> NotificationSettings {
+pub(crate) fn choose(environment: &Environment<'_>, wanted: NotificationMode, bell: bool) -> NotificationSettings {
     let protocol = match wanted {
-        Wanted::Off => None,
-        Wanted::Always(protocol) => Some(protocol),
-        Wanted::Auto => known(environment),
+        NotificationMode::Off => None,
+        NotificationMode::Always(protocol) => Some(protocol),
+        NotificationMode::Auto => known(environment),
     };
     let in_tmux = environment.has(&["TMUX"]);
     let tells_focus = known(environment).is_some() && !in_tmux;
@@ -112,7 +112,7 @@ impl NotificationSettings {
 
 /// Alerts for the next notice.
 #[derive(Debug, Default)]
-pub(crate) struct Notices {
+pub(crate) struct DesktopNotifications {
     /// The number of alerts by rule, the most urgent first.
     raised: BTreeMap<Rule, usize>,
     /// The subject of the last alert, for a person.
@@ -120,7 +120,7 @@ pub(crate) struct Notices {
     last: Option<Mono>,
 }
 
-impl Notices {
+impl DesktopNotifications {
     /// Adds a raised alert, with its subject.
     pub(crate) fn raised(&mut self, rule: Rule, about: String) {
         *self.raised.entry(rule).or_default() += 1;
@@ -159,7 +159,7 @@ mod tests {
 
     use super::*;
 
-    fn chosen(variables: &[(&str, &str)], wanted: Wanted) -> NotificationSettings {
+    fn chosen(variables: &[(&str, &str)], wanted: NotificationMode) -> NotificationSettings {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(*value));
         choose(&Environment { variable: &variable, has_program: &|_| false }, wanted, false)
@@ -176,16 +176,16 @@ mod tests {
             (&[], None),
         ];
         for (variables, protocol) in table {
-            assert_eq!(chosen(variables, Wanted::Auto).protocol, protocol, "{variables:?}");
-            assert_eq!(chosen(variables, Wanted::Off).protocol, None);
+            assert_eq!(chosen(variables, NotificationMode::Auto).protocol, protocol, "{variables:?}");
+            assert_eq!(chosen(variables, NotificationMode::Off).protocol, None);
         }
         assert_eq!(
-            chosen(&[], Wanted::Always(NotificationProtocol::Osc777)).protocol,
+            chosen(&[], NotificationMode::Always(NotificationProtocol::Osc777)).protocol,
             Some(NotificationProtocol::Osc777)
         );
-        let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], Wanted::Auto);
+        let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], NotificationMode::Auto);
         assert!(within.through_tmux && !within.tells_focus, "tmux may not forward focus reports");
-        assert!(chosen(&[("KITTY_WINDOW_ID", "1")], Wanted::Auto).tells_focus);
+        assert!(chosen(&[("KITTY_WINDOW_ID", "1")], NotificationMode::Auto).tells_focus);
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
     #[test]
     fn a_person_who_is_away_gets_one_notice_a_minute_about_all_alerts() {
         let at = |seconds| Mono(Duration::from_secs(seconds));
-        let mut notices = Notices::default();
+        let mut notices = DesktopNotifications::default();
         assert_eq!(notices.take(true, at(0)), None);
         notices.raised(Rule::Overdue, "0x12...ab ARB>BASE".into());
         assert_eq!(notices.take(true, at(1)).unwrap(), "overdue: 0x12...ab ARB>BASE");

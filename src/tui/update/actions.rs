@@ -62,10 +62,10 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
                 }
                 _ => text,
             };
-            model.notify(Tone::Good, text, now);
+            model.show_message(Tone::Good, text, now);
         }
         Err(_) if is_shown => {}
-        Err(text) => model.notify(Tone::Bad, text, now),
+        Err(text) => model.show_message(Tone::Bad, text, now),
     }
 }
 
@@ -108,14 +108,14 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
         _ => None,
     };
     match active {
-        Some([]) => model.notify(Tone::Bad, "No alert to acknowledge.", now),
+        Some([]) => model.show_message(Tone::Bad, "No alert to acknowledge.", now),
         // The prompt begins with the present note, for editing.
         Some([alert]) if alert.acknowledged().is_some() => {
             let prompt = note_prompt(alert);
             model.dialog = Dialog::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
-            model.notify(Tone::Bad, "Already acknowledged, until the status changes or the severity rises.", now);
+            model.show_message(Tone::Bad, "Already acknowledged, until the status changes or the severity rises.", now);
         }
         _ => {
             let alerts = AlertTarget::of(&rows);
@@ -155,7 +155,7 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
     };
     if !active {
         let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
-        return model.notify(Tone::Bad, why, now);
+        return model.show_message(Tone::Bad, why, now);
     }
     let alerts = of_alert.map_or_else(|| AlertTarget::of(&rows), |alert| vec![AlertTarget::Alert(alert.id)]);
     let entry = |key, label, length| Entry::new(key, label, Choice::Snooze(alerts.clone(), length));
@@ -191,7 +191,7 @@ pub(crate) fn export(model: &mut Model, now: Now) {
         return;
     }
     if !is_open && model.list.total == Some(0) && model.marks.is_empty() {
-        model.notify(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
+        model.show_message(Tone::Bad, "Nothing to export: no transaction is marked or shown.", now.mono);
         return;
     }
     let rows = match model.marks.count() {

@@ -27,7 +27,7 @@ use crate::{
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     if actions::lacks_target(model, id) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
-        model.notify(Tone::Bad, format!("No {target} is selected."), now.mono);
+        model.show_message(Tone::Bad, format!("No {target} is selected."), now.mono);
         return Vec::new();
     }
     match id {
@@ -201,7 +201,7 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Switches to the next placement of the detail: beside the list, below it, in brief.
 fn next_pane(model: &mut Model, now: Mono) {
     model.view_state.pane = model.view_state.pane.next();
-    model.notify(Tone::Good, model.view_state.pane.words(), now);
+    model.show_message(Tone::Good, model.view_state.pane.words(), now);
 }
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.

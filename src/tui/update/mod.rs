@@ -19,7 +19,7 @@ use super::{
     command::{Context, Id},
     dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote},
     effect::{Effect, KeyOutcome},
-    keymap,
+    key_text,
     message::Msg,
     model::{Model, Screen, Tone},
     screens::{alerts, detail, list::update::marks, log, stats},
@@ -81,15 +81,15 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Body(row, body) => no_effects(detail::update::on_body(model, row, *body)),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
         Msg::FoundAlert(None) => {
-            no_effects(model.notify(Tone::Bad, "No other transaction here has an alert.", now.mono))
+            no_effects(model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono))
         }
         Msg::Alerts(read) => no_effects(alerts::update::on_read(model, read, now.mono)),
         Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
         Msg::Names(names) => no_effects(filter::update::on_names(model, names)),
         Msg::Trouble(trouble) => no_effects(model.trouble = trouble),
         Msg::Written(write, outcome) => no_effects(actions::on_written(model, &write, outcome, now.mono)),
-        Msg::Done(text) => no_effects(model.notify(Tone::Good, text, now.mono)),
-        Msg::Fault(text) | Msg::NotRead(text) => no_effects(model.notify(Tone::Bad, text, now.mono)),
+        Msg::Done(text) => no_effects(model.show_message(Tone::Good, text, now.mono)),
+        Msg::Fault(text) | Msg::NotRead(text) => no_effects(model.show_message(Tone::Bad, text, now.mono)),
         // The loop copies the text itself, and sends `Copied` instead.
         Msg::CopyByTerminal(_) => Vec::new(),
     }
@@ -118,8 +118,8 @@ fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
 }
 
 fn on_tick(model: &mut Model, now: Now) -> Vec<Effect> {
-    if model.notice.as_ref().is_some_and(|notice| notice.until <= now.mono) {
-        model.notice = None;
+    if model.status_message.as_ref().is_some_and(|notice| notice.until <= now.mono) {
+        model.status_message = None;
     }
     if std::mem::take(&mut model.unread) {
         model.mark_stale();
@@ -171,7 +171,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     if key.kind == KeyEventKind::Release {
         return Vec::new();
     }
-    let name = keymap::name(key);
+    let name = key_text::name(key);
     // Quitting and suspending work in text fields too, unless their key is a letter.
     let control = name.as_deref().filter(|name| name.starts_with('^') && name.len() > 1);
     let anywhere = control.and_then(|name| model.setting.keys.lookup(&[Context::Page], name));

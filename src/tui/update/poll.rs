@@ -37,7 +37,7 @@ pub(crate) fn poll_marked(model: &mut Model, now: Now) -> Vec<Effect> {
     match rows.len() {
         0 => {
             let [mark, poll] = [Id::Mark, Id::PollNow].map(|id| model.setting.keys.shown(id));
-            model.notify(
+            model.show_message(
                 Tone::Bad,
                 format!("No transaction is marked: {mark} marks one, {poll} polls the selected one."),
                 now.mono,
@@ -104,6 +104,6 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
         (None, 1) => "Polled next (1 request, at least 5 s after the last one).".to_owned(),
         (None, count) => format!("{count} transactions are polled next ({count} requests)."),
     };
-    model.notify(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, sentence, now.mono);
+    model.show_message(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, sentence, now.mono);
     vec![Effect::PollNow(rows)]
 }

@@ -20,7 +20,7 @@ use crate::{
 pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now) -> Vec<Effect> {
     let StoreUpdate { feed, own, other_profiles, mut profile_alerts, notification_errors } = update;
     if let Some(trouble) = notification_errors.iter().find(|trouble| !model.notification_errors.contains(trouble)) {
-        model.notify(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
+        model.show_message(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
     }
     model.notification_errors = notification_errors;
     let quote = quote::update::on_store_changed(model, &feed);
@@ -61,7 +61,7 @@ fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
         (severity > Severity::Info).then_some((rule, about))
     });
     let raised: Vec<_> = raised.collect();
-    (!raised.is_empty()).then_some(Effect::Notify(raised))
+    (!raised.is_empty()).then_some(Effect::NotifyDesktop(raised))
 }
 
 /// Returns a transaction in a few words: hash, route, and ticket or label.
@@ -84,7 +84,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
         if let Dialog::Find { .. } = model.dialog {
             model.dialog = Dialog::None;
         }
-        model.notify(Tone::Bad, "The transaction was deleted.", now.mono);
+        model.show_message(Tone::Bad, "The transaction was deleted.", now.mono);
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn on_page(
         Ok(page) => model.take_page(&request, page),
         Err(error) => {
             model.unread = true;
-            model.notify(Tone::Bad, error, now.mono);
+            model.show_message(Tone::Bad, error, now.mono);
         }
     }
     let uncounted = model.list.before.is_none() || model.list.total.is_none();
@@ -121,7 +121,7 @@ pub(crate) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overvi
     let uncounted = counted.map(|overview| model.take_overview(overview)).err();
     let uncounted = uncounted.filter(|_| view == model.list.view());
     model.uncounted |= uncounted.is_some();
-    uncounted.into_iter().for_each(|error| model.notify(Tone::Bad, error, now.mono));
+    uncounted.into_iter().for_each(|error| model.show_message(Tone::Bad, error, now.mono));
     Vec::new()
 }
 

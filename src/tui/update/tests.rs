@@ -188,7 +188,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Reverse => model.list.filter_text == "sort:-hash",
         // In the list the selected transaction has no alert.
         Id::Snooze if model.screen == Screen::Alerts => matches!(model.dialog, Dialog::Menu(_)),
-        Id::Snooze => model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to snooze")),
+        Id::Snooze => model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to snooze")),
         Id::Mark => model.marks.rows() == [RowId(21)] && after == before + 1,
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,
@@ -204,10 +204,10 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
         Id::PollMarked => {
-            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is marked"))
+            model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is marked"))
         }
         Id::Acknowledge => {
-            model.notice.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to acknowledge"))
+            model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No alert to acknowledge"))
         }
         Id::Pause => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Pause polling for"),
         Id::Note => is_prompt_for(model, "Note on", Some(&[RowId(21)])),
@@ -284,7 +284,7 @@ fn half_a_page_in_the_list_is_half_of_its_rows() {
 fn unbound_keys_and_released_keys_do_nothing() {
     let mut model = dashboard("5");
     assert_eq!(press(&mut model, &["w", "Tab", "^W"], now()), []);
-    let key = keymap::parse("q").unwrap();
+    let key = key_text::parse("q").unwrap();
     let release = KeyEvent { kind: KeyEventKind::Release, ..key };
     assert_eq!(model.take(Msg::Key(release), now()), []);
     let repeat = KeyEvent { kind: KeyEventKind::Repeat, ..key };
@@ -316,10 +316,10 @@ fn command_line_runs_a_command_with_its_argument() {
     press(&mut model, &["S"], now());
     assert_eq!(model.list.filter_text, "status:ongoing sort:-ticket");
     run(&mut model, "sort nonsense:");
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.tone == Tone::Bad), "{:?}", model.notice);
+    assert!(model.status_message.as_ref().is_some_and(|notice| notice.tone == Tone::Bad), "{:?}", model.status_message);
     // An unknown command keeps the typed text.
     run(&mut model, "xyzzy");
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains("No command `xyzzy`")));
+    assert!(model.status_message.as_ref().is_some_and(|notice| notice.text.contains("No command `xyzzy`")));
     assert!(matches!(model.dialog, Dialog::Palette(_)));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));
@@ -392,7 +392,7 @@ fn selection_returns_after_a_filter_that_hides_everything() {
     press(&mut model, &["Enter"], now());
     assert_eq!(model.list.selected, None);
     press(&mut model, &["t"], now());
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text == "No transaction is selected."));
+    assert!(model.status_message.as_ref().is_some_and(|notice| notice.text == "No transaction is selected."));
     press(&mut model, &["Esc"], now());
     assert_eq!(model.list.selected, selected);
 }
@@ -485,7 +485,11 @@ fn delete_confirmation_names_its_target() {
     type_in(&mut model, "delete", now());
     press(&mut model, &["Enter"], now());
     let hash = tx::transaction(21).params.transaction_id.short("…");
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text.contains(&hash)), "{:?}", model.notice);
+    assert!(
+        model.status_message.as_ref().is_some_and(|notice| notice.text.contains(&hash)),
+        "{:?}",
+        model.status_message
+    );
 }
 
 #[test]
@@ -659,7 +663,7 @@ fn imported_transaction_is_selected_when_it_is_read() {
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.dialog, Dialog::None));
-    assert_eq!(model.notice.as_ref().unwrap().text, "1 tracked, 0 updated, 0 already tracked");
+    assert_eq!(model.status_message.as_ref().unwrap().text, "1 tracked, 0 updated, 0 already tracked");
     let effects = hear(&mut model, changed(vec![tx::transaction(99)]), None, now());
     assert_eq!((model.list.selected, effects.first()), (Some(RowId(99)), Some(&Effect::LoadHistory(RowId(99)))));
 }
@@ -670,7 +674,7 @@ fn failed_import_keeps_the_dialog_and_shows_the_reason() {
     model.take(Msg::Paste(row(99)), now());
     model.take(Msg::Imported(Err("the disk is full".into())), now());
     assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == row(99)));
-    let notice = model.notice.as_ref().unwrap();
+    let notice = model.status_message.as_ref().unwrap();
     assert_eq!((notice.text.as_str(), notice.tone), ("Nothing was tracked: the disk is full", Tone::Bad));
 }
 
@@ -718,9 +722,9 @@ fn notice_disappears_after_its_time() {
     press(&mut model, &["r"], now());
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
     model.take(Msg::Tick, later(7));
-    assert_eq!(model.notice.as_ref().unwrap().tone, Tone::Good);
+    assert_eq!(model.status_message.as_ref().unwrap().tone, Tone::Good);
     model.take(Msg::Tick, later(8));
-    assert_eq!(model.notice, None);
+    assert_eq!(model.status_message, None);
 }
 
 #[test]
@@ -730,7 +734,7 @@ fn poll_request_without_a_poller_is_written_and_reported() {
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
         hear(&mut model, changed(Vec::new()), report, now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
-        let notice = model.notice.as_ref().unwrap();
+        let notice = model.status_message.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
         assert!(notice.text.starts_with("No process is polling"), "{}", notice.text);
     }
@@ -755,7 +759,7 @@ fn poll_request_reports_the_obstacle() {
         let report = PollerReport { health, ..at_work(now().wall) };
         hear(&mut model, changed(Vec::new()), Some(report), now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
-        let notice = model.notice.as_ref().unwrap();
+        let notice = model.status_message.as_ref().unwrap();
         assert!(notice.tone == tone && notice.text.starts_with(said), "{}", notice.text);
     }
 }
@@ -780,7 +784,7 @@ fn every_key_works_on_an_empty_store() {
 fn fault_is_shown() {
     let mut model = dashboard("5");
     model.take(Msg::Fault("the store is gone".into()), now());
-    assert_eq!(model.notice.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
+    assert_eq!(model.status_message.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(crate) fn choose(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     }
     let known = Shipped::ALL.map(Shipped::name).join(", ");
     let sentence = format!("No theme `{}`; the themes are {known}, {CONFIGURED}.", text::clean(name));
-    model.notify(Tone::Bad, sentence, now.mono);
+    model.show_message(Tone::Bad, sentence, now.mono);
     Vec::new()
 }
 
@@ -51,9 +51,9 @@ pub(crate) fn on_theme_set(model: &mut Model, outcome: Result<Option<ChosenTheme
                 None => "Theme: as in the settings.".to_owned(),
             };
             model.view_state.theme = chosen;
-            model.notify(Tone::Good, sentence, now.mono);
+            model.show_message(Tone::Good, sentence, now.mono);
         }
-        Err(reason) => model.notify(Tone::Bad, reason, now.mono),
+        Err(reason) => model.show_message(Tone::Bad, reason, now.mono),
     }
     Vec::new()
 }

@@ -71,7 +71,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
         Screen::List | Screen::Detail => {}
     }
     put_lines(status::lines(&context, panes.status), panes.status, frame);
-    status::draw_notice(&context, panes.body, panes.status, frame);
+    status::draw_status_message(&context, panes.body, panes.status, frame);
     dialog(&context, frame, &panes);
     fill_background(theme, frame.buffer_mut());
 }

@@ -50,13 +50,13 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     }
 }
 
-/// Draws the notice above the line of keys, if there is one. The notice covers the poller's line first, which matters least,
+/// Draws the status message above the line of keys, if there is one. The status message covers the poller's line first, which matters least,
 /// then more lines of the status, and at most two rows of the body.
-pub(crate) fn draw_notice(context: &DrawContext<'_>, body: Rect, pane: Rect, frame: &mut Frame<'_>) {
-    // The rows of the body that the notice may cover: none if a dialog is drawn there.
+pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: Rect, frame: &mut Frame<'_>) {
+    // The rows of the body that the message may cover: none if a dialog is drawn there.
     let covered =
         if matches!(context.model.dialog, Dialog::None | Dialog::Filter(_) | Dialog::Find { .. }) { 2 } else { 0 };
-    let Some(notice) = &context.model.notice else { return };
+    let Some(notice) = &context.model.status_message else { return };
     let style = match notice.tone {
         Tone::Good => context.theme.good(),
         Tone::Bad => context.theme.critical(),

@@ -87,8 +87,8 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     form.go_to_incomplete();
     let Some(found) = form.at_cursor() else { return Vec::new() };
     match found.missing().as_slice() {
-        [] => model.notify(Tone::Bad, "Nothing is missing in this line.", now.mono),
-        _ if found.known.is_some() => model.notify(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
+        [] => model.show_message(Tone::Bad, "Nothing is missing in this line.", now.mono),
+        _ if found.known.is_some() => model.show_message(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
         missing => return vec![Effect::Copy(ask::reply(found.hash(), missing))],
     }
     Vec::new()
@@ -162,7 +162,7 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
         format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(Id::Ticket))
     });
-    model.notify(Tone::Good, format!("Already tracked{hint}."), now);
+    model.show_message(Tone::Good, format!("Already tracked{hint}."), now);
     effects
 }
 
@@ -252,7 +252,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let twice = report.twice().map_or_else(String::new, |twice| format!("; {twice}"));
             let text = format!("{new} tracked, {changed} updated, {known} already tracked{left_out}{twice}");
             let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
-            model.notify(tone, text, now.mono);
+            model.show_message(tone, text, now.mono);
             let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == Stage::Sent);
             let is_done = quote::update::on_tracked(model) || was_sent;
             if let (true, Some(row)) = (is_done, report.first()) {
@@ -267,7 +267,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             if let Dialog::Add(form) = &mut model.dialog {
                 form.stage = Stage::Editing;
             }
-            model.notify(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
+            model.show_message(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
         }
     }
     Vec::new()

@@ -30,7 +30,7 @@ pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(offer) = model.selected().map(Offer::links) else { return Vec::new() };
     model.list.chosen = true;
     match offer.items.is_empty() {
-        true => model.notify(Tone::Bad, NO_LINK, now.mono),
+        true => model.show_message(Tone::Bad, NO_LINK, now.mono),
         false => model.dialog = Dialog::Offer(offer),
     }
     Vec::new()
@@ -44,7 +44,7 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
     match link {
         Some(link) => open(model, link, now),
         None => {
-            model.notify(Tone::Bad, NO_LINK, now.mono);
+            model.show_message(Tone::Bad, NO_LINK, now.mono);
             Vec::new()
         }
     }
@@ -52,7 +52,7 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Copies a link that could not be opened, and shows the reason.
 pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
-    model.notify(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
+    model.show_message(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
     vec![Effect::Copy(link)]
 }
 
@@ -110,10 +110,10 @@ pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     }
     // The reason why a link was not opened matters more than the success of copying. The page of text shows the success
     // itself.
-    let shows_refusal = model.notice.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
+    let shows_refusal = model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
     let shows_text = matches!(model.dialog, Dialog::Answer { .. });
     if failed || !(shows_refusal || shows_text) {
-        model.notify(tone, sentence.clone(), now.mono);
+        model.show_message(tone, sentence.clone(), now.mono);
     }
     model.copied = Some(sentence);
     Vec::new()
@@ -149,7 +149,7 @@ mod tests {
     }
 
     fn notice(model: &Model) -> &str {
-        model.notice.as_ref().map_or("", |notice| &notice.text)
+        model.status_message.as_ref().map_or("", |notice| &notice.text)
     }
 
     const FINE: &str = "https://explorer.example/tx/1";

@@ -39,7 +39,7 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> 
             set(model, text)
         }
         Err(error) => {
-            model.notify(Tone::Bad, error.message, now.mono);
+            model.show_message(Tone::Bad, error.message, now.mono);
             Vec::new()
         }
     }

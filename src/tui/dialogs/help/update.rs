@@ -10,7 +10,7 @@ use crate::{
         command::{Context, Id},
         dialogs::Dialog,
         effect::KeyOutcome,
-        keymap,
+        key_text,
         keys::Keys,
         model::Model,
     },
@@ -52,7 +52,7 @@ fn scroll_command(model: &Model, key: KeyEvent) -> Option<Id> {
         KeyCode::PageUp => return Some(Id::HalfUp),
         _ => {}
     }
-    let name = keymap::name(key).filter(|name| name.chars().count() > 1 && name != "Space")?;
+    let name = key_text::name(key).filter(|name| name.chars().count() > 1 && name != "Space")?;
     let id = model.setting.keys.lookup(&[Context::Page], &name)?;
     let is_allowed = matches!(id, Id::Down | Id::Up | Id::HalfDown | Id::HalfUp | Id::Top | Id::Bottom | Id::Redraw);
     is_allowed.then_some(id)

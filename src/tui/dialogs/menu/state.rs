@@ -27,7 +27,7 @@ pub struct Menu {
 /// An entry.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// The key that chooses the entry, as `keymap` writes it; empty if the entry has none.
+    /// The key that chooses the entry, as `key_text` writes it; empty if the entry has none.
     pub key: &'static str,
     /// The text of the entry.
     pub label: String,

@@ -9,7 +9,7 @@ use crate::{
     tui::{
         dialogs::Dialog,
         effect::{Effect, KeyOutcome, Write},
-        keymap,
+        key_text,
         model::Model,
         screens::list::update::arrangement,
         update::{poll, theme},
@@ -18,7 +18,7 @@ use crate::{
 
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
     let Dialog::Menu(menu) = &mut model.dialog else { return KeyOutcome::NONE };
-    let by_key = keymap::name(key).and_then(|name| menu.with_key(&name).cloned());
+    let by_key = key_text::name(key).and_then(|name| menu.with_key(&name).cloned());
     let choice = match (by_key, key.code) {
         (Some(choice), _) => Some(choice),
         (None, KeyCode::Enter | KeyCode::Char(' ')) => menu.chosen().cloned(),

@@ -61,7 +61,7 @@ fn run(model: &mut Model, now: Now) -> KeyOutcome {
     }
     let Some(Suggestion { command, argument }) = palette.suggestions.get(palette.chosen).cloned() else {
         let typed = text::clean(palette.input.value());
-        model.notify(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
+        model.show_message(Tone::Bad, format!("No command `{typed}` here; Esc closes."), now.mono);
         return KeyOutcome::NONE;
     };
     model.dialog = Dialog::None;
@@ -94,6 +94,6 @@ fn delete(model: &mut Model, said: &str, now: Now) -> Vec<Effect> {
     let ask = format!(
         "This deletes {what} permanently, with all history: type {colon}delete yes to confirm. {untrack} only stops polling."
     );
-    model.notify(Tone::Bad, ask, now.mono);
+    model.show_message(Tone::Bad, ask, now.mono);
     Vec::new()
 }

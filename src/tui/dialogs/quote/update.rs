@@ -74,7 +74,7 @@ fn on_answer_key(model: &mut Model, answer: Answer, code: KeyCode, now: Now) -> 
                 form.stage = Stage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
             }
         }
-        (KeyCode::Char('y' | 'T' | 't'), None) => model.notify(Tone::Bad, "The answer has no quoteId.", now.mono),
+        (KeyCode::Char('y' | 'T' | 't'), None) => model.show_message(Tone::Bad, "The answer has no quoteId.", now.mono),
         (KeyCode::Char('q'), _) => close(model),
         _ => {}
     }
@@ -112,7 +112,7 @@ fn back(model: &mut Model, now: Now) -> Vec<Effect> {
         // The request is withdrawn when its number arrives.
         Stage::Asking { .. } => {}
         Stage::Waiting { id, until } => {
-            model.notify(Tone::Good, "Cancelled. A request that was not sent yet will not be sent.", now.mono);
+            model.show_message(Tone::Good, "Cancelled. A request that was not sent yet will not be sent.", now.mono);
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
         stage => {

@@ -57,7 +57,7 @@ pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
         Ok(page) => model.alert_list.apply_page(page),
         Err(error) => {
             model.alert_list.stale = true;
-            model.notify(Tone::Bad, error, now);
+            model.show_message(Tone::Bad, error, now);
         }
     }
 }
@@ -67,7 +67,7 @@ pub(crate) fn enter(model: &mut Model, now: Mono) {
     let Some(row) = model.alert_list.row().cloned() else { return };
     let (Some(transaction), Subject::Transaction(id)) = (row.transaction, row.alert.subject) else {
         let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
-        return model.notify(Tone::Bad, text, now);
+        return model.show_message(Tone::Bad, text, now);
     };
     // The loaded part of the list may lack this transaction. It is shown as loaded here until its history is loaded.
     model.refresh_transaction(Listed { alerts: model.alert_list.alerts_of(id), transaction });
@@ -81,7 +81,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
     match model.alert_list.row() {
         None => {}
         Some(row) if row.alert.cleared_at.is_some() => {
-            model.notify(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
+            model.show_message(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
         }
         Some(row) => model.dialog = Dialog::Prompt(actions::note_prompt(&row.alert)),
     }

@@ -111,11 +111,11 @@ pub struct History {
 /// other differences have lines of their own.
 fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
     let mut last = None;
-    let is_news = |line: &&HistoryLine| match line {
+    let has_changes = |line: &&HistoryLine| match line {
         HistoryLine::Observation(answer, _) => last.replace(answer.summary.clone()) != Some(answer.summary.clone()),
         HistoryLine::Change(_) => true,
     };
-    lines.iter().filter(is_news).collect()
+    lines.iter().filter(has_changes).collect()
 }
 
 fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {

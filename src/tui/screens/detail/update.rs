@@ -94,11 +94,11 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) -> Vec<Effect> {
 /// Copies the item under the cursor: a step's hash, or a value of the body.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(part) = under_cursor(model) else {
-        model.notify(Tone::Bad, "There is nothing to copy here.", now.mono);
+        model.show_message(Tone::Bad, "There is nothing to copy here.", now.mono);
         return Vec::new();
     };
     let shown = width::cut_middle(&text::clean(&part), 40, "..");
-    model.notify(Tone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
+    model.show_message(Tone::Good, format!("Sent to the clipboard: {shown}"), now.mono);
     vec![Effect::Copy(part)]
 }
 
@@ -207,6 +207,6 @@ mod tests {
     fn copying_without_a_value_shows_a_notice() {
         let mut dashboard = opened();
         assert_eq!(press(&mut dashboard, &["]", "y"], now()), []);
-        assert_eq!(dashboard.notice.as_ref().unwrap().tone, Tone::Bad);
+        assert_eq!(dashboard.status_message.as_ref().unwrap().tone, Tone::Bad);
     }
 }

@@ -39,7 +39,7 @@ pub(crate) fn on_statistics(
         Ok(read) => model.charts.apply_statistics(read),
         Err(error) => {
             model.charts.stale = true;
-            model.notify(Tone::Bad, error, now);
+            model.show_message(Tone::Bad, error, now);
         }
     }
     Vec::new()

@@ -27,7 +27,7 @@ fn menu(model: &Model) -> &Menu {
 }
 
 fn notice_text(model: &Model) -> &str {
-    &model.notice.as_ref().unwrap().text
+    &model.status_message.as_ref().unwrap().text
 }
 
 /// Presses a key, types a text and presses Enter.

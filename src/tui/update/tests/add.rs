@@ -329,7 +329,7 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
     {
         let model = pasted(&alone);
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))), "{alone}");
-        let said = &model.notice.as_ref().unwrap().text;
+        let said = &model.status_message.as_ref().unwrap().text;
         assert!(said.starts_with("Already tracked"), "{said}");
         assert_eq!(said.contains("the text names SUP-4412 (t sets the ticket)"), alone.contains("SUP"), "{said}");
     }

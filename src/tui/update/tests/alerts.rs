@@ -88,7 +88,7 @@ fn alert_of_the_profile_says_what_to_do() {
     let mut model = opened();
     press(&mut model, &["j", "j", "Enter"], now());
     assert_eq!(model.screen, Screen::Alerts);
-    assert!(model.notice.as_ref().unwrap().text.starts_with("This alert concerns the whole profile"));
+    assert!(model.status_message.as_ref().unwrap().text.starts_with("This alert concerns the whole profile"));
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn resolved_alert_is_neither_acknowledged_nor_snoozed() {
     for (key, said) in [("a", "No alert to acknowledge: it is resolved."), ("z", "No alert to snooze: it is resolved.")]
     {
         press(&mut model, &[key], now());
-        let notice = model.notice.as_ref().unwrap();
+        let notice = model.status_message.as_ref().unwrap();
         assert!(matches!(model.dialog, Dialog::None) && notice.text == said, "{}", notice.text);
     }
 }
@@ -147,7 +147,7 @@ fn alerts_are_read_again_at_most_once_a_second() {
 fn failed_read_is_shown_and_repeated() {
     let mut model = opened();
     model.take(Msg::Alerts(Err("the store is gone".into())), now());
-    assert_eq!(model.notice.as_ref().unwrap().text, "the store is gone");
+    assert_eq!(model.status_message.as_ref().unwrap().text, "the store is gone");
     let later = moment(now().wall + TimeDelta::seconds(1));
     model.take(Msg::Tick, later);
     assert_eq!(model.alert_list.asked_at, Some(later.mono));
@@ -223,11 +223,11 @@ fn notice_disappears_when_the_next_dialog_opens() {
     let mut model = opened();
     model.take(Msg::Done("Undone: a note".into()), now());
     press(&mut model, &["?"], now());
-    assert!(model.notice.is_some(), "the notice is too new to have been read");
+    assert!(model.status_message.is_some(), "the notice is too new to have been read");
     press(&mut model, &["Esc"], now());
     let later = Now { mono: now().mono + Duration::from_secs(3), ..now() };
     press(&mut model, &["j"], later);
-    assert!(model.notice.is_some());
+    assert!(model.status_message.is_some());
     press(&mut model, &["?"], later);
-    assert_eq!(model.notice, None);
+    assert_eq!(model.status_message, None);
 }

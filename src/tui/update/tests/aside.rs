@@ -73,7 +73,7 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
     assert_eq!(model.take(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
     assert_eq!(model.take(Msg::Tick, after(100)), [Effect::LoadStatistics]);
     model.take(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
-    assert!(model.notice.as_ref().is_some_and(|notice| notice.text == "the disk is full"));
+    assert!(model.status_message.as_ref().is_some_and(|notice| notice.text == "the disk is full"));
     assert_eq!(model.take(Msg::Tick, after(106)), [Effect::LoadStatistics], "a failed read is repeated");
 }
 

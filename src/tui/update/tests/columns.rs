@@ -37,7 +37,7 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
         press(&mut model, &["Enter"], now());
         assert_eq!(columns(&model), expected);
     }
-    assert!(model.notice.as_ref().unwrap().text.starts_with("No column `wat`"));
+    assert!(model.status_message.as_ref().unwrap().text.starts_with("No column `wat`"));
     let kept = ViewState::read(&model.view_state_to_save().written());
     let mut again = blank((80, 24));
     again.remember(kept);

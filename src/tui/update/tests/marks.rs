@@ -54,12 +54,12 @@ fn more_than_ten_thousand_marks_are_refused() {
     let mut model = dashboard("5");
     model.take(Msg::FoundMarks(None), now());
     assert_eq!(
-        model.notice.as_ref().unwrap().text,
+        model.status_message.as_ref().unwrap().text,
         "Nothing was marked: at most 10000 can be marked at once. Press / to filter the list."
     );
     model.take(Msg::FoundMarks(Some(rows(1..=9_999))), now());
     model.take(Msg::FoundMarks(Some(rows(20_001..=20_002))), now());
-    assert_eq!((model.marks.count(), model.notice.as_ref().unwrap().tone), (9_999, Tone::Bad));
+    assert_eq!((model.marks.count(), model.status_message.as_ref().unwrap().tone), (9_999, Tone::Bad));
     assert_eq!(Marks::MOST, 10_000);
 }
 

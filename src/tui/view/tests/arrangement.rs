@@ -12,7 +12,7 @@ fn after(size: (u16, u16), keys: &[&str]) -> String {
     let mut model = dashboard(size);
     press(&mut model, keys, now());
     // The notice would cover the line below.
-    model.notice = None;
+    model.status_message = None;
     screen(&model)
 }
 
@@ -49,11 +49,11 @@ fn no_arrangement_panics_at_any_size() {
 fn a_notice_is_whole_on_the_narrowest_screen_and_covers_the_alerts_only_if_it_must() {
     let text = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
     let mut model = dashboard((40, 9));
-    model.notify(Tone::Bad, text, now().mono);
+    model.show_message(Tone::Bad, text, now().mono);
     let shown: Vec<_> = screen(&model).lines().map(|line| line.trim_matches(['"', ' ']).to_owned()).collect();
     assert_eq!(shown[6..].join(" "), text);
     let mut model = dashboard(SMALL);
-    model.notify(Tone::Good, "Done.", now().mono);
+    model.show_message(Tone::Good, "Done.", now().mono);
     assert!(screen(&model).contains("ALERTS  !! 2") && screen(&model).contains(" Done. "));
 }
 
@@ -72,11 +72,11 @@ fn a_line_ends_before_a_wide_letter_that_does_not_fit() {
 #[test]
 fn a_very_long_notice_covers_neither_the_list_nor_a_menu() {
     let mut model = dashboard((40, 9));
-    model.notify(Tone::Bad, "no end ".repeat(100), now().mono);
+    model.show_message(Tone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
     assert!(shown.lines().take(6).all(|line| !line.contains("no end")) && shown.contains('…'), "{shown}");
     press(&mut model, &["z"], now());
-    model.notify(Tone::Bad, "no end ".repeat(100), now().mono);
+    model.show_message(Tone::Bad, "no end ".repeat(100), now().mono);
     let shown = screen(&model);
     assert!(shown.contains("until the status changes") && shown.contains(" no end no end"), "{shown}");
 }

@@ -82,10 +82,10 @@ fn a_theme_that_was_chosen_by_name_is_remembered() {
     assert_eq!(run(&mut model, "theme blind"), [Effect::SetTheme(Some(Shipped::ColourBlind))]);
     assert_eq!(run(&mut model, "theme configured"), [Effect::SetTheme(None)]);
     assert_eq!(run(&mut model, "theme qqq"), []);
-    assert!(model.notice.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));
+    assert!(model.status_message.as_ref().unwrap().text.starts_with("No theme `qqq`; the themes are default, light"));
     let chosen = ChosenTheme { name: "dark".into(), instead_of: "default".into() };
     model.take(Msg::ThemeSet(Ok(Some(chosen.clone()))), now());
     assert_eq!(model.view_state_to_save().theme, Some(chosen));
     model.take(Msg::ThemeSet(Err("Colours are off".into())), now());
-    assert_eq!(model.notice.as_ref().unwrap().text, "Colours are off");
+    assert_eq!(model.status_message.as_ref().unwrap().text, "Colours are off");
 }

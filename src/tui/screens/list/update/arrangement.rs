@@ -50,7 +50,7 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Ef
     match Filter::parse(&format!("sort:{}", keys.join(","))) {
         Ok(order) => set_order(model, order.sort(), now),
         Err(error) => {
-            model.notify(Tone::Bad, error.message, now.mono);
+            model.show_message(Tone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
@@ -70,7 +70,7 @@ fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
     match filter::in_order(&model.list.filter_text, keys) {
         Ok(text) => set_typed(model, &text, now),
         Err(error) => {
-            model.notify(Tone::Bad, error.message, now.mono);
+            model.show_message(Tone::Bad, error.message, now.mono);
             Vec::new()
         }
     }
@@ -101,6 +101,6 @@ pub(crate) fn set_columns(model: &mut Model, typed: &str, now: Mono) {
     let wanted = if typed == "default" { Ok(Columns::default()) } else { Columns::parse(typed) };
     match wanted {
         Ok(columns) => model.list.columns = columns,
-        Err(error) => model.notify(Tone::Bad, error, now),
+        Err(error) => model.show_message(Tone::Bad, error, now),
     }
 }

@@ -54,7 +54,7 @@ pub(crate) fn end_range(model: &mut Model, now: Mono) -> bool {
     if is_open {
         let [mark, leave] = [Id::MarkRange, Id::Clear].map(|id| model.setting.keys.shown(id));
         let text = format!("The range is long: press {mark} to mark it, or {leave} to cancel it, then try again.");
-        model.notify(Tone::Bad, text, now);
+        model.show_message(Tone::Bad, text, now);
     }
     !is_open
 }
@@ -69,11 +69,11 @@ pub(crate) fn on_found(model: &mut Model, found: Option<Vec<RowId>>, now: Mono) 
 
 fn add(model: &mut Model, rows: &[RowId], now: Mono) {
     match model.marks.add(rows) {
-        true if model.marks.is_empty() => model.notify(Tone::Bad, "No transaction to mark.", now),
+        true if model.marks.is_empty() => model.show_message(Tone::Bad, "No transaction to mark.", now),
         true => {
             let clear = model.setting.keys.shown(Id::Clear);
             let text = format!("{} marked (x): actions work on these ({clear} to clear).", model.marks.count());
-            model.notify(Tone::Good, text, now);
+            model.show_message(Tone::Good, text, now);
         }
         false => too_many(model, now),
     }
@@ -85,5 +85,5 @@ fn too_many(model: &mut Model, now: Mono) {
         "Nothing was marked: at most {} can be marked at once. Press {filter} to filter the list.",
         Marks::MOST
     );
-    model.notify(Tone::Bad, text, now);
+    model.show_message(Tone::Bad, text, now);
 }

@@ -9,9 +9,8 @@ use chrono::{DateTime, Utc};
 
 use super::{
     dashboard::{ChangeRead, Dashboard},
-    log_tail,
-    pace::LONGEST_PAUSE,
-    queries,
+    frame_pacer::LONGEST_PAUSE,
+    log_tail, queries,
 };
 use crate::{
     clock::{Mono, Now},

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     dashboard::Dashboard,
-    writes::{self, WriteContext},
+    edits::{self, WriteContext},
 };
 use crate::{
     domain::{ids::RowId, operation::Operation, transaction::NewTransaction},
@@ -81,12 +81,12 @@ impl Dashboard {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
         let (store, profiles) =
             (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
-        self.spawn(move || outcome_message(writes::pause(&store, &profiles, until, at)));
+        self.spawn(move || outcome_message(edits::pause(&store, &profiles, until, at)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
         let store = self.store.clone();
-        self.spawn(move || outcome_message(writes::delete(&store, rows, at)));
+        self.spawn(move || outcome_message(edits::delete(&store, rows, at)));
     }
 
     /// Marks a transaction as open, for the poller.
@@ -117,7 +117,7 @@ impl Dashboard {
         let export = self.export;
         self.spawn(move || {
             let outcome = match write.clone() {
-                Write::Edit(edit) => writes::edit(&context, edit).map_err(|error| error.to_string()),
+                Write::Edit(edit) => edits::edit(&context, edit).map_err(|error| error.to_string()),
                 Write::Export { file, rows } => {
                     let all = || store.reader()?.listing(&shown, at).all();
                     let written = rows.map_or_else(all, Ok).map(|rows| {
