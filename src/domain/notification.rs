@@ -15,7 +15,7 @@ pub struct NotificationCursor {
 }
 
 /// Returns a line for each of these channels whose last delivery failed.
-pub(crate) fn troubles(cursors: &[NotificationCursor], channels: &[&str]) -> Vec<String> {
+pub(crate) fn delivery_errors(cursors: &[NotificationCursor], channels: &[&str]) -> Vec<String> {
     let known = cursors.iter().filter(|cursor| channels.contains(&cursor.channel.as_str()));
     known.filter_map(|cursor| Some(format!("{}: {}", cursor.channel, cursor.error.as_ref()?))).collect()
 }

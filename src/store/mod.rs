@@ -34,7 +34,7 @@ pub(crate) use self::{
         backup::{Backup, BackupDue, BackupReport, Existing},
         backup_schedule::BackupSchedule,
         filesystem,
-        health::Trouble,
+        health::StoreFault,
         recovery::Recovery,
     },
     operations::{Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
@@ -128,9 +128,9 @@ impl Store {
             Ok(connection) => Writer::spawn(connection, path.to_owned(), Arc::clone(&health), move |commit| {
                 commit_watcher.on_commit(commit);
             })?,
-            Err(trouble) => {
-                health.report(&trouble);
-                Writer::refusing(trouble)
+            Err(fault) => {
+                health.report(&fault);
+                Writer::refusing(fault)
             }
         };
         Ok(Self {
@@ -173,7 +173,7 @@ impl Store {
         Reader::open(&self.path)
     }
 
-    /// Returns a receiver that wakes after commits and when [`Store::trouble`] changes. Commits of this process wake
+    /// Returns a receiver that wakes after commits and when [`Store::fault`] changes. Commits of this process wake
     /// the receiver at once, commits of other processes within 250 ms. A wakeup carries no changes; read the feed.
     pub fn subscribe(&self, wake: Wake) -> Result<watch::Receiver<u64>, StoreError> {
         self.watcher.subscribe(wake)
@@ -192,21 +192,21 @@ impl Store {
     }
 
     /// What prevents writes to the store, if anything does.
-    pub fn trouble(&self) -> Option<Trouble> {
-        self.health.trouble()
+    pub fn fault(&self) -> Option<StoreFault> {
+        self.health.fault()
     }
 
     /// Records a fault that a reader met. A damaged store is no longer written to, and the next start recovers it.
     pub fn report_fault(&self, error: &StoreError) {
         if let StoreError::Broken(reason) = error {
-            self.health.report(&Trouble::Broken(reason.clone()));
+            self.health.report(&StoreFault::Broken(reason.clone()));
         }
     }
 
     /// Checks every page and returns what is wrong. Takes about one second per gigabyte.
     pub fn check(&self) -> Result<Option<String>, StoreError> {
         let found = integrity::unsound(&connection::open_for_reading(&self.path)?, Depth::Quick)?;
-        found.iter().for_each(|reason| self.health.report(&Trouble::Broken(reason.clone())));
+        found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
         Ok(found)
     }
 

@@ -24,7 +24,7 @@ use super::{
     error::{LOCK_TIMEOUT, StoreError},
     file::{
         connection::LOG_LIMIT,
-        health::{StoreHealth, Trouble},
+        health::{StoreFault, StoreHealth},
         paths,
     },
     operations::{self, OperationResult},
@@ -55,7 +55,7 @@ pub(super) struct Writer {
     thread: Mutex<Option<JoinHandle<()>>>,
     commit_trigger: Option<CommitTrigger>,
     /// Why nothing can be written, if so.
-    refusal: Option<Trouble>,
+    refusal: Option<StoreFault>,
 }
 
 /// A write for the writer's thread.
@@ -212,8 +212,8 @@ impl Writer {
     }
 
     /// Returns a writer that refuses every write, for a store that can't be written.
-    pub(super) fn refusing(trouble: Trouble) -> Self {
-        Self { queue: None, thread: Mutex::new(None), commit_trigger: None, refusal: Some(trouble) }
+    pub(super) fn refusing(fault: StoreFault) -> Self {
+        Self { queue: None, thread: Mutex::new(None), commit_trigger: None, refusal: Some(fault) }
     }
 
     /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
@@ -227,8 +227,8 @@ impl Writer {
             .commit_trigger
             .as_ref()
             .map_or(0, |commit_trigger| commit_trigger.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
-        if let Some(trouble) = &self.refusal {
-            job.answer(Err(trouble.clone()));
+        if let Some(fault) = &self.refusal {
+            job.answer(Err(fault.clone()));
         } else if let Some(queue) = &self.queue
             && queue.send(job).is_err()
         {
@@ -293,11 +293,11 @@ impl Job {
         matches!(self.outcome, Some(Err(_)))
     }
 
-    fn answer(self, commit: Result<(), Trouble>) {
+    fn answer(self, commit: Result<(), StoreFault>) {
         let answer = match (commit, self.outcome) {
             (Ok(()), Some(outcome)) => outcome,
             (Ok(()), None) => Err(StoreError::Closed),
-            (Err(trouble), _) => Err(trouble.into()),
+            (Err(fault), _) => Err(fault.into()),
         };
         if let Err(Err(unreceived)) = self.reply.send(answer) {
             tracing::error!("a write failed and nothing was waiting for its result: {unreceived}");
@@ -348,7 +348,7 @@ impl Worker {
     fn write(&mut self, mut jobs: Vec<Job>, on_commit: &dyn Fn(Option<Commit>)) {
         let done = match self.health.begin_batch() {
             Ok(()) => self.commit(&mut jobs),
-            Err(trouble) => Err(trouble.into()),
+            Err(fault) => Err(fault.into()),
         };
         let commit = done.as_ref().copied().unwrap_or_default();
         let must_retry = done.is_ok() && jobs.len() > 1 && jobs.iter().any(Job::has_failed);

@@ -44,7 +44,7 @@ pub enum Msg {
     /// The store could not be read; the read will be repeated.
     NotRead(String),
     /// The problem of the store changed; `None` if the store works again.
-    Trouble(Option<String>),
+    StoreFault(Option<String>),
     /// A page of the list, or the error.
     Page(Box<(PageRequest, Result<Page, String>)>),
     /// The counts of the view with this number, or the error.
@@ -87,7 +87,7 @@ pub enum Msg {
     /// A request of a person succeeded; a sentence about the result.
     Done(String),
     /// A failure to show to the person, in words.
-    Fault(String),
+    Failed(String),
     /// The result of setting a theme.
     ThemeSet(Result<Option<ChosenTheme>, String>),
     /// A second has passed.

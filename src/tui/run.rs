@@ -24,7 +24,7 @@ use tokio::task::JoinSet;
 
 pub use self::dashboard::RunError;
 use self::{
-    dashboard::{ChangeRead, Dashboard, SystemState, fault},
+    dashboard::{ChangeRead, Dashboard, SystemState, terminal_error},
     frame_pacer::{Cause, Counting, FramePacer},
     theme_state::ThemeState,
 };
@@ -111,8 +111,8 @@ where
         }
         if std::mem::take(&mut dashboard.redraw) {
             // `clear` would ask the terminal for the cursor's position, wait for the reply, and fail without one.
-            let size = terminal.size().map_err(fault)?;
-            terminal.resize(size.into()).map_err(fault)?;
+            let size = terminal.size().map_err(terminal_error)?;
+            terminal.resize(size.into()).map_err(terminal_error)?;
         }
     }
 }
@@ -129,7 +129,7 @@ impl Drop for Dashboard {
 impl Dashboard {
     fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
         let Parts { store, clock, setting, theme, system, export, memory, log } = parts;
-        let size = terminal.size().map_err(fault)?;
+        let size = terminal.size().map_err(terminal_error)?;
         let remembered = memory.map(Remembered::read);
         let chosen = remembered.as_ref().and_then(|remembered| remembered.view_state().theme.as_ref());
         let mut dashboard = Self {
@@ -226,8 +226,8 @@ impl Dashboard {
     }
 
     fn on_events(&mut self, events: Option<Vec<io::Result<Event>>>) -> Result<(), RunError> {
-        let events = events.ok_or_else(|| fault("its input has ended"))?;
-        let events = events.into_iter().collect::<io::Result<_>>().map_err(fault)?;
+        let events = events.ok_or_else(|| terminal_error("its input has ended"))?;
+        let events = events.into_iter().collect::<io::Result<_>>().map_err(terminal_error)?;
         for arrived in self.bursts.sort(events, self.model.dialog.takes_text(), self.clock.now().mono) {
             self.pace.request(Cause::Input);
             // After a pause the person must see the present state.
@@ -289,7 +289,7 @@ impl Dashboard {
             | Msg::Click(_)
             | Msg::Wheel(_)
             | Msg::Resize(..)
-            | Msg::Trouble(_)
+            | Msg::StoreFault(_)
             | Msg::History(..)
             | Msg::Body(..)
             | Msg::FoundAlert(_)
@@ -305,7 +305,7 @@ impl Dashboard {
             | Msg::NotOpened { .. }
             | Msg::Written(..)
             | Msg::Done(_)
-            | Msg::Fault(_)
+            | Msg::Failed(_)
             | Msg::ThemeSet(_)
             | Msg::Tick) => message,
         };
@@ -318,9 +318,9 @@ impl Dashboard {
 
     /// Applies a message without requesting a frame, and performs the effects.
     fn apply(&mut self, message: Msg) {
-        let trouble = self.store.trouble().map(|trouble| trouble.to_string());
-        if trouble != self.model.trouble {
-            step(&mut self.model, Msg::Trouble(trouble), self.clock.now());
+        let store_fault = self.store.fault().map(|store_fault| store_fault.to_string());
+        if store_fault != self.model.store_fault {
+            step(&mut self.model, Msg::StoreFault(store_fault), self.clock.now());
         }
         for effect in step(&mut self.model, message, self.clock.now()) {
             self.perform(effect);

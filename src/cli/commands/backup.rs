@@ -89,7 +89,7 @@ pub(crate) fn daily(path: &Path) -> Result<Exit> {
 /// that the command doesn't wait.
 pub(crate) fn after_a_command(store: &Store) -> Result<()> {
     let now = Clock::system().now().wall;
-    match store.trouble() {
+    match store.fault() {
         Some(_) => return Ok(()),
         None if store.sizes().0 <= MAX_INLINE_BYTES => {
             return Ok(Store::backup_if_due(store.path(), now, &|| true).map(drop)?);

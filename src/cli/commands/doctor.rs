@@ -145,8 +145,8 @@ fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Findi
         return Ok(Finding::Error(format!("{path} is damaged ({reason}); {way_out}")));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
-    Ok(match cx.store.trouble() {
-        Some(trouble) => Finding::Warning(format!("{contents}; {trouble}")),
+    Ok(match cx.store.fault() {
+        Some(fault) => Finding::Warning(format!("{contents}; {fault}")),
         None => Finding::Ok(contents),
     })
 }
@@ -278,7 +278,9 @@ fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
         let way_out = "write its path, or check PATH";
         return Ok(Finding::Warning(format!("on_alert: there is no program {name}; {way_out}")));
     }
-    if let [first, ..] = notification::troubles(&reader.notification_cursors(&settings.profile)?, &names).as_slice() {
+    if let [first, ..] =
+        notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names).as_slice()
+    {
         return Ok(Finding::Warning(format!("the last notification failed: {first}")));
     }
     Ok(Finding::Ok(match names.as_slice() {

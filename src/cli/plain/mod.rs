@@ -28,7 +28,7 @@ use crate::{
         signals,
         stderr::print_line,
     },
-    store::{FeedReader, StoreError, Trouble, Wake},
+    store::{FeedReader, StoreError, StoreFault, Wake},
 };
 
 /// The time for which changes are collected before they are printed together, since a screen reader needs time for a
@@ -139,17 +139,17 @@ fn print_lines(lines: &[String]) -> io::Result<()> {
 struct ChangePrinter {
     feed: FeedReader,
     /// What keeps answers from being stored.
-    trouble: Option<Trouble>,
+    fault: Option<StoreFault>,
     /// The last printed error of the store.
     last_error: Option<String>,
 }
 
 impl ChangePrinter {
     fn new(parts: &Parts) -> Result<Self> {
-        Ok(Self { feed: FeedReader::new(parts.store.reader()?), trouble: None, last_error: None })
+        Ok(Self { feed: FeedReader::new(parts.store.reader()?), fault: None, last_error: None })
     }
 
-    /// Prints the changes since the last call, and a new trouble of the store.
+    /// Prints the changes since the last call, and a new fault of the store.
     async fn print_changes(&mut self, parts: &Parts) -> Result<()> {
         loop {
             let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
@@ -160,15 +160,15 @@ impl ChangePrinter {
                 break;
             }
         }
-        let trouble = parts.store.trouble();
-        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
+        let fault = parts.store.fault();
+        if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
             print_lines(&[changes::with_time(
                 parts.clock.now().wall,
                 &parts.setting,
-                &text::clean(&trouble.to_string()),
+                &text::clean(&fault.to_string()),
             )])?;
         }
-        self.trouble = trouble;
+        self.fault = fault;
         Ok(())
     }
 

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     backup,
-    health::{StoreHealth, Trouble},
+    health::{StoreFault, StoreHealth},
 };
 use crate::clock::Clock;
 use crate::store::error::StoreError;
@@ -54,7 +54,7 @@ fn back_up_if_due(path: &Path, health: &Weak<StoreHealth>, clock: &Clock, stop_r
             tracing::error!("{error}");
             // The copy is verified, so damage of the copy is damage of the store.
             if let (StoreError::Broken(reason), Some(health)) = (error, health.upgrade()) {
-                health.report(&Trouble::Broken(reason));
+                health.report(&StoreFault::Broken(reason));
             }
         }
     }

@@ -23,7 +23,7 @@ const CHECKS_UNTIL_WAITING: u32 = 12;
 
 /// What prevents the store from being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum StoreFault {
     /// The file isn't where it was when it was opened.
     Gone(PathBuf),
     /// The file is damaged.
@@ -31,12 +31,12 @@ pub enum Trouble {
     /// The file can only be read.
     ReadOnly(PathBuf),
     /// The last write failed. The next write is tried all the same.
-    NotKept(String),
+    CommitFailed(String),
     /// Another process holds the store's lock.
     Waiting,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for StoreFault {
     /// Writes one sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,26 +46,26 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl From<Trouble> for StoreError {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Gone(path) => Self::Gone { path },
-            Trouble::Broken(reason) => Self::Broken(reason),
-            Trouble::ReadOnly(path) => Self::ReadOnly { path },
-            Trouble::NotKept(reason) => Self::Commit(reason),
-            Trouble::Waiting => Self::Commit("another process has locked the store".to_owned()),
+impl From<StoreFault> for StoreError {
+    fn from(fault: StoreFault) -> Self {
+        match fault {
+            StoreFault::Gone(path) => Self::Gone { path },
+            StoreFault::Broken(reason) => Self::Broken(reason),
+            StoreFault::ReadOnly(path) => Self::ReadOnly { path },
+            StoreFault::CommitFailed(reason) => Self::Commit(reason),
+            StoreFault::Waiting => Self::Commit("another process has locked the store".to_owned()),
         }
     }
 }
 
-impl Trouble {
+impl StoreFault {
     fn from_error(error: &StoreError) -> Self {
         match error {
             StoreError::Broken(reason) => Self::Broken(reason.clone()),
             StoreError::Gone { path } => Self::Gone(path.clone()),
-            StoreError::Sql(error) => Self::NotKept(error::reason(error)),
-            StoreError::Commit(reason) => Self::NotKept(reason.clone()),
-            other => Self::NotKept(other.to_string()),
+            StoreError::Sql(error) => Self::CommitFailed(error::reason(error)),
+            StoreError::Commit(reason) => Self::CommitFailed(reason.clone()),
+            other => Self::CommitFailed(other.to_string()),
         }
     }
 }
@@ -84,7 +84,7 @@ pub(in crate::store) struct StoreHealth {
 
 #[derive(Debug, Default)]
 struct State {
-    trouble: Option<Trouble>,
+    fault: Option<StoreFault>,
     /// `batch_phase` at the last check, and the number of checks since it changed.
     last_phase: (u64, u32),
     checks: u64,
@@ -97,51 +97,51 @@ impl StoreHealth {
     }
 
     /// The present trouble, if there is any.
-    pub(in crate::store) fn trouble(&self) -> Option<Trouble> {
+    pub(in crate::store) fn fault(&self) -> Option<StoreFault> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
             && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
-        state.trouble.clone().or(is_waiting.then_some(Trouble::Waiting))
+        state.fault.clone().or(is_waiting.then_some(StoreFault::Waiting))
     }
 
     /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
-    pub(in crate::store) fn begin_batch(&self) -> Result<(), Trouble> {
+    pub(in crate::store) fn begin_batch(&self) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         if self.is_gone() {
-            self.report(&Trouble::Gone(self.path.clone()));
+            self.report(&StoreFault::Gone(self.path.clone()));
         }
-        match self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble.clone() {
-            Some(trouble @ (Trouble::Gone(_) | Trouble::Broken(_))) => Err(trouble),
+        match self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone() {
+            Some(fault @ (StoreFault::Gone(_) | StoreFault::Broken(_))) => Err(fault),
             _ => Ok(()),
         }
     }
 
     /// Called when the writer has ended a batch. Returns the outcome for the batch's writes.
-    pub(in crate::store) fn end_batch(&self, outcome: Result<(), StoreError>) -> Result<(), Trouble> {
+    pub(in crate::store) fn end_batch(&self, outcome: Result<(), StoreError>) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
         let outcome = outcome.and_then(|()| match self.is_gone() {
             true => Err(StoreError::Gone { path: self.path.clone() }),
             false => Ok(()),
         });
-        let outcome = outcome.map_err(|error| Trouble::from_error(&error));
+        let outcome = outcome.map_err(|error| StoreFault::from_error(&error));
         match &outcome {
-            Ok(()) => self.state.lock().unwrap_or_else(PoisonError::into_inner).trouble = None,
-            Err(trouble) => self.report(trouble),
+            Ok(()) => self.state.lock().unwrap_or_else(PoisonError::into_inner).fault = None,
+            Err(fault) => self.report(fault),
         }
         outcome
     }
 
     /// Records a fault that any part of this process met.
-    pub(in crate::store) fn report(&self, trouble: &Trouble) {
+    pub(in crate::store) fn report(&self, fault: &StoreFault) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Trouble that needs a restart stays, whatever follows.
-        if matches!(state.trouble, Some(Trouble::Gone(_) | Trouble::Broken(_))) {
+        if matches!(state.fault, Some(StoreFault::Gone(_) | StoreFault::Broken(_))) {
             return;
         }
-        tracing::error!("{trouble}");
-        state.trouble = Some(trouble.clone());
-        if let (Trouble::Broken(reason), Some(marker)) = (trouble, &self.marker)
+        tracing::error!("{fault}");
+        state.fault = Some(fault.clone());
+        if let (StoreFault::Broken(reason), Some(marker)) = (fault, &self.marker)
             && let Err(error) = marker.write(&ExitState::Damaged(reason.clone()))
         {
             tracing::error!("failed to record the damage for the next start: {error}");
@@ -151,7 +151,7 @@ impl StoreHealth {
     /// Checks whether the writer makes progress, and from time to time whether the file exists and is known to be
     /// damaged. The watcher calls this every 250 ms. Returns whether the state changed.
     pub(in crate::store) fn check(&self) -> bool {
-        let before = self.trouble();
+        let before = self.fault();
         let batch_phase = self.batch_phase.load(Ordering::Relaxed);
         let (checks, reported_damage) = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -163,12 +163,12 @@ impl StoreHealth {
             (state.checks, marker.and_then(OpenMarker::reported_damage))
         };
         if checks.is_multiple_of(CHECKS_PER_FILE_TEST) && self.is_gone() {
-            self.report(&Trouble::Gone(self.path.clone()));
+            self.report(&StoreFault::Gone(self.path.clone()));
         }
         if let Some(reason) = reported_damage {
-            self.report(&Trouble::Broken(reason));
+            self.report(&StoreFault::Broken(reason));
         }
-        self.trouble() != before
+        self.fault() != before
     }
 
     /// Whether the path leads to no file, or to a file other than the opened one.
@@ -209,9 +209,9 @@ mod tests {
         let health = StoreHealth::new(file.path(), None);
         health.begin_batch().unwrap();
         assert!((0..CHECKS_UNTIL_WAITING).all(|_| !health.check()));
-        assert!(health.check() && health.trouble() == Some(Trouble::Waiting));
+        assert!(health.check() && health.fault() == Some(StoreFault::Waiting));
         assert_eq!(health.end_batch(Ok(())), Ok(()));
-        assert_eq!(health.trouble(), None);
+        assert_eq!(health.fault(), None);
         // Between batches the writer never counts as waiting.
         assert!((0..CHECKS_UNTIL_WAITING * 2).all(|_| !health.check()));
     }
@@ -227,10 +227,10 @@ mod tests {
             StoreHealth::new(&path, Some(marker))
         };
         let (one, other) = (health(), health());
-        let damage = Trouble::Broken("a torn page".into());
+        let damage = StoreFault::Broken("a torn page".into());
         one.report(&damage);
         let changes = (0..CHECKS_PER_DAMAGE_TEST).filter(|_| other.check()).count();
-        assert_eq!((changes, other.trouble()), (1, Some(damage)));
+        assert_eq!((changes, other.fault()), (1, Some(damage)));
         assert!(other.begin_batch().is_err(), "and nothing more is written");
     }
 
@@ -238,15 +238,15 @@ mod tests {
     fn failed_write_is_forgotten_and_damage_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let health = StoreHealth::new(file.path(), None);
-        let full = Trouble::NotKept("no room".into());
+        let full = StoreFault::CommitFailed("no room".into());
         health.begin_batch().unwrap();
         assert_eq!(health.end_batch(Err(StoreError::Commit("no room".into()))), Err(full.clone()));
-        assert_eq!(health.trouble(), Some(full.clone()));
+        assert_eq!(health.fault(), Some(full.clone()));
         health.begin_batch().unwrap();
         health.end_batch(Ok(())).unwrap();
-        assert_eq!(health.trouble(), None);
-        health.report(&Trouble::Broken("a torn page".into()));
+        assert_eq!(health.fault(), None);
+        health.report(&StoreFault::Broken("a torn page".into()));
         health.report(&full);
-        assert!(health.begin_batch().is_err() && health.trouble() == Some(Trouble::Broken("a torn page".into())));
+        assert!(health.begin_batch().is_err() && health.fault() == Some(StoreFault::Broken("a torn page".into())));
     }
 }

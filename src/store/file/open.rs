@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use super::{
     backup, connection, filesystem,
-    health::Trouble,
+    health::StoreFault,
     integrity::Depth,
     loss_report, migrate,
     open_marker::{ExitState, OpenMarker},
@@ -34,7 +34,7 @@ pub(in crate::store) struct Opened {
     /// The path of the file, without links.
     pub(in crate::store) path: PathBuf,
     /// The connection of the writer, or the reason why nothing is written.
-    pub(in crate::store) connection: Result<Connection, Trouble>,
+    pub(in crate::store) connection: Result<Connection, StoreFault>,
     pub(in crate::store) marker: Option<OpenMarker>,
     pub(in crate::store) recovery: Option<Recovery>,
     /// A notice for the person about what is missing.
@@ -54,7 +54,7 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
     let marker = lock_marker(path)?;
     if let Some(reason) = marker.as_ref().and_then(OpenMarker::reported_damage) {
         require_latest_schema(path)?;
-        return share(path, Err(Trouble::Broken(reason)), marker);
+        return share(path, Err(StoreFault::Broken(reason)), marker);
     }
     let exit_state = marker.as_ref().and_then(OpenMarker::exclusive_state).cloned();
     let notice =
@@ -80,11 +80,15 @@ fn connect_or_recover(
         }
         (Err(StoreError::ReadOnly { .. }), Some(_)) => {
             require_latest_schema(path)?;
-            share(path, Err(Trouble::ReadOnly(path.to_owned())), marker)
+            share(path, Err(StoreFault::ReadOnly(path.to_owned())), marker)
         }
         (Err(error @ StoreError::DiskFull { .. }), Some(_)) => {
             require_latest_schema(path).map_err(|_| error)?;
-            share(path, Err(Trouble::NotKept(format!("{DISK_FULL}; free some space and restart hoptop"))), marker)
+            share(
+                path,
+                Err(StoreFault::CommitFailed(format!("{DISK_FULL}; free some space and restart hoptop"))),
+                marker,
+            )
         }
         (Err(StoreError::Damaged { reason, .. }), _) if marker.is_none() && !is_hoptop_store(path) => {
             Err(StoreError::Open { path: path.to_owned(), reason })
@@ -169,14 +173,14 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
 /// Opens a backup for reading. A backup is never changed, by any process.
 fn open_backup(path: &Path) -> Result<Opened, StoreError> {
     require_latest_schema(path)?;
-    let connection = Err(Trouble::ReadOnly(path.to_owned()));
+    let connection = Err(StoreFault::ReadOnly(path.to_owned()));
     Ok(Opened { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
 }
 
 /// Admits other processes, now that the store is known to be sound.
 fn share(
     path: &Path,
-    connection: Result<Connection, Trouble>,
+    connection: Result<Connection, StoreFault>,
     marker: Option<OpenMarker>,
 ) -> Result<Opened, StoreError> {
     let share_marker = || {

@@ -30,10 +30,10 @@ fn full_disk_rejects_writes_until_there_is_space_again() {
     let refused =
         testing::submit_track(&store, "default", (2..=200).map(with_long_note).collect(), at(1)).wait().unwrap_err();
     assert!(refused.to_string().contains("the disk is full"), "{refused}");
-    assert!(matches!(store.trouble(), Some(Trouble::NotKept(_))));
+    assert!(matches!(store.fault(), Some(StoreFault::CommitFailed(_))));
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
     limit_pages(&store, None);
-    assert_eq!(store.trouble(), None);
+    assert_eq!(store.fault(), None);
     assert_eq!(testing::track(&store, "default", (2..=200).map(with_long_note).collect(), at(2)).added.count, 199);
 }
 
@@ -55,7 +55,7 @@ fn held_lock_is_reported_in_plain_words() {
     drop(Store::open(store.path()).unwrap());
     other.execute_batch("ROLLBACK").unwrap();
     testing::track(&store, "default", vec![fixtures::new(2)], at(1));
-    assert_eq!(store.trouble(), None);
+    assert_eq!(store.fault(), None);
 }
 
 #[cfg(unix)]
@@ -66,10 +66,10 @@ async fn removed_file_is_detected_and_not_written_to() {
     let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
     let elsewhere = folder.path().join("elsewhere.db");
     fs::rename(store.path(), &elsewhere).unwrap();
-    while store.trouble().is_none() {
+    while store.fault().is_none() {
         commits.changed().await.unwrap();
     }
-    assert!(matches!(store.trouble(), Some(Trouble::Gone(_))));
+    assert!(matches!(store.fault(), Some(StoreFault::Gone(_))));
     let late = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1));
     let refused = tokio::task::spawn_blocking(|| late.wait()).await.unwrap().unwrap_err();
     assert!(refused.to_string().contains("was removed or replaced while it was open"), "{refused}");

@@ -33,8 +33,8 @@ fn counted(store: &Store) -> Vec<(u64, u64)> {
 
 #[test]
 fn requests_between_two_reports_count_in_the_minute_of_the_later_report() {
-    let trouble = PollerReport { throttled: 2, failed: 3, ..report(65, 560) };
-    let (_folder, store) = store_with_reports([report(1, 10), report(6, 60), report(56, 500), trouble]);
+    let fault = PollerReport { throttled: 2, failed: 3, ..report(65, 560) };
+    let (_folder, store) = store_with_reports([report(1, 10), report(6, 60), report(56, 500), fault]);
     assert_eq!(counted(&store), [(500, 21), (60, 9)]);
     let second = &minutes(&store)[1];
     assert_eq!((second.at, second.throttled, second.failed), (at(60), 2, 3));

@@ -443,7 +443,7 @@ fn store_known_to_be_damaged_accepts_no_writes() {
     let first = Store::open_lasting(&path, at(5)).unwrap();
     first.report_fault(&StoreError::Broken("a torn page".into()));
     let second = Store::open_lasting(&path, at(6)).unwrap();
-    assert_eq!(second.trouble(), Some(Trouble::Broken("a torn page".into())));
+    assert_eq!(second.fault(), Some(StoreFault::Broken("a torn page".into())));
     assert_eq!(count(&second), 3);
     let refused = testing::submit_track(&second, "default", vec![fixtures::new(9)], at(7)).wait().unwrap_err();
     assert!(refused.to_string().contains("it is read-only until it is recovered"), "{refused}");

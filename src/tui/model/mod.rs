@@ -158,7 +158,7 @@ pub struct Model {
     /// The polling of the other shown profiles, in the setting's order.
     pub other_profiles: Vec<Polled>,
     /// Why writes to the store fail, if they do.
-    pub trouble: Option<String>,
+    pub store_fault: Option<String>,
     /// The temporary view, if one is open.
     pub temporary_view: Option<TemporaryView>,
     /// The status message on screen.
@@ -204,7 +204,7 @@ impl Model {
             view_state: ViewState::default(),
             quote: None,
             marked_open: None,
-            trouble: None,
+            store_fault: None,
             temporary_view: None,
             status_message: None,
             copied: None,

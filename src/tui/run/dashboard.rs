@@ -43,7 +43,7 @@ pub enum RunError {
     Task(#[from] JoinError),
 }
 
-pub(super) fn fault(error: impl std::fmt::Display) -> RunError {
+pub(super) fn terminal_error(error: impl std::fmt::Display) -> RunError {
     RunError::Terminal(error.to_string())
 }
 
@@ -137,6 +137,6 @@ impl SystemState {
     }
 
     pub(super) fn ask(&self, request: Request<'_>) -> Result<(), RunError> {
-        (self.system.terminal)(request).map_err(fault)
+        (self.system.terminal)(request).map_err(terminal_error)
     }
 }

@@ -6,7 +6,7 @@
 use ratatui::{Terminal, backend::Backend};
 
 use super::{
-    dashboard::{Dashboard, RunError, fault},
+    dashboard::{Dashboard, RunError, terminal_error},
     frame_pacer::Cause,
 };
 use crate::{
@@ -37,7 +37,7 @@ impl Dashboard {
         draw: impl FnOnce() -> Result<(), B::Error>,
     ) -> Result<(), RunError> {
         self.system_state.ask(Request::BeginFrame)?;
-        let drawn = draw().map_err(fault);
+        let drawn = draw().map_err(terminal_error);
         self.system_state.ask(Request::EndFrame)?;
         drawn
     }
@@ -115,7 +115,7 @@ impl Dashboard {
         };
         match refusal {
             None => self.system_state.suspend = Some(SuspendScope::ProcessGroup),
-            Some(reason) => self.take(Msg::Fault(format!("Not suspended: {reason}."))),
+            Some(reason) => self.take(Msg::Failed(format!("Not suspended: {reason}."))),
         }
     }
 
@@ -132,7 +132,7 @@ impl Dashboard {
         self.system_state.ask(Request::TakeOver)?;
         // Title, mouse mode, size and focus may have changed in the meantime.
         (self.system_state.title, self.system_state.mouse, self.system_state.focused) = (String::new(), false, true);
-        let size = terminal.size().map_err(fault)?;
+        let size = terminal.size().map_err(terminal_error)?;
         self.redraw = true;
         self.pace.request(Cause::Input);
         self.take(Msg::Resize(size.width, size.height));

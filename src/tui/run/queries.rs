@@ -113,8 +113,9 @@ pub(crate) fn notification_errors(
     ways: &[&str],
 ) -> Result<Vec<String>, StoreError> {
     let profiles = std::iter::once(own).chain(other_profiles);
-    let troubles = profiles.map(|profile| Ok(notification::troubles(&reader.notification_cursors(profile)?, ways)));
-    Ok(troubles.collect::<Result<Vec<_>, StoreError>>()?.concat())
+    let errors =
+        profiles.map(|profile| Ok(notification::delivery_errors(&reader.notification_cursors(profile)?, ways)));
+    Ok(errors.collect::<Result<Vec<_>, StoreError>>()?.concat())
 }
 
 /// Returns the rows of a list to mark; `None` if there are more than [`Marks::MOST`].

@@ -109,7 +109,7 @@ impl Dashboard {
         work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static,
     ) {
         let reader = reader.clone();
-        self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Fault(error.to_string())));
+        self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Failed(error.to_string())));
     }
 
     pub(super) fn request_page(&mut self, request: PageRequest) {

@@ -26,7 +26,7 @@ const OPEN_FOR: Duration = Duration::from_secs(60);
 
 /// Returns the message about the result of a command.
 fn outcome_message(outcome: Result<String, StoreError>) -> Msg {
-    outcome.map_or_else(|error| Msg::Fault(error.to_string()), Msg::Done)
+    outcome.map_or_else(|error| Msg::Failed(error.to_string()), Msg::Done)
 }
 
 impl Dashboard {
@@ -50,7 +50,7 @@ impl Dashboard {
                     details.read(|reader| reader.quote(id))
                 };
                 withdraw().map_or_else(
-                    |error: StoreError| Msg::Fault(error.to_string()),
+                    |error: StoreError| Msg::Failed(error.to_string()),
                     |quote| Msg::Quote(QuoteProgress::Read(id, quote.map(Box::new))),
                 )
             }),
@@ -73,7 +73,7 @@ impl Dashboard {
                 let transactions = store.reader()?.keys(&rows)?;
                 store.apply(Operation::RequestPoll { transactions }, at).wait()
             };
-            request().map_or_else(|error| Msg::Fault(error.to_string()), |_| Msg::Tick)
+            request().map_or_else(|error| Msg::Failed(error.to_string()), |_| Msg::Tick)
         });
     }
 

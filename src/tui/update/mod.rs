@@ -86,10 +86,10 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Alerts(read) => no_effects(alerts::update::on_read(model, read, now.mono)),
         Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
         Msg::Names(names) => no_effects(filter::update::on_names(model, names)),
-        Msg::Trouble(trouble) => no_effects(model.trouble = trouble),
+        Msg::StoreFault(store_fault) => no_effects(model.store_fault = store_fault),
         Msg::Written(write, outcome) => no_effects(actions::on_written(model, &write, outcome, now.mono)),
         Msg::Done(text) => no_effects(model.show_message(Tone::Good, text, now.mono)),
-        Msg::Fault(text) | Msg::NotRead(text) => no_effects(model.show_message(Tone::Bad, text, now.mono)),
+        Msg::Failed(text) | Msg::NotRead(text) => no_effects(model.show_message(Tone::Bad, text, now.mono)),
         // The loop copies the text itself, and sends `Copied` instead.
         Msg::CopyByTerminal(_) => Vec::new(),
     }

@@ -19,8 +19,10 @@ use crate::{
 /// Applies changes of the store. Returns the reads and notifications that follow.
 pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now) -> Vec<Effect> {
     let StoreUpdate { feed, own, other_profiles, mut profile_alerts, notification_errors } = update;
-    if let Some(trouble) = notification_errors.iter().find(|trouble| !model.notification_errors.contains(trouble)) {
-        model.show_message(Tone::Bad, format!("A notification failed: {trouble}"), now.mono);
+    if let Some(store_fault) =
+        notification_errors.iter().find(|store_fault| !model.notification_errors.contains(store_fault))
+    {
+        model.show_message(Tone::Bad, format!("A notification failed: {store_fault}"), now.mono);
     }
     model.notification_errors = notification_errors;
     let quote = quote::update::on_store_changed(model, &feed);

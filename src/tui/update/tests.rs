@@ -783,7 +783,7 @@ fn every_key_works_on_an_empty_store() {
 #[test]
 fn fault_is_shown() {
     let mut model = dashboard("5");
-    model.take(Msg::Fault("the store is gone".into()), now());
+    model.take(Msg::Failed("the store is gone".into()), now());
     assert_eq!(model.status_message.as_ref().map(|notice| notice.text.as_str()), Some("the store is gone"));
 }
 

@@ -74,22 +74,22 @@ fn health(context: &DrawContext<'_>) -> Span<'static> {
         }
         Some(PollerHealth::Live | PollerHealth::Paused) => Span::styled("LIVE ", context.theme.good()),
         Some(
-            trouble @ (PollerHealth::Throttled
+            store_fault @ (PollerHealth::Throttled
             | PollerHealth::Unreachable
             | PollerHealth::Unauthorized
             | PollerHealth::Stopped
             | PollerHealth::Waiting
             | PollerHealth::Unknown),
-        ) => Span::styled(format!("{} ", trouble.name().to_uppercase()), context.theme.critical()),
+        ) => Span::styled(format!("{} ", store_fault.name().to_uppercase()), context.theme.critical()),
         None => Span::styled("NOT POLLING ", context.theme.warning()),
     }
 }
 
-/// Returns the most severe trouble that affects the whole profile or the store, and what to do.
+/// Returns the most severe problem that affects the whole profile or the store, and what to do.
 pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
-    let banner = match (&context.model.trouble, context.model.profile_alert()) {
+    let banner = match (&context.model.store_fault, context.model.profile_alert()) {
         // Trouble with the store comes first: while nothing can be stored, the shown data is out of date.
-        (Some(trouble), _) => format!(" STORE: {trouble} "),
+        (Some(store_fault), _) => format!(" STORE: {store_fault} "),
         // The action comes first, because a narrow screen cuts off the end.
         (None, Some(alert)) => {
             let rule = alert.rule;

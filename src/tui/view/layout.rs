@@ -53,7 +53,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         LOW..FULL_PREVIEW_HEIGHT => 5,
         FULL_PREVIEW_HEIGHT.. => 7,
     };
-    let banner = u16::from(model.trouble.is_some() || model.profile_alert().is_some());
+    let banner = u16::from(model.store_fault.is_some() || model.profile_alert().is_some());
     let status = match (low, wide) {
         (true, _) => 1,
         (false, false) => 3 + other_profile_rows(model),

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! header        name, ID, health, saved views, time
-//! banner        only for trouble that affects the store or a whole profile
+//! banner        only for a problem that affects the store or a whole profile
 //! filter        the filter, and how many transactions the filter hides
 //! list          | detail      side by side from 100 columns on; else one of the two
 //! preview       verdict, SAY and DO of the selected transaction, if the detail isn't shown

@@ -189,10 +189,10 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, colu
             format!("{} to poll", need.unsettled),
         ];
         pieces.extend(rest.map(|text| Span::styled(text, context.theme.dim())));
-    } else if let Some(trouble) = of.report.filter(|report| shows_trouble(context, report.health)) {
-        pieces.push(Span::styled(format!("{}  ", trouble.health), context.theme.critical()));
+    } else if let Some(report) = of.report.filter(|report| shows_trouble(context, report.health)) {
+        pieces.push(Span::styled(format!("{}  ", report.health), context.theme.critical()));
         pieces.push(oldest);
-        let error = trouble.last_error.as_deref().map(text::clean).unwrap_or_default();
+        let error = report.last_error.as_deref().map(text::clean).unwrap_or_default();
         let used = label_columns + 2 + pieces.iter().map(|piece| width::of(&piece.content)).sum::<usize>();
         pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), context.theme.ellipsis)));
     } else {

@@ -56,7 +56,7 @@ use crate::{
     metrics::Metrics,
     presentation::row_text,
     runtime::{exit::Exit, log_file, signals, stderr::print_line, tokio_runtime},
-    store::{FeedReader, Listed, Progress, Store, StoreError, Trouble, Wake},
+    store::{FeedReader, Listed, Progress, Store, StoreError, StoreFault, Wake},
 };
 
 /// The examples below the help text.
@@ -214,7 +214,7 @@ struct Watching<'a> {
     /// Whether another process polls.
     is_other_polling: bool,
     /// What kept answers from being stored at the last check.
-    trouble: Option<Trouble>,
+    fault: Option<StoreFault>,
     /// The names of the notification channels.
     channels: latest::Receiver<Vec<&'static str>>,
 }
@@ -245,7 +245,7 @@ impl<'a> Watching<'a> {
             obstacle: None,
             conditions: Conditions::default(),
             is_other_polling: false,
-            trouble: None,
+            fault: None,
             channels,
         })
     }
@@ -345,7 +345,7 @@ impl<'a> Watching<'a> {
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             let more = self.process_changes(clock).await?;
-            self.check_trouble(store.trouble())?;
+            self.check_store_fault(store.fault())?;
             if self.obstacle == Some(Obstacle::Refused) && !self.has_answer {
                 return Ok(Some(Exit::Unauthorized));
             }
@@ -382,16 +382,16 @@ impl<'a> Watching<'a> {
         self.chosen.values().any(|progress| progress.is_polled)
     }
 
-    /// Prints once what keeps answers from being stored. Returns an error if the trouble is lasting.
-    fn check_trouble(&mut self, trouble: Option<Trouble>) -> Result<()> {
-        if let Some(trouble) = trouble.as_ref().filter(|trouble| self.trouble.as_ref() != Some(*trouble)) {
-            let error = StoreError::from(trouble.clone());
+    /// Prints once what keeps answers from being stored. Returns an error if the fault is lasting.
+    fn check_store_fault(&mut self, fault: Option<StoreFault>) -> Result<()> {
+        if let Some(fault) = fault.as_ref().filter(|fault| self.fault.as_ref() != Some(*fault)) {
+            let error = StoreError::from(fault.clone());
             if error.is_lasting() {
                 return Err(error.into());
             }
-            self.print_line(&text::clean(&trouble.to_string()));
+            self.print_line(&text::clean(&fault.to_string()));
         }
-        self.trouble = trouble;
+        self.fault = fault;
         Ok(())
     }
 

@@ -63,7 +63,7 @@ impl Snapshot {
         feed.changes_with(|changes, reader| {
             let mut snapshot = Self {
                 poller: reader.poller(profile)?,
-                notify_errors: notification::troubles(&reader.notification_cursors(profile)?, channels),
+                notify_errors: notification::delivery_errors(&reader.notification_cursors(profile)?, channels),
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
                 changed: BTreeMap::new(),

@@ -71,7 +71,7 @@ fn report_text(model: &Model, now: Now) -> String {
     lines.push(format!("budget: {}", need.map_or_else(|| "not known".to_owned(), |need| need.sentence())));
     let oldest = model.oldest_age(now.wall).map_or_else(|| "-".into(), span::long);
     lines.push(format!("oldest answer {oldest}; alerts !! {critical} ! {warning} i {info}"));
-    lines.extend(model.trouble.iter().map(|trouble| format!("store: {trouble}")));
+    lines.extend(model.store_fault.iter().map(|store_fault| format!("store: {store_fault}")));
     lines.push(format!("the last lines of the log, newest first, without response bodies (at most {REPORTED}):"));
     lines.extend(log_lines(model).map(|line| format!("  {line}")));
     lines.join("\n")

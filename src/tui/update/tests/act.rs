@@ -100,7 +100,7 @@ fn result_of_another_write_leaves_the_prompt_open() {
     let earlier = press(&mut model, &["x"], now());
     answer(&mut model, "e", "asked");
     model.take(Msg::Done("Undone".into()), now());
-    model.take(Msg::Fault("the store is gone".into()), now());
+    model.take(Msg::Failed("the store is gone".into()), now());
     for outcome in [Ok("Polling stopped"), Err("the disk is full")] {
         finish_write(&mut model, &earlier, outcome);
         assert_eq!(prompt(&model).error, None);
