@@ -160,11 +160,18 @@ struct Pending {
 #[derive(Clone, Copy, Debug)]
 enum State {
     Candidate(Option<Sighting>),
-    Holder(Tenure),
+    Holder(Tenure, Phase),
+}
+
+/// What a holder does with its lease.
+#[derive(Clone, Copy, Debug)]
+enum Phase {
+    /// Requests may be sent to the service.
+    Sending,
     /// Nothing new is sent; the driver waits for the answers to its requests.
-    Draining(Tenure),
+    Draining,
     /// All requests are answered.
-    Releasing(Tenure),
+    Releasing,
 }
 
 /// The row as a candidate saw it, and since when it has been unchanged on this server.
@@ -212,8 +219,8 @@ impl Lease {
         }
         let request = match &self.state {
             State::Candidate(sighting) => self.candidate_request(sighting.as_ref(), now),
-            State::Holder(tenure) | State::Draining(tenure) => LeaseRequest::Beat { epoch: tenure.epoch },
-            State::Releasing(tenure) => {
+            State::Holder(tenure, Phase::Sending | Phase::Draining) => LeaseRequest::Beat { epoch: tenure.epoch },
+            State::Holder(tenure, Phase::Releasing) => {
                 // On a server that lost its newest writes, another machine may still trust a lost takeover.
                 let server = (now >= tenure.sends_from).then_some(tenure.server);
                 LeaseRequest::Release { epoch: tenure.epoch, server }
@@ -261,26 +268,17 @@ impl Lease {
             (State::Candidate(_), LeaseRequest::Beat { .. }) if reply.is_granted => {
                 self.hold(&reply, trusted_until, now + EXPIRY + QUARANTINE);
             }
-            (State::Holder(tenure) | State::Draining(tenure) | State::Releasing(tenure), LeaseRequest::Beat { .. })
-                if reply.is_granted =>
-            {
-                let renewed = tenure.renew(&reply, trusted_until, now);
-                self.state = match self.state {
-                    State::Draining(_) => State::Draining(renewed),
-                    State::Releasing(_) => State::Releasing(renewed),
-                    State::Candidate(_) | State::Holder(_) => State::Holder(renewed),
-                };
+            (State::Holder(tenure, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
+                self.state = State::Holder(tenure.renew(&reply, trusted_until, now), phase);
             }
-            // The release is carried out, or another machine has the lease.
-            (State::Holder(_) | State::Draining(_) | State::Releasing(_), _) | (State::Candidate(_), _) => {
-                self.watch(&reply, now);
-            }
+            // The release is carried out, or another machine has the lease, or nobody.
+            (State::Candidate(_) | State::Holder(..), _) => self.watch(&reply, now),
         }
     }
 
     fn hold(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
         let tenure = Tenure { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
-        self.state = State::Holder(tenure);
+        self.state = State::Holder(tenure, Phase::Sending);
     }
 
     /// Watches the row as a candidate. The row counts as unchanged only on the same server.
@@ -289,7 +287,7 @@ impl Lease {
             State::Candidate(sighting) => {
                 sighting.filter(|sighting| sighting.row == reply.row && sighting.server == reply.server)
             }
-            State::Holder(_) | State::Draining(_) | State::Releasing(_) => None,
+            State::Holder(..) => None,
         };
         let since = unchanged.map_or(now, |sighting| sighting.since);
         self.state = State::Candidate(Some(Sighting { row: reply.row, server: reply.server, since }));
@@ -297,7 +295,7 @@ impl Lease {
 
     /// Whether this machine may send requests to the service at `now`.
     pub(crate) fn permission(&self, now: Mono) -> Permission {
-        let State::Holder(tenure) = self.state else { return Permission::No };
+        let State::Holder(tenure, Phase::Sending) = self.state else { return Permission::No };
         let begin = Mono(tenure.trusted_until.0.saturating_sub(MARGIN));
         if now >= begin {
             return Permission::No;
@@ -311,7 +309,7 @@ impl Lease {
     /// The epoch in which this machine holds the lease, for what it appends to the log.
     pub(crate) fn epoch(&self) -> Option<u64> {
         match self.state {
-            State::Holder(tenure) | State::Draining(tenure) | State::Releasing(tenure) => Some(tenure.epoch),
+            State::Holder(tenure, _) => Some(tenure.epoch),
             State::Candidate(_) => None,
         }
     }
@@ -319,8 +317,8 @@ impl Lease {
     /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::drained`] when all requests are
     /// answered.
     pub(crate) fn drain(&mut self) {
-        if let State::Holder(tenure) = self.state {
-            self.state = State::Draining(tenure);
+        if let State::Holder(tenure, Phase::Sending) = self.state {
+            self.state = State::Holder(tenure, Phase::Draining);
         }
     }
 
@@ -328,8 +326,8 @@ impl Lease {
     /// This machine takes the lease again only if nobody else does.
     pub(crate) fn drained(&mut self, now: Mono) {
         self.barred_until = now + COURTESY;
-        if let State::Draining(tenure) = self.state {
-            (self.state, self.next_request) = (State::Releasing(tenure), now);
+        if let State::Holder(tenure, Phase::Draining) = self.state {
+            (self.state, self.next_request) = (State::Holder(tenure, Phase::Releasing), now);
         }
     }
 }
