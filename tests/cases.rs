@@ -22,7 +22,6 @@ use hoptop::internals::{
     },
     clock::{Clock, Mono, Now},
     domain::{
-        answer::Templates,
         ids::{ChainId, RowId},
         observation::Observation,
         operation::Operation,
@@ -40,7 +39,6 @@ use hoptop::internals::{
     },
     store::{LoadedRows, Store},
     tui::{
-        keys::Keys,
         model::{DashboardSettings, Model, Screen},
         theme::Theme,
         view::view,
@@ -166,19 +164,7 @@ fn format_state(tx: &Transaction) -> String {
 
 /// Creates a dashboard that lists the store's transactions.
 fn new_dashboard(store: &Store, now: Now) -> Model {
-    let setting = DashboardSettings {
-        profile: "default".into(),
-        other_profiles: Vec::new(),
-        shown_id: None,
-        demo: false,
-        polls: true,
-        process: 7,
-        zone: Utc.fix(),
-        any_chain: false,
-        templates: Templates::default(),
-        keys: Keys::default(),
-        notification_channels: Vec::new(),
-    };
+    let setting = DashboardSettings::of_profile("default", 7);
     let mut model = Model::new(setting, (98, 120));
     let request = model.list.next_request().unwrap();
     let page = store

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, Offset, TimeDelta, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{Event, KeyEvent};
 use futures_util::{Stream, stream};
 use hoptop::internals::{
@@ -21,7 +21,6 @@ use hoptop::internals::{
     clock::Clock,
     domain::{
         alert::Rule,
-        answer::Templates,
         filter::Filter,
         ids::TxHash,
         observation::Observation,
@@ -38,7 +37,6 @@ use hoptop::internals::{
     tui::{
         export::ExportOrder,
         key_text,
-        keys::Keys,
         model::DashboardSettings,
         run::{Parts, RunError, run},
         system::{System, clipboard::CopyMethod},
@@ -177,17 +175,8 @@ impl Fixture {
         let mut user = User { event_sender, screen, store: store.clone(), clock: clock.clone() };
         let (stop_poller, poller) = self.start_poller();
         let setting = DashboardSettings {
-            profile: PROFILE.into(),
-            other_profiles: Vec::new(),
             shown_id: Some("…loop".into()),
-            demo: false,
-            polls: true,
-            process: std::process::id(),
-            zone: Utc.fix(),
-            any_chain: false,
-            templates: Templates::default(),
-            keys: Keys::default(),
-            notification_channels: Vec::new(),
+            ..DashboardSettings::of_profile(PROFILE, std::process::id())
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);

@@ -1,14 +1,11 @@
 //! Drives the dashboard's model over a store without the real loop, so that a single frame can be timed.
 
-use chrono::{Offset, Utc};
 use hoptop::internals::{
     clock::Clock,
-    domain::answer::Templates,
     store::{FeedReader, Reader, Store},
     tui::{
         effect::Effect,
         key_text,
-        keys::Keys,
         message::{Msg, StoreUpdate},
         model::{DashboardSettings, Model, polling::Polled},
         step::step,
@@ -60,16 +57,8 @@ impl Dashboard {
 
 pub(crate) fn setting() -> DashboardSettings {
     DashboardSettings {
-        profile: PROFILE.into(),
-        other_profiles: Vec::new(),
         shown_id: Some("…7f3a".into()),
-        demo: false,
         polls: false,
-        process: std::process::id(),
-        zone: Utc.fix(),
-        any_chain: false,
-        templates: Templates::default(),
-        keys: Keys::default(),
-        notification_channels: Vec::new(),
+        ..DashboardSettings::of_profile(PROFILE, std::process::id())
     }
 }

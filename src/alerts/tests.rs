@@ -12,19 +12,7 @@ use crate::domain::{
 };
 
 fn alert(id: i64, rule: Rule, subject: Subject, clean: u32) -> Alert {
-    let raised_at = DateTime::UNIX_EPOCH;
-    Alert {
-        id,
-        rule,
-        subject,
-        profile: "default".into(),
-        raised_at,
-        clean,
-        flapping: false,
-        message: String::new(),
-        handling: None,
-        cleared_at: None,
-    }
+    Alert { id, clean, ..fixtures::alert(rule, subject) }
 }
 
 fn after_answer(status: RouterStatus, minutes: i64) -> (Transaction, DateTime<Utc>) {

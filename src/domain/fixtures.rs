@@ -7,7 +7,7 @@ use std::{collections::HashMap, time::Duration};
 use chrono::DateTime;
 
 use super::{
-    alert::{Alert, Subject},
+    alert::{Alert, Rule, Subject},
     forecast::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
@@ -81,6 +81,22 @@ pub(crate) fn says(status: RouterStatus) -> Observation {
 /// Returns an answer with this failure.
 pub(crate) fn fails(failure: Failure) -> Observation {
     answer(Outcome::Failed(failure))
+}
+
+/// Returns a firing alert with the number 1, raised at the Unix epoch.
+pub(crate) fn alert(rule: Rule, subject: Subject) -> Alert {
+    Alert {
+        id: 1,
+        rule,
+        subject,
+        profile: "default".into(),
+        raised_at: DateTime::UNIX_EPOCH,
+        clean: 0,
+        flapping: false,
+        message: String::new(),
+        handling: None,
+        cleared_at: None,
+    }
 }
 
 /// Returns the alerts by subject: those of each transaction, and those of whole profiles.

@@ -213,18 +213,7 @@ mod tests {
     }
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
-        Alert {
-            id: 1,
-            rule,
-            subject: Subject::Profile,
-            profile: "default".into(),
-            raised_at: at(0),
-            clean: 0,
-            flapping: false,
-            message: String::new(),
-            handling,
-            cleared_at: None,
-        }
+        Alert { handling, ..fixtures::alert(rule, Subject::Profile) }
     }
 
     fn at(seconds: i64) -> DateTime<Utc> {

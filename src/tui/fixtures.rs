@@ -8,12 +8,11 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use chrono::{DateTime, Offset, Utc};
+use chrono::{DateTime, Utc};
 
 use super::{
     effect::{Effect, Markable},
     key_text,
-    keys::Keys,
     message::{Msg, StoreUpdate},
     model::{DashboardSettings, Listing, Model, Overview, polling::Polled},
     screens::{
@@ -29,7 +28,6 @@ use crate::{
     clock::{Mono, Now},
     domain::{
         alert::{Alert, AlertState, Rule, Subject},
-        answer::Templates,
         change::{Change, ChangeKind},
         filter::{self, Candidate, Filter},
         fixtures,
@@ -44,19 +42,7 @@ use crate::{
 
 /// Returns a dashboard without data, which polls and shows UTC.
 pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
-    let setting = DashboardSettings {
-        profile: "default".into(),
-        other_profiles: Vec::new(),
-        shown_id: Some("…7f3a".into()),
-        demo: false,
-        polls: true,
-        process: 7,
-        zone: Utc.fix(),
-        any_chain: false,
-        templates: Templates::default(),
-        keys: Keys::default(),
-        notification_channels: Vec::new(),
-    };
+    let setting = DashboardSettings { shown_id: Some("…7f3a".into()), ..DashboardSettings::of_profile("default", 7) };
     TestDashboard {
         model: Model::new(setting, size),
         transactions: HashMap::new(),
@@ -73,18 +59,9 @@ pub(super) fn moment(wall: DateTime<Utc>) -> Now {
 
 /// Returns a firing alert of a transaction; without one, an alert of the whole profile.
 pub(super) fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
-    Alert {
-        id: of.map_or(0, |row| row.0) * 100 + rule as i64,
-        rule,
-        subject: of.map_or(Subject::Profile, Subject::Transaction),
-        profile: "default".into(),
-        raised_at: DateTime::UNIX_EPOCH,
-        clean: 0,
-        flapping: false,
-        handling: None,
-        cleared_at: None,
-        message: message.into(),
-    }
+    let subject = of.map_or(Subject::Profile, Subject::Transaction);
+    let id = of.map_or(0, |row| row.0) * 100 + rule as i64;
+    Alert { id, message: message.into(), ..fixtures::alert(rule, subject) }
 }
 
 /// A dashboard over a store in memory, which performs the read effects at once.

@@ -18,7 +18,7 @@ use crate::{
     cli::{plain, theme},
     clock::{self, Clock},
     config::{ColorChoice, Flags},
-    domain::{answer::Templates, operation::Operation, secret::IntegratorId},
+    domain::{operation::Operation, secret::IntegratorId},
     poller::Scope,
     runtime::{
         background_poller::{PollerOptions, ServiceClient},
@@ -32,7 +32,6 @@ use crate::{
     },
     store::Store,
     tui::{
-        keys::Keys,
         model::DashboardSettings,
         run::Parts,
         system::{System, notice::NotificationMode},
@@ -84,17 +83,9 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let theme = theme::of_environment(color, flags.ascii)?;
     let setting = DashboardSettings {
-        profile: PROFILE.into(),
-        other_profiles: Vec::new(),
-        shown_id: None,
         demo: true,
-        polls: true,
-        process: std::process::id(),
         zone: clock::local_offset(),
-        any_chain: false,
-        templates: Templates::default(),
-        keys: Keys::default(),
-        notification_channels: Vec::new(),
+        ..DashboardSettings::of_profile(PROFILE, std::process::id())
     };
     tokio_runtime::start()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;

@@ -301,18 +301,7 @@ mod tests {
     }
 
     fn alert(rule: Rule) -> Alert {
-        Alert {
-            id: 1,
-            rule,
-            subject: Subject::Transaction(RowId(1)),
-            profile: "default".into(),
-            raised_at: at(0),
-            clean: 0,
-            flapping: false,
-            message: String::new(),
-            handling: None,
-            cleared_at: None,
-        }
+        fixtures::alert(rule, Subject::Transaction(RowId(1)))
     }
 
     /// Returns a transaction with a record in which most fields are set.

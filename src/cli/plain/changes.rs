@@ -239,28 +239,13 @@ fn format_advice(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Str
 
 #[cfg(test)]
 mod tests {
-    use chrono::{Offset, TimeDelta};
+    use chrono::TimeDelta;
 
     use super::*;
-    use crate::{
-        domain::{alert::Severity, answer::Templates, fixtures as tx},
-        tui::keys::Keys,
-    };
+    use crate::domain::{alert::Severity, fixtures as tx};
 
     fn setting() -> DashboardSettings {
-        DashboardSettings {
-            profile: "default".into(),
-            other_profiles: Vec::new(),
-            shown_id: None,
-            demo: false,
-            polls: true,
-            process: 7,
-            zone: Utc.fix(),
-            any_chain: false,
-            templates: Templates::default(),
-            keys: Keys::default(),
-            notification_channels: Vec::new(),
-        }
+        DashboardSettings::of_profile("default", 7)
     }
 
     fn at(second: i64) -> DateTime<Utc> {

@@ -102,24 +102,14 @@ impl Snooze {
 #[cfg(test)]
 mod tests {
     use super::{super::*, *};
+    use crate::domain::fixtures;
 
     fn at(seconds: i64) -> DateTime<Utc> {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
     fn alert(handling: Option<Handling>) -> Alert {
-        Alert {
-            id: 1,
-            rule: Rule::Overdue,
-            subject: Subject::Profile,
-            profile: "default".into(),
-            raised_at: at(0),
-            clean: 0,
-            flapping: false,
-            message: String::new(),
-            handling,
-            cleared_at: None,
-        }
+        Alert { handling, ..fixtures::alert(Rule::Overdue, Subject::Profile) }
     }
 
     #[test]

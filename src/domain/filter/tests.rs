@@ -19,18 +19,7 @@ fn at(seconds: i64) -> DateTime<Utc> {
 }
 
 fn alert(rule: Rule) -> Alert {
-    Alert {
-        id: 1,
-        rule,
-        subject: Subject::Transaction(RowId(1)),
-        profile: "default".into(),
-        raised_at: at(0),
-        clean: 0,
-        flapping: false,
-        message: String::new(),
-        handling: None,
-        cleared_at: None,
-    }
+    fixtures::alert(rule, Subject::Transaction(RowId(1)))
 }
 
 /// Returns a transaction from Arbitrum to Base, ongoing, checked at 1000 s and overdue since 900 s, with all searchable

@@ -1,6 +1,6 @@
 //! The settings of a dashboard, which stay the same while it runs.
 
-use chrono::FixedOffset;
+use chrono::{FixedOffset, Offset, Utc};
 
 use crate::{
     domain::{answer::Templates, text},
@@ -35,6 +35,23 @@ pub struct DashboardSettings {
 }
 
 impl DashboardSettings {
+    /// Returns the settings of a dashboard that polls for one profile, in UTC, with the default keys and templates.
+    pub fn of_profile(profile: &str, process: u32) -> Self {
+        Self {
+            profile: profile.to_owned(),
+            other_profiles: Vec::new(),
+            shown_id: None,
+            demo: false,
+            polls: true,
+            process,
+            zone: Utc.fix(),
+            any_chain: false,
+            templates: Templates::default(),
+            keys: Keys::default(),
+            notification_channels: Vec::new(),
+        }
+    }
+
     /// Whether this profile is shown.
     pub fn shows(&self, profile: &str) -> bool {
         self.profiles().any(|shown| shown == profile)
