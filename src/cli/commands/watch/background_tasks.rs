@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::BarHandle;
 use crate::{
-    cli::{notifiers, print_line, sentence},
+    cli::{notifiers, sentence},
     clock::Clock,
     config::{self, Environment, Flags, Settings},
     notify::Channel,
@@ -137,10 +137,6 @@ impl TaskContext<'_> {
     /// Prints a line on standard error, above the bar, and logs it.
     fn print(&self, line: &str) {
         tracing::info!("{line}");
-        let print = || {
-            print_line(line);
-            Ok(())
-        };
-        self.bar.print_above(print).unwrap_or_default();
+        self.bar.print_line(line);
     }
 }

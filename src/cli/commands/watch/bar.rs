@@ -7,10 +7,13 @@ use std::{collections::HashMap, io, time::Duration};
 use chrono::{DateTime, Utc};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::domain::{
-    ids::RowId,
-    poller::{PollerHealth, PollerReport},
-    span,
+use crate::{
+    domain::{
+        ids::RowId,
+        poller::{PollerHealth, PollerReport},
+        span,
+    },
+    runtime::stderr::print_line,
 };
 
 /// The time between two drawings while nothing changes: the remaining time counts down.
@@ -27,6 +30,16 @@ impl BarHandle {
             Some(bar) => bar.suspend(print),
             None => print(),
         }
+    }
+
+    /// Prints a line on standard error, above the bar.
+    pub(crate) fn print_line(&self, line: &str) {
+        // Like `print_line` itself, ignores a closed standard error.
+        let print = || {
+            print_line(line);
+            Ok(())
+        };
+        self.print_above(print).unwrap_or_default();
     }
 }
 

@@ -261,12 +261,7 @@ impl<'a> Watching<'a> {
 
     /// Prints a line on standard error, above the bar.
     fn print_line(&self, line: &str) {
-        // Like `print_line` itself, ignores a closed standard error.
-        let print = || {
-            print_line(line);
-            Ok(())
-        };
-        self.bar.handle.print_above(print).unwrap_or_default();
+        self.bar.handle.print_line(line);
     }
 
     /// Returns what to read of the store.
