@@ -46,7 +46,7 @@
 //! | `budget`, `api`, `sim`, `config` | `clock`, `process`, `domain` |
 //! | `engine` | `clock`, `domain`, `budget`, `schedule` |
 //! | `store` | `clock`, `process`, `domain`, `alerts` |
-//! | `team` | `clock` |
+//! | `team` | `clock`, `process`, `domain`, `store` |
 //! | `poller` | `clock`, `process`, `domain`, `schedule`, `budget`, `alerts`, `api`, `store` |
 //! | `notify` | `clock`, `process`, `domain`, `api`, `store` |
 //! | `metrics` | `clock`, `process`, `domain`, `store`, `poller` |

@@ -25,7 +25,7 @@ fn allowed(room: &str) -> &'static [&'static str] {
         "schedule" | "alerts" | "intake" => PURE,
         "budget" | "api" | "sim" | "config" => BASE,
         // The rules are pure. That applying an answer is deterministic, they must come with it.
-        "team" => &["clock"],
+        "team" => &["clock", "process", "domain", "store"],
         "store" => &["clock", "process", "domain", "alerts"],
         "poller" => &["clock", "process", "domain", "schedule", "budget", "alerts", "api", "store"],
         "tui" => &["clock", "process", "domain", "presentation", "alerts", "store", "intake", "poller"],
