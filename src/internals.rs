@@ -66,7 +66,11 @@ pub mod domain {
     }
 
     pub mod secret {
-        pub use crate::domain::secret::IntegratorId;
+        pub use crate::domain::secret::{IntegratorId, Password};
+    }
+
+    pub mod team_address {
+        pub use crate::domain::team_address::{AddressError, Host, Service, TeamAddress, TlsMode, find_service};
     }
 
     pub mod text {
@@ -84,6 +88,12 @@ pub mod intake {
 
 pub mod poller {
     pub use crate::poller::{HttpWire, PollerError, Scope, Setup, Wire, run};
+}
+
+pub mod process {
+    pub mod secret_source {
+        pub use crate::process::secret_source::SecretSource;
+    }
 }
 
 pub mod runtime {
@@ -127,6 +137,10 @@ pub mod store {
         AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, PagePosition, Reader,
         Receipt, Store, Wake,
     };
+}
+
+pub mod team {
+    pub use crate::team::{Connection, Connector, PasswordSources, TeamError};
 }
 
 pub mod tui {

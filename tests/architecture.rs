@@ -66,6 +66,8 @@ fn allowed(room: &str) -> &'static [&'static str] {
             "intake",
             "config",
             "poller",
+            "process",
+            "team",
             "tui",
             "runtime",
             "cli",
@@ -243,6 +245,8 @@ fn each_outside_thing_has_one_user() {
     let owners: BTreeMap<&str, &[&str]> = BTreeMap::from([
         ("reqwest", &["api", "notify"][..]),
         ("rusqlite", &["store"]),
+        ("tokio_postgres", &["team"]),
+        ("tokio_postgres_rustls", &["team"]),
         ("axum", &["sim", "metrics"]),
         ("prometheus_client", &["metrics"]),
         ("ratatui", &["tui"]),

@@ -13,11 +13,13 @@ use super::{
     environment::{Environment, Folders},
     error::ConfigError,
     file::{self, Argv, File, KeyNames, NotifyMethod, Profile, Retention, Weight},
-    secret::IdSource,
     settings::{Account, Alerting, Entry, Hidden, Settings},
     source::Source,
 };
-use crate::domain::{span, text::clean, toml_text::TomlError};
+use crate::{
+    domain::{span, text::clean, toml_text::TomlError},
+    process::secret_source::SecretSource,
+};
 
 /// The name of the profile that always exists.
 const DEFAULT_PROFILE: &str = "default";
@@ -234,21 +236,22 @@ impl<'a> Inputs<'a> {
         Ok(chosen.unwrap_or((ThemeChoice::default(), Source::Default)))
     }
 
-    fn id_source(&self) -> Option<IdSource> {
+    fn id_source(&self) -> Option<SecretSource> {
         self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(|| self.profile_id_source(&self.profile))
     }
 
-    fn id_variable(&self, name: &str) -> Option<IdSource> {
-        self.env.secret(name).map(|value| IdSource::Variable { name: name.to_owned(), value })
+    fn id_variable(&self, name: &str) -> Option<SecretSource> {
+        self.env.secret(name).map(|value| SecretSource::Variable { name: name.to_owned(), value })
     }
 
     /// Returns the source of a profile's ID. A profile has at most one ([`check_id_keys`]).
-    fn profile_id_source(&self, profile: &Profile) -> Option<IdSource> {
-        let named = |name: &String| self.id_variable(name).unwrap_or_else(|| IdSource::Unset { name: name.clone() });
+    fn profile_id_source(&self, profile: &Profile) -> Option<SecretSource> {
+        let named =
+            |name: &String| self.id_variable(name).unwrap_or_else(|| SecretSource::Unset { name: name.clone() });
         let variable = profile.integrator_id_env.as_ref().map(named);
         variable
-            .or_else(|| profile.integrator_id_file.as_ref().map(|path| IdSource::File(self.resolve(path))))
-            .or_else(|| profile.integrator_id_command.clone().map(IdSource::Command))
+            .or_else(|| profile.integrator_id_file.as_ref().map(|path| SecretSource::File(self.resolve(path))))
+            .or_else(|| profile.integrator_id_command.as_ref().map(|argv| SecretSource::Command(argv.words())))
     }
 
     fn config_file(&self) -> Option<PathBuf> {

@@ -4,13 +4,11 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use super::{
-    ColorChoice, ThemeChoice,
-    error::ConfigError,
-    secret::{COMMAND_LIMIT, IdSource},
-    source::Source,
+use super::{ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::Source};
+use crate::{
+    domain::{answer::Templates, secret::IntegratorId},
+    process::secret_source::{COMMAND_LIMIT, SecretSource},
 };
-use crate::domain::{answer::Templates, secret::IntegratorId};
 
 /// A setting as `hoptop config` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +66,7 @@ pub struct Settings {
     pub entries: Vec<Entry>,
     /// The profiles that the dashboard polls in addition to the active profile.
     pub beside: Vec<Account>,
-    pub(super) id: Option<IdSource>,
+    pub(super) id: Option<SecretSource>,
 }
 
 /// A base URL, an integrator ID by reference, and the limit of the ID. `Debug` shows no secret.
@@ -78,7 +76,7 @@ pub struct Account {
     pub profile: String,
     pub(super) base_url: Option<String>,
     pub(super) rps: f64,
-    pub(super) id: Option<IdSource>,
+    pub(super) id: Option<SecretSource>,
     pub(super) config_file: Option<PathBuf>,
 }
 
@@ -159,16 +157,16 @@ impl Account {
     pub fn polling(&self) -> Result<PollingSettings, ConfigError> {
         let missing = || ConfigError::NoBaseUrl { profile: self.profile.clone(), file: self.file_name() };
         let base_url = self.base_url.clone().ok_or_else(missing)?;
-        let (id, warnings) = self.read_id()?;
-        Ok(PollingSettings { base_url, id, rps: self.rps, warnings })
+        let (id, warning) = self.read_id()?;
+        Ok(PollingSettings { base_url, id, rps: self.rps, warnings: warning.into_iter().collect() })
     }
 
-    fn read_id(&self) -> Result<(IntegratorId, Vec<String>), ConfigError> {
+    fn read_id(&self) -> Result<(IntegratorId, Option<String>), ConfigError> {
         let (profile, file) = (self.profile.clone(), self.file_name());
         match &self.id {
             None => Err(ConfigError::NoId { profile, file }),
-            Some(IdSource::Unset { name }) => Err(ConfigError::UnsetId { variable: name.clone(), profile, file }),
-            Some(source) => source.read(COMMAND_LIMIT),
+            Some(SecretSource::Unset { name }) => Err(ConfigError::UnsetId { variable: name.clone(), profile, file }),
+            Some(source) => read_id(source, COMMAND_LIMIT),
         }
     }
 

@@ -32,6 +32,7 @@ pub(crate) mod route;
 pub(crate) mod secret;
 pub(crate) mod span;
 pub(crate) mod status;
+pub(crate) mod team_address;
 pub(crate) mod text;
 pub(crate) mod toml_text;
 pub(crate) mod transaction;

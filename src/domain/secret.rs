@@ -1,6 +1,7 @@
-//! The integrator ID as a value that can't be printed (`service.md` 5, `DESIGN.md`, Secrets).
+//! Secrets as values that can't be printed (`service.md` 5, `DESIGN.md`, Secrets): the integrator ID, and the password of
+//! the team's store.
 //!
-//! It must never reach a log, a file, a panic or a screen; only its last four characters and a fingerprint may.
+//! They must never reach a log, a file, a panic or a screen; only the ID's last four characters and a fingerprint may.
 
 use std::fmt;
 
@@ -74,6 +75,28 @@ impl fmt::Debug for IntegratorId {
 impl fmt::Display for IntegratorId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(&self.last4())
+    }
+}
+
+/// The password of the team's store. `Debug` doesn't show it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Password(String);
+
+impl Password {
+    /// Makes a password of a text.
+    pub fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// Returns the password itself. Only the login may use it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Password(...)")
     }
 }
 

@@ -1,0 +1,276 @@
+//! What can go wrong between hoptop and the team's database, each with what a person can do.
+//!
+//! Messages of the server are cleaned before they are kept. No variant may hold a password or an operation.
+
+use std::{error::Error, io};
+
+use rustls::CertificateError;
+use tokio_postgres::error::DbError;
+
+use crate::domain::{team_address::AddressError, text::clean};
+
+/// The server, where an error doesn't know its address.
+const SOME_SERVER: &str = "the team's database server";
+
+/// A failure of the team's store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TeamError {
+    /// The address is invalid, or holds a password.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The source of the password can't be read.
+    #[error("no password for the team's store from {origin}: {reason}")]
+    PasswordSource {
+        /// The variable, file or command.
+        origin: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The server asks for a password and there is none.
+    #[error(
+        "{server} asks for a password and there is none; set store_password_env, store_password_file or \
+         store_password_command in the config file, PGPASSWORD, or a line in ~/.pgpass{note}"
+    )]
+    PasswordMissing {
+        /// The server.
+        server: String,
+        /// What was ignored, as an addition to the sentence; may be empty.
+        note: String,
+    },
+    /// The server refuses the connection.
+    #[error("{0} refuses the connection; check that PostgreSQL runs there, and the port")]
+    Refused(String),
+    /// The server's name has no address.
+    #[error("{0} can't be resolved; check the host in the store's URL, and the network")]
+    Unresolvable(String),
+    /// The server doesn't answer.
+    #[error("{0} does not answer in time; check the network, its firewall, and that the server is not overloaded")]
+    TimedOut(String),
+    /// The server can't be reached for another reason.
+    #[error("{server} can't be reached: {reason}; check the network")]
+    Unreachable {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The connection was open and ended.
+    #[error("the connection to {server} was lost: {reason}")]
+    ConnectionLost {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The server has no database of this name.
+    #[error("{0}; check the database's name in the store's URL, or let the server's administrator create it")]
+    NoDatabase(String),
+    /// The server refuses this role, or its password.
+    #[error("the team's database refuses the login: {0}; check the role in the store's URL and its password")]
+    Login(String),
+    /// The role may not do this.
+    #[error("the team's database refuses: {0}; ask the owner of the team's store to grant your role what it needs")]
+    Permission(String),
+    /// TLS is required and the server has none.
+    #[error(
+        "{0} has no TLS, and hoptop sends nothing unencrypted over a network unasked; turn on `ssl` on the server, or \
+         add ?sslmode=disable to the store's URL if you trust the network"
+    )]
+    NoTls(String),
+    /// The file of certificate authorities can't be used.
+    #[error("the certificate authorities of the team's store can't be read: {0}; check sslrootcert in the store's URL")]
+    RootCertificate(String),
+    /// The certificate is expired, or signed by an unknown authority.
+    #[error(
+        "the certificate of {server} is not trusted: {reason}; give its authority as ?sslrootcert=FILE in the store's URL"
+    )]
+    UntrustedCertificate {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The certificate belongs to another host.
+    #[error(
+        "the certificate of {server} is for another host: {reason}; use a name from the certificate in the store's URL"
+    )]
+    WrongHost {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// TLS fails for another reason.
+    #[error("the TLS connection to {server} failed: {reason}")]
+    Tls {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The database has no tables of hoptop.
+    #[error("the database is not a team's store yet; its owner must run `hoptop store init` once")]
+    NotInitialised,
+    /// Other members write a format that this hoptop doesn't know.
+    #[error(
+        "the team's store has format {team} and this hoptop knows formats up to {own}; update hoptop on this machine"
+    )]
+    HoptopTooOld {
+        /// The format of the team's store.
+        team: i32,
+        /// The newest format of this program.
+        own: i32,
+    },
+    /// The team's store is older than what this hoptop can use.
+    #[error(
+        "the team's store has format {team} and this hoptop needs {needed} or newer; its owner must run \
+         `hoptop store init` with this version to upgrade it"
+    )]
+    HoptopTooNew {
+        /// The format of the team's store.
+        team: i32,
+        /// The oldest format that this program can use.
+        needed: i32,
+    },
+    /// The server's disk is full.
+    #[error("the disk of the team's database is full: {0}; its administrator must free space")]
+    DiskFull(String),
+    /// The server accepts no writes.
+    #[error("the team's database is read-only: {0}; it may be a standby, so use a host name that follows the primary")]
+    ReadOnly(String),
+    /// The server, the database or the role has no connection left.
+    #[error("the team's database accepts no more connections: {0}; close other clients, or raise the limit")]
+    TooManyConnections(String),
+    /// The server starts, stops or recovers.
+    #[error("the team's database is not available: {0}; it usually is again in a moment")]
+    Unavailable(String),
+    /// Another error of the database.
+    #[error("the team's database reports: {message} (SQLSTATE {sqlstate})")]
+    Database {
+        /// The server's message.
+        message: String,
+        /// The SQLSTATE.
+        sqlstate: String,
+    },
+    /// The server and hoptop don't understand each other.
+    #[error("the answer of {server} can't be used: {reason}; check that PostgreSQL 13 or newer answers there")]
+    Protocol {
+        /// The server.
+        server: String,
+        /// The reason.
+        reason: String,
+    },
+}
+
+impl TeamError {
+    /// Describes an error of a connection to `server`, which messages name.
+    pub(super) fn at(server: &str, error: &tokio_postgres::Error) -> Self {
+        if let Some(error) = error.as_db_error() {
+            return Self::reported(error);
+        }
+        let (server, causes) = (server.to_owned(), causes(error));
+        if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
+            return Self::of_tls(server, error);
+        }
+        if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()) {
+            return Self::of_io(server, error);
+        }
+        if error.is_closed() {
+            return Self::ConnectionLost { server, reason: "the server closed it".into() };
+        }
+        let reason = causes.last().map_or_else(|| error.to_string(), ToString::to_string);
+        // These causes have no type of their own.
+        match reason.as_str() {
+            "server does not support TLS" => Self::NoTls(server),
+            "password missing" => Self::PasswordMissing { server, note: String::new() },
+            "server did not use channel binding" | "unsupported authentication method" => {
+                Self::Login(format!("the {reason}").replace("the unsupported", "it wants an unsupported"))
+            }
+            _ => Self::Protocol { server, reason: clean(&reason) },
+        }
+    }
+
+    /// Returns whether trying again later makes sense without anybody changing settings, roles or certificates.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Unresolvable(_) | Self::TimedOut(_) => true,
+            Self::Unreachable { .. } | Self::ConnectionLost { .. } | Self::Unavailable(_) => true,
+            Self::DiskFull(_) | Self::ReadOnly(_) | Self::TooManyConnections(_) => true,
+            // Connection, rolled back transaction, resources, lock not available, cancelled.
+            Self::Database { sqlstate, .. } => {
+                ["08", "40", "53"].iter().any(|class| sqlstate.starts_with(class))
+                    || ["55P03", "57014"].contains(&sqlstate.as_str())
+            }
+            Self::Address(_) | Self::PasswordSource { .. } | Self::PasswordMissing { .. } => false,
+            Self::NoDatabase(_) | Self::Login(_) | Self::Permission(_) | Self::NotInitialised => false,
+            Self::NoTls(_) | Self::RootCertificate(_) | Self::UntrustedCertificate { .. } => false,
+            Self::WrongHost { .. } | Self::Tls { .. } | Self::Protocol { .. } => false,
+            Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } => false,
+        }
+    }
+
+    fn reported(error: &DbError) -> Self {
+        let message = clean(error.message());
+        match error.code().code() {
+            "3D000" | "57P04" => Self::NoDatabase(message),
+            "28P01" | "28000" => Self::Login(message),
+            "42501" => Self::Permission(message),
+            "3F000" | "42P01" | "42883" => Self::NotInitialised,
+            "53100" => Self::DiskFull(message),
+            "25006" => Self::ReadOnly(message),
+            "53300" => Self::TooManyConnections(message),
+            "57P01" | "57P02" | "57P03" | "57P05" => Self::Unavailable(message),
+            sqlstate => Self::Database { message, sqlstate: clean(sqlstate) },
+        }
+    }
+
+    fn of_tls(server: String, error: &rustls::Error) -> Self {
+        let reason = clean(&error.to_string());
+        match error {
+            rustls::Error::InvalidCertificate(
+                CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
+            ) => Self::WrongHost { server, reason },
+            rustls::Error::InvalidCertificate(_) => Self::UntrustedCertificate { server, reason },
+            _ => Self::Tls { server, reason },
+        }
+    }
+
+    fn of_io(server: String, error: &io::Error) -> Self {
+        let reason = clean(&error.to_string());
+        // Neither the standard library nor the client has a kind for these.
+        if ["failed to lookup address", "could not resolve any addresses"].iter().any(|part| reason.contains(part)) {
+            return Self::Unresolvable(server);
+        }
+        match error.kind() {
+            // The file of a socket is missing while no server runs.
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Self::Refused(server),
+            io::ErrorKind::TimedOut => Self::TimedOut(server),
+            io::ErrorKind::UnexpectedEof
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::BrokenPipe => Self::ConnectionLost { server, reason },
+            _ => Self::Unreachable { server, reason },
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for TeamError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::at(SOME_SERVER, &error)
+    }
+}
+
+/// Returns every cause below `error`, outermost first. `source` of an `io::Error` skips the error that it wraps.
+fn causes(error: &tokio_postgres::Error) -> Vec<&(dyn Error + 'static)> {
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        causes.push(cause);
+        let wrapped = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        next = match wrapped {
+            Some(wrapped) => Some(wrapped as &(dyn Error + 'static)),
+            None => cause.source(),
+        };
+    }
+    causes
+}
