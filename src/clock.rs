@@ -84,6 +84,15 @@ impl Clock {
         }
     }
 
+    /// Returns the time since the machine started, on a clock that goes on while the machine is suspended. For the moments of
+    /// a lease; other clocks than the machine's have no such clock, and return their monotonic time.
+    pub fn since_boot(&self) -> Mono {
+        match self.0 {
+            Source::Machine => including_suspension(),
+            Source::Tokio { origin, .. } => Mono(origin.elapsed()),
+        }
+    }
+
     /// Returns how far the wall clock advances during the real time `span`.
     pub fn to_wall_duration(&self, span: Duration) -> Duration {
         match self.0 {
@@ -136,9 +145,26 @@ impl Drop for ClockHold {
 /// Returns the time since the machine started, by its monotonic clock.
 #[cfg(unix)]
 fn since_boot() -> Mono {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    read(rustix::time::ClockId::Monotonic)
+}
+
+#[cfg(unix)]
+fn read(clock: rustix::time::ClockId) -> Mono {
+    let time = rustix::time::clock_gettime(clock);
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     Mono(Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or_default()))
+}
+
+/// Returns the time since the machine started, suspensions included.
+#[cfg(target_os = "linux")]
+fn including_suspension() -> Mono {
+    read(rustix::time::ClockId::Boottime)
+}
+
+/// Returns the monotonic time: here no known clock includes suspensions.
+#[cfg(not(target_os = "linux"))]
+fn including_suspension() -> Mono {
+    since_boot()
 }
 
 /// Returns the time since the first call in this process: here no clock is common to all processes.

@@ -7,7 +7,7 @@ pub mod api {
 }
 
 pub mod budget {
-    pub use crate::budget::{Budget, Refusal, RequestEnd, SlotPermit};
+    pub use crate::budget::{Budget, Pace, PaceLeft, Refusal, RequestEnd, SlotPermit};
 }
 
 pub mod cli {
@@ -87,7 +87,7 @@ pub mod intake {
 }
 
 pub mod poller {
-    pub use crate::poller::{HttpWire, PollerError, Scope, Setup, Wire, run};
+    pub use crate::poller::{HttpWire, LeasePermit, PollerError, Scope, Setup, Wire, run};
 }
 
 pub mod process {

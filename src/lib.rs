@@ -27,6 +27,7 @@
 //! | what a key does | `tui/command.rs` (the keys), `tui/update/dispatch.rs` (the functions) |
 //! | how a 429 is handled | `api/answer.rs` recognises it; `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
 //! | how an acknowledged alert fires again | `domain/alert/life.rs` has the condition, `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision |
+//! | who wrote what | `domain/people.rs` (names and authors), `store/operations/undo.rs` (each person's undo) |
 //! | the words of a notification | `cli/output/json.rs` (`event`, for commands and webhooks), `tui/system/notice.rs` (on the desktop) |
 //! | what a replica has to apply | `domain/operation.rs`, `store/operations/mod.rs` (`apply`) |
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
@@ -51,7 +52,7 @@
 //! | `notify` | `clock`, `process`, `domain`, `api`, `store` |
 //! | `metrics` | `clock`, `process`, `domain`, `store`, `poller` |
 //! | `tui` | `clock`, `process`, `domain`, `presentation`, `alerts`, `store`, `intake`, `poller` |
-//! | `runtime` | `clock`, `process`, `domain`, `store`, `api`, `config`, `poller`, `metrics`, `notify`, `tui` |
+//! | `runtime` | `clock`, `process`, `domain`, `budget`, `store`, `team`, `api`, `config`, `poller`, `metrics`, `notify`, `tui` |
 //! | `cli` | all modules but `schedule`, `engine` and `main` |
 //! | `main` | `cli`, `runtime` |
 //! | `internals` | all modules: names what the program, the tests and the benchmarks use |

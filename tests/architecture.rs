@@ -31,7 +31,10 @@ fn allowed(room: &str) -> &'static [&'static str] {
         "tui" => &["clock", "process", "domain", "presentation", "alerts", "store", "intake", "poller"],
         "notify" => &["clock", "process", "domain", "api", "store"],
         "metrics" => &["clock", "process", "domain", "store", "poller"],
-        "runtime" => &["clock", "process", "domain", "store", "api", "config", "poller", "metrics", "notify", "tui"],
+        "runtime" => &[
+            "clock", "process", "domain", "budget", "store", "team", "api", "config", "poller", "metrics", "notify",
+            "tui",
+        ],
         "cli" => &[
             "clock",
             "process",
@@ -47,6 +50,7 @@ fn allowed(room: &str) -> &'static [&'static str] {
             "poller",
             "notify",
             "metrics",
+            "team",
             "tui",
             "runtime",
         ],

@@ -207,6 +207,7 @@ impl Fixture {
             weights: std::collections::BTreeMap::new(),
             scope: Scope::Everything,
             seed: 1,
+            lease: None,
         };
         (stop, tokio::spawn(poller::run(setup, async { stopped.await.unwrap_or(()) })))
     }

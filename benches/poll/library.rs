@@ -75,6 +75,7 @@ pub(crate) fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock,
         weights: BTreeMap::new(),
         scope: Scope::Everything,
         seed: 1,
+        lease: None,
     };
     let start = clock.now().mono;
     runtime().block_on(async {

@@ -134,11 +134,11 @@ fn refused_id_hides_other_outages_until_the_service_answers() {
 }
 
 fn acknowledged() -> Option<Handling> {
-    Some(Handling::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None }))
+    Some(Handling::Acknowledged(Acknowledgement { at: DateTime::UNIX_EPOCH, note: None, author: None }))
 }
 
 fn snoozed(until: Snooze) -> Option<Handling> {
-    Some(Handling::Snoozed(Snoozed { at: DateTime::UNIX_EPOCH, until }))
+    Some(Handling::Snoozed(Snoozed { at: DateTime::UNIX_EPOCH, until, author: None }))
 }
 
 #[test]
@@ -224,8 +224,8 @@ impl Model {
 
     fn handle_active(&mut self, until: Option<Snooze>, at: DateTime<Utc>) {
         let handling = match until {
-            None => Handling::Acknowledged(Acknowledgement { at, note: None }),
-            Some(until) => Handling::Snoozed(Snoozed { at, until }),
+            None => Handling::Acknowledged(Acknowledgement { at, note: None, author: None }),
+            Some(until) => Handling::Snoozed(Snoozed { at, until, author: None }),
         };
         let active = self.alerts.iter_mut().filter(|alert| alert.cleared_at.is_none());
         active.for_each(|alert| alert.handling = Some(handling.clone()));

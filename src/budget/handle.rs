@@ -10,6 +10,7 @@ use super::{
     block::{self, Block},
     file::LedgerFile,
     ledger::{Ledger, Refusal, SlotId},
+    pace::PaceLeft,
 };
 use crate::{
     clock::{Mono, Now},
@@ -300,6 +301,14 @@ impl Budget {
         let is_settled = self.unused_block().is_none() && self.releases.is_empty();
         if !is_settled && self.update(now, |_, _| ()).is_err() {
             tracing::debug!("failed to release budget slots; other processes wait up to 9 s for them");
+        }
+    }
+
+    /// Applies what the machine left that used the ID before this one.
+    pub fn inherit(&mut self, left: &PaceLeft, now: Mono) {
+        // If the file can't be written now, this process keeps to it alone.
+        if self.update(now, |ledger, _| ledger.pace.inherit(left, now)).is_err() {
+            self.ledger.pace.inherit(left, now);
         }
     }
 

@@ -33,10 +33,11 @@ mod ledger;
 mod micros;
 mod pace;
 
-pub(crate) use self::{file::peek, ledger::Ledger, pace::Pace};
+pub(crate) use self::{file::peek, ledger::Ledger};
 pub use self::{
     handle::{Budget, RequestEnd, SlotPermit},
     ledger::Refusal,
+    pace::{Pace, PaceLeft},
 };
 
 #[cfg(test)]

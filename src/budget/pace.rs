@@ -38,6 +38,16 @@ pub struct Pace {
     rests: u32,
 }
 
+/// What a pace leaves for another machine, whose clock has other moments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PaceLeft {
+    /// How much of a rest is left, in milliseconds.
+    rest: u64,
+    /// The share of the limit in use, in thousandths; 0 is unknown.
+    share: u32,
+}
+
 impl Default for Pace {
     fn default() -> Self {
         let (growing_since, cut_at) = (None, None);
@@ -94,6 +104,21 @@ impl Pace {
         self.share = (self.grows_from + (1.0 - self.grows_from) * grown).min(1.0);
         if self.share >= 1.0 {
             self.growing_since = None;
+        }
+    }
+
+    /// Returns what another machine inherits at `now`.
+    pub fn left(&self, now: Mono) -> PaceLeft {
+        let rest = u64::try_from(self.resting_until.since(now).as_millis()).unwrap_or(u64::MAX);
+        PaceLeft { rest, share: (self.share * 1_000.0).round() as u32 }
+    }
+
+    /// Applies what another machine left: the longer rest and the lower rate count.
+    pub(super) fn inherit(&mut self, left: &PaceLeft, now: Mono) {
+        self.resting_until = self.resting_until.max(now + Duration::from_millis(left.rest).min(LONGEST_REST));
+        let share = f64::from(left.share) / 1_000.0;
+        if (LOWEST_SHARE..self.share).contains(&share) {
+            (self.share, self.growing_since) = (share, None);
         }
     }
 

@@ -28,12 +28,16 @@ use super::commands::{
     simulate::SimulateArgs,
     snooze::{self, SnoozeArgs},
     stats::{self, StatsArgs},
+    store::{self, StoreArgs},
     unack::UnackArgs,
     undo::{self, UndoArgs},
     untrack::{self, UntrackArgs},
     watch::{self, WatchArgs},
 };
-use crate::config::{ColorChoice, Flags};
+use crate::{
+    config::{ColorChoice, Flags},
+    runtime::team_poller,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,6 +73,9 @@ pub(crate) struct GlobalArgs {
     /// The file of the store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
     #[arg(long, global = true, value_name = "PATH")]
     db: Option<PathBuf>,
+    /// The team's store in PostgreSQL, like postgres://HOST/DATABASE; --db is then its local copy [env HOPTOP_STORE]
+    #[arg(long, global = true, value_name = "URL")]
+    store: Option<String>,
     /// The config file [env HOPTOP_CONFIG; default $XDG_CONFIG_HOME/hoptop/config.toml]
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
@@ -170,6 +177,12 @@ pub(crate) enum Command {
     Watch(WatchArgs),
     /// Serve the simulated service over HTTP, with its rate limit, for testing any client
     Simulate(SimulateArgs),
+    #[command(after_help = store::EXAMPLES)]
+    /// Set up the team's store, move a store into it or out of it, or show its state
+    Store(StoreArgs),
+    /// Poll for a team, as another process of this machine orders on standard input
+    #[command(hide = true, name = team_poller::COMMAND)]
+    PollForTeam,
     #[command(after_help = config::EXAMPLES)]
     /// Show every setting and its source, or print a config file template
     Config(ConfigArgs),
@@ -192,7 +205,7 @@ impl Command {
             Self::Untrack(_) | Self::Delete(_) | Self::Undo(_) => true,
             Self::Import(args) => args.dry_run,
             Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) | Self::Doctor(_) => false,
-            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) => false,
+            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) | Self::Store(_) | Self::PollForTeam => false,
             Self::Config(_) | Self::Completions(_) | Self::Man(_) => false,
         }
     }
@@ -203,6 +216,7 @@ impl GlobalArgs {
     pub(crate) fn flags(&self) -> Flags {
         Flags {
             db: self.db.clone(),
+            store: self.store.clone(),
             config: self.config.clone(),
             profile: self.profile.clone(),
             beside: Vec::new(),

@@ -139,6 +139,7 @@ fn store_flags(words: impl Iterator<Item = OsString>) -> Flags {
     };
     Flags {
         db: value("--db").map(path),
+        store: value("--store").map(str::to_owned),
         config: value("--config").map(path),
         state_dir: value("--state-dir").map(path),
         profile: value("--profile").map(str::to_owned),

@@ -22,9 +22,9 @@ use color_eyre::eyre::{Result, bail};
 use self::{
     args::{Cli, Command},
     commands::{
-        ack, add, alerts, answer, backup, check, completions, config, dashboard, delete, demo, doctor, export,
+        ack, add, alerts, answer, backup, check, completions, config, dashboard, delete, demo, doctor, export, guide,
         import::{self, follow},
-        list, man, quote, show, simulate, snooze, stats, unack, undo, untrack, watch,
+        list, man, quote, show, simulate, snooze, stats, store, unack, undo, untrack, watch,
     },
     opening::with_context,
 };
@@ -37,6 +37,8 @@ use crate::{
         crash,
         exit::Exit,
         stderr::{is_closed_pipe, is_wrong_setting, print_line, sentence},
+        team_poller,
+        team_store::{self, TeamAccess},
     },
     store::Store,
 };
@@ -45,8 +47,9 @@ use crate::{
 /// standard error. A closed pipe ends the process without an error.
 pub fn main() -> Exit {
     completers::answer_shell(Cli::command);
-    let cli = Cli::parse();
-    match dispatch(&cli) {
+    let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+    let guided = guide::guide(&arguments, &mut io::stdout().lock());
+    match guided.unwrap_or_else(|| dispatch(&Cli::parse())) {
         Ok(exit) => exit,
         Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
@@ -64,6 +67,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     match (&cli.command, cli.global.db()) {
         (Some(Command::Demo(args)), _) => return demo::demo(args, &cli.global.flags()),
         (Some(Command::Simulate(args)), _) => return simulate::simulate(args, cli.global.rps),
+        (Some(Command::PollForTeam), _) => return team_poller::run_as_child(),
         (Some(Command::Backup(args)), Some(db)) if args.daily => return backup::daily(db),
         (Some(Command::Completions(args)), _) => return completions::completions(args, &mut io::stdout().lock()),
         (Some(Command::Man(args)), _) => {
@@ -72,10 +76,15 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         (Some(Command::Config(args)), _) if args.template => return config::template(&mut io::stdout().lock()),
         _ => {}
     }
-    let flags = Flags { beside: cli.dashboard.beside.clone(), ..cli.global.flags() };
+    let mut flags = Flags { beside: cli.dashboard.beside.clone(), ..cli.global.flags() };
+    if let Some(Command::Store(args)) = &cli.command
+        && let Some(address) = args.address()
+    {
+        flags.store = Some(address.to_owned());
+    }
     let settings = crate::config::load(flags, &Environment::process())?;
     crash::keep_in(&settings.state_dir);
-    crate::process::program::hide(settings.id_variables.clone());
+    crate::process::program::hide(settings.secret_variables.clone());
     if cli.dashboard.metrics.is_some() && cli.command.is_some() {
         print_line("`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`");
         return Ok(Exit::Usage);
@@ -84,36 +93,41 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         print_line("`--beside` works only in the dashboard; a command uses one profile (--profile)");
         return Ok(Exit::Usage);
     }
+    let team = TeamAccess::of(&settings, team_store::COMMAND_RANK)?;
     match &cli.command {
         None => dashboard::dashboard(&cli.dashboard, cli.global.flags().plain, &settings),
         Some(Command::Watch(args)) => watch::watch(args, &settings, &cli.global.flags()),
+        Some(Command::Store(args)) => store::store(args, &settings, team.as_ref()),
         Some(Command::Config(_)) => config::config(&settings, &mut io::stdout().lock()),
         Some(Command::Backup(_)) if Store::has_no_store_at(&settings.db) => {
             bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
         }
         Some(Command::Backup(args)) if args.daily => backup::daily(&settings.db),
-        Some(command) => with_context(&settings, command.needs_existing_store(), |context| match command {
-            Command::Add(args) => add::add(args, context),
-            Command::Import(args) if args.follow => follow::follow(args, context),
-            Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
-            Command::List(args) => list::list(args, context),
-            Command::Export(args) => export::export(args, context),
-            Command::Show(args) => show::show(args, context),
-            Command::Check(args) => check::check(args, &settings, context),
-            Command::Answer(args) => answer::answer(args, context, &settings.answer),
-            Command::Quote(args) => quote::quote(args, &settings, context),
-            Command::Stats(args) => stats::stats(args, settings.rps, context),
-            Command::Untrack(args) => untrack::untrack(args, context),
-            Command::Delete(args) => delete::delete(args, context),
-            Command::Undo(args) => undo::undo(args, context),
-            Command::Alerts(args) => alerts::alerts(args, context),
-            Command::Ack(args) => ack::ack(args, context),
-            Command::Snooze(args) => snooze::snooze(args, context),
-            Command::Unack(args) => unack::unack(args, context),
-            Command::Backup(args) => backup::backup(args, context),
-            Command::Doctor(args) => doctor::doctor(args, &settings, api::reach, context),
-            Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Success),
-            Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Success),
-        }),
+        Some(command) => {
+            with_context(&settings, team.as_ref(), command.needs_existing_store(), |context| match command {
+                Command::Add(args) => add::add(args, context),
+                Command::Import(args) if args.follow => follow::follow(args, context),
+                Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
+                Command::List(args) => list::list(args, context),
+                Command::Export(args) => export::export(args, context),
+                Command::Show(args) => show::show(args, context),
+                Command::Check(args) => check::check(args, &settings, team.as_ref(), context),
+                Command::Answer(args) => answer::answer(args, context, &settings.answer),
+                Command::Quote(args) => quote::quote(args, &settings, team.as_ref(), context),
+                Command::Stats(args) => stats::stats(args, settings.rps, context),
+                Command::Untrack(args) => untrack::untrack(args, context),
+                Command::Delete(args) => delete::delete(args, context),
+                Command::Undo(args) => undo::undo(args, context),
+                Command::Alerts(args) => alerts::alerts(args, context),
+                Command::Ack(args) => ack::ack(args, context),
+                Command::Snooze(args) => snooze::snooze(args, context),
+                Command::Unack(args) => unack::unack(args, context),
+                Command::Backup(args) => backup::backup(args, context),
+                Command::Doctor(args) => doctor::doctor(args, &settings, team.as_ref(), api::reach, context),
+                Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Success),
+                Command::Store(_) | Command::PollForTeam => Ok(Exit::Success),
+                Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Success),
+            })
+        }
     }
 }

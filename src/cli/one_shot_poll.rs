@@ -18,11 +18,13 @@ use crate::{
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
     },
     poller::Scope,
+    process,
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         exit::Exit,
         signals,
         stderr::print_line,
+        team_store::TeamAccess,
         tokio_runtime,
     },
     store::{Feed, Reader, Store, StoreError, Wake},
@@ -47,6 +49,8 @@ pub(super) struct OneShotPoll<'a> {
     pub settings: &'a Settings,
     /// The store that holds the requests and receives the answers.
     pub store: &'a Store,
+    /// How this process takes part in a team; `None` if it polls alone.
+    pub team: Option<&'a TeamAccess>,
     /// The longest time to wait.
     pub patience: Duration,
 }
@@ -58,12 +62,12 @@ impl OneShotPoll<'_> {
         polling: ServiceClient,
         done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
     ) -> Result<OneShotOutcome> {
-        let Self { settings, store, patience } = *self;
+        let Self { settings, store, team, patience } = *self;
         let fingerprint = polling.fingerprint.clone();
         tokio_runtime::start()?.block_on(async {
             let clock = Clock::system();
             let signal = signals::listen()?;
-            let place = PollerOptions::of(settings, Scope::RequestsOnly);
+            let place = PollerOptions::of(settings, Scope::RequestsOnly, team);
             let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), place)?;
             let until = clock.now().mono + patience;
             let ended = tokio::select! {
@@ -175,7 +179,7 @@ fn find_obstacle(
         return Ok(current);
     }
     let same_budget =
-        |report: &PollerReport| report.process != std::process::id() && report.fingerprint == target.fingerprint;
+        |report: &PollerReport| report.process != process::run_id() && report.fingerprint == target.fingerprint;
     Ok(report.filter(same_budget).and_then(|report| match report.health {
         PollerHealth::Unauthorized => Some(Exit::Unauthorized),
         PollerHealth::Unreachable => Some(Exit::Unreachable),
@@ -191,7 +195,7 @@ fn find_obstacle(
 /// Returns a sentence that says why no answer arrived.
 pub(super) fn no_answer_reason(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
     // The report of this process's own poller counts even if the poller has stopped.
-    let is_relevant = |report: &PollerReport| report.is_live(now) || report.process == std::process::id();
+    let is_relevant = |report: &PollerReport| report.is_live(now) || report.process == process::run_id();
     let report = reader.poller(profile)?.filter(is_relevant);
     Ok(PollerReport::why_silent(report.as_ref(), now))
 }

@@ -5,33 +5,43 @@
 use std::{
     io::{self, IsTerminal, Write},
     path::Path,
+    time::Duration,
 };
 
-use color_eyre::eyre::{Report, Result, WrapErr};
+use color_eyre::eyre::{Report, Result, WrapErr, bail};
 use tempfile::TempDir;
 
 use super::{commands::backup, context::Context};
 use crate::{
     clock::{self, Clock},
     config::Settings,
-    domain::text,
+    domain::{team::TeamLink, text},
     runtime::{
         exit::Exit,
         stderr::{print_line, sentence},
+        team_store::{self, TeamAccess},
     },
-    store::Store,
+    store::{Store, StoreError},
 };
+
+/// How long a command waits for what the team has written.
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(2);
 
 /// Opens the store and runs a command that doesn't poll. With `creates_no_store`, a missing store isn't created, since
 /// its path may be mistyped: the command runs on a temporary empty store.
 pub(crate) fn with_context(
     settings: &Settings,
+    team: Option<&TeamAccess>,
     creates_no_store: bool,
     work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
 ) -> Result<Exit> {
-    let temporary =
-        (creates_no_store && Store::has_no_store_at(&settings.db)).then(|| open_temporary(&settings.db)).transpose()?;
-    let store = temporary.as_ref().map_or_else(|| open_store(settings), |(store, _)| Ok(store.clone()))?;
+    let is_missing = creates_no_store && team.is_none() && Store::has_no_store_at(&settings.db);
+    let temporary = is_missing.then(|| open_temporary(&settings.db)).transpose()?;
+    let store = match &temporary {
+        Some((store, _)) => store.clone(),
+        None => open_store(settings, team)?,
+    };
+    wait_for_team(&store)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let exit = work(&mut Context {
         store: store.clone(),
@@ -66,12 +76,38 @@ fn open_temporary(missing: &Path) -> Result<(Store, TempDir)> {
 }
 
 /// Opens the store. Prints a notice if the store was recovered or if a part of it is missing.
-pub(crate) fn open_store(settings: &Settings) -> Result<Store> {
-    let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?;
+pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Result<Store> {
+    let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?.with_author(settings.author.clone());
     if let Some(notice) = store.notice() {
         print_line(&text::clean(&notice));
     }
-    Ok(store)
+    match team {
+        Some(team) => team.follow(store),
+        // Its entries would be in no log.
+        None if store.reader()?.is_replica()? => Err(StoreError::ReplicaAlone.into()),
+        None => Ok(store),
+    }
+}
+
+/// Waits until the replica has what the team has written, so that a command works on that. If the database is away, the
+/// command goes on with what the replica holds.
+pub(super) fn wait_for_team(store: &Store) -> Result<()> {
+    let Some(status) = store.team() else { return Ok(()) };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    match runtime.block_on(team_store::wait_for_log(status, Some(CATCH_UP_LIMIT))).link {
+        TeamLink::Live => {}
+        TeamLink::Connecting => {
+            print_line("the team's store is away: it doesn't answer; this is what the machine has");
+        }
+        TeamLink::CatchingUp => {
+            print_line("the team's store hasn't sent everything yet; this is what the machine has so far");
+        }
+        TeamLink::Away { reason, .. } => {
+            print_line(&format!("the team's store is away: {}; this is what the machine has", text::clean(&reason)));
+        }
+        TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
+    }
+    Ok(())
 }
 
 /// Records damage that a command met, so that the next start recovers the store.

@@ -5,7 +5,7 @@
 use std::{io, path::PathBuf};
 
 use super::source::Source;
-use crate::domain::secret::SecretError;
+use crate::domain::{secret::SecretError, team_address::AddressError};
 
 /// The reason why the settings can't be loaded, or don't suffice for polling.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +67,41 @@ pub enum ConfigError {
         first: &'static str,
         /// Another of the keys.
         second: &'static str,
+    },
+    /// A place of the config file has several sources of the store's password.
+    #[error("{file}: {place} has both {first} and {second}; keep one of them")]
+    SeveralPasswordSources {
+        /// The profile, or the top of the file.
+        place: String,
+        /// The config file.
+        file: String,
+        /// The first of the keys.
+        first: &'static str,
+        /// Another of the keys.
+        second: &'static str,
+    },
+    /// The address of the team's store can't be used.
+    #[error("{given_by}: {reason}")]
+    Store {
+        /// The source of the address.
+        given_by: Source,
+        /// The reason, which holds no password.
+        reason: AddressError,
+    },
+    /// Profiles that are shown together have different stores.
+    #[error(
+        "profiles that are shown together need the same store, but {first} has {first_store} and {second} has \
+         {second_store}; give --store URL, or show them in separate dashboards"
+    )]
+    DifferentStores {
+        /// The active profile.
+        first: String,
+        /// The store of the active profile.
+        first_store: String,
+        /// Another profile.
+        second: String,
+        /// The store of the other profile.
+        second_store: String,
     },
     /// The requests per second are out of range.
     #[error("{value} is not a valid rate in requests per second ({given_by}); give a number above 0 and up to 1000")]

@@ -24,6 +24,17 @@ use crate::domain::{
 pub(super) struct File {
     /// The path of the store.
     pub db: Option<PathBuf>,
+    /// The URL of the team's store.
+    pub store: Option<String>,
+    /// The variable that holds the password of the team's store.
+    pub store_password_env: Option<String>,
+    /// The file that holds the password of the team's store and nothing else.
+    pub store_password_file: Option<PathBuf>,
+    /// The command that prints the password of the team's store and nothing else.
+    pub store_password_command: Option<Argv>,
+    /// This machine's part in the team.
+    #[serde(default)]
+    pub team: Team,
     /// The profile to use if no other source names one.
     pub default_profile: Option<String>,
     /// The profiles that the dashboard polls and shows in addition to the active profile.
@@ -51,6 +62,9 @@ pub(super) struct File {
     pub hyperlinks: Option<bool>,
     /// How long bodies of settled transactions are kept; for ever if unset.
     pub keep_bodies: Option<Retention>,
+    /// The person who uses hoptop.
+    #[serde(default)]
+    pub me: Me,
     /// Templates for the reply to a ticket.
     #[serde(default)]
     pub answer: Templates,
@@ -63,6 +77,14 @@ pub(super) struct File {
     /// The profiles by name.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
+}
+
+/// The person who uses hoptop.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Me {
+    /// The name that notes, tickets, labels and handled alerts of this person bear.
+    pub name: Option<String>,
 }
 
 /// A profile: a base URL, one integrator ID by reference, and its budget.
@@ -79,6 +101,36 @@ pub(super) struct Profile {
     pub integrator_id_file: Option<PathBuf>,
     /// The command that prints the integrator ID and nothing else.
     pub integrator_id_command: Option<Argv>,
+    /// The URL of the team's store.
+    pub store: Option<String>,
+    /// The variable that holds the password of the team's store.
+    pub store_password_env: Option<String>,
+    /// The file that holds the password of the team's store and nothing else.
+    pub store_password_file: Option<PathBuf>,
+    /// The command that prints the password of the team's store and nothing else.
+    pub store_password_command: Option<Argv>,
+}
+
+/// This machine's part in the team.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Team {
+    /// The place of this machine in the order in which machines take over polling.
+    pub rank: Option<Rank>,
+}
+
+/// A place in the order in which machines take over polling, from 0 (first) to 9.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "i64")]
+pub(super) struct Rank(pub u8);
+
+impl TryFrom<i64> for Rank {
+    type Error = &'static str;
+
+    fn try_from(rank: i64) -> Result<Self, Self::Error> {
+        let rank = u8::try_from(rank).ok().filter(|rank| *rank <= 9);
+        rank.map(Self).ok_or("give a whole number from 0 to 9; the machine with the lowest number polls first")
+    }
 }
 
 /// A retention time of at least an hour.
@@ -232,6 +284,11 @@ pub(super) fn parse(text: &str) -> Result<File, TomlError> {
                             integrator_id_file or integrator_id_command"
                 .into();
         }
+        if wrong.reason.starts_with("unknown key `store_password`;") {
+            wrong.reason = "store_password: a password is never written into this file; use store_password_env, \
+                            store_password_file or store_password_command"
+                .into();
+        }
         wrong
     })
 }
@@ -279,11 +336,22 @@ mod tests {
     #[test]
     fn errors_name_the_line_and_the_nearest_key() {
         let table = [
-            ("\nasci = true", 2, "unknown key `asci`; did you mean `ascii`? known keys: db, default_profile"),
+            ("\nasci = true", 2, "unknown key `asci`; did you mean `ascii`? known keys: db, store, store_password_env"),
             ("[profiles.p]\nrps = 1\nbse_url = 'x'", 3, "unknown key `bse_url`; did you mean `base_url`?"),
             ("[profiles.p]\nqqqqqqqq = 'x'", 2, "unknown key `qqqqqqqq`; known keys: base_url, rps"),
             ("[profile.p]\nrps = 1", 1, "unknown key `profile`; did you mean `profiles`?"),
             ("[profiles.p]\nintegrator_id = 'canary'", 2, "integrator_id: an ID is never written into this file"),
+            ("store_password = 'canary'", 1, "store_password: a password is never written into this file"),
+            (
+                "[profiles.p]\nstore_password = 'canary'",
+                2,
+                "store_password: a password is never written into this file",
+            ),
+            ("stor = 'canary'", 1, "unknown key `stor`; did you mean `store`?"),
+            ("[team]\nrnk = 1", 2, "unknown key `rnk`; did you mean `rank`? known keys: rank"),
+            ("[team]\nrank = 10", 2, "rank: give a whole number from 0 to 9; the machine"),
+            ("[team]\nrank = -1", 2, "rank: give a whole number from 0 to 9"),
+            ("[team]\nrank = 'canary'", 2, "rank: found text, expected a whole number"),
             ("[profiles.p]\n\nrps = 'canary'", 3, "rps: found text, expected a number"),
             ("ascii = 1", 1, "ascii: found a whole number, expected true or false"),
             ("color = 'canary'", 1, "color: found other text, expected one of auto, always, never"),

@@ -12,12 +12,13 @@ use super::{
     ColorChoice, Flags, ThemeChoice,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, Argv, File, KeyNames, NotifyMethod, Profile, Retention, Weight},
+    file::{self, Argv, File, KeyNames, NotifyMethod, Profile, Rank, Retention, Weight},
     settings::{Account, Alerting, Entry, Hidden, Settings},
     source::Source,
+    team_store::{PasswordKeys, TeamStore, default_store_path, describe_secret},
 };
 use crate::{
-    domain::{span, text::clean, toml_text::TomlError},
+    domain::{people, span, team_address::TeamAddress, text::clean, toml_text::TomlError},
     process::secret_source::SecretSource,
 };
 
@@ -37,15 +38,19 @@ type Chosen<T> = (T, Source);
 /// If a config file that was named is missing, or a value is invalid.
 pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
     let inputs = Inputs::gather(&mut flags, env)?;
-    let db = inputs.db(flags.db)?;
+    let store_url = inputs.shared_store_url(flags.store)?;
+    let (store, store_entries) = inputs.store(store_url.as_ref())?;
+    let db = inputs.db(flags.db, store.as_ref().map(|store| &store.address))?;
     let state = inputs.state(flags.state_dir)?;
     let base_url = inputs.base_url(flags.base_url)?;
     let rps = inputs.rps(flags.rps)?;
-    let (beside, beside_entry) = inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url))?;
+    let (beside, beside_entry) =
+        inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), store_url.as_ref())?;
     let color = inputs.color(flags.color);
     let ascii = from_switch_flag(flags.ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
     let plain = from_switch_flag(flags.plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
+    let author = inputs.author()?;
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
     let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
@@ -56,6 +61,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
+        entry("me.name", author.as_ref(), Clone::clone),
         entry("db", Some(&db), |path| path.display().to_string()),
         entry("state_dir", Some(&state), |path| path.display().to_string()),
         entry("base_url", base_url.as_ref(), |url| without_secrets(url)),
@@ -72,11 +78,16 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("weights", weights.as_ref(), describe_weights),
         entry("keys", keys.as_ref(), describe_keys),
     ];
+    let secret_variables = inputs.secret_variables(store.as_ref());
+    let own_entries = entries.into_iter().chain(alerting_entries).chain([beside_entry]);
     Ok(Settings {
         db: db.0,
+        team_rank: inputs.file.team.rank.map(|Rank(rank)| rank),
+        store,
         config_file: inputs.config_file(),
         state_dir: state.0,
         profile: inputs.name.0,
+        author: author.map(|(name, _)| name),
         base_url: base_url.map(|(url, _)| url),
         rps: rps.0,
         color: color.0,
@@ -87,13 +98,13 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         clipboard: clipboard.map(|(words, _)| words),
         mouse: mouse.0,
         alerting,
-        id_variables: id_variables(&inputs.file.profiles),
+        secret_variables,
         beside,
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
         keys: keys.map(|(keys, _)| keys).unwrap_or_default(),
-        entries: entries.into_iter().chain(alerting_entries).chain([beside_entry]).collect(),
+        entries: own_entries.chain(store_entries).collect(),
         id,
     })
 }
@@ -119,6 +130,13 @@ impl<'a> Inputs<'a> {
             .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
         let profile = find_profile(&file, config.as_ref(), &name)?;
         Ok(Self { env, config, file, name, profile })
+    }
+
+    /// Returns the person's name. A name of blanks and control characters counts as none.
+    fn author(&self) -> Result<Option<Chosen<String>>, ConfigError> {
+        let variable = self.env.text("HOPTOP_NAME")?.and_then(|name| people::clean_name(&name));
+        let in_file = self.file.me.name.as_deref().and_then(people::clean_name);
+        Ok(from_variable(variable, "HOPTOP_NAME").or_else(|| from_file(in_file, "me.name")))
     }
 
     fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
@@ -155,12 +173,76 @@ impl<'a> Inputs<'a> {
         from_file(Some(keys).filter(|keys| !keys.is_empty()), "keys")
     }
 
-    fn db(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
+    fn db(&self, flag: Option<PathBuf>, team: Option<&TeamAddress>) -> Result<Chosen<PathBuf>, ConfigError> {
         from_flag(flag, "--db")
             .or_else(|| from_variable(self.env.path("HOPTOP_DB"), "HOPTOP_DB"))
             .or_else(|| from_file(self.file.db.as_ref().map(|path| self.resolve(path)), "db"))
-            .or_else(|| self.in_default_folder(|folders| folders.data.join("hoptop.db")))
+            .or_else(|| self.in_default_folder(|folders| default_store_path(&folders.data, team)))
             .ok_or(ConfigError::NoHome { what: "the store", flag: "--db", variable: "HOPTOP_DB" })
+    }
+
+    /// Returns the URL of the team's store that the flag or the variable gives for all profiles.
+    fn shared_store_url(&self, flag: Option<String>) -> Result<Option<Chosen<String>>, ConfigError> {
+        Ok(from_flag(flag, "--store").or(from_variable(self.env.text("HOPTOP_STORE")?, "HOPTOP_STORE")))
+    }
+
+    /// Returns the team's store of the active profile, and the entries that show this machine's part in the team.
+    fn store(&self, shared_url: Option<&Chosen<String>>) -> Result<(Option<TeamStore>, [Entry; 3]), ConfigError> {
+        let mut store = self.store_of_profile(&self.name.0, &self.profile, shared_url)?;
+        let setting = self.store_password_setting();
+        if let Some(store) = &mut store {
+            store.password.setting = setting.as_ref().map(|(setting, _)| setting.clone());
+        }
+        let address = store.as_ref().map(|store| (store.address.to_string(), store.source.clone()));
+        let uses_variable = setting.is_none() && store.as_ref().is_some_and(|store| store.password.variable.is_some());
+        let password = setting.map(|(setting, source)| (describe_secret(&setting), source));
+        let password = password.or(from_variable(uses_variable.then(|| "(hidden)".to_owned()), "PGPASSWORD"));
+        let team = &self.file.team;
+        let rank = from_file(team.rank.map(|Rank(rank)| rank), "team.rank");
+        let entries = [
+            entry("store", address.as_ref(), Clone::clone),
+            entry("store_password", password.as_ref(), Clone::clone),
+            entry("team.rank", rank.as_ref(), ToString::to_string),
+        ];
+        Ok((store, entries))
+    }
+
+    /// Returns a profile's store without the configured source of its password; `None` for the store of this machine. A
+    /// relative path of a certificate in the config file starts at the file's folder.
+    fn store_of_profile(
+        &self,
+        name: &str,
+        profile: &Profile,
+        shared_url: Option<&Chosen<String>>,
+    ) -> Result<Option<TeamStore>, ConfigError> {
+        let in_profile = || from_file(profile.store.clone(), &format!("profiles.{name}.store"));
+        let url = shared_url.cloned().or_else(in_profile).or_else(|| from_file(self.file.store.clone(), "store"));
+        let Some((url, source)) = url else { return Ok(None) };
+        let mut store = TeamStore::parse(&url, source, self.env)?;
+        if let Source::File(_) = store.source {
+            store.address.root_certificate = store.address.root_certificate.map(|path| self.resolve(&path));
+        }
+        Ok(Some(store))
+    }
+
+    /// Returns the configured source of the store's password: that of the active profile, or that of all profiles.
+    fn store_password_setting(&self) -> Option<Chosen<SecretSource>> {
+        let resolve = |path: &Path| self.resolve(path);
+        let in_profile = PasswordKeys::of_profile(&self.profile).source(self.env, resolve);
+        let in_profile = in_profile.map(|(setting, key)| (setting, Source::File(self.profile_key(key))));
+        in_profile.or_else(|| {
+            let (setting, key) = PasswordKeys::of_file(&self.file).source(self.env, resolve)?;
+            Some((setting, Source::File(key.to_owned())))
+        })
+    }
+
+    /// Returns the variables from which profiles read an integrator ID, or hoptop reads the password of the store.
+    fn secret_variables(&self, store: Option<&TeamStore>) -> Vec<String> {
+        let profiles = || self.file.profiles.values();
+        let ids = profiles().filter_map(|profile| profile.integrator_id_env.clone());
+        let passwords = profiles().filter_map(|profile| profile.store_password_env.clone());
+        let standard = store.map(|_| "PGPASSWORD".to_owned());
+        ids.chain(passwords).chain(self.file.store_password_env.clone()).chain(standard).collect()
     }
 
     fn state(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
@@ -191,8 +273,14 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns the profiles that are polled in addition to the active profile, and the entry that shows them. Flags and
-    /// variables apply to the active profile only. A profile without a base URL uses that of the active profile.
-    fn beside(&self, flags: Vec<String>, base_url: Option<&String>) -> Result<(Vec<Account>, Entry), ConfigError> {
+    /// variables apply to the active profile only, except for the store's. A profile without a base URL uses that of the
+    /// active profile.
+    fn beside(
+        &self,
+        flags: Vec<String>,
+        base_url: Option<&String>,
+        store_url: Option<&Chosen<String>>,
+    ) -> Result<(Vec<Account>, Entry), ConfigError> {
         let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
         let (names, source) = flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), Source::Default));
@@ -205,7 +293,9 @@ impl<'a> Inputs<'a> {
             let given_by = Source::File(format!("profiles.{name}.rps"));
             let rps =
                 profile.rps.map_or_else(|| Ok((DEFAULT_RPS, Source::Default)), |rps| within_limits(rps, given_by))?.0;
+            let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
             accounts.push(Account {
+                store,
                 base_url: profile.base_url.as_ref().or(base_url).cloned(),
                 id: self.profile_id_source(&profile),
                 config_file: self.config_file(),
@@ -279,11 +369,6 @@ fn within_limits(rps: f64, given_by: Source) -> Result<Chosen<f64>, ConfigError>
     }
 }
 
-/// Returns the variables from which profiles read an integrator ID.
-fn id_variables(profiles: &BTreeMap<String, Profile>) -> Vec<String> {
-    profiles.values().filter_map(|profile| profile.integrator_id_env.clone()).collect()
-}
-
 /// Returns a URL without its user info and its query, which may be secret.
 fn without_secrets(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
@@ -352,7 +437,10 @@ fn read_file((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
             return Err(ConfigError::Unreadable { path: path.clone(), source_of_path: source.clone(), error });
         }
     };
-    file::parse(&text).map_err(|TomlError { line, reason }| ConfigError::Invalid { path: path.clone(), line, reason })
+    let invalid = |TomlError { line, reason }| ConfigError::Invalid { path: path.clone(), line, reason };
+    let file = file::parse(&text).map_err(invalid)?;
+    PasswordKeys::of_file(&file).check("the top of the file", path.display().to_string())?;
+    Ok(file)
 }
 
 fn find_profile(
@@ -363,7 +451,10 @@ fn find_profile(
     match file.profiles.get(name) {
         Some(profile) => {
             let path = config.map_or_else(String::new, |(path, _)| path.display().to_string());
-            check_id_keys(profile, name, path).map(|()| profile.clone())
+            check_id_keys(profile, name, path.clone())?;
+            let place = format!("the profile `{}`", clean(name));
+            PasswordKeys::of_profile(profile).check(&place, path)?;
+            Ok(profile.clone())
         }
         None if name == DEFAULT_PROFILE => Ok(Profile::default()),
         None => {
@@ -534,6 +625,23 @@ mod tests {
     }
 
     #[test]
+    fn name_comes_from_the_variable_or_the_file_and_is_cleaned() {
+        let file = "[me]\nname = ' Ana\tB. '";
+        let long = "x".repeat(99);
+        let author = |variable: &str, file: Option<&str>| {
+            let settings = settings(Flags::default(), &[("HOPTOP_NAME", variable)], file).unwrap();
+            let entry = settings.entries.iter().find(|entry| entry.name == "me.name").unwrap();
+            assert_eq!(entry.value, settings.author.clone().unwrap_or_default());
+            settings.author
+        };
+        assert_eq!(author("", None), None);
+        assert_eq!(author("", Some(file)).as_deref(), Some("Ana B."));
+        assert_eq!(author("Bob\u{7}", Some(file)).as_deref(), Some("Bob"));
+        assert_eq!(author(" \u{7}", None), None);
+        assert_eq!(author(&long, None).map(|name| name.len()), Some(64));
+    }
+
+    #[test]
     fn errors_name_the_source_and_the_fix() {
         let flag = |rps| Flags { rps: Some(rps), ..Flags::default() };
         let profile = || Flags { profile: Some("prd".into()), ..Flags::default() };
@@ -570,7 +678,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known keys: db, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, answer, weights, keys, profiles"
+                 known keys: db, store, store_password_env, store_password_file, store_password_command, team, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, me, answer, weights, keys, profiles"
                     .into(),
             ),
             (

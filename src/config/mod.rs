@@ -10,12 +10,14 @@ mod load;
 mod secret;
 mod settings;
 mod source;
+mod team_store;
 mod theme_choice;
 
 pub use environment::Environment;
 pub(crate) use error::ConfigError;
 pub use load::load;
 pub(crate) use settings::{Account, Entry, PollingSettings, Settings};
+pub(crate) use team_store::{StorePassword, TeamStore};
 pub(crate) use theme_choice::ThemeChoice;
 
 use std::path::PathBuf;
@@ -49,6 +51,8 @@ impl ColorChoice {
 pub struct Flags {
     /// `--db PATH`.
     pub db: Option<PathBuf>,
+    /// `--store URL`.
+    pub store: Option<String>,
     /// `--config PATH`.
     pub config: Option<PathBuf>,
     /// `--profile NAME`.

@@ -4,9 +4,9 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use super::{ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::Source};
+use super::{ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::Source, team_store::TeamStore};
 use crate::{
-    domain::{answer::Templates, secret::IntegratorId},
+    domain::{answer::Templates, secret::IntegratorId, team_address::TeamAddress, text::clean},
     process::secret_source::{COMMAND_LIMIT, SecretSource},
 };
 
@@ -24,14 +24,21 @@ pub struct Entry {
 /// All settings, checked. `Debug` shows no secret.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The path of the store.
+    /// The path of the store. With a team's store, the path of the replica.
     pub db: PathBuf,
+    /// The team's store, if configured.
+    pub store: Option<TeamStore>,
+    /// This machine's place in the order in which machines take over polling: 0 to 9, the lowest polls first. `None` means
+    /// that the kind of the process decides.
+    pub team_rank: Option<u8>,
     /// The path of the config file, which may not exist; `None` if the home folder is unknown.
     pub config_file: Option<PathBuf>,
     /// The folder of the log, the budget, the view state and crash reports.
     pub state_dir: PathBuf,
     /// The active profile.
     pub profile: String,
+    /// The name of the person, as the author of what this process writes; `None` if not set.
+    pub author: Option<String>,
     /// The base URL as given, not checked yet.
     pub base_url: Option<String>,
     /// The limit in requests per second: above 0, at most 1000.
@@ -52,8 +59,9 @@ pub struct Settings {
     pub mouse: bool,
     /// How alerts are notified.
     pub alerting: Alerting,
-    /// The variables from which profiles of the config file read an integrator ID. A child process must never see them.
-    pub id_variables: Vec<String>,
+    /// The variables from which hoptop reads an integrator ID or a password, besides `HOPTOP_INTEGRATOR_ID`. A child process
+    /// must never see them.
+    pub secret_variables: Vec<String>,
     /// How long bodies of settled transactions are kept; `None` means for ever.
     pub keep_bodies: Option<Duration>,
     /// Templates for the reply to a ticket.
@@ -78,6 +86,8 @@ pub struct Account {
     pub(super) rps: f64,
     pub(super) id: Option<SecretSource>,
     pub(super) config_file: Option<PathBuf>,
+    /// The profile's store, and the source of its address; `None` for the store of this machine.
+    pub(super) store: Option<(TeamAddress, Source)>,
 }
 
 /// How alerts reach a person who isn't looking at the screen.
@@ -138,6 +148,24 @@ impl Settings {
         self.account().polling()
     }
 
+    /// Checks that all profiles of the dashboard have the same store.
+    ///
+    /// # Errors
+    /// If a profile in addition to the active one has another store.
+    pub fn check_same_store(&self) -> Result<(), ConfigError> {
+        let own = self.account();
+        let address = |account: &Account| account.store.as_ref().map(|(address, _)| address.clone());
+        match self.beside.iter().find(|other| address(other) != address(&own)) {
+            None => Ok(()),
+            Some(other) => Err(ConfigError::DifferentStores {
+                first: clean(&own.profile),
+                first_store: own.store_name(),
+                second: clean(&other.profile),
+                second_store: other.store_name(),
+            }),
+        }
+    }
+
     fn account(&self) -> Account {
         Account {
             profile: self.profile.clone(),
@@ -145,6 +173,7 @@ impl Settings {
             rps: self.rps,
             id: self.id.clone(),
             config_file: self.config_file.clone(),
+            store: self.store.as_ref().map(|store| (store.address.clone(), store.source.clone())),
         }
     }
 }
@@ -167,6 +196,14 @@ impl Account {
             None => Err(ConfigError::NoId { profile, file }),
             Some(SecretSource::Unset { name }) => Err(ConfigError::UnsetId { variable: name.clone(), profile, file }),
             Some(source) => read_id(source, COMMAND_LIMIT),
+        }
+    }
+
+    /// Returns the store as messages name it.
+    fn store_name(&self) -> String {
+        match &self.store {
+            Some((address, source)) => format!("{address} ({source})"),
+            None => "no store in a team".into(),
         }
     }
 

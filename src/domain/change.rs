@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     alert::{Outage, Rule, Severity},
     ids::RowId,
-    span,
+    people, span,
 };
 
 /// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
@@ -32,6 +32,15 @@ pub struct Change {
     pub what: ChangeKind,
     /// The store's number of the answer that caused the change, if an answer did.
     pub observation: Option<i64>,
+    /// The person who made the change; `None` if nobody did, or the person set no name.
+    pub author: Option<String>,
+}
+
+impl Change {
+    /// Returns the change in words for a person.
+    pub fn sentence(&self) -> String {
+        self.what.sentence_by(self.author.as_deref())
+    }
 }
 
 /// An event in the change feed.
@@ -345,6 +354,12 @@ impl ChangeKind {
 
     /// Returns the event in words for a person.
     pub fn sentence(&self) -> String {
+        self.sentence_by(None)
+    }
+
+    /// Returns the event in words, with the name of the person who caused the event, if known.
+    pub fn sentence_by(&self, author: Option<&str>) -> String {
+        let by = people::by(author);
         match self {
             Self::Polled => "polled".into(),
             Self::StatusChanged { previous, current } => {
@@ -361,8 +376,8 @@ impl ChangeKind {
             Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
             Self::Unreachable { error } => format!("service unreachable: {error}"),
             Self::Recovered => "service answers again".into(),
-            Self::Imported => "tracking started".into(),
-            Self::PollRequested => "poll requested".into(),
+            Self::Imported => format!("tracking started{by}"),
+            Self::PollRequested => format!("poll requested{by}"),
             Self::QuoteAsked { .. } => "quote requested".into(),
             Self::QuoteAnswered { .. } => "quote request answered".into(),
             Self::Edited { fields, turned } => {
@@ -375,20 +390,20 @@ impl ChangeKind {
                     PARAMS_FIELD => "transaction parameters".to_owned(),
                     field => field.to_owned(),
                 };
-                format!("{how}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
+                format!("{how}{by}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
-            Self::Untracked => "polling stopped".into(),
-            Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged: {rule}"),
-            Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged: {rule}, {note}"),
-            Self::AlertUnacknowledged { rule } => format!("alert unacknowledged: {rule}"),
-            Self::AlertSnoozed { rule, until: None } => format!("alert snoozed until something changes: {rule}"),
+            Self::Untracked => format!("polling stopped{by}"),
+            Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged{by}: {rule}"),
+            Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged{by}: {rule}, {note}"),
+            Self::AlertUnacknowledged { rule } => format!("alert unacknowledged{by}: {rule}"),
+            Self::AlertSnoozed { rule, until: None } => format!("alert snoozed{by} until something changes: {rule}"),
             Self::AlertSnoozed { rule, until: Some(until) } => {
-                format!("alert snoozed until {}: {rule}", span::stamp(*until, Utc.fix()))
+                format!("alert snoozed{by} until {}: {rule}", span::stamp(*until, Utc.fix()))
             }
-            Self::AlertUnsnoozed { rule } => format!("alert unsnoozed: {rule}"),
-            Self::Undone { summary } => format!("undone: {summary}"),
-            Self::Redone { summary } => format!("redone: {summary}"),
-            Self::Deleted { .. } => "transaction deleted".into(),
+            Self::AlertUnsnoozed { rule } => format!("alert unsnoozed{by}: {rule}"),
+            Self::Undone { summary } => format!("undone{by}: {summary}"),
+            Self::Redone { summary } => format!("redone{by}: {summary}"),
+            Self::Deleted { .. } => format!("transaction deleted{by}"),
             Self::BodiesDropped { bodies } => format!("{bodies} stored response bodies deleted (keep_bodies)"),
         }
     }
@@ -435,5 +450,7 @@ mod tests {
         let until = DateTime::from_timestamp(1_700_000_000, 0);
         let snoozed = ChangeKind::AlertSnoozed { rule: Rule::Overdue, until };
         assert_eq!(snoozed.sentence(), "alert snoozed until 2023-11-14 22:13:20 UTC: overdue");
+        let by_ana = snoozed.sentence_by(Some("Ana\u{1b}"));
+        assert_eq!(by_ana, "alert snoozed by Ana until 2023-11-14 22:13:20 UTC: overdue");
     }
 }

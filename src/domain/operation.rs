@@ -78,12 +78,12 @@ pub enum Operation {
         /// The edit.
         edit: Edit,
     },
-    /// Reverses the last edit of a profile that isn't reversed yet.
+    /// Reverses the author's last edit in a profile that isn't reversed yet. People without a name are one author.
     Undo {
         /// The profile.
         profile: String,
     },
-    /// Applies the edit that was reversed last once more, unless another edit came since.
+    /// Applies the author's edit that was reversed last once more, unless the author made another edit since.
     Redo {
         /// The profile.
         profile: String,
@@ -162,6 +162,33 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// Whether the operation concerns this machine alone, and never enters a team's log.
+    pub fn is_local(&self) -> bool {
+        matches!(self, Self::MoveNotificationCursor { .. })
+    }
+
+    /// Whether only the machine that polls for the profile writes this operation.
+    pub fn is_of_poller(&self) -> bool {
+        match self {
+            Self::Observe { .. }
+            | Self::ClaimQuote { .. }
+            | Self::AnswerQuote { .. }
+            | Self::RecordProfileEvent { .. }
+            | Self::ReportPolling { .. } => true,
+            Self::Track { .. }
+            | Self::Edit { .. }
+            | Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Delete { .. }
+            | Self::DropBodies { .. }
+            | Self::RequestPoll { .. }
+            | Self::Pause { .. }
+            | Self::AskQuote { .. }
+            | Self::WithdrawQuote { .. }
+            | Self::MoveNotificationCursor { .. } => false,
+        }
+    }
+
     /// Whether the write must be on disk before it is acknowledged: `true` for data that can't be obtained again.
     pub fn is_durable(&self) -> bool {
         match self {

@@ -233,7 +233,7 @@ impl TeamAddress {
         let hash = hash.chain_update(&self.database).finalize();
         let hash: String = hash.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
         let host = readable(host.trim_start_matches('/'));
-        format!("{host}-{}-{}-{hash}.db", self.port, readable(&self.database))
+        format!("team-{host}-{}-{}-{hash}.db", self.port, readable(&self.database))
     }
 }
 
@@ -515,7 +515,7 @@ mod tests {
     fn replica_file_name_is_stable_and_differs_by_store() {
         let name = |url: &str| address(url).replica_file_name();
         let first = name("postgres://db.example/team");
-        assert_eq!(first, "db.example-5432-team-81d36019.db");
+        assert_eq!(first, "team-db.example-5432-team-81d36019.db");
         assert_eq!(name("postgresql://ann@DB.EXAMPLE:5432/team?sslmode=disable"), first);
         let others = [
             name("postgres://db.example:5433/team"),

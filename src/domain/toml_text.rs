@@ -56,6 +56,7 @@ fn reason(message: &str, key: Option<&str>) -> String {
 fn plain_type(expected: &str) -> &str {
     match expected {
         "f64" => "a number",
+        "i64" => "a whole number",
         "a boolean" => "true or false",
         "a map" => "a table",
         "a sequence" => "an array",

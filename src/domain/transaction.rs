@@ -14,6 +14,7 @@ use super::{
     forecast::{self, Evidence, Quantile},
     ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Failure, Observation, Outcome},
+    people::{self, Authors},
     record::{RecordSummary, RecordView, StatusRecord, chain_name},
     span,
     status::RouterStatus,
@@ -153,6 +154,8 @@ pub struct Transaction<R = StatusRecord> {
     pub labels: Vec<String>,
     /// The notes, oldest first.
     pub notes: Vec<String>,
+    /// Who wrote which part.
+    pub authors: Authors,
     /// When hoptop first saw the transaction.
     pub first_seen_at: DateTime<Utc>,
     /// The service's names for the two chains, from answers about any transaction.
@@ -178,6 +181,12 @@ impl<R> Transaction<R> {
             from_chain: self.params.from_chain.clone(),
             hash: self.params.transaction_id.clone(),
         }
+    }
+
+    /// Returns the notes, oldest first, each after its author's name if it is known.
+    pub fn attributed_notes(&self) -> impl DoubleEndedIterator<Item = String> + ExactSizeIterator {
+        let attributed = |(index, note)| format!("{}{note}", people::prefix(self.authors.of_note(index)));
+        self.notes.iter().enumerate().map(attributed)
     }
 
     /// Whether a person stopped the polling before the transaction settled.
@@ -280,6 +289,7 @@ impl TransactionHeader {
             params: self.params,
             labels: self.labels,
             notes: self.notes,
+            authors: self.authors,
             first_seen_at: self.first_seen_at,
             chain_names: self.chain_names,
             poll_requested_at: self.poll_requested_at,

@@ -60,7 +60,7 @@ fields! {
 }
 
 /// Further columns of an export. They are observations of the exporting store, so an import ignores them silently.
-const EXPORT_ONLY_COLUMNS: [&str; 34] = [
+const EXPORT_ONLY_COLUMNS: [&str; 35] = [
     "status",
     "rawStatus",
     "settled",
@@ -87,6 +87,7 @@ const EXPORT_ONLY_COLUMNS: [&str; 34] = [
     "routeKind",
     "message",
     "warnings",
+    "noteAuthors",
     "other",
     "fromChain",
     "toChain",

@@ -4,7 +4,7 @@
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
-    metrics::{family::Family, gauge::Gauge},
+    metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::{Registry, Unit},
 };
 
@@ -14,6 +14,7 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         span,
         status::RouterStatus,
+        team::{TeamLink, TeamStatus},
     },
     store::{Reader, StoreError},
 };
@@ -63,11 +64,53 @@ struct Gauges {
     polled: Family<ProfileLabels, Gauge>,
 }
 
-/// Reads the gauges of these profiles. The cost grows linearly with the number of tracked transactions.
-pub(super) fn read(reader: &Reader, profiles: &[String], now: Now) -> Result<Registry, StoreError> {
+/// Reads the gauges of these profiles, and of the team's store if there is one. The cost grows linearly with the number of
+/// tracked transactions.
+pub(super) fn read(
+    reader: &Reader,
+    profiles: &[String],
+    team: Option<&TeamStatus>,
+    now: Now,
+) -> Result<Registry, StoreError> {
     let gauges = Gauges::default();
     profiles.iter().try_for_each(|profile| gauges.read(reader, profile, now))?;
-    Ok(gauges.register())
+    let mut registry = gauges.register();
+    if let Some(team) = team {
+        register_team(team, now, &mut registry);
+    }
+    Ok(registry)
+}
+
+/// Registers the metrics of the team's store.
+fn register_team(team: &TeamStatus, now: Now, registry: &mut Registry) {
+    let behind = team.behind_since.map_or(0.0, |since| span::between(since, now.wall).as_secs_f64());
+    let lag = FloatGauge::default();
+    lag.set(behind);
+    registry.register_with_unit(
+        "team_lag",
+        "How long the oldest entry waits that isn't applied yet",
+        Unit::Seconds,
+        lag,
+    );
+    for (name, help, number) in [
+        ("team_up", "Whether this process follows the log of the team's store", u64::from(team.link == TeamLink::Live)),
+        ("team_applied_entry", "Number of the newest entry that this machine has applied", team.applied),
+        ("team_lag_entries", "Entries of the log that aren't applied yet", team.head.saturating_sub(team.applied)),
+        ("team_members", "Connected processes of people", team.online() as u64),
+        ("team_polled", "Whether a machine of the team polls", u64::from(team.poller.is_some())),
+        (
+            "team_epoch",
+            "How often the lease was taken",
+            team.poller.as_ref().and_then(|poller| poller.epoch).unwrap_or(0),
+        ),
+    ] {
+        let gauge: Gauge = Gauge::default();
+        gauge.set(whole(number));
+        registry.register(name, help, gauge);
+    }
+    let appended: Counter = Counter::default();
+    appended.inc_by(team.appended);
+    registry.register("team_appended_entries", "Entries that this process has appended to the log", appended);
 }
 
 impl Gauges {

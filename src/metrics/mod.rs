@@ -41,7 +41,10 @@ use self::gauges::ProfileLabels;
 pub(crate) use self::requests::{Counted, Requests};
 use crate::{
     clock::Clock,
-    domain::change::{Change, ChangeKind},
+    domain::{
+        change::{Change, ChangeKind},
+        team::TeamStatus,
+    },
     store::{FeedReader, SharedReader, Store, StoreError, Wake},
 };
 
@@ -91,6 +94,8 @@ type Delays = Family<ProfileLabels, Histogram, fn() -> Histogram>;
 struct MetricsState {
     counted: Registry,
     reader: SharedReader,
+    /// The state of the team's store; `None` for a store of one machine.
+    team: Option<watch::Receiver<TeamStatus>>,
     profiles: Vec<String>,
     clock: Clock,
     /// Whether the server listens on a loopback address, which only this machine can reach.
@@ -126,6 +131,7 @@ impl Metrics {
         let state = MetricsState {
             counted,
             reader: SharedReader::new(store.reader()?),
+            team: store.team(),
             profiles,
             clock: clock.clone(),
             is_loopback: address.ip().is_loopback(),
@@ -177,7 +183,8 @@ async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderM
 impl MetricsState {
     fn text(&self) -> Result<String, StoreError> {
         let now = self.clock.now();
-        let gauges = self.reader.read(|reader| gauges::read(reader, &self.profiles, now))?;
+        let team = self.team.as_ref().map(|team| team.borrow().clone());
+        let gauges = self.reader.read(|reader| gauges::read(reader, &self.profiles, team.as_ref(), now))?;
         let mut text = String::new();
         // Writing to a `String` never fails.
         let written = encode_registry(&mut text, &self.counted)

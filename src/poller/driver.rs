@@ -21,7 +21,7 @@ use super::{
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
     report::{self, REPORT_VALIDITY, Reporter},
-    setup::{PollerError, Scope, Setup},
+    setup::{LeasePermit, PollerError, Scope, Setup},
     shortage::Shortage,
     takeover,
     wire::Wire,
@@ -75,6 +75,9 @@ pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Re
 }
 
 async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
+    if setup.store.team().is_some() && setup.lease.is_none() {
+        return Err(StoreError::ReplicaAlone.into());
+    }
     let mut stop = pin!(stop);
     let role = tokio::select! {
         () = &mut stop => return Ok(()),
@@ -85,7 +88,9 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         let now = driver.setup.clock.now();
         driver.update_shortage(now).await?;
         driver.report(now, false);
-        let wake = match driver.core.next(now) {
+        let may_begin = driver.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&driver.setup.clock));
+        let action = if may_begin { driver.core.next(now) } else { Action::WaitForEvent };
+        let wake = match action {
             Action::Send(ServiceRequest::Status(id), permit) => {
                 driver.send_status(id, permit, now);
                 continue;
@@ -98,6 +103,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
             Action::WaitForEvent => {
                 // A poller that sends only requests of people doesn't know whether anything is left to ask.
                 if driver.setup.scope == Scope::Everything
+                    && may_begin
                     && let Some(event) = driver.core.recover_if_idle(now.mono)
                 {
                     driver.record_event(event, now).await?;
@@ -111,10 +117,23 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
             () = &mut stop => break,
             Some(done) = driver.requests.join_next() => driver.finish_request(done?).await?,
             _ = driver.wakeups.changed() => driver.apply_pending_changes().await?,
+            () = permit_change(driver.setup.lease.as_mut()) => {}
             () = clock.sleep_until(wake) => {}
         }
     }
     driver.drain().await
+}
+
+/// Waits until the lease permits something else; forever without a lease.
+async fn permit_change(lease: Option<&mut LeasePermit>) {
+    let changed = match lease {
+        Some(lease) => lease.begins_until.changed().await,
+        None => std::future::pending().await,
+    };
+    if changed.is_err() {
+        // Whoever runs the lease has ended, and what it permitted last runs out by itself.
+        std::future::pending().await
+    }
 }
 
 struct Driver<W> {
@@ -146,10 +165,13 @@ impl<W: Wire> Driver<W> {
         let wakeups = setup.store.subscribe(Wake::ExceptOwnObservations)?;
         let feed = FeedReader::new(setup.store.reader()?);
         let now = setup.clock.now();
-        let budget = match &setup.shared {
+        let mut budget = match &setup.shared {
             None => Budget::unshared(setup.rps, now.mono),
             Some(folder) => Budget::shared(folder, &setup.fingerprint, setup.rps, now)?,
         };
+        if let Some(left) = setup.lease.as_ref().and_then(|lease| lease.inherited.as_ref()) {
+            budget.inherit(left, now.mono);
+        }
         let mut driver = Self {
             core: Core::new(budget, now.mono),
             _role: role,
@@ -315,10 +337,12 @@ impl<W: Wire> Driver<W> {
         // answer.
         let observed = stored.or_else(|error| self.handle_write_error(error).map(|()| None))?;
         let jitter = self.jitter.random();
-        let event = self.core.finish_request(
-            EndedRequest { request, permit, at, now: self.setup.clock.now().mono, failure: failure.as_ref() },
-            jitter,
-        );
+        let ended = EndedRequest { request, permit, at, now: self.setup.clock.now().mono, failure: failure.as_ref() };
+        let event = self.core.finish_request(ended, jitter);
+        if let Some(lease) = &self.setup.lease {
+            let pace = &self.core.budget.ledger().pace;
+            lease.pace.send_if_modified(|known| known.replace(pace.clone()).as_ref() != Some(pace));
+        }
         if let Some(Failure::Throttled { .. }) = failure {
             let ledger = self.core.budget.ledger();
             journal::log_throttling(&self.setup.profile, &ledger.pace, ledger.limit(), at.mono);
@@ -424,7 +448,7 @@ impl<W: Wire> Driver<W> {
         let report = PollerReport {
             at: now.wall,
             valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
-            process: std::process::id(),
+            process: crate::process::run_id(),
             id: self.setup.shown_id.clone(),
             fingerprint: self.setup.fingerprint.clone(),
             rps: self.core.budget.ledger().limit(),

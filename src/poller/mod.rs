@@ -16,7 +16,7 @@ mod wire;
 
 pub use self::{
     driver::run,
-    setup::{PollerError, Scope, Setup},
+    setup::{LeasePermit, PollerError, Scope, Setup},
     wire::{HttpWire, Wire},
 };
 

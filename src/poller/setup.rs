@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use tokio::task::JoinError;
+use tokio::{sync::watch, task::JoinError};
 
 use crate::{
-    clock::Clock,
+    budget::{Pace, PaceLeft},
+    clock::{Clock, Mono},
     process::lock::LockError,
     store::{Store, StoreError},
 };
@@ -34,6 +35,26 @@ pub struct Setup<W> {
     pub scope: Scope,
     /// The seed of the random jitter.
     pub seed: u64,
+    /// The lease of the integrator ID; `None` if no other machine uses it.
+    pub lease: Option<LeasePermit>,
+}
+
+/// What a poller knows of the lease of its integrator ID, which decides which machine of a team may poll.
+#[derive(Clone)]
+pub struct LeasePermit {
+    /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
+    pub begins_until: watch::Receiver<Option<Mono>>,
+    /// What the machine that polled before left.
+    pub inherited: Option<PaceLeft>,
+    /// Takes the pace of this machine, which the next one inherits; `None` until this machine has inherited.
+    pub pace: watch::Sender<Option<Pace>>,
+}
+
+impl LeasePermit {
+    /// Whether a request may begin now.
+    pub(super) fn is_granted(&self, clock: &Clock) -> bool {
+        self.begins_until.borrow().is_some_and(|until| clock.since_boot() < until)
+    }
 }
 
 /// The requests that a poller sends without being asked. A poller sends the requests of people in either case.

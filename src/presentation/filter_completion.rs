@@ -1,7 +1,7 @@
 //! Completes a filter while a person types it.
 //!
 //! It knows the grammar's words and the shipped chains; callers pass the names from the store. It must never offer a
-//! word that the parser refuses.
+//! word that the parser refuses. `mine` is offered to everybody: its error says how to set a name.
 
 use crate::domain::{
     chains,
@@ -72,7 +72,7 @@ fn last_word(text: &str) -> usize {
     word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')))
 }
 
-/// Returns the completions at the end of `text`; for tickets, labels and profiles from `names`.
+/// Returns the completions at the end of `text`; for tickets, labels, profiles and people from `names`.
 pub(crate) fn complete(text: &str, names: Option<&Names>) -> Completion {
     let word = last_word(text);
     let typed = text.get(word..).unwrap_or_default();
@@ -135,6 +135,7 @@ mod tests {
         assert_eq!(offered("sort:sev,-che"), (10, "checked".into()));
         assert_eq!(offered("from:ARB"), (5, "arbitrum".into()));
         assert_eq!(offered("ag"), (0, "age>".into()));
+        assert_eq!((offered("b"), offered("-mi")), ((0, "by:".into()), (1, "mine".into())));
         assert_eq!(offered("is:overdue"), (3, String::new()));
         assert_eq!(offered("ticket:S"), (7, String::new()));
         assert_eq!(offered("").0, 0);
@@ -147,6 +148,7 @@ mod tests {
     fn tickets_and_labels_are_those_that_the_store_names() {
         assert_eq!(asked("vip -ticket:SUP"), Some((Named::Ticket, "SUP")));
         assert_eq!(asked("label:"), Some((Named::Label, "")));
+        assert_eq!(asked("by:An"), Some((Named::Person, "An")));
         assert_eq!([asked("chain:b"), asked("ticket:SUP "), asked("tick")], [None; 3]);
         let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
         let mut names = Names { of: Named::Ticket, beginning: "s".into(), words, is_whole: true };

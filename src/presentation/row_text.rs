@@ -7,7 +7,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
     alert::{self, Alert, AlertState, Handling, Severity, Snooze},
-    chains, span,
+    chains, people, span,
     status::RouterStatus,
     text,
     transaction::{Tracking, Transaction},
@@ -44,21 +44,23 @@ pub(crate) fn urgency_in_words(alerts: &[Alert]) -> String {
     }
 }
 
-/// Returns the state of an alert at `now` in a few words: `firing`, `acknowledged 9m ago: asked`, `snoozed until 14:40
-/// UTC`.
+/// Returns the state of an alert at `now` in a few words: `firing`, `acknowledged by Ana, 9m ago: asked`,
+/// `snoozed until 14:40 UTC`.
 pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) -> String {
     let state = alert.state(now);
     let word = if state == AlertState::Cleared { "resolved" } else { state.name() };
-    let ago = |at| format!("{word} {} ago", span::short(span::between(at, now)));
+    let ago = |at| format!("{} ago", span::short(span::between(at, now)));
+    let by = people::by(alert.handling.as_ref().and_then(Handling::author));
     let words = match (state, &alert.handling) {
-        (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), ago),
+        (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), |at| format!("{word} {}", ago(at))),
         (AlertState::Acknowledged, Some(Handling::Acknowledged(taken))) => {
             let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
-            format!("{}{note}", ago(taken.at))
+            let comma = if by.is_empty() { "" } else { "," };
+            format!("{word}{by}{comma} {}{note}", ago(taken.at))
         }
         (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
-            Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, now, zone)),
-            Snooze::Change => "snoozed until the status changes".into(),
+            Snooze::Until(moment) => format!("{word}{by} until {}", span::clock_time(moment, now, zone)),
+            Snooze::Change => format!("{word}{by} until the status changes"),
         },
         _ => word.into(),
     };
@@ -223,9 +225,9 @@ mod tests {
     #[test]
     fn an_alert_says_where_it_is_in_its_life() {
         let taken = |note: Option<&str>| {
-            Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned) }))
+            Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned), author: None }))
         };
-        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until }));
+        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until, author: None }));
         let table = [
             (None, "firing"),
             (taken(None), "acknowledged 9m ago"),
@@ -245,8 +247,24 @@ mod tests {
     }
 
     #[test]
+    fn handled_alert_names_the_person() {
+        let author = || Some("Ana\u{7}".to_owned());
+        let taken = Acknowledgement { at: at(60), note: Some("asked".into()), author: author() };
+        let snoozed = |until| Handling::Snoozed(Snoozed { at: at(60), until, author: author() });
+        let table = [
+            (Handling::Acknowledged(taken), "acknowledged by Ana, 9m ago: asked"),
+            (snoozed(Snooze::Change), "snoozed by Ana until the status changes"),
+            (snoozed(Snooze::Until(at(3_600))), "snoozed by Ana until 01:00 UTC"),
+            (snoozed(Snooze::Until(at(600))), "firing"),
+        ];
+        for (handling, expected) in table {
+            assert_eq!(alert_state(&alert(Rule::Overdue, Some(handling)), at(600), Utc.fix()), expected);
+        }
+    }
+
+    #[test]
     fn what_is_set_aside_has_its_mark_in_brackets_unless_something_else_fires() {
-        let aside = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
+        let aside = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
         assert_eq!(urgency(&[]), "");
         assert_eq!(urgency(&[alert(Rule::Overdue, aside())]), "(!!)");
         assert_eq!(urgency(&[alert(Rule::Refund, aside()), alert(Rule::RefundSlow, aside())]), "(!)");

@@ -5,6 +5,22 @@
 //! contains, what a lock protects or what a program is started for, and it must never import another module of hoptop.
 
 pub(crate) mod files;
+pub(crate) mod kill_timer;
 pub(crate) mod lock;
 pub(crate) mod program;
 pub(crate) mod secret_source;
+
+use std::sync::OnceLock;
+
+static RUN: OnceLock<u32> = OnceLock::new();
+
+/// Returns a random number that tells the runs of hoptop apart, on all machines of a team. A process that polls on behalf of
+/// another one has that one's number.
+pub(crate) fn run_id() -> u32 {
+    *RUN.get_or_init(rand::random)
+}
+
+/// Makes this process a part of another one's run. Has no effect once the number is in use.
+pub(crate) fn join_run(id: u32) {
+    RUN.set(id).ok();
+}

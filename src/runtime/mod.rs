@@ -1,5 +1,6 @@
 //! The parts of a process that don't depend on its command: exit codes, signals, the log file, crash reports, the tokio
-//! runtime, the background poller and maintenance.
+//! runtime, the background poller, maintenance, and the part that a process
+//! has in a team.
 //!
 //! The module must never know which command runs.
 
@@ -9,6 +10,9 @@ pub(crate) mod exit;
 pub(crate) mod hang_up;
 pub(crate) mod log_file;
 pub(crate) mod maintenance;
+pub(crate) mod service_client;
 pub(crate) mod signals;
 pub(crate) mod stderr;
+pub(crate) mod team_poller;
+pub(crate) mod team_store;
 pub(crate) mod tokio_runtime;

@@ -126,6 +126,22 @@ pub enum StoreError {
     /// A compressed text can't be decompressed.
     #[error("a stored text can't be decompressed: {0}")]
     Unpack(String),
+    /// The store is a replica of another team's log.
+    #[error("the file is the replica of another team's store; choose another file with --db")]
+    OtherTeam,
+    /// The store holds data that isn't in any log.
+    #[error(
+        "the file holds transactions of its own; move them into the team's store with `hoptop store move`, or choose another file with --db"
+    )]
+    NotReplica,
+    /// The store is a replica, and was opened without its team's store.
+    #[error(
+        "the file is the replica of a team's store, so nothing is written to it alone; name the team's store with --store"
+    )]
+    ReplicaAlone,
+    /// The team's log can't be appended to now.
+    #[error("{0}")]
+    Log(String),
     /// An operation had an outcome that its caller doesn't expect: a bug in hoptop.
     #[error("internal error: the store returned an unexpected result")]
     UnexpectedOutcome,
@@ -198,4 +214,13 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
         Some(ErrorCode::ReadOnly) => "the file or its folder is not writable; check their permissions".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// Whether an error comes from the disk, not from the write.
+pub(in crate::store) fn is_disk_error(error: &StoreError) -> bool {
+    let StoreError::Sql(error) = error else { return error.is_damage() };
+    matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly | ErrorCode::CannotOpen)
+    )
 }

@@ -16,6 +16,7 @@ mod file;
 mod operations;
 mod queries;
 mod reader;
+mod replica;
 mod tables;
 mod watcher;
 mod writer;
@@ -37,13 +38,14 @@ pub(crate) use self::{
         health::StoreFault,
         recovery::Recovery,
     },
-    operations::{Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
+    operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
         checksum::TableChecksum,
         feed::Changes,
         list::{Listed, Page, Progress},
     },
     reader::SharedReader,
+    replica::{Entries, LogQueue, LogWrite, Submission, payload},
     tables::{
         changes::Feed,
         durations::RouteStats,
@@ -84,7 +86,9 @@ use crate::{
     clock::Clock,
     domain::{
         batch::Batch,
+        ids::TransactionKey,
         operation::{Envelope, Operation, Stamp},
+        team::{self, TeamStatus},
     },
 };
 
@@ -98,6 +102,10 @@ pub struct Store {
     health: Arc<StoreHealth>,
     recovery: Option<Arc<Recovery>>,
     notice: Option<Arc<str>>,
+    /// Where operations go first, if the store is a replica of a team's log. Dropped before the writer.
+    log: Option<LogQueue>,
+    /// The author of the operations that are applied through this handle.
+    author: Option<Arc<str>>,
 }
 
 impl Store {
@@ -140,6 +148,8 @@ impl Store {
             health,
             recovery: opened.recovery.map(Arc::new),
             notice: opened.notice.map(Arc::from),
+            log: None,
+            author: None,
         })
     }
 
@@ -148,14 +158,70 @@ impl Store {
         &self.path
     }
 
-    /// Submits an operation that happens at `at`. Operations are the only way into the lasting tables.
+    /// Submits an operation that happens at `at`. Operations are the only way into the lasting tables. In a replica they
+    /// go to the team's log first, except for operations that concern this machine alone.
     pub fn apply(&self, operation: Operation, at: DateTime<Utc>) -> Receipt {
-        self.writer.submit(WriteJob::Apply(Box::new(Envelope::new(operation, Stamp::new(at, None)))))
+        let log = self.log.as_ref().filter(|_| !operation.is_local());
+        let envelope = Box::new(Envelope::new(operation, self.stamp(at)));
+        match log {
+            Some(log) => log.submit(LogWrite::Operation(envelope)),
+            None => self.writer.submit(WriteJob::Apply(envelope)),
+        }
     }
 
     /// Submits [`Operation::Track`] for a batch of any size. Needs bounded memory.
     pub fn track_batch(&self, profile: &str, batch: Box<dyn Batch>, at: DateTime<Utc>) -> Receipt {
-        self.writer.submit(WriteJob::Track { profile: profile.to_owned(), batch, stamp: Stamp::new(at, None) })
+        let (profile, stamp) = (profile.to_owned(), self.stamp(at));
+        match &self.log {
+            Some(log) => log.submit(LogWrite::Batch { profile, batch, stamp }),
+            None => self.writer.submit(WriteJob::Track { profile, batch, stamp }),
+        }
+    }
+
+    fn stamp(&self, at: DateTime<Utc>) -> Stamp {
+        Stamp::new(at, self.author.as_deref().map(str::to_owned))
+    }
+
+    /// Sets the author of the operations that are applied through this handle and its clones; `None` for a person
+    /// without a name.
+    #[must_use]
+    pub fn with_author(self, author: Option<String>) -> Self {
+        Self { author: author.map(Arc::from), ..self }
+    }
+
+    /// The name under which this handle's operations are stored; `None` if the person set none. In a replica the name
+    /// that the team's database verified is a part of it, once the database has been reached.
+    pub fn author(&self) -> Option<String> {
+        let verified = self.log.as_ref().and_then(|log| log.status().borrow().author.clone());
+        team::author(verified.as_deref(), self.author.as_deref())
+    }
+
+    /// Applies entries of the team's log to this replica.
+    pub(crate) fn replicate(&self, entries: Entries) -> Receipt {
+        self.writer.submit(WriteJob::Replicate(entries))
+    }
+
+    /// Wakes the subscribers now if another process has written. Otherwise they wake within 250 ms.
+    pub(crate) fn look_now(&self) {
+        self.watcher.look_now();
+    }
+
+    /// Makes the store a replica, whose operations go to `log` first.
+    pub(crate) fn with_log(self, log: LogQueue) -> Self {
+        Self { log: Some(log), ..self }
+    }
+
+    /// The state of the team's store; `None` if the store isn't a replica.
+    pub(crate) fn team(&self) -> Option<watch::Receiver<TeamStatus>> {
+        let mut status = self.log.as_ref().map(LogQueue::status)?;
+        // What was sent before counts as new.
+        status.mark_changed();
+        Some(status)
+    }
+
+    /// Sets why the team's log can't be appended to; `None` if it can. See [`Store::fault`].
+    pub(crate) fn set_log_fault(&self, reason: Option<String>) {
+        self.health.set_log_fault(reason);
     }
 
     /// Records which transaction a dashboard of this machine has open, for the poller.
@@ -163,9 +229,19 @@ impl Store {
         self.writer.submit(WriteJob::MarkOpen(mark))
     }
 
+    /// Tells the team which transaction this process has open. Has no effect on a store of one machine.
+    pub(crate) fn tell_open(&self, open: Option<TransactionKey>) {
+        if let Some(log) = &self.log {
+            log.submit(LogWrite::Open(open)).detach();
+        }
+    }
+
     /// Waits for all writes submitted before. When the receipt resolves, this process holds no lock on the store.
     pub fn flush(&self) -> Receipt {
-        self.writer.submit(WriteJob::Flush)
+        match &self.log {
+            Some(log) => log.submit(LogWrite::Flush),
+            None => self.writer.submit(WriteJob::Flush),
+        }
     }
 
     /// Opens a connection for reading, for one thread at a time.

@@ -4,7 +4,9 @@ mod edits;
 mod faults;
 mod minutes;
 mod operations;
+mod people;
 mod recovery;
+mod replica;
 
 use std::time::Duration;
 

@@ -45,7 +45,7 @@ pub(super) struct Watcher {
     wakeups: Wakeups,
     /// The number of the last commit by this process's writer; -1 before the first.
     last_own_commit: Arc<AtomicI64>,
-    /// Dropping this sender ends the thread that polls for other processes' commits.
+    /// Asks the thread that polls for other processes' commits to do it now. Dropping this sender ends the thread.
     poll_thread: Mutex<Option<Sender<()>>>,
 }
 
@@ -103,10 +103,17 @@ impl Watcher {
         Ok(self.wakeups.sender(wake).subscribe())
     }
 
+    /// Wakes the subscribers now if another process has committed.
+    pub(super) fn look_now(&self) {
+        if let Some(thread) = &*self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) {
+            thread.send(()).ok();
+        }
+    }
+
     fn start_polling(&self) -> Result<(), StoreError> {
         let mut poll_thread = self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner);
         if poll_thread.is_none() {
-            let (stop_sender, stop_receiver) = mpsc::channel();
+            let (sender, requests) = mpsc::channel();
             // Opened here, not in the thread, so that a file that disappears from now on is noticed.
             let connection = connection::open_for_reading(&self.path)?;
             let health = Arc::downgrade(&self.health);
@@ -119,9 +126,9 @@ impl Watcher {
             let last = others.read().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
-                .spawn(move || others.run(&stop_receiver, last))
+                .spawn(move || others.run(&requests, last))
                 .map_err(StoreError::Thread)?;
-            *poll_thread = Some(stop_sender);
+            *poll_thread = Some(sender);
         }
         Ok(())
     }
@@ -136,10 +143,16 @@ struct OtherProcesses {
 }
 
 impl OtherProcesses {
-    fn run(self, stop_receiver: &Receiver<()>, mut last: LastCommit) {
-        while stop_receiver.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Timeout) {
-            let has_committed = self.has_another_committed(&mut last);
-            if self.health.upgrade().is_some_and(|health| health.check()) || has_committed {
+    /// Checks at each interval, and whenever a message comes, until the sender is dropped.
+    fn run(self, requests: &Receiver<()>, mut last: LastCommit) {
+        loop {
+            let is_faulty = match requests.recv_timeout(INTERVAL) {
+                Ok(()) => false,
+                // The health counts the intervals.
+                Err(RecvTimeoutError::Timeout) => self.health.upgrade().is_some_and(|health| health.check()),
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            if self.has_another_committed(&mut last) || is_faulty {
                 self.wakeups.wake(CommitContent::Everything);
             }
         }

@@ -17,17 +17,18 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::{
-    error::{LOCK_TIMEOUT, StoreError},
+    error::{LOCK_TIMEOUT, StoreError, is_disk_error},
     file::{
         connection::LOG_LIMIT,
         health::{StoreFault, StoreHealth},
         paths,
     },
     operations::{self, OperationResult},
+    replica::{self, Entries},
     tables::{
         changes,
         open_transactions::{self, OpenMark},
@@ -68,6 +69,8 @@ pub(super) enum WriteJob {
     /// Records which transaction a dashboard of this machine has open. Not an operation: the mark means nothing on
     /// another machine.
     MarkOpen(OpenMark),
+    /// Applies entries of a team's log.
+    Replicate(Entries),
     /// Writes nothing. The answer confirms that all earlier writes are done.
     Flush,
     /// Runs a closure of a test.
@@ -89,6 +92,8 @@ impl WriteJob {
         match self {
             Self::Apply(envelope) => envelope.operation.is_durable(),
             Self::Track { .. } => true,
+            // The log has them.
+            Self::Replicate(_) => false,
             Self::MarkOpen(_) | Self::Flush => false,
             #[cfg(test)]
             Self::Run(_) => false,
@@ -98,7 +103,7 @@ impl WriteJob {
 
 /// What a commit contains, which decides whom it wakes. Each kind includes the kinds before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum CommitContent {
+pub(in crate::store) enum CommitContent {
     /// Nothing was written.
     Nothing,
     /// Transactions were polled without changes.
@@ -110,7 +115,7 @@ pub(super) enum CommitContent {
 }
 
 impl CommitContent {
-    fn of(outcome: &OperationResult) -> Self {
+    pub(in crate::store) fn of(outcome: &OperationResult) -> Self {
         match outcome {
             OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
             OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
@@ -122,6 +127,13 @@ impl CommitContent {
             | OperationResult::Dropped(_)
             | OperationResult::Asked(_)
             | OperationResult::Claimed(_) => Self::Everything,
+            OperationResult::Replicated(applied) => {
+                // The replica's position is written even where no operation changed anything.
+                let of_entry = |(_, results): &(_, Vec<_>)| {
+                    results.iter().flatten().map(Self::of).fold(Self::UnchangedPolls, Self::max)
+                };
+                applied.results.iter().map(of_entry).max().unwrap_or(Self::Nothing)
+            }
         }
     }
 }
@@ -165,6 +177,11 @@ impl CommitTrigger {
 }
 
 impl Receipt {
+    /// Creates a receipt for a write that goes to a team's log first.
+    pub(in crate::store) fn from_log(answer: oneshot::Receiver<Result<OperationResult, StoreError>>) -> Self {
+        Self { answer, commit_trigger: None }
+    }
+
     /// Blocks until the write is committed or has failed. Takes a few milliseconds, or as long as another process holds
     /// the lock.
     ///
@@ -271,6 +288,9 @@ impl Job {
                 operations::track_batch(db, profile, batch.as_ref(), stamp).map(OperationResult::Tracked)
             }
             WriteJob::MarkOpen(mark) => open_transactions::write(db, mark).map(|()| OperationResult::Done),
+            WriteJob::Replicate(entries) => {
+                replica::apply(db, entries).map(|applied| OperationResult::Replicated(Box::new(applied)))
+            }
             WriteJob::Flush => {
                 self.outcome = Some(Ok(OperationResult::Done));
                 return Ok(CommitContent::Nothing);
@@ -303,15 +323,6 @@ impl Job {
             tracing::error!("a write failed and nothing was waiting for its result: {unreceived}");
         }
     }
-}
-
-/// Whether an error comes from the disk, not from the write.
-fn is_disk_error(error: &StoreError) -> bool {
-    let StoreError::Sql(error) = error else { return error.is_damage() };
-    matches!(
-        error.sqlite_error_code(),
-        Some(ErrorCode::DiskFull | ErrorCode::SystemIoFailure | ErrorCode::ReadOnly | ErrorCode::CannotOpen)
-    )
 }
 
 /// The state of the writer's thread.

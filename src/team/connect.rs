@@ -114,6 +114,15 @@ impl Connector {
         }
     }
 
+    /// Returns the password, for a process that polls on behalf of this one; `None` if there is none. See
+    /// [`Connector::connect`].
+    ///
+    /// # Errors
+    /// If the password's source can't be read.
+    pub(crate) async fn expose_password(&self) -> Result<Option<Password>, TeamError> {
+        Ok(self.password().await?.password)
+    }
+
     async fn password(&self) -> Result<Found, TeamError> {
         let known = self.0.password.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.is_some() {

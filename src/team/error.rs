@@ -132,6 +132,15 @@ pub enum TeamError {
         /// The oldest format that this program can use.
         needed: i32,
     },
+    /// The lease of the ID is another machine's by now.
+    #[error("another machine of the team polls for this integrator ID")]
+    Fenced,
+    /// The server didn't answer a request in time.
+    #[error("the team's database does not answer in time; check the network, and that the server is not overloaded")]
+    NoAnswer,
+    /// A snapshot can't be made or loaded.
+    #[error("a snapshot of the team's store failed: {0}")]
+    Snapshot(String),
     /// The server's disk is full.
     #[error("the disk of the team's database is full: {0}; its administrator must free space")]
     DiskFull(String),
@@ -195,7 +204,9 @@ impl TeamError {
         match self {
             Self::Refused(_) | Self::Unresolvable(_) | Self::TimedOut(_) => true,
             Self::Unreachable { .. } | Self::ConnectionLost { .. } | Self::Unavailable(_) => true,
-            Self::DiskFull(_) | Self::ReadOnly(_) | Self::TooManyConnections(_) => true,
+            Self::DiskFull(_) | Self::ReadOnly(_) | Self::TooManyConnections(_) | Self::NoAnswer => true,
+            // The next try may load another one.
+            Self::Snapshot(_) => true,
             // Connection, rolled back transaction, resources, lock not available, cancelled.
             Self::Database { sqlstate, .. } => {
                 ["08", "40", "53"].iter().any(|class| sqlstate.starts_with(class))
@@ -205,8 +216,13 @@ impl TeamError {
             Self::NoDatabase(_) | Self::Login(_) | Self::Permission(_) | Self::NotInitialised => false,
             Self::NoTls(_) | Self::RootCertificate(_) | Self::UntrustedCertificate { .. } => false,
             Self::WrongHost { .. } | Self::Tls { .. } | Self::Protocol { .. } => false,
-            Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } => false,
+            Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } | Self::Fenced => false,
         }
+    }
+
+    /// Returns the error of an open connection that ended.
+    pub(super) fn lost(reason: &str) -> Self {
+        Self::ConnectionLost { server: SOME_SERVER.to_owned(), reason: reason.to_owned() }
     }
 
     fn reported(error: &DbError) -> Self {
@@ -216,10 +232,11 @@ impl TeamError {
             "28P01" | "28000" => Self::Login(message),
             "42501" => Self::Permission(message),
             "3F000" | "42P01" | "42883" => Self::NotInitialised,
+            "HT001" => Self::Fenced,
             "53100" => Self::DiskFull(message),
             "25006" => Self::ReadOnly(message),
             "53300" => Self::TooManyConnections(message),
-            "57P01" | "57P02" | "57P03" | "57P05" => Self::Unavailable(message),
+            "55000" | "57P01" | "57P02" | "57P03" | "57P05" => Self::Unavailable(message),
             sqlstate => Self::Database { message, sqlstate: clean(sqlstate) },
         }
     }

@@ -1,14 +1,42 @@
-//! A team that shares one integrator ID: which machine may poll, and how is the team's database reached?
+//! A team that shares one integrator ID: the log of operations in PostgreSQL, and the lease of each ID.
 //!
-//! The module knows machines, their clocks and a row in the team's database. It must never look inside an operation, and
-//! never decide which transaction is polled. So far nothing but tests uses it.
+//! ```text
+//!   session   writes ──► log ──► replica      what this process writes, and what others wrote, in one order
+//!   lease     which machine may poll?         pure; `driver` carries out its requests
+//!   snapshot  a replica for a new machine
+//!   database  the only SQL for PostgreSQL     connect, password, error: the way there
+//! ```
+//!
+//! The module knows machines, their clocks and the database. It must never look inside an operation, and never decide
+//! which transaction is polled.
 
 mod connect;
+mod database;
+mod driver;
 mod error;
-#[cfg_attr(not(test), expect(dead_code, reason = "the lease has no driver yet"))]
 mod lease;
 mod password;
+mod session;
+mod snapshot;
 
-pub use connect::{Connection, Connector};
-pub use error::TeamError;
-pub use password::PasswordSources;
+use sha2::{Digest, Sha256};
+
+pub use self::{
+    connect::{Connection, Connector},
+    error::TeamError,
+    password::PasswordSources,
+};
+pub(crate) use self::{
+    database::{Database, Fence, Presence, ServerFacts, Sizes},
+    driver::{Handback, LeaseDriver, Tenure},
+    lease::{HolderId, Permission},
+    session::{SessionOptions, start},
+    snapshot::upload as upload_snapshot,
+};
+use crate::domain::team::Nonce;
+
+/// Returns the key of an ID's lease: a hash that can't be compared with another database's.
+pub(crate) fn budget_key(salt: Nonce, fingerprint: &str) -> String {
+    let digest = Sha256::new().chain_update(salt.0.to_be_bytes()).chain_update(fingerprint).finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -268,6 +268,7 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
             transaction: row,
             what,
             observation: None,
+            author: None,
         });
         dashboard.transactions.insert(transaction.id, transaction);
     }
@@ -282,6 +283,7 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
             transaction: None,
             what: ChangeKind::Recovered,
             observation: None,
+            author: None,
         });
     }
     let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());

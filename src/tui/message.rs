@@ -19,7 +19,7 @@ use super::{
     },
 };
 use crate::{
-    domain::{alert::Alert, ids::RowId},
+    domain::{alert::Alert, ids::RowId, team::TeamStatus},
     presentation::filter_completion::Names,
     store::{Asked, Changes, ImportReport, Listed, Page, StoredQuote},
 };
@@ -45,6 +45,8 @@ pub enum Msg {
     NotRead(String),
     /// The problem of the store changed; `None` if the store works again.
     StoreFault(Option<String>),
+    /// The state of the team's store, and the name under which this person writes.
+    Team(Box<TeamStatus>, Option<String>),
     /// A page of the list, or the error.
     Page(Box<(PageRequest, Result<Page, String>)>),
     /// The counts of the view with this number, or the error.

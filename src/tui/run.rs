@@ -132,13 +132,17 @@ impl Dashboard {
         let size = terminal.size().map_err(terminal_error)?;
         let remembered = memory.map(Remembered::read);
         let chosen = remembered.as_ref().and_then(|remembered| remembered.view_state().theme.as_ref());
+        let team = store.team();
+        let mut model = Model::new(setting, (size.width, size.height));
+        model.team = team.as_ref().map(|team| team.borrow().clone());
         let mut dashboard = Self {
-            model: Model::new(setting, (size.width, size.height)),
+            model,
             theme_state: ThemeState::new(theme, chosen),
             system_state: SystemState::new(system),
             bursts: Bursts::default(),
             export,
             leaving: CancelFlag::default(),
+            team,
             feed_reader: FeedReader::new(store.reader()?),
             pages: SharedReader::new(store.reader()?),
             numbers: SharedReader::new(store.reader()?),
@@ -290,6 +294,7 @@ impl Dashboard {
             | Msg::Wheel(_)
             | Msg::Resize(..)
             | Msg::StoreFault(_)
+            | Msg::Team(..)
             | Msg::History(..)
             | Msg::Body(..)
             | Msg::FoundAlert(_)
@@ -321,6 +326,10 @@ impl Dashboard {
         let store_fault = self.store.fault().map(|store_fault| store_fault.to_string());
         if store_fault != self.model.store_fault {
             step(&mut self.model, Msg::StoreFault(store_fault), self.clock.now());
+        }
+        if let Some(team) = self.team.as_mut().filter(|team| team.has_changed().unwrap_or(false)) {
+            let status = Box::new(team.borrow_and_update().clone());
+            step(&mut self.model, Msg::Team(status, self.store.author()), self.clock.now());
         }
         for effect in step(&mut self.model, message, self.clock.now()) {
             self.perform(effect);

@@ -109,6 +109,11 @@ impl Theme {
         Self::shipped(Shipped::Default, Abilities { color, ascii, ..Abilities::default() })
     }
 
+    /// Returns what stands between the parts of a line.
+    pub fn separator(&self) -> &'static str {
+        if self.abilities.ascii { "  " } else { " · " }
+    }
+
     /// Returns a shipped theme. Without colours it looks like mono, under its own name.
     pub fn shipped(shipped: Shipped, abilities: Abilities) -> Self {
         let shown = if abilities.color { shipped } else { Shipped::Mono };

@@ -18,6 +18,7 @@ mod notifications;
 mod one_shot;
 #[cfg(unix)]
 mod package;
+mod people;
 mod piped;
 mod plain;
 #[cfg(unix)]

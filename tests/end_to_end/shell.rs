@@ -71,7 +71,7 @@ fn manual_pages_and_settings_are_printed() {
     assert!(page.code == Some(0) && page.out.contains(".TH hoptop-watch 1"), "{page:?}");
     let settings = home.run(&["--rps", "3", "config"]);
     assert_eq!((settings.code, settings.err.as_str()), (Some(0), ""));
-    assert!(settings.out.lines().any(|line| line == "rps            3  (--rps)"), "{}", settings.out);
+    assert!(settings.out.lines().any(|line| line == "rps             3  (--rps)"), "{}", settings.out);
     let template = home.run(&["config", "--template"]);
     let file = home.write("config.toml", &template.out);
     assert_eq!(home.run(&["--config", &file, "list", "--json"]).out, "[]\n");

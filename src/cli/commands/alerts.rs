@@ -14,7 +14,7 @@ use crate::{
         output::table::{self, Column},
     },
     domain::{
-        alert::{Alert, AlertState, RESOLVED_FOR, Subject},
+        alert::{Alert, AlertState, Handling, RESOLVED_FOR, Subject},
         span::{self, rfc3339},
         text,
     },
@@ -67,6 +67,9 @@ struct AlertView<'a> {
     raised_at: String,
     acknowledged_at: Option<String>,
     note: Option<&'a str>,
+    /// The person who acknowledged or snoozed the alert; absent if nobody did, or the person set no name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'a str>,
     message: &'a str,
     state: &'static str,
     snoozed_at: Option<String>,
@@ -168,6 +171,7 @@ fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context
         raised_at: rfc3339(alert.raised_at),
         acknowledged_at: acknowledged.map(|acknowledged| rfc3339(acknowledged.at)),
         note: acknowledged.and_then(|acknowledged| acknowledged.note.as_deref()),
+        author: alert.handling.as_ref().and_then(Handling::author),
         message: &alert.message,
         state: alert.state(cx.now.wall).name(),
         snoozed_at: snoozed.map(|snoozed| rfc3339(snoozed.at)),
@@ -185,6 +189,20 @@ mod tests {
         domain::{fixtures, operation::LocalEdit, status::RouterStatus},
         store::testing,
     };
+
+    #[test]
+    fn alert_names_the_person_who_handled_it() {
+        let mut bench = Bench::new();
+        for number in 1..3 {
+            bench.hear(bench.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
+        }
+        let edit = LocalEdit::Acknowledge { alerts: vec![2], note: None };
+        testing::edit(&bench.store.clone().with_author(Some("Ana".into())), "default", edit, at(20));
+        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs::default(), cx).unwrap());
+        assert!(out.contains("acknowledged by Ana, 40s ago"), "{out}");
+        let (out, ..) = bench.run(|cx| alerts(&AlertsArgs { json: true, ..AlertsArgs::default() }, cx).unwrap());
+        assert_eq!((out.matches("\"author\"").count(), out.matches("\"author\":\"Ana\"").count()), (1, 1), "{out}");
+    }
 
     #[test]
     fn most_severe_alerts_come_first_and_acknowledged_alerts_last() {

@@ -19,7 +19,7 @@ use crate::{
     config::Settings,
     domain::{advice, alert::Rule, ids::RowId, operation::Operation, span, text, transaction::Transaction},
     presentation::row_text,
-    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
     store::{AlertQuery, Listed, Reader, StoreError},
 };
 
@@ -47,7 +47,12 @@ pub(crate) struct CheckArgs {
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// Polls the named transactions and prints them.
-pub(crate) fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn check(
+    args: &CheckArgs,
+    settings: &Settings,
+    team: Option<&TeamAccess>,
+    cx: &mut Context,
+) -> Result<Exit> {
     let Some(rows) = find_rows(args, cx)? else {
         writeln!(cx.err, "nothing was polled")?;
         return Ok(Exit::Error);
@@ -58,7 +63,7 @@ pub(crate) fn check(args: &CheckArgs, settings: &Settings, cx: &mut Context) -> 
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.clone();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
-    let one_shot_poll = OneShotPoll { settings, store: &cx.store, patience: MAX_WAIT.saturating_add(requests) };
+    let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT.saturating_add(requests) };
     let ended = one_shot_poll.run(polling, move |reader| {
         for row in &wanted {
             if is_poll_pending(reader, *row)? {

@@ -52,7 +52,7 @@ pub(crate) fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
     };
     let mut line = |name: &str, value: &str, source: &str| {
         let value = if value.is_empty() { "-" } else { value };
-        writeln!(out, "{name:<13}  {}  ({})", text::clean(value), text::clean(source))
+        writeln!(out, "{name:<14}  {}  ({})", text::clean(value), text::clean(source))
     };
     for Entry { name, value, source } in &settings.entries {
         line(name, &redacted(value), &source.to_string())?;
@@ -93,14 +93,14 @@ mod tests {
         let printed = printed(&settings);
         assert!(!printed.contains("canary"), "{printed}");
         for line in [
-            "profile        prod  (default_profile in the config file)",
-            "base_url       https://api.example  (profiles.prod.base_url in the config file)",
-            "rps            3  (--rps)",
-            "keep_bodies    -  (default)",
+            "profile         prod  (default_profile in the config file)",
+            "base_url        https://api.example  (profiles.prod.base_url in the config file)",
+            "rps             3  (--rps)",
+            "keep_bodies     -  (default)",
         ] {
             assert!(printed.lines().any(|printed| printed == line), "{line}\n{printed}");
         }
-        assert!(printed.lines().any(|line| line.starts_with("integrator_id  …7f3a  (")), "{printed}");
+        assert!(printed.lines().any(|line| line.starts_with("integrator_id   …7f3a  (")), "{printed}");
     }
 
     #[test]
@@ -114,14 +114,14 @@ mod tests {
         for settings in [known, unknown] {
             let printed = printed(&settings);
             assert!(!printed.contains("canary"), "{printed}");
-            assert!(printed.contains("base_url       https://...@api.example/v1?...  ("), "{printed}");
+            assert!(printed.contains("base_url        https://...@api.example/v1?...  ("), "{printed}");
         }
     }
 
     #[test]
     fn template_is_valid_unchanged_and_with_every_example_enabled() {
         let (_home, as_it_is) = settings(TEMPLATE);
-        assert!(printed(&as_it_is).contains("integrator_id  -  (default)"));
+        assert!(printed(&as_it_is).contains("integrator_id   -  (default)"));
         let whole: String = TEMPLATE
             .lines()
             .filter(|line| !line.starts_with("# "))

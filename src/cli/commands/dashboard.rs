@@ -27,6 +27,7 @@ use crate::{
     domain::text,
     metrics::Metrics,
     poller::Scope,
+    process,
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         crash,
@@ -35,6 +36,7 @@ use crate::{
         maintenance::Maintenance,
         signals::{self, Suspension},
         stderr::print_line,
+        team_store::{self, TeamAccess},
         tokio_runtime,
     },
     tui::{
@@ -69,6 +71,8 @@ pub(crate) struct DashboardArgs {
 
 /// Shows the dashboard. Without a terminal prints the list and a line that says so.
 pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Settings) -> Result<Exit> {
+    settings.check_same_store()?;
+    let team = TeamAccess::of(settings, team_store::DASHBOARD_RANK)?;
     // The flag `--plain` also works in a pipe. A permanently set variable doesn't: it must not keep a script waiting.
     let is_plain = forces_plain || settings.plain && io::stdout().is_terminal();
     let no_screen = if is_plain {
@@ -85,19 +89,21 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         if args.metrics.is_some() {
             print_line("no metrics are served without the dashboard; `hoptop watch --metrics ADDR` serves them");
         }
-        return with_context(settings, true, |context| list::list(&ListArgs::default(), context));
+        return with_context(settings, team.as_ref(), true, |context| list::list(&ListArgs::default(), context));
     }
-    let pollings = if args.no_poll { Vec::new() } else { pollings(settings).wrap_err(WITHOUT_POLLING)? };
+    let pollings =
+        if args.no_poll { Vec::new() } else { pollings(settings, team.as_ref()).wrap_err(WITHOUT_POLLING)? };
     let channels = notifiers::channels(settings)?;
     let log = Some(log_file::start(&settings.state_dir, Clock::system())?);
-    let store = opening::open_store(settings)?;
+    let store = opening::open_store(settings, team.as_ref())?;
     let setting = DashboardSettings {
         profile: settings.profile.clone(),
         other_profiles: settings.beside.iter().map(|account| account.profile.clone()).collect(),
         shown_id: pollings.first().map(|(polling, _)| polling.shown_id.clone()),
+        author: store.author(),
         demo: false,
         polls: !pollings.is_empty(),
-        process: std::process::id(),
+        process: process::run_id(),
         zone: clock::local_offset(),
         any_chain: args.any_chain,
         templates: settings.answer.clone(),
@@ -131,8 +137,11 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
 }
 
 /// Returns what the pollers need, for the current profile and for each profile beside it.
-fn pollings(settings: &Settings) -> Result<Vec<(ServiceClient, PollerOptions<'_>)>> {
-    let place = PollerOptions::of(settings, Scope::Everything);
+fn pollings<'a>(
+    settings: &'a Settings,
+    team: Option<&'a TeamAccess>,
+) -> Result<Vec<(ServiceClient, PollerOptions<'a>)>> {
+    let place = PollerOptions::of(settings, Scope::Everything, team);
     let own = ServiceClient::checked(settings.polling())?;
     let requests = own.requests.clone();
     let mut pollings = vec![(own, place)];

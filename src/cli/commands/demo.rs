@@ -20,6 +20,7 @@ use crate::{
     config::{ColorChoice, Flags},
     domain::{operation::Operation, secret::IntegratorId},
     poller::Scope,
+    process,
     runtime::{
         background_poller::{PollerOptions, ServiceClient},
         exit::Exit,
@@ -85,15 +86,20 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let setting = DashboardSettings {
         demo: true,
         zone: clock::local_offset(),
-        ..DashboardSettings::of_profile(PROFILE, std::process::id())
+        ..DashboardSettings::of_profile(PROFILE, process::run_id())
     };
     tokio_runtime::start()?.block_on(async {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
         let polling = ServiceClient::new(&url, demo_id()?, RPS)?;
-        let place =
-            PollerOptions { profile: PROFILE, weights: &BTreeMap::new(), state_dir: None, scope: Scope::Everything };
+        let place = PollerOptions {
+            profile: PROFILE,
+            weights: &BTreeMap::new(),
+            state_dir: None,
+            scope: Scope::Everything,
+            team: None,
+        };
         let system = System::process(None, true, NotificationMode::Auto, false);
         if is_plain {
             let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The filter keys whose values are free text and may contain blanks.
-const TEXT_KEYS: [&str; 6] = ["label", "ticket", "chain", "from", "to", "profile"];
+const TEXT_KEYS: [&str; 7] = ["label", "ticket", "chain", "from", "to", "profile", "by"];
 const COLUMNS: [Column; 8] = [
     ("SEV", false),
     ("STATUS", false),
@@ -60,7 +60,7 @@ pub(crate) struct ListArgs {
 
 /// Prints the transactions that match the filter, in the filter's order.
 pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let Some(filter) = read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
+    let Some(filter) = read_filter(&args.filter, cx.store.author().as_deref(), cx.err)? else { return Ok(Exit::Usage) };
     let now = cx.now.wall;
     let reader = cx.store.reader()?;
     let rows = reader.listing(&filter, now).all()?;
@@ -98,11 +98,15 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
     Ok(Exit::Success)
 }
 
-/// Returns the filter that the arguments form. If it is invalid, prints the wrong term to `err` and returns `None`; the command
+/// Returns the filter that the arguments form for a person with this name. If it is invalid, prints the wrong term to `err` and returns `None`; the command
 /// then ends with [`Exit::Usage`].
-pub(crate) fn read_filter(arguments: &[String], err: &mut dyn Write) -> io::Result<Option<Filter>> {
+pub(crate) fn read_filter(
+    arguments: &[String],
+    person: Option<&str>,
+    err: &mut dyn Write,
+) -> io::Result<Option<Filter>> {
     let text = arguments.iter().filter_map(|argument| as_term(argument)).collect::<Vec<_>>().join(" ");
-    match Filter::parse(&text) {
+    match Filter::parse_of(&text, person) {
         Ok(filter) => Ok(Some(filter)),
         Err(error) => {
             print_filter_error(&text, &error, err)?;

@@ -29,7 +29,7 @@ use crate::{
         },
         span,
     },
-    runtime::{background_poller::ServiceClient, exit::Exit, log_file},
+    runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
     store::{Asked, StoredQuote},
 };
 
@@ -85,7 +85,12 @@ pub(crate) struct QuoteArgs {
 }
 
 /// Requests the route and prints the result.
-pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn quote(
+    args: &QuoteArgs,
+    settings: &Settings,
+    team: Option<&TeamAccess>,
+    cx: &mut Context,
+) -> Result<Exit> {
     let request = match parse_request(args) {
         Ok(request) => request,
         Err(wrong) => {
@@ -109,7 +114,7 @@ pub(crate) fn quote(args: &QuoteArgs, settings: &Settings, cx: &mut Context) -> 
         Asked::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
-            let one_shot_poll = OneShotPoll { settings, store: &cx.store, patience: MAX_WAIT };
+            let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT };
             let ended = one_shot_poll.run(polling, answered);
             cx.now = Clock::system().now();
             let operation = Operation::WithdrawQuote { quote: *quote, wanted_until: until };

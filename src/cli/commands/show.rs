@@ -284,14 +284,15 @@ impl Page<'_> {
         self.write_field("quoteId", &tx.params.quote_id)?;
         self.write_optional("requestId", tx.request_id())?;
         self.write_optional("fromAddress", tx.params.from_address.as_deref())?;
-        self.write_field("profile", &text::clean(&tx.profile))
+        self.write_field("profile", &text::clean(&tx.profile))?;
+        self.write_optional("tracked by", tx.authors.tracked.as_deref().map(text::clean).as_deref())
     }
 
     fn write_labels_and_alerts(&mut self, alerts: &[Alert]) -> io::Result<()> {
         let tx = self.tx;
         self.write_optional("ticket", tx.params.ticket.as_deref())?;
         self.write_optional("labels", Some(tx.labels.join(", ")).filter(|labels| !labels.is_empty()).as_deref())?;
-        tx.notes.iter().try_for_each(|note| self.write_field("note", note))?;
+        tx.attributed_notes().try_for_each(|note| self.write_field("note", &note))?;
         let mut alerts: Vec<_> = alerts.iter().collect();
         alerts.sort_by_key(|alert| alert.rule);
         for alert in alerts {

@@ -19,7 +19,8 @@ Examples:
                                                    a note, ticket, label, acknowledgement or snooze
   hoptop undo --redo                               redo the change that was undone last
 
-The history keeps the change and its reversal. An undo never overwrites a later change.";
+The history keeps the change and its reversal. An undo never overwrites a later change.
+If you set your name ([me] name, or HOPTOP_NAME), undo and redo concern your own changes only.";
 
 /// The arguments of `hoptop undo`.
 #[derive(Args, Clone, Debug, Default)]

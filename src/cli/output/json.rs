@@ -71,6 +71,9 @@ pub(crate) struct TransactionView<'a> {
     warnings: Vec<String>,
     other: Option<&'a BTreeMap<String, String>>,
     notes: &'a [String],
+    /// Who wrote each note, `null` where nobody set a name; absent if no note has an author.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    note_authors: &'a [Option<String>],
 }
 
 /// One end of the transfer.
@@ -149,6 +152,7 @@ impl<'a> TransactionView<'a> {
             warnings: route::contradiction(tx).into_iter().chain(record_warnings.cloned()).collect(),
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
             notes: &tx.notes,
+            note_authors: &tx.authors.notes,
         }
     }
 }
@@ -226,6 +230,9 @@ pub(crate) struct HistoryView<'a> {
     kind: &'static str,
     /// The line as a sentence.
     pub text: String,
+    /// The person who made the change; absent if nobody did, or the person set no name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<&'a str>,
     /// The ID of the answer that this line is, or that showed this change; `hoptop show --body` prints the answer's
     /// body.
     pub answer: Option<i64>,
@@ -238,11 +245,12 @@ impl<'a> From<&'a HistoryLine> for HistoryView<'a> {
     fn from(line: &'a HistoryLine) -> Self {
         let at = rfc3339(line.at());
         match line {
-            HistoryLine::Change(Change { what, observation, .. }) => {
-                Self { at, kind: what.name(), text: what.sentence(), answer: *observation, changed: &[] }
+            HistoryLine::Change(change) => {
+                let (text, author) = (change.sentence(), change.author.as_deref());
+                Self { at, kind: change.what.name(), text, author, answer: change.observation, changed: &[] }
             }
             HistoryLine::Observation(answer, changed) => {
-                Self { at, kind: "answer", text: answer.sentence(), answer: Some(answer.id), changed }
+                Self { at, kind: "answer", text: answer.sentence(), author: None, answer: Some(answer.id), changed }
             }
         }
     }
@@ -329,6 +337,21 @@ mod tests {
     }
 
     #[test]
+    fn authors_of_notes_are_parallel_to_the_notes_and_absent_without_a_name() {
+        let mut tx = full();
+        tx.notes = vec!["one".into(), "two".into()];
+        let json = |tx: &Transaction| serde_json::to_value(TransactionView::new(tx, &[], at(10))).unwrap();
+        assert_eq!(json(&tx).get("noteAuthors"), None);
+        tx.authors.notes = vec![None, Some("Ana".into())];
+        assert_eq!(json(&tx)["notes"], serde_json::json!(["one", "two"]));
+        assert_eq!(json(&tx)["noteAuthors"], serde_json::json!([null, "Ana"]));
+        let change = Change { author: Some("Ana".into()), ..change(ChangeKind::Untracked) };
+        let line = HistoryLine::Change(change);
+        let line = serde_json::to_value(HistoryView::from(&line)).unwrap();
+        assert_eq!((&line["text"], &line["author"]), (&"polling stopped by Ana".into(), &"Ana".into()));
+    }
+
+    #[test]
     fn transaction_without_an_answer_has_every_key_in_order() {
         let tx = fixtures::transaction(1);
         let json = serde_json::to_string(&TransactionView::new(&tx, &[], at(10))).unwrap();
@@ -396,7 +419,15 @@ mod tests {
     }
 
     fn change(what: ChangeKind) -> Change {
-        Change { seq: 1, at: at(3), profile: "default".into(), transaction: None, what, observation: None }
+        Change {
+            seq: 1,
+            at: at(3),
+            profile: "default".into(),
+            transaction: None,
+            what,
+            observation: None,
+            author: None,
+        }
     }
 
     #[test]

@@ -120,9 +120,8 @@ impl BatchText<'_> {
         let of_profile = self.batch.changes.iter().filter(|change| {
             change.transaction.is_none() && self.setting.shows(&change.profile) && is_relevant(&change.what)
         });
-        let text = |change: &Change| {
-            format!("{}{}", self.setting.profile_prefix(&change.profile), format_change(&change.what))
-        };
+        let text =
+            |change: &Change| format!("{}{}", self.setting.profile_prefix(&change.profile), format_change(change));
         lines.extend(of_profile.map(|change| with_time(change.at, self.setting, &text(change))));
         let mut groups = self.groups();
         groups.sort_by_key(|group| group.at);
@@ -135,7 +134,7 @@ impl BatchText<'_> {
         let (mut of_row, mut indexes): (Vec<Group>, HashMap<RowId, usize>) = Default::default();
         for change in self.batch.changes.iter().filter(|change| is_relevant(&change.what)) {
             let Some(row) = change.transaction else { continue };
-            let text = format_change(&change.what);
+            let text = format_change(change);
             let alert_fires = makes_alert_fire(&change.what);
             match indexes.get(&row).and_then(|index| of_row.get_mut(*index)) {
                 Some(group) => {
@@ -210,8 +209,8 @@ fn makes_alert_fire(what: &ChangeKind) -> bool {
 }
 
 /// Returns a change as a sentence without symbols.
-fn format_change(what: &ChangeKind) -> String {
-    let sentence = match what {
+fn format_change(change: &Change) -> String {
+    let sentence = match &change.what {
         ChangeKind::StatusChanged { previous: Some(previous), current } => {
             format!("status changed from {previous} to {current}")
         }
@@ -221,7 +220,7 @@ fn format_change(what: &ChangeKind) -> String {
         ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
         ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
         ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
-        other => other.sentence(),
+        other => other.sentence_by(change.author.as_deref()),
     };
     text::clean(&sentence)
 }
@@ -254,7 +253,15 @@ mod tests {
 
     fn change(second: i64, row: Option<i64>, what: ChangeKind) -> Change {
         let transaction = row.map(RowId);
-        Change { seq: second, at: at(second), profile: "default".into(), transaction, what, observation: None }
+        Change {
+            seq: second,
+            at: at(second),
+            profile: "default".into(),
+            transaction,
+            what,
+            observation: None,
+            author: None,
+        }
     }
 
     fn lines(changes: Vec<Change>) -> Vec<String> {

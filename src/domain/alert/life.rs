@@ -51,6 +51,14 @@ pub enum Handling {
 }
 
 impl Handling {
+    /// Returns the name of the person who handled the alert, if set.
+    pub fn author(&self) -> Option<&str> {
+        match self {
+            Self::Acknowledged(acknowledgement) => acknowledgement.author.as_deref(),
+            Self::Snoozed(snoozed) => snoozed.author.as_deref(),
+        }
+    }
+
     /// Whether the handling is over at `at`. `change` says whether the status changed or the severity rose. A snooze
     /// until a moment ends at that moment only.
     pub fn is_over(&self, at: DateTime<Utc>, change: bool) -> bool {
@@ -68,6 +76,8 @@ pub struct Acknowledgement {
     pub at: DateTime<Utc>,
     /// The person's note.
     pub note: Option<String>,
+    /// The person's name, if set.
+    pub author: Option<String>,
 }
 
 /// The snooze of an alert.
@@ -77,6 +87,8 @@ pub struct Snoozed {
     pub at: DateTime<Utc>,
     /// The end of the snooze.
     pub until: Snooze,
+    /// The person's name, if set.
+    pub author: Option<String>,
 }
 
 /// The end of a snooze.
@@ -115,8 +127,8 @@ mod tests {
     #[test]
     fn the_state_follows_from_the_handling_and_the_moment() {
         use AlertState::{Acknowledged, Cleared, Firing, Snoozed as SnoozedState};
-        let acknowledged = || Handling::Acknowledged(Acknowledgement { at: at(5), note: None });
-        let snoozed = |until| Handling::Snoozed(Snoozed { at: at(5), until });
+        let acknowledged = || Handling::Acknowledged(Acknowledgement { at: at(5), note: None, author: None });
+        let snoozed = |until| Handling::Snoozed(Snoozed { at: at(5), until, author: None });
         // The handling; the state at 10 s, 60 s and 61 s; whether the handling is over at 10 s, without and with a
         // change.
         let table = [

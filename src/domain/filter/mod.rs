@@ -32,6 +32,8 @@ pub enum Named {
     Label,
     /// Profiles.
     Profile,
+    /// People.
+    Person,
 }
 
 impl Named {
@@ -41,6 +43,7 @@ impl Named {
             "ticket" => Some(Self::Ticket),
             "label" => Some(Self::Label),
             "profile" => Some(Self::Profile),
+            "by" => Some(Self::Person),
             _ => None,
         }
     }
@@ -83,9 +86,14 @@ pub(crate) fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterEr
 }
 
 impl Filter {
-    /// Parses a filter. Empty text matches everything.
+    /// Parses the filter of a person without a name: the term `mine` is an error. Empty text matches everything.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        let (terms, mut sort) = parse::parse(text)?;
+        Self::parse_of(text, None)
+    }
+
+    /// Parses the filter of a person with this name, which the term `mine` stands for. Empty text matches everything.
+    pub fn parse_of(text: &str, person: Option<&str>) -> Result<Self, FilterError> {
+        let (terms, mut sort) = parse::parse(text, person)?;
         if sort.is_empty() {
             sort.extend(SortKey::DEFAULT);
         }
@@ -125,6 +133,7 @@ impl Filter {
                 term::Test::Label(label) => format!("label:{label}"),
                 term::Test::Ticket(ticket) => format!("ticket:{ticket}"),
                 term::Test::Profile(profile) => format!("profile:{profile}"),
+                term::Test::By(name) => format!("by:{name}"),
                 _ => return None,
             };
             (!term.negated).then(|| (name, Self { terms: vec![term.clone()], sort: self.sort.clone() }))

@@ -16,8 +16,10 @@ use super::{
 
 /// The most memory of a compiled pattern, in bytes: enough for any typed pattern, not for `(.{1000}){1000}`.
 const PATTERN_LIMIT: usize = 1 << 20;
-const KEYS: [&str; 12] =
-    ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "sort"];
+const KEYS: [&str; 13] =
+    ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "by", "sort"];
+/// The term for what the person did who filters.
+const MINE: &str = "mine";
 const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
 const STATES: [(&str, State); 10] = [
     ("attention", State::Attention),
@@ -32,14 +34,15 @@ const STATES: [(&str, State); 10] = [
     ("untracked", State::Untracked),
 ];
 
-/// Returns the beginnings of terms: each key with its most common operator.
+/// Returns the beginnings of terms: each key with its most common operator, and `mine`.
 pub(crate) fn keys() -> impl Iterator<Item = String> {
-    KEYS.into_iter().map(|key| match MEASURES.iter().find(|(name, _)| *name == key) {
+    let keys = KEYS.into_iter().map(|key| match MEASURES.iter().find(|(name, _)| *name == key) {
         // People ask for near deadlines and for great ages.
         Some((name, Measure::Due)) => format!("{name}<"),
         Some((name, _)) => format!("{name}>"),
         None => format!("{key}:"),
-    })
+    });
+    keys.chain([MINE.to_owned()])
 }
 
 /// Returns the values of `is:`.
@@ -49,8 +52,8 @@ pub(crate) fn states() -> impl Iterator<Item = &'static str> {
 
 type Parsed<T> = Result<T, FilterError>;
 
-/// Returns the terms of a filter and its sort keys.
-pub(super) fn parse(text: &str) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
+/// Returns the terms of a filter and its sort keys. `person` is the name that `mine` stands for.
+pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
     let (mut terms, mut sort) = (Vec::new(), Vec::new());
     for term in split_terms(text) {
         let (whole, piece) = term?;
@@ -61,7 +64,7 @@ pub(super) fn parse(text: &str) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
             }
             Some((key, ':', value)) if key.text == "sort" => sort.extend(parse_sort_keys(value)?),
             _ if piece.text.is_empty() => return whole.to(1).fail("expected a term right after `-`"),
-            keyed => terms.push(Term { negated, test: parse_test(piece, keyed)? }),
+            keyed => terms.push(Term { negated, test: parse_test(piece, keyed, person)? }),
         }
     }
     Ok((terms, sort))
@@ -183,7 +186,7 @@ fn split_key(piece: Piece) -> Option<(Piece, char, Piece)> {
     (end > 0).then(|| (piece.to(end), sign, piece.from(end + 1)))
 }
 
-fn parse_test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test> {
+fn parse_test(piece: Piece, keyed: Option<(Piece, char, Piece)>, person: Option<&str>) -> Parsed<Test> {
     let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
     match (inner('"'), inner('/'), keyed) {
         (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
@@ -196,6 +199,12 @@ fn parse_test(piece: Piece, keyed: Option<(Piece, char, Piece)>) -> Parsed<Test>
             "OR" => {
                 piece.fail("terms can't be joined by OR; write status:a,b or /a|b/; for the word itself write \"OR\"")
             }
+            MINE => match person {
+                Some(name) => Ok(Test::By(name.to_lowercase())),
+                None => piece.fail(
+                    "your name is not set; set [me] name in the config file, or HOPTOP_NAME; for the word itself write \"mine\"",
+                ),
+            },
             "NOT" => piece.fail("write `-` directly before the term; for the word itself write \"NOT\""),
             // A shortened hash, as lists show it. Two dots between other words are plain text.
             word => match TxHash::parse_short(word).filter(|_| word.starts_with("0x") || word.contains('…')) {
@@ -240,6 +249,7 @@ fn parse_named_value(key: Piece, value: Piece) -> Parsed<Test> {
         "label" => Ok(Test::Label(lower)),
         "ticket" => Ok(Test::Ticket(lower)),
         "profile" => Ok(Test::Profile(lower)),
+        "by" => Ok(Test::By(lower)),
         name if known => key.fail(format!("`{name}` needs a comparison; write {name}>30m or {name}<30m")),
         _ => unknown(key, &KEYS).map_err(|error: FilterError| FilterError {
             message: format!("{}; put text that contains `:` in quotation marks", error.message),

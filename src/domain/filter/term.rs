@@ -13,6 +13,7 @@ use super::{
         alert::AlertState,
         chains,
         ids::ChainId,
+        people,
         record::RecordView,
         status::RouterStatus,
         transaction::{Tracking, Transaction},
@@ -52,6 +53,8 @@ pub enum Test {
     Ticket(String),
     /// A profile, in lower case.
     Profile(String),
+    /// A person who wrote a part of the transaction or handled an alert, in lower case.
+    By(String),
     /// Exactly this profile.
     Own(String),
 }
@@ -179,6 +182,10 @@ impl Test {
             Self::Label(label) => tx.labels.iter().any(|own| same(own, label)),
             Self::Ticket(ticket) => tx.params.ticket.as_deref().is_some_and(|own| same(own, ticket)),
             Self::Profile(profile) => same(&tx.profile, profile),
+            Self::By(name) => {
+                let handled = candidate.alerts.iter().filter_map(|alert| alert.handling.as_ref()?.author());
+                tx.authors.all().chain(handled).any(|author| people::is_author(author, name))
+            }
             Self::Own(profile) => tx.profile == *profile,
         }
     }

@@ -30,6 +30,8 @@ fn ongoing() -> Transaction {
     tx.params.ticket = Some("SUP-4412".into());
     tx.labels = vec!["batch-17".into(), "two words".into()];
     tx.notes = vec!["Grüße an ÄRGER".into()];
+    tx.authors.notes = vec![Some("Zoë via support".into())];
+    tx.authors.ticket = Some("Ana B.".into());
     tx
 }
 
@@ -92,6 +94,9 @@ const MATCHING: &[&str] = &[
     "ticket:sup-4412",
     "-ticket:SUP-44",
     "profile:Default",
+    "by:ZOË",
+    "by:\"ana b.\"",
+    "-by:ana",
     "sort:sev is:active",
 ];
 
@@ -111,11 +116,31 @@ fn each_term_matches_or_not() {
 }
 
 #[test]
+fn mine_is_what_the_person_wrote_or_handled() {
+    let mut tx = ongoing();
+    let of = |person, tx: &Transaction, alerts: &[Alert]| {
+        Filter::parse_of("mine", Some(person)).unwrap().matches(&Candidate { tx, alerts }, at(1_060))
+    };
+    assert!(of("Ana B.", &tx, &[]) && of("zoë", &tx, &[]) && !of("Carla", &tx, &[]));
+    let snoozed = Snoozed { at: at(0), until: Snooze::Change, author: Some("Carla".into()) };
+    let handled = Alert { handling: Some(Handling::Snoozed(snoozed)), ..alert(Rule::Overdue) };
+    assert!(of("Carla", &tx, &[handled]));
+    tx.authors.tracked = Some("Carla".into());
+    assert!(of("Carla", &tx, &[]));
+    tx.authors = crate::domain::people::Authors { labels: vec![None, Some("Dora".into())], ..Default::default() };
+    assert!(of("Dora", &tx, &[]) && !of("Carla", &tx, &[]));
+    let error = Filter::parse("base mine").unwrap_err();
+    assert!(error.at == (5..9) && error.message.contains("[me] name") && error.message.contains("HOPTOP_NAME"));
+    assert!(Filter::parse("\"mine\"").is_ok());
+}
+
+#[test]
 fn handled_alerts_match_acked_and_snoozed_unless_another_alert_fires() {
     let tx = ongoing();
     let handled = |rule, handling| Alert { handling: Some(handling), ..alert(rule) };
-    let acknowledged = || handled(Rule::Overdue, Handling::Acknowledged(Acknowledgement { at: at(0), note: None }));
-    let snoozed = |until| handled(Rule::Regressed, Handling::Snoozed(Snoozed { at: at(0), until }));
+    let acknowledged =
+        || handled(Rule::Overdue, Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
+    let snoozed = |until| handled(Rule::Regressed, Handling::Snoozed(Snoozed { at: at(0), until, author: None }));
     // The alerts; whether `is:firing`, `is:acked` and `is:snoozed` match.
     let table = [
         (vec![], [false, false, false]),

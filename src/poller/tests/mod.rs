@@ -200,6 +200,7 @@ impl Bench {
             weights: self.weights.clone(),
             scope,
             seed: 7,
+            lease: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(setup, async move { stopped.await.unwrap_or(()) }));

@@ -3,7 +3,7 @@
 //! This module must never touch the store's file, except to read its metadata.
 
 use std::{
-    fmt, io,
+    fmt, io, mem,
     path::{Path, PathBuf},
     sync::{
         Mutex, PoisonError,
@@ -34,6 +34,8 @@ pub enum StoreFault {
     CommitFailed(String),
     /// Another process holds the store's lock.
     Waiting,
+    /// The team's log can't be appended to, for this reason.
+    Log(String),
 }
 
 impl fmt::Display for StoreFault {
@@ -54,6 +56,7 @@ impl From<StoreFault> for StoreError {
             StoreFault::ReadOnly(path) => Self::ReadOnly { path },
             StoreFault::CommitFailed(reason) => Self::Commit(reason),
             StoreFault::Waiting => Self::Commit("another process has locked the store".to_owned()),
+            StoreFault::Log(reason) => Self::Log(reason),
         }
     }
 }
@@ -85,6 +88,10 @@ pub(in crate::store) struct StoreHealth {
 #[derive(Debug, Default)]
 struct State {
     fault: Option<StoreFault>,
+    /// Why the team's log can't be appended to, if so.
+    log_fault: Option<String>,
+    /// Whether `log_fault` was set since the last check.
+    has_log_changed: bool,
     /// `batch_phase` at the last check, and the number of checks since it changed.
     last_phase: (u64, u32),
     checks: u64,
@@ -101,7 +108,15 @@ impl StoreHealth {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
             && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
-        state.fault.clone().or(is_waiting.then_some(StoreFault::Waiting))
+        let log_fault = || state.log_fault.clone().map(StoreFault::Log);
+        state.fault.clone().or(is_waiting.then_some(StoreFault::Waiting)).or_else(log_fault)
+    }
+
+    /// Sets why the team's log can't be appended to; `None` if it can.
+    pub(in crate::store) fn set_log_fault(&self, reason: Option<String>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.has_log_changed |= state.log_fault != reason;
+        state.log_fault = reason;
     }
 
     /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
@@ -168,7 +183,8 @@ impl StoreHealth {
         if let Some(reason) = reported_damage {
             self.report(&StoreFault::Broken(reason));
         }
-        self.fault() != before
+        let has_log_changed = mem::take(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner).has_log_changed);
+        self.fault() != before || has_log_changed
     }
 
     /// Whether the path leads to no file, or to a file other than the opened one.

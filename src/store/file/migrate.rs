@@ -16,6 +16,8 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0009_commits.sql"),
     include_str!("../../../assets/migrations/0010_heralds.sql"),
     include_str!("../../../assets/migrations/0011_authors.sql"),
+    include_str!("../../../assets/migrations/0012_replica.sql"),
+    include_str!("../../../assets/migrations/0013_people.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.

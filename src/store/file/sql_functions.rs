@@ -11,7 +11,7 @@ use rusqlite::{
     types::{FromSqlError, ValueRef},
 };
 
-use crate::domain::{chains, filter::term};
+use crate::domain::{chains, filter::term, people};
 
 /// Registers the functions on a connection.
 pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
@@ -24,6 +24,7 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
         any_matches(call, |text| pattern.is_match(text))
     })?;
     connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::same))?;
+    connection.create_scalar_function("is_author", 2, flags, |call| any_text(call, people::is_author))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Null => Ok(None),
         text => Ok(Some(text.as_str()?.to_lowercase())),

@@ -11,6 +11,7 @@ use crate::{
         alert::{Alert, AlertStep, Handling, Rule, Subject},
         change::ChangeKind,
         ids::RowId,
+        operation::Stamp,
     },
     store::{
         error::StoreError,
@@ -89,25 +90,45 @@ pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Resu
     if reactivated.is_empty() { Ok(()) } else { alerts::write_severity_rank(db, row) }
 }
 
-/// Sets how an active alert is handled; `None` ends its handling.
+/// Sets how an active alert is handled; `None` ends its handling. The stamp names the person who does it.
 pub(super) fn change_handling(
     db: &Connection,
     alert: &Alert,
     handling: Option<&Handling>,
-    at: DateTime<Utc>,
+    stamp: &Stamp,
 ) -> Result<(), StoreError> {
-    let transaction = match alert.subject {
-        Subject::Transaction(row) => Some(row),
-        Subject::Profile => None,
-    };
-    write_handling(db, alert, handling, &Entry { at, profile: &alert.profile, transaction, observation: None })?;
-    transaction.map_or(Ok(()), |row| alerts::write_severity_rank(db, row))
+    let entry = entry_of(alert, stamp);
+    write_handling(db, alert, handling, &entry)?;
+    entry.transaction.map_or(Ok(()), |row| alerts::write_severity_rank(db, row))
 }
 
 /// Ends the snoozes that have expired at `at`. Whether an alert counts as snoozed never depends on this call; only the
 /// feed and the order of lists do.
 pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<(), StoreError> {
-    alerts::with_ended_snooze(db, at)?.iter().try_for_each(|alert| change_handling(db, alert, None, at))
+    let stamp = Stamp::new(at, None);
+    alerts::with_ended_snooze(db, at)?.iter().try_for_each(|alert| change_handling(db, alert, None, &stamp))
+}
+
+/// Records in the feed that a person handled an alert as another person had done before. A note counts as the other
+/// person's.
+pub(super) fn record_repetition(db: &Connection, alert: &Alert, stamp: &Stamp) -> Result<(), StoreError> {
+    let rule = alert.rule;
+    let what = match &alert.handling {
+        Some(Handling::Acknowledged(_)) => ChangeKind::AlertAcknowledged { rule, note: None },
+        Some(Handling::Snoozed(snoozed)) => ChangeKind::AlertSnoozed { rule, until: snoozed.until.moment() },
+        None => return Ok(()),
+    };
+    changes::append(db, &entry_of(alert, stamp), &what)
+}
+
+/// Returns an entry of the feed about what a person does with an alert.
+fn entry_of<'a>(alert: &'a Alert, stamp: &'a Stamp) -> Entry<'a> {
+    let transaction = match alert.subject {
+        Subject::Transaction(row) => Some(row),
+        Subject::Profile => None,
+    };
+    let (at, author) = (stamp.at, stamp.author.as_deref());
+    Entry { at, profile: &alert.profile, transaction, observation: None, author }
 }
 
 fn write_handling(

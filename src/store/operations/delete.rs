@@ -9,6 +9,7 @@ use crate::{
     domain::{
         change::ChangeKind,
         ids::{RowId, TransactionKey},
+        operation::Stamp,
     },
     store::{
         error::StoreError,
@@ -30,14 +31,14 @@ pub struct Dropped {
 
 /// Deletes transactions permanently; returns how many existed. Duration samples stay. Nothing of the deleted data
 /// remains in the file.
-pub(super) fn delete(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<usize, StoreError> {
+pub(super) fn delete(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize, StoreError> {
     db.pragma_update(None, "secure_delete", true)?;
-    let deleted = delete_rows(db, keys, at);
+    let deleted = delete_rows(db, keys, stamp);
     db.pragma_update(None, "secure_delete", false)?;
     deleted
 }
 
-fn delete_rows(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<usize, StoreError> {
+fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<usize, StoreError> {
     // The same transaction may be named twice.
     let (mut known, mut seen): (Vec<(RowId, &str)>, _) = (Vec::new(), HashSet::new());
     for key in keys {
@@ -48,7 +49,8 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> R
     undo_history::forget(db, known.iter().map(|(row, _)| *row))?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
-        changes::append(db, &Entry::of_profile(profile, at), &ChangeKind::Deleted { row: row.0 })?;
+        let entry = Entry::of_profile(profile, stamp.at).by(stamp.author.as_deref());
+        changes::append(db, &entry, &ChangeKind::Deleted { row: row.0 })?;
     }
     changes::forget_polls_of_deleted(db)?;
     Ok(known.len())

@@ -3,7 +3,8 @@
 //! An edit is planned as steps from the present state of the store, carried out, and recorded in the undo history. It
 //! must never change anything that its steps don't name, or undo could not reverse it.
 
-use chrono::{DateTime, Utc};
+use std::collections::HashSet;
+
 use rusqlite::Connection;
 
 use super::undo::{self, Direction, Pass};
@@ -26,8 +27,9 @@ use crate::{
 /// Carries out an edit and records it. Returns the number of changes.
 pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) -> Result<usize, StoreError> {
     let mut done = Vec::new();
-    for mut step in plan(db, edit, stamp.at)? {
-        if undo::carry_out(db, &mut step, Pass { direction: Direction::Apply, at: stamp.at })? {
+    let kept = HashSet::new();
+    for mut step in plan(db, edit, stamp)? {
+        if undo::carry_out(db, &mut step, Pass { direction: Direction::Apply, stamp, kept: &kept })? {
             done.push(step);
         }
     }
@@ -36,7 +38,8 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
 }
 
 /// Returns the steps of an edit for the present state of the store.
-fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
+fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreError> {
+    let (at, author) = (stamp.at, &stamp.author);
     let mut steps = Vec::new();
     match edit {
         Edit::Untrack { transactions } => {
@@ -48,29 +51,28 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
         }
         Edit::AddNote { transactions, text } => {
             for tx in load_headers(db, transactions)? {
-                steps.push(Step::Note { row: tx.id.0, note: notes::insert_withdrawn(db, tx.id, text, at)? });
+                steps.push(Step::Note { row: tx.id.0, note: notes::insert_withdrawn(db, tx.id, text, stamp)? });
             }
         }
         Edit::SetTicket { transactions, ticket } => {
             for tx in load_headers(db, transactions)? {
-                let (before, after) = (tx.params.ticket, ticket.clone());
-                steps.extend((before != after).then_some(Step::Ticket { row: tx.id.0, before, after }));
+                let (before, after, by) = (tx.params.ticket, ticket.clone(), tx.authors.ticket);
+                let is_repetition = before == after;
+                let counts = !is_repetition || (after.is_some() && by != *author);
+                steps.extend(counts.then_some(Step::Ticket { row: tx.id.0, before, after, by }));
             }
         }
         Edit::ChangeLabels { transactions, add, remove } => {
             for tx in load_headers(db, transactions)? {
-                let has = |label: &&String| tx.labels.contains(label);
-                let step = |label: &String, added| Step::Label { row: tx.id.0, label: label.clone(), added };
-                steps.extend(add.iter().filter(|label| !has(label)).map(|label| step(label, true)));
-                steps.extend(remove.iter().filter(has).map(|label| step(label, false)));
+                steps.extend(plan_labels(&tx, (add, remove), author.as_deref()));
             }
         }
         Edit::Acknowledge { alerts, note } => {
-            let handling = Handling::Acknowledged(Acknowledgement { at, note: note.clone() });
+            let handling = Handling::Acknowledged(Acknowledgement { at, note: note.clone(), author: author.clone() });
             steps = plan_handling(db, alerts, Some(&handling))?;
         }
         Edit::Snooze { alerts, until } => {
-            let handling = Handling::Snoozed(Snoozed { at, until: *until });
+            let handling = Handling::Snoozed(Snoozed { at, until: *until, author: author.clone() });
             steps = plan_handling(db, alerts, Some(&handling))?;
         }
         Edit::Unacknowledge { alerts } => steps = plan_handling(db, alerts, None)?,
@@ -78,23 +80,42 @@ fn plan(db: &Connection, edit: &Edit, at: DateTime<Utc>) -> Result<Vec<Step>, St
     Ok(steps)
 }
 
-/// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that are handled so already
-/// get no step.
+/// Returns the steps that add labels and remove others. A label that the author has added already gets no step.
+fn plan_labels(tx: &TransactionHeader, (add, remove): (&[String], &[String]), author: Option<&str>) -> Vec<Step> {
+    let present = |label: &String| tx.labels.iter().position(|present| present == label);
+    let author_of = |index: usize| tx.authors.labels.get(index).cloned().flatten();
+    let step =
+        |label: &String, added, repeated, by| Step::Label { row: tx.id.0, label: label.clone(), added, repeated, by };
+    let added = add.iter().filter_map(|label| match present(label) {
+        None => Some(step(label, true, false, None)),
+        Some(index) => (author_of(index).as_deref() != author).then(|| step(label, true, true, None)),
+    });
+    let removed =
+        remove.iter().filter_map(|label| present(label).map(|index| step(label, false, false, author_of(index))));
+    added.chain(removed).collect()
+}
+
+/// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that the same person handled so
+/// already get no step.
 fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<Step>, StoreError> {
     let mut steps = Vec::new();
     for key in keys {
         let Some(active) = alerts::by_key(db, key)? else { continue };
         let after = match (&active.handling, handling) {
             (Some(before), Some(after)) if is_same_handling(before, after) => {
+                let is_own = before.author() == after.author();
                 // The first acknowledgement of an alert stays. A new note replaces the old note only if the edit names
                 // one alert.
                 match (before, after) {
                     (Handling::Acknowledged(before), Handling::Acknowledged(after))
                         if keys.len() == 1 && after.note.is_some() && before.note != after.note =>
                     {
-                        Some(Handling::Acknowledged(Acknowledgement { at: before.at, note: after.note.clone() }))
+                        let at = if is_own { before.at } else { after.at };
+                        Some(Handling::Acknowledged(Acknowledgement { at, ..after.clone() }))
                     }
-                    _ => continue,
+                    _ if is_own => continue,
+                    // What another person did counts; the step records that this person did the same.
+                    _ => Some(before.clone()),
                 }
             }
             (None, None) => continue,

@@ -6,6 +6,7 @@
 mod alerts;
 mod delete;
 mod edit;
+mod import_report;
 mod indexes;
 mod poll;
 mod profile;
@@ -15,7 +16,7 @@ mod undo;
 
 use rusqlite::Transaction;
 
-pub use self::track::ImportReport;
+pub use self::import_report::ImportReport;
 pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
 use super::{
     error::StoreError,
@@ -24,7 +25,17 @@ use super::{
 use crate::domain::{
     operation::{Envelope, Operation},
     quote::QuoteRequest,
+    team::LogPosition,
 };
+
+/// The result of applying entries of a team's log.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The replica's position now.
+    pub position: LogPosition,
+    /// By the number of each entry that was applied now: the results of its operations.
+    pub results: Vec<(u64, Vec<Result<OperationResult, String>>)>,
+}
 
 /// The result of an operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +56,8 @@ pub enum OperationResult {
     Asked(Asked),
     /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
     Claimed(Option<QuoteRequest>),
+    /// The result of applying entries of a team's log.
+    Replicated(Box<Applied>),
 }
 
 /// Defines a method for each kind of outcome, for callers that know which operation they applied.
@@ -82,6 +95,8 @@ outcomes! {
     asked Asked Asked;
     /// The claimed request.
     claimed Claimed Option<QuoteRequest>;
+    /// The result of applying entries.
+    replicated Replicated Box<Applied>;
 }
 
 /// Applies one operation. After an error the caller must roll back its transaction, since the operation may be half
@@ -96,13 +111,15 @@ pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Resu
         Operation::Observe { transaction, observation } => poll::observe(db, transaction, observation, at)
             .map(|observed| OperationResult::Observed(Box::new(observed))),
         Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(OperationResult::Changed),
-        Operation::Undo { profile } => undo::undo(db, profile, at).map(OperationResult::Reversed),
-        Operation::Redo { profile } => undo::redo(db, profile, at).map(OperationResult::Reversed),
-        Operation::Delete { transactions } => delete::delete(db, transactions, at).map(OperationResult::Changed),
+        Operation::Undo { profile } => undo::undo(db, profile, stamp).map(OperationResult::Reversed),
+        Operation::Redo { profile } => undo::redo(db, profile, stamp).map(OperationResult::Reversed),
+        Operation::Delete { transactions } => delete::delete(db, transactions, stamp).map(OperationResult::Changed),
         Operation::DropBodies { transactions } => {
             delete::drop_bodies(db, transactions, at).map(OperationResult::Dropped)
         }
-        Operation::RequestPoll { transactions } => poll::request(db, transactions, at).map(|()| OperationResult::Done),
+        Operation::RequestPoll { transactions } => {
+            poll::request(db, transactions, stamp).map(|()| OperationResult::Done)
+        }
         Operation::Pause { profile, until } => profile::pause(db, profile, *until).map(|()| OperationResult::Done),
         Operation::AskQuote { profile, request, wanted_until } => {
             quotes::ask(db, profile, request, *wanted_until, at).map(OperationResult::Asked)

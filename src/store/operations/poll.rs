@@ -11,6 +11,7 @@ use crate::{
         duration_stats::{self, DurationSample},
         ids::TransactionKey,
         observation::Observation,
+        operation::Stamp,
         transaction::Transaction,
     },
     store::{
@@ -54,7 +55,13 @@ pub(super) fn observe(
     for sample in &samples {
         durations::add(db, &key.profile, sample, at)?;
     }
-    let entry = Entry { at, profile: &key.profile, transaction: Some(transaction.id), observation: Some(entry_id) };
+    let entry = Entry {
+        at,
+        profile: &key.profile,
+        transaction: Some(transaction.id),
+        observation: Some(entry_id),
+        author: None,
+    };
     changes::append_all(db, &entry, &changes)?;
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
     let steps = judge(&transaction, &active, at);
@@ -64,11 +71,12 @@ pub(super) fn observe(
 }
 
 /// Asks the poller to poll these transactions now.
-pub(super) fn request(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<(), StoreError> {
+pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<(), StoreError> {
     for key in keys {
         if let Some(row) = transactions::row_of(db, key)? {
-            changes::append(db, &Entry::of_row(row, at), &ChangeKind::PollRequested)?;
-            transactions::request_poll(db, row, at)?;
+            let entry = Entry::of_row(row, stamp.at).by(stamp.author.as_deref());
+            changes::append(db, &entry, &ChangeKind::PollRequested)?;
+            transactions::request_poll(db, row, stamp.at)?;
         }
     }
     Ok(())

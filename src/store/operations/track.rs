@@ -3,12 +3,14 @@
 //! A batch is stored whole or not at all. An empty field never erases a known value. Another store's observations in
 //! the batch are no evidence for this store. Memory must not grow with the batch.
 
-use std::{borrow::Cow, collections::BTreeMap, mem, ops::ControlFlow};
+use std::{borrow::Cow, mem, ops::ControlFlow};
 
-use chrono::{DateTime, Utc};
 use rusqlite::{CachedStatement, Connection, Statement, ToSql, params};
 
-use super::indexes::{self, Novelty};
+use super::{
+    import_report::ImportReport,
+    indexes::{self, Novelty},
+};
 use crate::{
     domain::{
         batch::Batch,
@@ -16,7 +18,6 @@ use crate::{
         deadline::Deadline,
         ids::{RowId, TransactionKey},
         operation::Stamp,
-        text,
         transaction::{NewTransaction, Tracking, TransactionHeader, TransactionParams},
     },
     store::{
@@ -24,8 +25,7 @@ use crate::{
         file::connection,
         tables::{
             changes::{self, Entry},
-            columns, notes, quotes, records,
-            transactions::{self, POLLED},
+            columns, notes, quotes, records, transactions,
             undo_history::{self, Step, StoredTracking},
         },
     },
@@ -33,13 +33,11 @@ use crate::{
 
 /// The most undo steps that are kept for changes of known transactions.
 const MAX_UNDO_STEPS: usize = 10_000;
-/// The most items of each kind that a report lists.
-const MAX_LISTED: usize = 1_000;
 
 /// The number of rows per insert statement if all rows are new: starting and ending a statement costs as much as a row.
 const ROWS_PER_INSERT: usize = 32;
 /// The columns that are written for a new transaction.
-const COLUMNS: [&str; 13] = [
+const COLUMNS: [&str; 15] = [
     "profile",
     "transaction_id",
     "from_chain",
@@ -53,91 +51,9 @@ const COLUMNS: [&str; 13] = [
     "first_seen_at",
     "untracked",
     "due",
+    "tracked_by",
+    "ticket_by",
 ];
-
-/// The number of items, with the first thousand of them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally<T> {
-    /// The number of items.
-    pub count: usize,
-    /// The first items.
-    pub first: Vec<T>,
-}
-
-impl<T> Default for Tally<T> {
-    fn default() -> Self {
-        Self { count: 0, first: Vec::new() }
-    }
-}
-
-impl<T> Tally<T> {
-    fn push(&mut self, item: T) {
-        self.count += 1;
-        if self.first.len() < MAX_LISTED {
-            self.first.push(item);
-        }
-    }
-}
-
-impl<T> FromIterator<T> for Tally<T> {
-    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        let mut tally = Self::default();
-        all.into_iter().for_each(|item| tally.push(item));
-        tally
-    }
-}
-
-/// The result of an import.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ImportReport {
-    /// Transactions that are tracked from now on.
-    pub added: Tally<RowId>,
-    /// Known transactions that were changed, with the names of the changed fields.
-    pub updated: Tally<(RowId, Vec<String>)>,
-    /// Known transactions that were not changed.
-    pub unchanged: Tally<RowId>,
-    /// Added transactions with missing fields that were filled in from the route's quote.
-    pub completed: Tally<(RowId, Vec<&'static str>)>,
-    /// The number of added transactions that another profile polls too, by that profile's name.
-    pub elsewhere: BTreeMap<String, usize>,
-}
-
-impl ImportReport {
-    /// Returns one transaction of the batch: the first that was added, else updated, else unchanged.
-    pub fn first(&self) -> Option<RowId> {
-        let updated = self.updated.first.first().map(|(row, _)| row);
-        self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
-    }
-
-    /// Returns a text about transactions that other profiles poll too, each at the cost of its own ID.
-    pub fn twice(&self) -> Option<String> {
-        let others = self.elsewhere.iter();
-        let others: Vec<_> = others.map(|(profile, count)| format!("{count} in {}", text::clean(profile))).collect();
-        (!others.is_empty()).then(|| format!("also tracked in other profiles: {}", others.join(", ")))
-    }
-
-    /// Counts the added transactions, up to `last`, that other profiles poll too. The indexes must be complete. The
-    /// cost is linear in the added rows, unless no other profile polls anything.
-    fn count_in_other_profiles(mut self, db: &Connection, last: Option<RowId>) -> Result<Self, StoreError> {
-        let (Some(first), Some(last)) = (self.added.first.first(), last) else { return Ok(self) };
-        let others = format!(
-            "SELECT EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile < own.profile)
-             OR EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile > own.profile)
-             FROM transactions AS own WHERE id = ?"
-        );
-        if !db.prepare_cached(&others)?.query_row([first.0], |row| row.get::<_, bool>(0))? {
-            return Ok(self);
-        }
-        let sql = "SELECT other.profile, count(*) FROM transactions AS own JOIN transactions AS other USING (transaction_key, from_chain)
-                   WHERE own.id BETWEEN ? AND ? AND own.untracked = 0 AND other.profile <> own.profile
-                   AND other.settled_at IS NULL AND other.untracked = 0 AND other.parked_reason IS NULL
-                   GROUP BY other.profile";
-        let mut statement = db.prepare_cached(sql)?;
-        let rows = statement.query_map([first.0, last.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        self.elsewhere = rows.collect::<rusqlite::Result<_>>()?;
-        Ok(self)
-    }
-}
 
 /// The expected result of an import.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -245,7 +161,7 @@ struct Import<'a> {
     db: &'a Connection,
     insert: CachedStatement<'a>,
     entry: Entry<'a>,
-    author: Option<&'a str>,
+    stamp: &'a Stamp,
     /// Whether the profile has any quoted route. Usually it has none, and then no quote is looked up.
     has_quotes: bool,
     /// If all of the batch is new: the statement that inserts [`ROWS_PER_INSERT`] rows, and the rows that wait for it.
@@ -261,13 +177,13 @@ struct Import<'a> {
 impl<'a> Import<'a> {
     /// Begins an import of any batch.
     fn new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self, StoreError> {
-        let entry = Entry::of_profile(profile, stamp.at);
+        let entry = Entry::of_profile(profile, stamp.at).by(stamp.author.as_deref());
         let has_quotes = quotes::any(db, profile)?;
         let insert = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insert_sql(1)))?;
         let report = ImportReport::default();
         let (last_added, was_previous_known) = (None, false);
-        let (bulk, steps, author) = (None, Vec::new(), stamp.author.as_deref());
-        Ok(Self { db, insert, entry, author, has_quotes, bulk, report, last_added, was_previous_known, steps })
+        let (bulk, steps) = (None, Vec::new());
+        Ok(Self { db, insert, entry, stamp, has_quotes, bulk, report, last_added, was_previous_known, steps })
     }
 
     /// Begins an import of a batch whose transactions are all different and not stored yet.
@@ -334,7 +250,7 @@ impl<'a> Import<'a> {
         new: &NewTransaction,
         completed: Vec<&'static str>,
     ) -> Result<(), StoreError> {
-        add_labels_and_notes(self.db, row, &new.labels, &new.notes, self.entry.at)?;
+        add_labels_and_notes(self.db, row, &new.labels, &new.notes, self.stamp)?;
         self.last_added = Some(row);
         self.report.added.push(row);
         if !completed.is_empty() {
@@ -351,7 +267,7 @@ impl<'a> Import<'a> {
         let (added, updated) = (self.report.added.count, self.report.updated.count);
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
-            changes::append_to_each(self.db, first.0..=last.0, "true", &ChangeKind::Imported, self.entry.at)?;
+            changes::append_to_each(self.db, first.0..=last.0, "true", &ChangeKind::Imported, self.stamp)?;
             // The numbers in this range are those of the added rows and no others.
             steps.push(Step::tracked(first.0, last.0));
         }
@@ -366,7 +282,7 @@ impl<'a> Import<'a> {
             }
         };
         steps.append(&mut self.steps);
-        undo_history::insert(self.db, self.entry.profile, self.author, &summary, &steps, self.entry.at)?;
+        undo_history::insert(self.db, self.entry.profile, self.entry.author, &summary, &steps, self.entry.at)?;
         Ok((self.report, self.last_added))
     }
 
@@ -379,7 +295,7 @@ impl<'a> Import<'a> {
         match update.fields.is_empty() {
             true => self.report.unchanged.push(known.header.id),
             false => {
-                let steps = update.write(self.db, &known.header, self.entry.at)?;
+                let steps = update.write(self.db, &known.header, self.stamp)?;
                 self.steps.extend(steps.into_iter().take((MAX_UNDO_STEPS + 1).saturating_sub(self.steps.len())));
                 self.report.updated.push((known.header.id, update.fields));
             }
@@ -418,6 +334,8 @@ fn bind(
         &columns::moment(first_seen_at),
         &new.untracked,
         &columns::moment(Deadline::new(params.submitted_at, first_seen_at, params.estimate).at),
+        &entry.author,
+        &entry.author.filter(|_| params.ticket.is_some()),
     ];
     let mut parameters = row_index * COLUMNS.len()..;
     parameters.next();
@@ -468,14 +386,15 @@ fn add_labels_and_notes(
     row: RowId,
     labels: &[String],
     new_notes: &[String],
-    at: DateTime<Utc>,
+    stamp: &Stamp,
 ) -> Result<Vec<i64>, StoreError> {
     for label in labels {
-        db.prepare_cached("INSERT OR IGNORE INTO labels VALUES (?, ?)")?.execute(params![row.0, label])?;
+        let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author) VALUES (?, ?, ?)";
+        db.prepare_cached(sql)?.execute(params![row.0, label, stamp.author])?;
     }
     let mut written = Vec::new();
     for note in new_notes {
-        written.push(notes::insert(db, row, note, at)?);
+        written.push(notes::insert(db, row, note, stamp)?);
     }
     Ok(written)
 }
@@ -512,21 +431,25 @@ impl Update {
     }
 
     /// Writes the changes and returns their undo steps.
-    fn write(&self, db: &Connection, before: &TransactionHeader, at: DateTime<Utc>) -> Result<Vec<Step>, StoreError> {
+    fn write(&self, db: &Connection, before: &TransactionHeader, stamp: &Stamp) -> Result<Vec<Step>, StoreError> {
         let row = before.id;
-        let params = transactions::write_params(db, before, &self.params)?;
+        let author = stamp.author.as_deref();
+        let params = transactions::write_params(db, before, &self.params, author)?;
         if self.resumed {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
-        let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, at)?;
-        changes::append(db, &Entry::of_row(row, at), &ChangeKind::edited(self.fields.clone()))?;
+        let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, stamp)?;
+        changes::append(db, &Entry::of_row(row, stamp.at).by(author), &ChangeKind::edited(self.fields.clone()))?;
         let params = (params != before.params).then(|| Step::Params {
             row: row.0,
+            ticket_by: before.authors.ticket.clone().filter(|_| params.ticket != before.params.ticket),
             before: before.params.clone().into(),
             after: params.into(),
         });
-        let labels = self.labels.iter().map(|label| Step::Label { row: row.0, label: label.clone(), added: true });
+        let label =
+            |label: &String| Step::Label { row: row.0, label: label.clone(), added: true, repeated: false, by: None };
+        let labels = self.labels.iter().map(label);
         let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
         let tracking = self.resumed.then(|| Step::Tracking {
             row: row.0,

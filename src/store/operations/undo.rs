@@ -1,10 +1,10 @@
 //! Carries out the steps of an edit, reverses them, and applies them again.
 //!
 //! A step changes a value only if the present value is the expected one. A later change counts and is left as it is.
+//! People undo only their own edits, and never a value that another person's edit set since.
 
-use std::ops::RangeInclusive;
+use std::{collections::HashSet, ops::RangeInclusive};
 
-use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
 use super::alerts as alert_changes;
@@ -13,6 +13,7 @@ use crate::{
         alert::{Handling, Subject},
         change::{ChangeKind, PARAMS_FIELD, ReversalKind},
         ids::{RowId, TxHash},
+        operation::Stamp,
     },
     store::{
         error::StoreError,
@@ -20,7 +21,7 @@ use crate::{
             alerts,
             changes::{self, Entry},
             notes, transactions,
-            undo_history::{self, RecordedEdit, Step, StoredTracking, WrittenHandling},
+            undo_history::{self, RecordedEdit, Step, StoredTracking, Target, WrittenHandling},
         },
     },
 };
@@ -53,12 +54,24 @@ pub(super) enum Direction {
 
 /// One pass over the steps of an edit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pass {
+pub(super) struct Pass<'a> {
     pub(super) direction: Direction,
-    pub(super) at: DateTime<Utc>,
+    /// The moment, and the person whose edit it is.
+    pub(super) stamp: &'a Stamp,
+    /// The values that other people changed since the edit. They are left as they are.
+    pub(super) kept: &'a HashSet<Target>,
 }
 
-impl Pass {
+impl<'a> Pass<'a> {
+    fn author(self) -> Option<&'a str> {
+        self.stamp.author.as_deref()
+    }
+
+    /// Returns an entry of the feed about a transaction.
+    fn entry(self, row: RowId) -> Entry<'a> {
+        Entry::of_row(row, self.stamp.at).by(self.author())
+    }
+
     /// Returns the state that a step expects and the state that it writes, from the states before and after the edit.
     fn in_direction<T>(self, before: T, after: T) -> (T, T) {
         match self.direction {
@@ -76,19 +89,23 @@ impl Pass {
     }
 }
 
-/// Reverses the last edit of a profile that isn't reversed yet. Returns `None` if there is none.
-pub(super) fn undo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
-    let Some(edit) = undo_history::last_applied(db, profile)? else { return Ok(None) };
+/// Reverses the last edit of a person in a profile that isn't reversed yet. Returns `None` if there is none.
+pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
+    let author = stamp.author.as_deref();
+    let Some(edit) = undo_history::last_applied(db, profile, author)? else { return Ok(None) };
     let what = ChangeKind::Undone { summary: edit.summary.clone() };
-    replay(db, profile, edit, Pass { direction: Direction::Undo, at }, &what).map(Some)
+    let kept = undo_history::changed_by_others(db, edit.id, author)?;
+    replay(db, profile, edit, Pass { direction: Direction::Undo, stamp, kept: &kept }, &what).map(Some)
 }
 
-/// Applies again the edit of a profile that was reversed last. Returns `None` if there is none, or another edit came
-/// since.
-pub(super) fn redo(db: &Connection, profile: &str, at: DateTime<Utc>) -> Result<Option<Reversal>, StoreError> {
-    let Some(edit) = undo_history::last_reversed(db, profile)? else { return Ok(None) };
+/// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the person
+/// made another edit since.
+pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
+    let author = stamp.author.as_deref();
+    let Some(edit) = undo_history::last_reversed(db, profile, author)? else { return Ok(None) };
     let what = ChangeKind::Redone { summary: edit.summary.clone() };
-    replay(db, profile, edit, Pass { direction: Direction::Redo, at }, &what).map(Some)
+    let kept = undo_history::changed_by_others(db, edit.id, author)?;
+    replay(db, profile, edit, Pass { direction: Direction::Redo, stamp, kept: &kept }, &what).map(Some)
 }
 
 /// Carries out the steps of a recorded edit and records this in the feed.
@@ -96,7 +113,7 @@ fn replay(
     db: &Connection,
     profile: &str,
     mut edit: RecordedEdit,
-    pass: Pass,
+    pass: Pass<'_>,
     what: &ChangeKind,
 ) -> Result<Reversal, StoreError> {
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == Direction::Undo);
@@ -109,8 +126,8 @@ fn replay(
     for step in steps {
         reversal.count(carry_out(db, step, pass)?);
     }
-    undo_history::update(db, profile, &edit, is_undo.then_some(pass.at))?;
-    changes::append(db, &Entry::of_profile(profile, pass.at), what)?;
+    undo_history::update(db, profile, &edit, is_undo.then_some(pass.stamp.at))?;
+    changes::append(db, &Entry::of_profile(profile, pass.stamp.at).by(pass.author()), what)?;
     Ok(reversal)
 }
 
@@ -143,46 +160,61 @@ fn single_transaction(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>,
 
 /// Carries out a step in one direction. Returns `false` and changes nothing if the present state isn't the expected
 /// one.
-pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<bool, StoreError> {
+pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Result<bool, StoreError> {
+    if step.targets().iter().any(|target| pass.kept.contains(target)) {
+        return Ok(false);
+    }
+    if step.is_repetition() {
+        return if pass.direction == Direction::Apply { record_repetition(db, step, pass) } else { Ok(true) };
+    }
     match step {
         Step::Tracked { first, last, stopped } => {
             let rows = *first..=*last;
             if pass.direction == Direction::Undo {
-                let entries = stop_polling(db, rows, pass.at)?;
+                let entries = stop_polling(db, rows, pass)?;
                 // An empty range of entries: no row was stopped, so redo must resume none.
                 *stopped = Some(entries.unwrap_or((1, 0)));
                 Ok(entries.is_some())
             } else {
-                resume_polling(db, rows, *stopped, pass.at)
+                resume_polling(db, rows, *stopped, pass)
             }
         }
-        Step::Params { row, before, after } => {
+        Step::Params { row, before, after, ticket_by } => {
             let (from, to) = pass.in_direction(before, after);
             let known = transactions::header(db, RowId(*row))?.filter(|known| known.params == **from);
             if let Some(known) = &known {
-                transactions::write_params(db, known, to)?;
+                let (_, ticket_author) = pass.in_direction(ticket_by.as_deref(), pass.author());
+                transactions::write_params(db, known, to, ticket_author)?;
             }
             record_edit(db, known.is_some(), *row, PARAMS_FIELD, pass)
         }
         Step::Tracking { row, before, after } => set_polling(db, RowId(*row), pass.in_direction(before, after), pass),
-        Step::Ticket { row, before, after } => {
+        Step::Ticket { row, before, after, by } => {
             let (from, to) = pass.in_direction(before, after);
-            let sql = "UPDATE transactions SET ticket = ?3 WHERE id = ?1 AND ticket IS ?2";
-            let done = db.prepare_cached(sql)?.execute(params![*row, *from, *to])? > 0;
-            let field = to.as_deref().map_or_else(|| "no ticket".to_owned(), |ticket| format!("ticket {ticket}"));
-            record_edit(db, done, *row, &field, pass)
+            let (_, author) = pass.in_direction(by.as_deref(), pass.author());
+            let author = author.filter(|_| to.is_some());
+            let sql = "UPDATE transactions SET ticket = ?3, ticket_by = ?4 WHERE id = ?1 AND ticket IS ?2";
+            let done = db.prepare_cached(sql)?.execute(params![*row, *from, *to, author])? > 0;
+            record_edit(db, done, *row, &ticket_field(to.as_deref()), pass)
         }
-        Step::Label { row, label, added } => {
+        Step::Label { row, label, added, by, .. } => {
             let (_, is_present) = pass.in_direction(!*added, *added);
-            let sql = match is_present {
-                true => "INSERT OR IGNORE INTO labels SELECT id, ?2 FROM transactions WHERE id = ?1",
-                false => "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2",
+            let done = match is_present {
+                true => {
+                    let (_, author) = pass.in_direction(by.as_deref(), pass.author());
+                    let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author)
+                               SELECT id, ?2, ?3 FROM transactions WHERE id = ?1";
+                    db.prepare_cached(sql)?.execute(params![*row, *label, author])?
+                }
+                false => {
+                    let sql = "DELETE FROM labels WHERE transaction_row = ?1 AND label = ?2";
+                    db.prepare_cached(sql)?.execute(params![*row, *label])?
+                }
             };
-            let done = db.prepare_cached(sql)?.execute(params![*row, *label])? > 0;
-            record_edit(db, done, *row, &format!("label {}{label}", if is_present { '+' } else { '-' }), pass)
+            record_edit(db, done > 0, *row, &label_field(label, is_present), pass)
         }
         Step::Note { row, note } => {
-            let withdrawn_at = (pass.direction == Direction::Undo).then_some(pass.at);
+            let withdrawn_at = (pass.direction == Direction::Undo).then_some(pass.stamp.at);
             record_edit(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
         }
         Step::Acknowledged { alert, before, after } => {
@@ -191,17 +223,40 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass) -> Result<
             if active.handling.as_ref().map(WrittenHandling::from) != *from {
                 return Ok(false);
             }
-            alert_changes::change_handling(db, &active, to.as_ref().map(Handling::from).as_ref(), pass.at)?;
+            alert_changes::change_handling(db, &active, to.as_ref().map(Handling::from).as_ref(), pass.stamp)?;
             Ok(true)
         }
     }
+}
+
+/// Records in the feed that a person did what another person had done before. Returns `true`.
+fn record_repetition(db: &Connection, step: &Step, pass: Pass<'_>) -> Result<bool, StoreError> {
+    match step {
+        Step::Ticket { row, after, .. } => record_edit(db, true, *row, &ticket_field(after.as_deref()), pass),
+        Step::Label { row, label, added, .. } => record_edit(db, true, *row, &label_field(label, *added), pass),
+        Step::Acknowledged { alert, .. } => {
+            if let Some(active) = alerts::by_id(db, *alert)? {
+                alert_changes::record_repetition(db, &active, pass.stamp)?;
+            }
+            Ok(true)
+        }
+        Step::Tracked { .. } | Step::Params { .. } | Step::Tracking { .. } | Step::Note { .. } => Ok(true),
+    }
+}
+
+fn ticket_field(ticket: Option<&str>) -> String {
+    ticket.map_or_else(|| "no ticket".to_owned(), |ticket| format!("ticket {ticket}"))
+}
+
+fn label_field(label: &str, is_present: bool) -> String {
+    format!("label {}{label}", if is_present { '+' } else { '-' })
 }
 
 fn set_polling(
     db: &Connection,
     row: RowId,
     (from, to): (&StoredTracking, &StoredTracking),
-    pass: Pass,
+    pass: Pass<'_>,
 ) -> Result<bool, StoreError> {
     let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
                WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
@@ -210,29 +265,26 @@ fn set_polling(
         return Ok(false);
     }
     if to.untracked {
-        changes::append(db, &Entry::of_row(row, pass.at), &ChangeKind::Untracked)?;
+        changes::append(db, &pass.entry(row), &ChangeKind::Untracked)?;
         // Without polls nothing shows whether the alerts still hold.
-        alert_changes::clear_all(db, row, pass.at)?;
+        alert_changes::clear_all(db, row, pass.stamp.at)?;
         Ok(true)
     } else {
-        alert_changes::reactivate(db, row, pass.at)?;
+        alert_changes::reactivate(db, row, pass.stamp.at)?;
         record_edit(db, true, row.0, "polled again", pass)
     }
 }
 
 /// Stops polling a range of rows with one statement, since there may be a million. Returns the first and the last feed
 /// entry about this, if any row was stopped.
-fn stop_polling(
-    db: &Connection,
-    rows: RangeInclusive<i64>,
-    at: DateTime<Utc>,
-) -> Result<Option<(i64, i64)>, StoreError> {
-    const TRACKED: &str = "untracked = 0";
-    let entries = changes::append_to_each(db, rows.clone(), TRACKED, &ChangeKind::Untracked, at)?;
-    let which = format!("id BETWEEN ? AND ? AND {TRACKED}");
+fn stop_polling(db: &Connection, rows: RangeInclusive<i64>, pass: Pass<'_>) -> Result<Option<(i64, i64)>, StoreError> {
+    let tracked = format!("untracked = 0{}", except_kept(&rows, pass));
+    let entries = changes::append_to_each(db, rows.clone(), &tracked, &ChangeKind::Untracked, pass.stamp)?;
+    let which = format!("id BETWEEN ? AND ? AND {tracked}");
     let mut alerting = db.prepare_cached(&format!("SELECT id FROM transactions WHERE {which} AND calm < 3"))?;
     let alerting = alerting.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
-    alerting.collect::<Result<Vec<_>, _>>()?.into_iter().try_for_each(|row| alert_changes::clear_all(db, row, at))?;
+    let mut alerting = alerting.collect::<Result<Vec<_>, _>>()?.into_iter();
+    alerting.try_for_each(|row| alert_changes::clear_all(db, row, pass.stamp.at))?;
     // The reason for parking stays: it holds again when polling resumes.
     let stopped = format!("UPDATE transactions SET untracked = 1 WHERE {which}");
     let stopped = db.prepare_cached(&stopped)?.execute([rows.start(), rows.end()])?;
@@ -244,7 +296,7 @@ fn resume_polling(
     db: &Connection,
     rows: RangeInclusive<i64>,
     stopped: Option<(i64, i64)>,
-    at: DateTime<Utc>,
+    pass: Pass<'_>,
 ) -> Result<bool, StoreError> {
     let which = stopped.map_or_else(
         || "untracked = 1".to_owned(),
@@ -253,8 +305,9 @@ fn resume_polling(
             format!("untracked = 1 AND ({entry} = '{}') BETWEEN {first} AND {last}", ChangeKind::Untracked.name())
         },
     );
+    let which = format!("{which}{}", except_kept(&rows, pass));
     let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], turned: Some(ReversalKind::Redone) };
-    changes::append_to_each(db, rows.clone(), &which, &resumed, at)?;
+    changes::append_to_each(db, rows.clone(), &which, &resumed, pass.stamp)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
     let mut had_alerts = db.prepare_cached(
@@ -263,15 +316,26 @@ fn resume_polling(
     )?;
     let had_alerts = had_alerts.query_map([rows.start(), rows.end()], |row| row.get(0).map(RowId))?;
     let had_alerts = had_alerts.collect::<Result<Vec<_>, _>>()?;
-    had_alerts.into_iter().try_for_each(|row| alert_changes::reactivate(db, row, at))?;
+    had_alerts.into_iter().try_for_each(|row| alert_changes::reactivate(db, row, pass.stamp.at))?;
     Ok(done)
 }
 
+/// Returns the SQL condition that excludes rows whose polling another person stopped or resumed since; empty if there are
+/// none.
+fn except_kept(rows: &RangeInclusive<i64>, pass: Pass<'_>) -> String {
+    let row = |target: &Target| match target {
+        Target::Tracking(row) => rows.contains(row).then(|| row.to_string()),
+        Target::Params(_) | Target::Ticket(_) | Target::Label(..) | Target::Note(_) | Target::Handling(_) => None,
+    };
+    let kept: Vec<String> = pass.kept.iter().filter_map(row).collect();
+    if kept.is_empty() { String::new() } else { format!(" AND id NOT IN ({})", kept.join(", ")) }
+}
+
 /// Appends an edit to the feed if `done`. Returns `done`.
-fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: Pass) -> Result<bool, StoreError> {
+fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: Pass<'_>) -> Result<bool, StoreError> {
     if done {
         let what = ChangeKind::Edited { fields: vec![field.to_owned()], turned: pass.feed_mark() };
-        changes::append(db, &Entry::of_row(RowId(row), pass.at), &what)?;
+        changes::append(db, &pass.entry(RowId(row)), &what)?;
     }
     Ok(done)
 }

@@ -46,23 +46,25 @@ const fn table(name: &'static str, sql: &'static str) -> Table {
 }
 
 /// The tables that operations write to. Left out are tables with derived or local data: `attention` (open transactions
-/// of this machine), `polls` (polls without a change) and `feed` (the state of the feed).
+/// of this machine), `heralds` (notifications that this machine sent), `polls` (polls without a change) and `feed` (the
+/// state of the feed).
 const TABLES: &[Table] = &[
     table(
         "transactions",
         "SELECT profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address,
          ticket, first_seen_at, untracked, parked_reason, poll_requested_at, status, status_since, message, last_checked_at,
-         last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, calm, due
+         last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, calm, due,
+         tracked_by, ticket_by
          FROM transactions ORDER BY profile, from_chain, transaction_key",
     ),
     table(
         "labels",
-        "SELECT profile, from_chain, transaction_key, label FROM labels
+        "SELECT profile, from_chain, transaction_key, label, author FROM labels
          JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4",
     ),
     table(
         "notes",
-        "SELECT profile, from_chain, transaction_key, at, text, taken_back_at FROM notes
+        "SELECT profile, from_chain, transaction_key, at, text, taken_back_at, author FROM notes
          JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, notes.id",
     ),
     Table {
@@ -84,14 +86,14 @@ const TABLES: &[Table] = &[
     table(
         "alerts",
         "SELECT alerts.profile, from_chain, transaction_key, rule, raised_at, clean, alerts.message, cleared_at,
-         acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping FROM alerts
+         acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, handled_by FROM alerts
          LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, 4, 5, alerts.id",
     ),
     table(
         // The details of some events contain a row number.
         "changes",
         "SELECT seq, at, ifnull(changes.profile, transactions.profile), from_chain, transaction_key, event,
-         iif(event IN ('deleted', 'quote_asked', 'quote_answered'), NULL, what) FROM changes
+         iif(event IN ('deleted', 'quote_asked', 'quote_answered'), NULL, what), author FROM changes
          LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY seq",
     ),
     Table {
@@ -115,7 +117,6 @@ const TABLES: &[Table] = &[
     ),
     table("pollers", "SELECT profile, at, state FROM pollers ORDER BY profile"),
     table("pauses", "SELECT profile, until FROM pauses ORDER BY profile"),
-    table("heralds", "SELECT profile, way, seq, error FROM heralds ORDER BY profile, way"),
 ];
 
 impl Reader {

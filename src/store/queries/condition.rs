@@ -84,6 +84,7 @@ impl Condition {
             }
             Test::Ticket(ticket) => self.push_text_equality("ticket", ticket),
             Test::Profile(profile) => self.push_text_equality("profile", profile),
+            Test::By(name) => self.push_author_test(name),
             Test::Own(profile) => {
                 self.push("profile = ?");
                 self.push_parameter(profile);
@@ -114,6 +115,24 @@ impl Condition {
                 AND {function}(?, text))"
         ));
         (0..3).for_each(|_| self.push_parameter(wanted));
+    }
+
+    fn push_author_test(&mut self, name: &str) {
+        self.push(
+            "tracked_by IS NOT NULL AND is_author(?, tracked_by) OR ticket_by IS NOT NULL AND is_author(?, ticket_by)",
+        );
+        let parts = [
+            ("labels", "author", "TRUE"),
+            ("notes", "author", "taken_back_at IS NULL"),
+            ("alerts", "handled_by", "cleared_at IS NULL AND transaction_row IS NOT NULL"),
+        ];
+        for (table, author, condition) in parts {
+            self.push(&format!(
+                " OR id IN (SELECT transaction_row FROM {table} WHERE {author} IS NOT NULL AND {condition}
+                  AND is_author(?, {author}))"
+            ));
+        }
+        (0..parts.len() + 2).for_each(|_| self.push_parameter(name));
     }
 
     fn push_status_test(&mut self, wanted: &[StatusTest]) {

@@ -25,7 +25,7 @@ const MAX_CHANGES: usize = 5_000;
 /// The changes since the last read.
 #[derive(Debug, Default)]
 pub struct Changes {
-    /// Whether this is the first read, so that the caller must load its data.
+    /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its data.
     pub resync: bool,
     /// The changes in order; empty if `resync` is set.
     pub changes: Vec<Change>,
@@ -51,12 +51,14 @@ struct Cursor {
     reader: Reader,
     /// The number of the last entry read; `None` before the first read.
     seq: Option<i64>,
+    /// How often a snapshot had taken the place of the store's content at the last read.
+    loads: u64,
 }
 
 impl FeedReader {
     /// Creates a reader that has read nothing yet.
     pub fn new(reader: Reader) -> Self {
-        Self(Arc::new(Mutex::new(Cursor { reader, seq: None })))
+        Self(Arc::new(Mutex::new(Cursor { reader, seq: None, loads: 0 })))
     }
 
     /// Returns the changes since the last read. Blocks on the disk: not for async code.
@@ -71,14 +73,15 @@ impl FeedReader {
         work: impl FnOnce(Changes, &Reader) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let mut cursor = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (seq, done) = cursor.reader.snapshot(|| {
-            let (seq, changes) = match cursor.seq {
+        let (seq, loads, done) = cursor.reader.snapshot(|| {
+            let loads = cursor.reader.snapshot_loads()?;
+            let (seq, changes) = match cursor.seq.filter(|_| loads == cursor.loads) {
                 None => (cursor.reader.last_change()?, Changes { resync: true, ..Changes::default() }),
                 Some(seq) => cursor.catch_up(seq)?,
             };
-            Ok((seq, work(changes, &cursor.reader)?))
+            Ok((seq, loads, work(changes, &cursor.reader)?))
         })?;
-        cursor.seq = Some(seq);
+        (cursor.seq, cursor.loads) = (Some(seq), loads);
         Ok(done)
     }
 

@@ -104,11 +104,23 @@ fn answer_with_status(status: RouterStatus, from: &str) -> Observation {
     }
 }
 
+/// The people who track, edit and handle in generated stores.
+const PEOPLE: [Option<&str>; 4] = [None, Some("Ana"), Some("Zoë via support"), Some("Bob")];
+
 fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     for (number, generated) in transactions.iter().enumerate() {
-        let report = testing::track(&store, "default", vec![params(number, generated)], at(generated.added));
+        let (store, first, second) = (store.clone(), generated.hash % 4, generated.hash / 4 % 4);
+        let by = |place: u8| store.clone().with_author(PEOPLE[usize::from(place)].map(str::to_owned));
+        let report = testing::track(&by(first), "default", vec![params(number, generated)], at(generated.added));
+        if generated.hash.is_multiple_of(3) {
+            let rows = vec![report.added.first[0]];
+            let labels =
+                Edit::ChangeLabels { transactions: rows.clone(), add: vec!["late".into()], remove: Vec::new() };
+            let note = Edit::AddNote { transactions: rows, text: "asked".into() };
+            testing::edit(&by(second), "default", if generated.hash > 99 { labels } else { note }, at(generated.added));
+        }
         for (second, status) in &generated.answers {
             let observation = answer_with_status(status.clone(), generated.chains.0);
             testing::observe(&store, report.added.first[0], observation, at(generated.added + second));
@@ -122,7 +134,7 @@ fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
             Some(GeneratedHandling::Acknowledged) => Edit::Acknowledge { alerts, note: None },
             Some(GeneratedHandling::Snoozed(until)) => Edit::Snooze { alerts, until },
         };
-        testing::edit(&store, "default", edit, at(2_500));
+        testing::edit(&by(second), "default", edit, at(2_500));
     }
     (folder, store)
 }
@@ -170,6 +182,10 @@ const TERMS: &[&str] = &[
     "ticket:sup-1",
     "ticket:ä-2",
     "profile:default",
+    "by:ana",
+    "by:zoë",
+    "-by:bob",
+    "mine",
     "ab0",
     "\"Sol\"",
     "/^0xAB.*1$/",
@@ -193,7 +209,7 @@ proptest! {
         // Each case tests every order.
         for (term, first) in TERMS.iter().zip(SortBy::ALL.iter().cycle()) {
             let sort = format!("sort:{}{},{}{}", sign(reversed.0), first.name(), sign(reversed.1), second.name());
-            let filter = Filter::parse(&format!("{term} {sort}")).unwrap();
+            let filter = Filter::parse_of(&format!("{term} {sort}"), Some("Bob")).unwrap();
             let expected = in_memory(&reader, &filter, now);
             prop_assert_eq!(&reader.listing(&filter, now).all().unwrap(), &expected, "{} {}", term, &sort);
             prop_assert_eq!(reader.listing(&filter, now).count().unwrap() as usize, expected.len(), "{}", term);

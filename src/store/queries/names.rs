@@ -1,7 +1,7 @@
-//! Tickets, labels and profiles by prefix, for completion.
+//! Tickets, labels, people and profiles by prefix, for completion.
 //!
 //! A query steps from one distinct name to the next in an index. A name shared by 100,000 transactions costs no more
-//! than any other name. Profiles are those with polled transactions, and those with a report of a poller.
+//! than any other name. People are the authors of edits. Profiles are those with polled transactions, and those with a report of a poller.
 
 use crate::{
     domain::filter::Named,
@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Reader {
-    /// Returns at most `limit` tickets, labels or profiles that begin with a text, without case, in alphabetical order.
+    /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in alphabetical order.
     pub fn names(&self, kind: Named, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
         let mut statement = self.db().prepare_cached(&sql(kind))?;
         let rows = statement.query_map((beginning, limit), |row| row.get(0))?;
@@ -21,6 +21,7 @@ fn sql(kind: Named) -> String {
     let (table, column) = match kind {
         Named::Ticket => ("transactions", "ticket"),
         Named::Label => ("labels", "label"),
+        Named::Person => ("edits", "author"),
         Named::Profile => return profiles(),
     };
     let next = |bound: &str| {
@@ -60,6 +61,7 @@ mod tests {
         let indexes = [
             (Named::Ticket, "transactions_by_ticket"),
             (Named::Label, "labels_by_label"),
+            (Named::Person, "edits_by_name"),
             (Named::Profile, "transactions_polled"),
         ];
         for (kind, index) in indexes {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 const COLUMNS: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
-    acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at FROM alerts";
+    acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at, handled_by FROM alerts";
 const ACTIVE: &str = "cleared_at IS NULL";
 /// The SQL condition for alerts that a person acknowledged or snoozed.
 const IS_HANDLED: &str = "(acknowledged_at IS NOT NULL OR snoozed_at IS NOT NULL)";
@@ -248,7 +248,8 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
         None => (None, None),
     };
     db.prepare_cached(
-        "UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5 WHERE id = ?1",
+        "UPDATE alerts SET acknowledged_at = ?2, acknowledged_note = ?3, snoozed_at = ?4, snoozed_until = ?5, handled_by = ?6
+         WHERE id = ?1",
     )?
     .execute(params![
         id,
@@ -256,6 +257,7 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
         acknowledged.and_then(|acknowledgement| acknowledgement.note.as_deref()),
         snoozed.map(|snoozed| columns::moment(snoozed.at)),
         snoozed.and_then(|snoozed| snoozed.until.moment()).map(columns::moment),
+        handling.and_then(Handling::author),
     ])?;
     Ok(())
 }
@@ -304,9 +306,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
 
 fn read_handling(row: &Row<'_>) -> rusqlite::Result<Option<Handling>> {
     if let Some(at) = columns::optional_moment(row, "acknowledged_at")? {
-        return Ok(Some(Handling::Acknowledged(Acknowledgement { at, note: row.get("acknowledged_note")? })));
+        let (note, author) = (row.get("acknowledged_note")?, row.get("handled_by")?);
+        return Ok(Some(Handling::Acknowledged(Acknowledgement { at, note, author })));
     }
     let until = columns::optional_moment(row, "snoozed_until")?.map_or(Snooze::Change, Snooze::Until);
-    let snoozed = columns::optional_moment(row, "snoozed_at")?;
-    Ok(snoozed.map(|at| Handling::Snoozed(Snoozed { at, until })))
+    let (snoozed, author) = (columns::optional_moment(row, "snoozed_at")?, row.get("handled_by")?);
+    Ok(snoozed.map(|at| Handling::Snoozed(Snoozed { at, until, author })))
 }

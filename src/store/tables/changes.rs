@@ -14,6 +14,7 @@ use crate::{
     domain::{
         change::{Change, ChangeKind},
         ids::RowId,
+        operation::Stamp,
     },
     store::{error::StoreError, file::connection, reader::Reader},
 };
@@ -32,8 +33,8 @@ const POLLED: &str = "polled";
 const STATUS: &str = "status";
 
 const SELECT: &str = "SELECT seq, at,
-    ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation
-    FROM changes";
+    ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation,
+    author FROM changes";
 
 /// The part of the feed after an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,17 +53,24 @@ pub(in crate::store) struct Entry<'a> {
     pub(in crate::store) transaction: Option<RowId>,
     /// The observation that caused the entry.
     pub(in crate::store) observation: Option<i64>,
+    /// The person who made the change, if a person did and set a name.
+    pub(in crate::store) author: Option<&'a str>,
 }
 
 impl<'a> Entry<'a> {
     /// Returns an entry that no answer caused, about a transaction. The profile is the transaction's.
     pub(in crate::store) fn of_row(row: RowId, at: DateTime<Utc>) -> Self {
-        Self { at, profile: "", transaction: Some(row), observation: None }
+        Self { at, profile: "", transaction: Some(row), observation: None, author: None }
     }
 
     /// Returns an entry about a whole profile.
     pub(in crate::store) fn of_profile(profile: &'a str, at: DateTime<Utc>) -> Self {
-        Self { at, profile, transaction: None, observation: None }
+        Self { at, profile, transaction: None, observation: None, author: None }
+    }
+
+    /// Returns the same entry with an author.
+    pub(in crate::store) fn by(self, author: Option<&'a str>) -> Self {
+        Self { author, ..self }
     }
 }
 
@@ -91,9 +99,10 @@ fn insert(db: &Connection, entry: &Entry<'_>, event: &str, details: Option<Strin
     }
     let profile = row.is_none().then_some(entry.profile);
     db.prepare_cached(
-        "INSERT INTO changes (seq, at, profile, transaction_row, event, what, observation) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO changes (seq, at, profile, transaction_row, event, what, observation, author)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     )?
-    .execute(params![seq, at, profile, row, event, details, entry.observation])?;
+    .execute(params![seq, at, profile, row, event, details, entry.observation, entry.author])?;
     Ok(())
 }
 
@@ -144,21 +153,22 @@ pub(in crate::store) fn append_to_each(
     rows: RangeInclusive<i64>,
     condition: &str,
     what: &ChangeKind,
-    at: DateTime<Utc>,
+    stamp: &Stamp,
 ) -> Result<RangeInclusive<i64>, StoreError> {
     // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
     let before = last(db)?;
     db.prepare_cached(&format!(
-        "INSERT INTO changes (seq, at, transaction_row, event, what)
-         SELECT ?1 + id, ?2, id, ?3, ?4 FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {condition} ORDER BY id"
+        "INSERT INTO changes (seq, at, transaction_row, event, what, author)
+         SELECT ?1 + id, ?2, id, ?3, ?4, ?7 FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {condition} ORDER BY id"
     ))?
     .execute(params![
         before + 1 - rows.start(),
-        columns::moment(at),
+        columns::moment(stamp.at),
         what.name(),
         details(what)?,
         rows.start(),
-        rows.end()
+        rows.end(),
+        stamp.author
     ])?;
     Ok(before + 1..=last(db)?)
 }
@@ -207,7 +217,7 @@ fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreErro
     let floor = floor(db)?;
     // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left out.
     let sql = format!(
-        "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL
+        "SELECT seq, at, profile, id, '{POLLED}', NULL, NULL, NULL
          FROM (SELECT seq, at, transaction_row FROM polls WHERE seq > ?1) CROSS JOIN transactions ON id = transaction_row
          UNION ALL {SELECT} WHERE seq > ?1 ORDER BY seq LIMIT ?2"
     );
@@ -271,6 +281,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
             transaction: row.get::<_, Option<i64>>(3)?.map(RowId),
             what,
             observation: row.get(6)?,
+            author: row.get(7)?,
         })
     };
     events.into_iter().map(change).collect()

@@ -6,7 +6,7 @@ use rusqlite::{Connection, params};
 
 use super::columns;
 use crate::{
-    domain::ids::RowId,
+    domain::{ids::RowId, operation::Stamp, people},
     store::{error::StoreError, reader::Reader},
 };
 
@@ -17,15 +17,26 @@ pub struct Note {
     pub at: DateTime<Utc>,
     /// The text of the note.
     pub text: String,
+    /// Who wrote the note; `None` if the person set no name.
+    pub author: Option<String>,
+}
+
+impl Note {
+    /// Returns the text, after the author's name if it is known.
+    pub fn attributed(&self) -> String {
+        format!("{}{}", people::prefix(self.author.as_deref()), self.text)
+    }
 }
 
 impl Reader {
     /// Returns the newest `limit` notes of one transaction, oldest first.
     pub fn notes(&self, row: RowId, limit: usize) -> Result<Vec<Note>, StoreError> {
         let mut statement = self.db().prepare_cached(
-            "SELECT at, text FROM notes WHERE transaction_row = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?",
+            "SELECT at, text, author FROM notes WHERE transaction_row = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?",
         )?;
-        let note = |row: &rusqlite::Row<'_>| Ok(Note { at: columns::moment_from(row.get(0)?), text: row.get(1)? });
+        let note = |row: &rusqlite::Row<'_>| {
+            Ok(Note { at: columns::moment_from(row.get(0)?), text: row.get(1)?, author: row.get(2)? })
+        };
         let mut notes: Vec<Note> = statement.query_map(params![row.0, limit], note)?.collect::<Result<_, _>>()?;
         notes.reverse();
         Ok(notes)
@@ -33,12 +44,9 @@ impl Reader {
 }
 
 /// Inserts a note; returns its number.
-pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, at: DateTime<Utc>) -> Result<i64, StoreError> {
-    db.prepare_cached("INSERT INTO notes (transaction_row, at, text) VALUES (?, ?, ?)")?.execute(params![
-        row.0,
-        columns::moment(at),
-        text
-    ])?;
+pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, stamp: &Stamp) -> Result<i64, StoreError> {
+    let values = params![row.0, columns::moment(stamp.at), text, stamp.author];
+    db.prepare_cached("INSERT INTO notes (transaction_row, at, text, author) VALUES (?, ?, ?, ?)")?.execute(values)?;
     Ok(db.last_insert_rowid())
 }
 
@@ -47,10 +55,10 @@ pub(in crate::store) fn insert_withdrawn(
     db: &Connection,
     row: RowId,
     text: &str,
-    at: DateTime<Utc>,
+    stamp: &Stamp,
 ) -> Result<i64, StoreError> {
-    let note = insert(db, row, text, at)?;
-    set_withdrawn(db, note, Some(at))?;
+    let note = insert(db, row, text, stamp)?;
+    set_withdrawn(db, note, Some(stamp.at))?;
     Ok(note)
 }
 
@@ -87,7 +95,7 @@ mod tests {
         }
         testing::undo(&store, "p", at(5)).unwrap();
         let reader = store.reader().unwrap();
-        let note = |seconds, text: &str| Note { at: at(seconds), text: text.into() };
+        let note = |seconds, text: &str| Note { at: at(seconds), text: text.into(), author: None };
         assert_eq!(reader.notes(RowId(1), 9).unwrap(), [note(1, "first"), note(2, "second"), note(3, "third")]);
         assert_eq!(reader.notes(RowId(1), 2).unwrap(), [note(2, "second"), note(3, "third")]);
     }

@@ -10,6 +10,7 @@ use super::{columns, durations, records};
 use crate::{
     domain::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
+        people::Authors,
         record::RecordSummary,
         status::RouterStatus,
         transaction::{ChainNames, Tracking, Transaction, TransactionHeader, TransactionParams, TransactionState},
@@ -85,10 +86,12 @@ row! {
     from_name: Option<String> = "from_name",
     to_name: Option<String> = "to_name",
     due: i64 = "due",
-    labels: Option<String> = "(SELECT json_group_array(label) FROM
-        (SELECT label FROM labels WHERE transaction_row = transactions.id ORDER BY label) HAVING count(*) > 0)",
-    notes: Option<String> = "(SELECT json_group_array(text) FROM
-        (SELECT text FROM notes WHERE transaction_row = transactions.id AND taken_back_at IS NULL ORDER BY id)
+    tracked_by: Option<String> = "tracked_by",
+    ticket_by: Option<String> = "ticket_by",
+    labels: Option<String> = "(SELECT json_group_array(json_array(label, author)) FROM
+        (SELECT label, author FROM labels WHERE transaction_row = transactions.id ORDER BY label) HAVING count(*) > 0)",
+    notes: Option<String> = "(SELECT json_group_array(json_array(text, author)) FROM
+        (SELECT text, author FROM notes WHERE transaction_row = transactions.id AND taken_back_at IS NULL ORDER BY id)
         HAVING count(*) > 0)",
     from_chain_name: Option<String> = "(SELECT name FROM chains
         WHERE chains.profile = transactions.profile AND chains.id = from_chain)",
@@ -106,7 +109,7 @@ const STATUS_COLUMNS: &[&str] =
     &["status", "status_since", "last_changed_at", "settled_at", "gmp", "from_name", "to_name", "due"];
 /// The columns of the parameters, except those of the transaction's key.
 const PARAMETER_COLUMNS: &[&str] =
-    &["to_chain", "quote_id", "request_id", "estimate", "submitted_at", "from_address", "ticket"];
+    &["to_chain", "quote_id", "request_id", "estimate", "submitted_at", "from_address", "ticket", "ticket_by"];
 /// The columns that say whether the transaction is polled.
 const TRACKING_COLUMNS: &[&str] = &["untracked", "parked_reason", "poll_requested_at"];
 
@@ -114,10 +117,8 @@ impl TransactionRow {
     /// Converts the row into a transaction header.
     fn into_header(self) -> rusqlite::Result<TransactionHeader> {
         let moment = |at: Option<i64>| at.map(columns::moment_from);
-        let parse_list = |json: Option<String>| match json {
-            None => Ok(Vec::new()),
-            Some(json) => serde_json::from_str(&json).map_err(|error| columns::unreadable(0, error)),
-        };
+        let (labels, label_authors) = parse_authored(self.labels.as_deref())?;
+        let (notes, note_authors) = parse_authored(self.notes.as_deref())?;
         let tracking = match (self.untracked, self.parked_reason) {
             (true, _) => Tracking::Untracked,
             (false, Some(reason)) => Tracking::Parked(reason),
@@ -142,8 +143,14 @@ impl TransactionRow {
                 from_address: self.from_address,
                 ticket: self.ticket,
             },
-            labels: parse_list(self.labels)?,
-            notes: parse_list(self.notes)?,
+            labels,
+            notes,
+            authors: Authors {
+                tracked: self.tracked_by,
+                ticket: self.ticket_by,
+                labels: label_authors,
+                notes: note_authors,
+            },
             first_seen_at: columns::moment_from(self.first_seen_at),
             chain_names: ChainNames { from: self.from_chain_name, to: self.to_chain_name },
             poll_requested_at: moment(self.poll_requested_at),
@@ -206,6 +213,8 @@ impl TransactionRow {
             from_name: record.from_name,
             to_name: record.to_name,
             due: due(transaction),
+            tracked_by: transaction.authors.tracked.clone(),
+            ticket_by: transaction.authors.ticket.clone(),
             labels: None,
             notes: None,
             from_chain_name: None,
@@ -224,6 +233,18 @@ impl TransactionRow {
         db.prepare_cached(&sql)?.execute(values.as_slice())?;
         Ok(())
     }
+}
+
+/// Returns texts and their authors; no authors if no text has one.
+fn parse_authored(json: Option<&str>) -> rusqlite::Result<(Vec<String>, Vec<Option<String>>)> {
+    let Some(json) = json else { return Ok((Vec::new(), Vec::new())) };
+    let authored: Vec<(String, Option<String>)> =
+        serde_json::from_str(json).map_err(|error| columns::unreadable(0, error))?;
+    let (texts, mut authors): (Vec<_>, Vec<_>) = authored.into_iter().unzip();
+    if authors.iter().all(Option::is_none) {
+        authors.clear();
+    }
+    Ok((texts, authors))
 }
 
 /// Returns the SQL that selects headers, with `clause` (`WHERE …` or `ORDER BY …`) at its end. [`read`] reads the rows.
@@ -380,19 +401,23 @@ pub(in crate::store) fn write_answer(
     TransactionRow::from_transaction(after, summary_after).update(db, &changed)
 }
 
-/// Writes new parameters of a transaction and the columns derived from them. Returns the parameters as stored
-/// (milliseconds).
+/// Writes new parameters of a transaction and the columns derived from them; `ticket_author` is the author of the ticket if
+/// the ticket changes. Returns the parameters as stored (milliseconds).
 pub(in crate::store) fn write_params(
     db: &Connection,
     before: &TransactionHeader,
     params: &TransactionParams,
+    ticket_author: Option<&str>,
 ) -> Result<TransactionParams, StoreError> {
     let params = TransactionParams {
         estimate: params.estimate.map(|estimate| columns::span_from(columns::span(estimate))),
         submitted_at: params.submitted_at.map(|at| columns::moment_from(columns::moment(at))),
         ..params.clone()
     };
-    let header = TransactionHeader { params: params.clone(), ..before.clone() };
+    let mut header = TransactionHeader { params: params.clone(), ..before.clone() };
+    if params.ticket != before.params.ticket {
+        header.authors.ticket = ticket_author.map(str::to_owned);
+    }
     let mut changed = vec![PARAMETER_COLUMNS];
     if params.to_chain != before.params.to_chain {
         // The name of the destination chain comes from the record.

@@ -32,16 +32,40 @@ pub(in crate::store) enum Step {
     },
     /// The parameters of a transaction changed.
     #[serde(rename = "told")]
-    Params { row: i64, before: Box<TransactionParams>, after: Box<TransactionParams> },
+    Params {
+        row: i64,
+        before: Box<TransactionParams>,
+        after: Box<TransactionParams>,
+        /// The author of the ticket before, if the ticket changed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ticket_by: Option<String>,
+    },
     /// Polling of a transaction stopped or resumed.
     Tracking { row: i64, before: StoredTracking, after: StoredTracking },
-    /// The ticket changed.
-    Ticket { row: i64, before: Option<String>, after: Option<String> },
+    /// The ticket changed. Equal tickets: another person had set the same ticket.
+    Ticket {
+        row: i64,
+        before: Option<String>,
+        after: Option<String>,
+        /// The author of the ticket before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     /// A label was added or removed.
-    Label { row: i64, label: String, added: bool },
+    Label {
+        row: i64,
+        label: String,
+        added: bool,
+        /// Whether another person had added the same label before, so that this step changes nothing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        repeated: bool,
+        /// The author of a label that was removed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
+    },
     /// A note was added.
     Note { row: i64, note: i64 },
-    /// The handling of an alert changed.
+    /// The handling of an alert changed. Equal handlings: another person had handled the alert in the same way.
     Acknowledged { alert: i64, before: Option<WrittenHandling>, after: Option<WrittenHandling> },
 }
 
@@ -63,6 +87,33 @@ impl Step {
         }
     }
 
+    /// Whether the step repeats what another person did before, and changes nothing. Such a step keeps the other person's
+    /// undo from removing the value.
+    pub(in crate::store) fn is_repetition(&self) -> bool {
+        match self {
+            Self::Ticket { before, after, .. } => before == after,
+            Self::Label { repeated, .. } => *repeated,
+            Self::Acknowledged { before, after, .. } => before == after,
+            Self::Tracked { .. } | Self::Params { .. } | Self::Tracking { .. } | Self::Note { .. } => false,
+        }
+    }
+
+    /// Returns the values that the step writes. The rows that an import added aren't listed.
+    pub(in crate::store) fn targets(&self) -> Vec<Target> {
+        match self {
+            Self::Tracked { .. } => Vec::new(),
+            Self::Params { row, before, after, .. } => {
+                let ticket = (before.ticket != after.ticket).then_some(Target::Ticket(*row));
+                std::iter::once(Target::Params(*row)).chain(ticket).collect()
+            }
+            Self::Tracking { row, .. } => vec![Target::Tracking(*row)],
+            Self::Ticket { row, .. } => vec![Target::Ticket(*row)],
+            Self::Label { row, label, .. } => vec![Target::Label(*row, label.clone())],
+            Self::Note { note, .. } => vec![Target::Note(*note)],
+            Self::Acknowledged { alert, .. } => vec![Target::Handling(*alert)],
+        }
+    }
+
     /// Whether the step concerns one of these transactions or alerts.
     fn is_about(&self, rows: &HashSet<i64>, alerts: &HashSet<i64>) -> bool {
         match self {
@@ -70,6 +121,23 @@ impl Step {
             step => step.row().is_some_and(|row| rows.contains(&row.0)),
         }
     }
+}
+
+/// A value that steps change, named by row numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(in crate::store) enum Target {
+    /// The parameters of a transaction.
+    Params(i64),
+    /// Whether a transaction is polled.
+    Tracking(i64),
+    /// The ticket of a transaction.
+    Ticket(i64),
+    /// A label of a transaction.
+    Label(i64, String),
+    /// A note.
+    Note(i64),
+    /// The handling of an alert.
+    Handling(i64),
 }
 
 /// The columns that say whether a transaction is polled.
@@ -104,6 +172,9 @@ pub(in crate::store) struct WrittenHandling {
     /// The snooze; `None` for an acknowledgement. Earlier versions stored acknowledgements only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     snoozed: Option<WrittenSnooze>,
+    /// The person who handled the alert.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    by: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -116,15 +187,15 @@ enum WrittenSnooze {
 impl From<&Handling> for WrittenHandling {
     fn from(handling: &Handling) -> Self {
         match handling {
-            Handling::Acknowledged(Acknowledgement { at, note }) => {
-                Self { at: columns::moment(*at), note: note.clone(), snoozed: None }
+            Handling::Acknowledged(Acknowledgement { at, note, author }) => {
+                Self { at: columns::moment(*at), note: note.clone(), snoozed: None, by: author.clone() }
             }
-            Handling::Snoozed(Snoozed { at, until }) => {
+            Handling::Snoozed(Snoozed { at, until, author }) => {
                 let snoozed = match until {
                     Snooze::Until(moment) => WrittenSnooze::Moment(columns::moment(*moment)),
                     Snooze::Change => WrittenSnooze::Change,
                 };
-                Self { at: columns::moment(*at), note: None, snoozed: Some(snoozed) }
+                Self { at: columns::moment(*at), note: None, snoozed: Some(snoozed), by: author.clone() }
             }
         }
     }
@@ -132,14 +203,13 @@ impl From<&Handling> for WrittenHandling {
 
 impl From<&WrittenHandling> for Handling {
     fn from(written: &WrittenHandling) -> Self {
-        let at = columns::moment_from(written.at);
-        match written.snoozed {
-            None => Self::Acknowledged(Acknowledgement { at, note: written.note.clone() }),
-            Some(WrittenSnooze::Change) => Self::Snoozed(Snoozed { at, until: Snooze::Change }),
-            Some(WrittenSnooze::Moment(moment)) => {
-                Self::Snoozed(Snoozed { at, until: Snooze::Until(columns::moment_from(moment)) })
-            }
-        }
+        let (at, author) = (columns::moment_from(written.at), written.by.clone());
+        let until = match written.snoozed {
+            None => return Self::Acknowledged(Acknowledgement { at, note: written.note.clone(), author }),
+            Some(WrittenSnooze::Change) => Snooze::Change,
+            Some(WrittenSnooze::Moment(moment)) => Snooze::Until(columns::moment_from(moment)),
+        };
+        Self::Snoozed(Snoozed { at, until, author })
     }
 }
 
@@ -167,28 +237,60 @@ pub(in crate::store) fn insert(
     Ok(())
 }
 
-/// Returns the last edit of a profile that isn't reversed.
-pub(in crate::store) fn last_applied(db: &Connection, profile: &str) -> Result<Option<RecordedEdit>, StoreError> {
-    select(db, profile, "WHERE profile = ?1 AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1")
+/// Returns the last edit of a person in a profile that isn't reversed.
+pub(in crate::store) fn last_applied(
+    db: &Connection,
+    profile: &str,
+    author: Option<&str>,
+) -> Result<Option<RecordedEdit>, StoreError> {
+    let clause = "WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
+    select(db, profile, author, clause)
 }
 
-/// Returns the edit of a profile that was reversed last; `None` if a new edit was made since.
-pub(in crate::store) fn last_reversed(db: &Connection, profile: &str) -> Result<Option<RecordedEdit>, StoreError> {
+/// Returns the edit of a person in a profile that was reversed last; `None` if the person made a new edit since.
+pub(in crate::store) fn last_reversed(
+    db: &Connection,
+    profile: &str,
+    author: Option<&str>,
+) -> Result<Option<RecordedEdit>, StoreError> {
     // Edits are reversed from the newest backwards. An edit that was reversed before a later edit was reversed can't be
     // redone: it was already reversed when the later edit was made.
-    let clause = "WHERE profile = ?1 AND taken_back_at IS NOT NULL
-        AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND taken_back_at IS NULL)
-        AND NOT EXISTS (SELECT 1 FROM edits AS later WHERE later.profile = ?1 AND later.id > undone.id
-            AND later.taken_back_at > undone.taken_back_at)
+    let clause = "WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NOT NULL
+        AND id > (SELECT ifnull(max(id), 0) FROM edits WHERE profile = ?1 AND author IS ?2 AND taken_back_at IS NULL)
+        AND NOT EXISTS (SELECT 1 FROM edits AS later WHERE later.profile = ?1 AND later.author IS ?2
+            AND later.id > undone.id AND later.taken_back_at > undone.taken_back_at)
         ORDER BY id LIMIT 1";
-    select(db, profile, clause)
+    select(db, profile, author, clause)
 }
 
-fn select(db: &Connection, profile: &str, clause: &str) -> Result<Option<RecordedEdit>, StoreError> {
+fn select(
+    db: &Connection,
+    profile: &str,
+    author: Option<&str>,
+    clause: &str,
+) -> Result<Option<RecordedEdit>, StoreError> {
     let sql = format!("SELECT id, summary, steps FROM edits AS undone {clause}");
     let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
-    let found = db.prepare_cached(&sql)?.query_row([profile], read).optional()?;
+    let found = db.prepare_cached(&sql)?.query_row(params![profile, author], read).optional()?;
     found.map(|(id, summary, steps)| Ok(RecordedEdit { id, summary, steps: from_json(&steps)? })).transpose()
+}
+
+/// Returns the values that other people changed after an edit, by edits that aren't reversed. Costs O(n) in these edits.
+pub(in crate::store) fn changed_by_others(
+    db: &Connection,
+    edit: i64,
+    author: Option<&str>,
+) -> Result<HashSet<Target>, StoreError> {
+    let sql = "SELECT steps FROM edits WHERE id > ?1 AND taken_back_at IS NULL AND author IS NOT ?2";
+    let mut statement = db.prepare_cached(sql)?;
+    let mut rows = statement.query(params![edit, author])?;
+    let mut changed = HashSet::new();
+    while let Some(row) = rows.next()? {
+        changed.extend(
+            from_json(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?.iter().flat_map(Step::targets),
+        );
+    }
+    Ok(changed)
 }
 
 /// Writes an edit's steps and when it was reversed; `None` if it is applied again.
@@ -249,9 +351,9 @@ mod tests {
         let params = || Box::new(fixtures::params(1));
         let steps = [
             (Step::tracked(1, 2), "tracked"),
-            (Step::Params { row: 1, before: params(), after: params() }, "told"),
-            (Step::Ticket { row: 1, before: None, after: None }, "ticket"),
-            (Step::Label { row: 1, label: "vip".into(), added: true }, "label"),
+            (Step::Params { row: 1, before: params(), after: params(), ticket_by: None }, "told"),
+            (Step::Ticket { row: 1, before: None, after: None, by: None }, "ticket"),
+            (Step::Label { row: 1, label: "vip".into(), added: true, repeated: false, by: None }, "label"),
             (Step::Note { row: 1, note: 1 }, "note"),
             (Step::Acknowledged { alert: 1, before: None, after: None }, "acknowledged"),
         ];

@@ -14,7 +14,9 @@ use crate::domain::{
     notification::NotificationCursor,
     operation::{AlertKey, AlertSubject, QuoteKey},
     record::{ChainSide, StatusRecord, Step},
+    team::{LogEntry, LogPosition, Nonce},
 };
+use crate::store::{Entries, payload};
 
 const PROFILES: [&str; 2] = ["default", "prod"];
 /// A label that each store refuses ([`refuse_label`]).
@@ -310,7 +312,7 @@ fn drafts() -> impl Strategy<Value = Vec<TimedDraft>> {
 }
 
 /// Makes a store refuse a label, so that an operation with the label fails after some of its writes.
-fn refuse_label(store: &Store) {
+pub(super) fn refuse_label(store: &Store) {
     let sql = format!(
         "CREATE TRIGGER refused BEFORE INSERT ON labels WHEN new.label = '{REFUSED}'
          BEGIN SELECT RAISE(ABORT, 'refused'); END"
@@ -362,7 +364,7 @@ fn apply_each(store: &Store, drafts: &[TimedDraft]) -> Vec<(Operation, DateTime<
                 }
             }
         };
-        let outcome = testing::apply(store, operation.clone(), millis(now));
+        let outcome = testing::apply(&as_someone(store, millis(now)), operation.clone(), millis(now));
         if let Ok(OperationResult::Asked(Asked::Pending { quote, .. })) = &outcome {
             quotes.push(QuoteKey::clone(quote));
         }
@@ -404,6 +406,16 @@ impl Batch for Rows {
     }
 }
 
+/// Returns the store of the person who acts at a moment: one of two, or nobody with a name.
+fn as_someone(store: &Store, at: DateTime<Utc>) -> Store {
+    let author = match at.timestamp_millis().rem_euclid(3) {
+        0 => None,
+        1 => Some("Ana"),
+        _ => Some("Bob"),
+    };
+    store.clone().with_author(author.map(str::to_owned))
+}
+
 /// Applies operations as read from a log, `batch_size` in one commit. Returns whether each one succeeded.
 fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)], batch_size: usize) -> Vec<bool> {
     let mut kept = Vec::new();
@@ -415,7 +427,8 @@ fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
             Ok(())
         });
         let submit = |(operation, at, _): &(Operation, DateTime<Utc>, bool)| {
-            let envelope = Envelope::new(operation.clone(), Stamp::new(*at, None));
+            let store = as_someone(store, *at);
+            let envelope = Envelope::new(operation.clone(), Stamp::new(*at, store.author()));
             let read: Envelope = serde_json::from_str(&serde_json::to_string(&envelope).unwrap()).unwrap();
             match &read.operation {
                 Operation::Track { profile, transactions } if let Some(rows) = Rows::new(transactions) => {
@@ -430,6 +443,30 @@ fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
         kept.extend(receipts.into_iter().map(|receipt| receipt.wait().is_ok()));
     }
     kept
+}
+
+/// Applies operations as a replica reads them from the log, `batch_size` in one entry, and the entries in two turns that
+/// overlap. Returns whether each one succeeded.
+fn apply_from_log(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)], batch_size: usize) -> Vec<bool> {
+    type Done = (Operation, DateTime<Utc>, bool);
+    let entry = |(seq, chunk): (u64, &[Done])| {
+        let envelope = |(operation, at, _): &Done| {
+            Envelope::new(operation.clone(), Stamp::new(*at, as_someone(store, *at).author()))
+        };
+        let envelopes: Vec<Envelope> = chunk.iter().map(envelope).collect();
+        let payload = payload::encode(&envelopes.iter().collect::<Vec<_>>()).unwrap();
+        LogEntry { position: LogPosition { seq, nonce: Nonce(seq.into()) }, author: None, payload }
+    };
+    let entries: Vec<LogEntry> = (1..).zip(operations.chunks(batch_size)).map(entry).collect();
+    let replicate = |entries: &[LogEntry]| {
+        let entries = Entries { team: Nonce(7), entries: entries.to_vec(), own: Vec::new() };
+        store.replicate(entries).wait().unwrap().replicated().unwrap().results
+    };
+    let middle = entries.len() / 2;
+    let mut results = replicate(&entries[..middle]);
+    results.extend(replicate(&entries[middle.saturating_sub(1)..]));
+    assert!(results.iter().map(|(seq, _)| *seq).eq(1..=entries.len() as u64));
+    results.into_iter().flat_map(|(_, results)| results).map(|result| result.is_ok()).collect()
 }
 
 fn checksums(store: &Store) -> Vec<TableChecksum> {
@@ -463,9 +500,14 @@ proptest! {
         shift_row_ids(&second);
         let operations = apply_each(&first, &drafts);
         let kept: Vec<bool> = operations.iter().map(|(.., is_kept)| *is_kept).collect();
-        prop_assert_eq!(apply_together(&second, &operations, batch_size), kept);
-        for (one, other) in checksums(&first).into_iter().zip(checksums(&second)) {
-            prop_assert_eq!(one, other, "{:#?}", operations);
+        prop_assert_eq!(apply_together(&second, &operations, batch_size), kept.clone());
+        let (_replica, replica) = open();
+        refuse_label(&replica);
+        prop_assert_eq!(apply_from_log(&replica, &operations, batch_size), kept);
+        for other in [&second, &replica] {
+            for (one, other) in checksums(&first).into_iter().zip(checksums(other)) {
+                prop_assert_eq!(one, other, "{:#?}", operations);
+            }
         }
         let rows = |store: &Store| -> BTreeSet<RowId> {
             store.reader().unwrap().load().unwrap().0.into_iter().map(|transaction| transaction.id).collect()

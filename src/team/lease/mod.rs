@@ -233,18 +233,33 @@ impl Lease {
     }
 
     fn candidate_request(&self, sighting: Option<&Sighting>, now: Mono) -> LeaseRequest {
-        let Some(Sighting { row, server, since }) = sighting else { return LeaseRequest::Read };
-        let wait = match row.holder {
+        let Some(sighting) = sighting else { return LeaseRequest::Read };
+        let Sighting { row, server, .. } = sighting;
+        match row.holder {
             // A reply to a takeover was lost. The beat tells whether this machine still holds the lease.
-            LeaseHolder::Held(holder) if holder == self.id => return LeaseRequest::Beat { epoch: row.epoch },
+            LeaseHolder::Held(holder) if holder == self.id => LeaseRequest::Beat { epoch: row.epoch },
+            LeaseHolder::Held(_) | LeaseHolder::Free(_) if now < self.takes_at(sighting) => LeaseRequest::Read,
+            LeaseHolder::Held(_) | LeaseHolder::Free(_) => {
+                LeaseRequest::Take { epoch: row.epoch, beat: row.beat, server: *server }
+            }
+        }
+    }
+
+    /// When this machine takes the lease if the row stays as it is.
+    fn takes_at(&self, sighting: &Sighting) -> Mono {
+        let wait = match sighting.row.holder {
             // A release that a server has from before a failover may be older than a takeover that was lost.
-            LeaseHolder::Free(Some(released_on)) if released_on == *server => Duration::ZERO,
+            LeaseHolder::Free(Some(released_on)) if released_on == sighting.server => Duration::ZERO,
             LeaseHolder::Held(_) | LeaseHolder::Free(_) => EXPIRY,
         };
-        if now < self.barred_until || now < *since + wait + self.patience {
-            return LeaseRequest::Read;
+        self.barred_until.max(sighting.since + wait + self.patience)
+    }
+
+    /// Reads the row at once: somebody has given a lease back.
+    pub(crate) fn look_again(&mut self, now: Mono) {
+        if let State::Candidate(_) = self.state {
+            self.next_request = self.next_request.min(now);
         }
-        LeaseRequest::Take { epoch: row.epoch, beat: row.beat, server: *server }
     }
 
     /// Takes the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes after
@@ -290,7 +305,10 @@ impl Lease {
             State::Holder(..) => None,
         };
         let since = unchanged.map_or(now, |sighting| sighting.since);
-        self.state = State::Candidate(Some(Sighting { row: reply.row, server: reply.server, since }));
+        let sighting = Sighting { row: reply.row, server: reply.server, since };
+        // The moment counts, not the rhythm: a request to take the lease is refused if the row has changed.
+        self.next_request = self.next_request.min(self.takes_at(&sighting).max(now));
+        self.state = State::Candidate(Some(sighting));
     }
 
     /// Whether this machine may send requests to the service at `now`.

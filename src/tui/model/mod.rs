@@ -43,6 +43,7 @@ use crate::{
         alert::{self, Alert, Severity},
         ids::RowId,
         poller::PollerReport,
+        team::TeamStatus,
         transaction::Transaction,
     },
     store::{Listed, LoadedRows, Page},
@@ -159,6 +160,8 @@ pub struct Model {
     pub other_profiles: Vec<Polled>,
     /// Why writes to the store fail, if they do.
     pub store_fault: Option<String>,
+    /// The state of the team's store; `None` for a store of one machine.
+    pub team: Option<TeamStatus>,
     /// The temporary view, if one is open.
     pub temporary_view: Option<TemporaryView>,
     /// The status message on screen.
@@ -185,13 +188,13 @@ impl Model {
         Self {
             own: Polled::default(),
             other_profiles: vec![Polled::default(); setting.other_profiles.len()],
+            list: List::of_person(setting.author.clone()),
             setting,
             transactions: HashMap::new(),
             alerts: HashMap::new(),
             profile_alerts: Vec::new(),
             overview: Overview::default(),
             notification_errors: Vec::new(),
-            list: List::default(),
             marks: Marks::default(),
             alert_list: AlertList::default(),
             screen: Screen::List,
@@ -205,6 +208,7 @@ impl Model {
             quote: None,
             marked_open: None,
             store_fault: None,
+            team: None,
             temporary_view: None,
             status_message: None,
             copied: None,

@@ -16,6 +16,8 @@ pub struct DashboardSettings {
     pub other_profiles: Vec<String>,
     /// The part of the integrator ID that may be shown; `None` if this process doesn't poll.
     pub shown_id: Option<String>,
+    /// The person's name, which the term `mine` of a filter stands for; `None` if not set.
+    pub author: Option<String>,
     /// Whether this is the demo.
     pub demo: bool,
     /// Whether this process polls, or waits to take over polling from another process.
@@ -41,6 +43,7 @@ impl DashboardSettings {
             profile: profile.to_owned(),
             other_profiles: Vec::new(),
             shown_id: None,
+            author: None,
             demo: false,
             polls: true,
             process,

@@ -83,7 +83,8 @@ impl ViewState {
     /// Parses a saved view state. Drops invalid parts.
     pub fn read(text: &str) -> Self {
         let mut memory: Self = serde_json::from_str(text).unwrap_or_default();
-        let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse(filter).is_ok();
+        // Whose name is set doesn't matter here.
+        let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_of(filter, Some("me")).is_ok();
         memory.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
         memory.used.retain(|filter| is_good(filter));
         memory.used.truncate(MAX_FILTERS);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono},
-    domain::alert::Rule,
+    domain::{alert::Rule, team::TeamStatus},
     store::{FeedReader, SharedReader, Store, StoreError},
     tui::{
         burst::Bursts,
@@ -68,6 +68,8 @@ pub(super) struct Dashboard {
     pub(super) leaving: CancelFlag,
     pub(super) clock: Clock,
     pub(super) store: Store,
+    /// The state of the team's store; `None` for a store of one machine.
+    pub(super) team: Option<watch::Receiver<TeamStatus>>,
     pub(super) feed_reader: FeedReader,
     /// Separate readers for pages, counts and single transactions, so that none waits for another.
     pub(super) pages: SharedReader,

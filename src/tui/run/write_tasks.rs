@@ -93,6 +93,10 @@ impl Dashboard {
     pub(super) fn mark_open(&self, open: Option<RowId>, at: DateTime<Utc>) {
         let until = at + self.clock.to_wall_duration(OPEN_FOR);
         let dashboard = self.model.setting.process;
+        if self.team.is_some() {
+            let transaction = open.and_then(|row| self.model.transactions.get(&row));
+            self.store.tell_open(transaction.map(|transaction| transaction.key()));
+        }
         self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
     }
 

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     clock::Now,
-    domain::{ids::RowId, transaction::Transaction},
+    domain::{ids::RowId, team::TeamStatus, transaction::Transaction},
     intake,
 };
 
@@ -87,12 +87,22 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
         Msg::Names(names) => no_effects(filter::update::on_names(model, names)),
         Msg::StoreFault(store_fault) => no_effects(model.store_fault = store_fault),
+        Msg::Team(status, author) => no_effects(on_team(model, *status, author, now)),
         Msg::Written(write, outcome) => no_effects(actions::on_written(model, &write, outcome, now.mono)),
         Msg::Done(text) => no_effects(model.show_message(Tone::Good, text, now.mono)),
         Msg::Failed(text) | Msg::NotRead(text) => no_effects(model.show_message(Tone::Bad, text, now.mono)),
         // The loop copies the text itself, and sends `Copied` instead.
         Msg::CopyByTerminal(_) => Vec::new(),
     }
+}
+
+fn on_team(model: &mut Model, status: TeamStatus, author: Option<String>, now: Now) {
+    let known_loss = model.team.as_ref().and_then(|team| team.loss.as_deref());
+    if let Some(loss) = status.loss.as_ref().filter(|loss| known_loss != Some(loss.as_str())) {
+        model.show_message(Tone::Bad, loss.clone(), now.mono);
+    }
+    model.setting.author = author;
+    model.team = Some(status);
 }
 
 fn on_resize(model: &mut Model) {

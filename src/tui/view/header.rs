@@ -11,7 +11,7 @@ use ratatui::{
 use tui_input::Input;
 
 use crate::{
-    domain::{advice, poller::PollerHealth},
+    domain::{advice, poller::PollerHealth, span, team::TeamLink, text},
     presentation::width,
     tui::{
         command::Id,
@@ -53,6 +53,9 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             false => spans.push(Span::raw(format!(" {title} "))),
         }
     }
+    if let Some(team) = context.model.team.as_ref().filter(|_| wide) {
+        spans.push(Span::styled(format!("  TEAM {} online", team.online()), context.theme.dim()));
+    }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
     let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string();
     let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
@@ -87,7 +90,19 @@ fn health(context: &DrawContext<'_>) -> Span<'static> {
 
 /// Returns the most severe problem that affects the whole profile or the store, and what to do.
 pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+    let team = context.model.team.as_ref().map(|team| &team.link);
+    let zone = context.model.setting.zone;
     let banner = match (&context.model.store_fault, context.model.profile_alert()) {
+        (Some(_), _) if let Some(TeamLink::Away { reason, since }) = team => {
+            let since = span::clock_time(*since, context.now.wall, zone);
+            let reason = text::clean(reason);
+            format!(
+                " TEAM'S STORE AWAY since {since}: all can be read, edits are refused, this machine doesn't poll ({reason}) "
+            )
+        }
+        (Some(_), _) if let Some(TeamLink::Refused { reason }) = team => {
+            format!(" TEAM'S STORE: {} ", text::clean(reason))
+        }
         // Trouble with the store comes first: while nothing can be stored, the shown data is out of date.
         (Some(store_fault), _) => format!(" STORE: {store_fault} "),
         // The action comes first, because a narrow screen cuts off the end.

@@ -54,10 +54,11 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         FULL_PREVIEW_HEIGHT.. => 7,
     };
     let banner = u16::from(model.store_fault.is_some() || model.profile_alert().is_some());
+    let more_rows = other_profile_rows(model) + u16::from(model.team.is_some());
     let status = match (low, wide) {
         (true, _) => 1,
-        (false, false) => 3 + other_profile_rows(model),
-        (false, true) => 4 + other_profile_rows(model),
+        (false, false) => 3 + more_rows,
+        (false, true) => 4 + more_rows,
     };
     let [header, banner_row, filter, body, status] = Layout::vertical([
         Constraint::Length(1),

@@ -16,7 +16,9 @@ use crate::{
         alert::Severity,
         need,
         poller::{PollerHealth, UNRESPONSIVE},
-        span, text,
+        span,
+        team::{TeamLink, TeamMember},
+        text,
     },
     presentation::{row_text, width},
     tui::{
@@ -43,7 +45,9 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         height => {
             let mut lines = vec![alerts(context, columns)];
             lines.extend(budgets(context, columns));
-            lines.extend((height > 3 + layout::other_profile_rows(context.model)).then(|| poller(context, columns)));
+            lines.extend(team(context, columns));
+            let rows = 3 + layout::other_profile_rows(context.model) + u16::from(context.model.team.is_some());
+            lines.extend((height > rows).then(|| poller(context, columns)));
             lines.push(keys(context, columns));
             lines
         }
@@ -225,6 +229,46 @@ fn seconds(span: Duration) -> String {
     if span < Duration::from_secs(1_000) { format!("{}s", span.as_secs()) } else { span::short(span) }
 }
 
+/// Returns who is online, who polls, and how far this machine is behind; `None` for a store of one machine.
+fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
+    let team = context.model.team.as_ref()?;
+    let online = format!("{} online", team.online());
+    let poller =
+        team.poller.as_ref().map_or("nobody polls".to_owned(), |poller| format!("polled by {}", machine(poller)));
+    let behind = match team.behind_since {
+        None => "up to date".to_owned(),
+        Some(since) => format!("{} behind", span::short(span::between(since, context.now.wall))),
+    };
+    let text = match &team.link {
+        TeamLink::Connecting => "connecting to the team's store".to_owned(),
+        TeamLink::CatchingUp => {
+            let percent = team.applied.saturating_mul(100).checked_div(team.head).unwrap_or(100);
+            format!(
+                "catching up: {} of {} entries ({percent} %); the list can be used meanwhile",
+                team.applied, team.head
+            )
+        }
+        TeamLink::Live => [online, poller, behind].join(context.theme.separator()),
+        TeamLink::Away { since, .. } => {
+            let since = span::clock_time(*since, context.now.wall, context.model.setting.zone);
+            format!("the team's store is away since {since}; it is tried again")
+        }
+        TeamLink::Refused { .. } => "the team's store can't be used: see above".to_owned(),
+    };
+    let label = label(context, "TEAM", LABEL);
+    let room = columns.saturating_sub(width::of(&label.content));
+    Some(Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))]))
+}
+
+fn team_link<'a>(context: &'a DrawContext<'_>) -> Option<&'a TeamLink> {
+    context.model.team.as_ref().map(|team| &team.link)
+}
+
+/// Returns the name of a member's machine and its person.
+fn machine(member: &TeamMember) -> String {
+    format!("{} ({})", text::clean(&member.host), text::clean(&member.author))
+}
+
 fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let now = context.now.wall;
     let setting = &context.model.setting;
@@ -233,6 +277,14 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let key = context.key(Id::Pause);
             format!("paused for {} ({key} to resume)", span::long(span::between(now, until)))
         }
+        (None, None) if let Some(link) = team_link(context) => match link {
+            TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
+                "nobody polls: the team is choosing a machine".to_owned()
+            }
+            TeamLink::Away { .. } | TeamLink::Refused { .. } => {
+                "stopped on this machine while the team's store is away".to_owned()
+            }
+        },
         (None, None) if setting.polls => "starting".to_owned(),
         (None, None) => "off: start hoptop without --no-poll to poll".to_owned(),
         (None, Some(report)) if report.health == PollerHealth::Waiting => {
@@ -243,10 +295,12 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let rest = resting
                 .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
             let error = report.last_error.as_deref().unwrap_or("none");
+            let other = context.model.team.as_ref().and_then(|team| team.poller.as_ref());
+            let other = other.map_or_else(|| "another hoptop".to_owned(), machine);
             let poller_owner = match (report.process == setting.process, setting.polls) {
-                (true, _) => "",
-                (false, true) => " (another hoptop polls; this one takes over when it ends)",
-                (false, false) => " (another hoptop polls)",
+                (true, _) => String::new(),
+                (false, true) => format!(" ({other} polls; this one takes over when it ends)"),
+                (false, false) => format!(" ({other} polls)"),
             };
             format!("{}{poller_owner}{rest}   {} requests   last error {error}", report.health, report.requests)
         }

@@ -178,6 +178,7 @@ pub(crate) fn history() -> History {
             transaction: Some(RowId(1)),
             what,
             observation: None,
+            author: None,
         })
     };
     let answer = |first_at, last_at, times, summary: &str, http_status| {
@@ -386,6 +387,7 @@ mod log;
 mod pictures;
 mod queue;
 mod quote;
+mod team;
 mod themes;
 
 #[test]

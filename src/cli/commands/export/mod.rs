@@ -65,7 +65,9 @@ pub(crate) struct ExportArgs {
 
 /// Writes the transactions that match the filter, in its order.
 pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(filter) = list::read_filter(&args.filter, cx.err)? else { return Ok(Exit::Usage) };
+    let Some(filter) = list::read_filter(&args.filter, cx.store.author().as_deref(), cx.err)? else {
+        return Ok(Exit::Usage);
+    };
     let file = args.output.as_deref().filter(|file| *file != "-");
     let format = args.format.or_else(|| ExportFormat::of(file?)).unwrap_or_default();
     if let (Some(file), None) = (file.filter(|file| ExportFormat::of(file).is_none()), args.format)

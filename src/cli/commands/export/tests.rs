@@ -44,7 +44,13 @@ fn run_import(bench: &mut Bench, text: &str) -> (String, String) {
 /// Returns a store with three transactions: one with all parameters and an answer, an untracked one, and one of another
 /// profile.
 fn three_transactions() -> Bench {
-    let bench = Bench::new();
+    three_transactions_by(None)
+}
+
+/// Like [`three_transactions`], tracked by a person with this name.
+fn three_transactions_by(author: Option<&str>) -> Bench {
+    let mut bench = Bench::new();
+    bench.store = bench.store.with_author(author.map(str::to_owned));
     let mut new = fixtures::new(1);
     new.params.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
     new.params.estimate = Some(std::time::Duration::from_millis(1_500));
@@ -85,6 +91,21 @@ fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
         let (text, ..) = run_export(&mut bench, &own);
         let again = run_import(&mut bench, &text);
         assert_eq!(again, ("0 tracked, 0 updated, 2 already tracked\n".into(), String::new()), "{format:?}");
+    }
+}
+
+#[test]
+fn export_with_authors_imports_to_equal_transactions() {
+    for format in [ExportFormat::Ndjson, ExportFormat::Json, ExportFormat::Csv] {
+        let mut bench = three_transactions_by(Some("Ana"));
+        let (text, ..) = run_export(&mut bench, &args(format));
+        let names_authors = format != ExportFormat::Csv;
+        assert_eq!(text.contains("\"noteAuthors\":[\"Ana\",\"Ana\"]"), names_authors, "{text}");
+        let mut fresh = Bench::new();
+        let (out, warnings) = run_import(&mut fresh, &text);
+        assert_eq!(out, "3 tracked, 0 updated, 0 already tracked\n");
+        assert_eq!(warnings.lines().count(), 1, "{warnings}");
+        assert_eq!(params(&fresh).len(), 3);
     }
 }
 

@@ -20,6 +20,7 @@ use crate::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         maintenance::Maintenance,
         signals::{self, Reload},
+        team_store::TeamAccess,
     },
     store::Store,
 };
@@ -45,10 +46,11 @@ impl BackgroundTasks {
 
     /// Loads the current settings for the same profile of the same store. Blocks as long as the ID's command takes.
     fn reload(flags: Flags, before: &Settings) -> Result<Self> {
-        let Settings { db, profile, state_dir, .. } = before.clone();
+        let Settings { db, store, profile, state_dir, .. } = before.clone();
         let flags = Flags { db: Some(db), profile: Some(profile), state_dir: Some(state_dir), ..flags };
-        let settings = config::load(flags, &Environment::process())?;
-        program::hide(settings.id_variables.clone());
+        let mut settings = config::load(flags, &Environment::process())?;
+        settings.store = store;
+        program::hide(settings.secret_variables.clone());
         Self::new(settings)
     }
 }
@@ -56,6 +58,8 @@ impl BackgroundTasks {
 /// The values that the background tasks use independently of the settings.
 pub(crate) struct TaskContext<'a> {
     pub(crate) store: &'a Store,
+    /// How this process takes part in a team; `None` if it polls alone.
+    pub(crate) team: Option<&'a TeamAccess>,
     pub(crate) clock: &'a Clock,
     pub(crate) flags: &'a Flags,
     pub(crate) reload: Reload,
@@ -98,7 +102,7 @@ impl TaskContext<'_> {
         let BackgroundTasks { settings, polling, channels } = background_tasks;
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
         let notifier = notifiers::start(channels, &settings.profile, self.store, self.clock).await?;
-        let place = PollerOptions::of(&settings, Scope::Everything);
+        let place = PollerOptions::of(&settings, Scope::Everything, self.team);
         let mut poller = RunningPollers::start(polling, self.store.clone(), self.clock.clone(), place)?;
         let next = tokio::select! {
             biased;

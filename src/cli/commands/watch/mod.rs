@@ -55,7 +55,13 @@ use crate::{
     },
     metrics::Metrics,
     presentation::row_text,
-    runtime::{exit::Exit, log_file, signals, stderr::print_line, tokio_runtime},
+    runtime::{
+        exit::Exit,
+        log_file, signals,
+        stderr::print_line,
+        team_store::{self, TeamAccess},
+        tokio_runtime,
+    },
     store::{FeedReader, Listed, Progress, Store, StoreError, StoreFault, Wake},
 };
 
@@ -109,7 +115,9 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         return Ok(Exit::Usage);
     }
     let terms = if args.is_piped() { &[][..] } else { &args.filter };
-    let Some(filter) = list::read_filter(terms, &mut io::stderr())? else { return Ok(Exit::Usage) };
+    let Some(filter) = list::read_filter(terms, settings.author.as_deref(), &mut io::stderr())? else {
+        return Ok(Exit::Usage);
+    };
     let runtime = tokio_runtime::start()?;
     // Listens first, so that a signal is handled even while the ID's command runs.
     let (signal, reload) = {
@@ -118,7 +126,9 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
     };
     let background_tasks = BackgroundTasks::new(settings.clone())?;
     log_file::start(&settings.state_dir, Clock::system())?;
-    let store = opening::open_store(settings)?;
+    let team = TeamAccess::of(settings, team_store::WATCH_RANK)?;
+    let store = opening::open_store(settings, team.as_ref())?;
+    opening::wait_for_team(&store)?;
     let ended = runtime.block_on(async {
         let clock = Clock::system();
         let _backups = store.schedule_backups(clock.clone())?;
@@ -166,6 +176,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         let (leave, left) = oneshot::channel();
         let context = TaskContext {
             store: &store,
+            team: team.as_ref(),
             clock: &clock,
             flags,
             reload,
@@ -286,7 +297,7 @@ impl<'a> Watching<'a> {
             piped.poll_reports();
         }
         let live = snapshot.poller.as_ref().filter(|report| report.is_live(now));
-        self.is_other_polling = live.is_some_and(|report| report.process != std::process::id());
+        self.is_other_polling = live.is_some_and(|report| report.process != crate::process::run_id());
         for line in self.conditions.update(live, &snapshot.notify_errors, now) {
             self.print_line(&line);
         }
@@ -479,7 +490,7 @@ impl<'a> Watching<'a> {
             ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
             ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
             ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
-            other => other.sentence(),
+            other => other.sentence_by(change.author.as_deref()),
         };
         match tx {
             Some(tx) => format!("{time}  {}  {}  {what}", tx.params.transaction_id.short("..."), row_text::route(tx)),

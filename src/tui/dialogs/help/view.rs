@@ -168,7 +168,7 @@ const FILTERS: [&str; 6] = [
     "is:attention is:firing is:acked is:snoozed is:overdue is:active",
     "is:unsettled is:settled is:parked is:untracked   status:ongoing,not_found",
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
-    "age>30m due<5m checked>2m   profile:prod",
+    "age>30m due<5m checked>2m   profile:prod   by:Ana mine",
     "\"exact text\"  /regex/",
     "sort:sev,due   or age,status,checked,changed,route,ticket,hash; - reverses",
 ];

@@ -22,7 +22,7 @@ pub enum EntryKind {
     Change,
     /// An alert that was raised, acknowledged, unacknowledged or cleared.
     Alert,
-    /// A note.
+    /// A note, or the edit that added a note.
     Note,
     /// An edit by a person.
     Edit,
@@ -48,6 +48,7 @@ impl EntryKind {
             | ChangeKind::AlertAcknowledged { .. }
             | ChangeKind::AlertUnacknowledged { .. } => Self::Alert,
             ChangeKind::Imported => Self::Edit,
+            ChangeKind::Edited { fields, turned: None } if *fields == ["note"] => Self::Note,
             what if what.is_routine() => Self::Edit,
             _ => Self::Change,
         }
@@ -69,7 +70,7 @@ impl From<&HistoryLine> for HistoryEntry {
     fn from(line: &HistoryLine) -> Self {
         let (kind, text) = match line {
             HistoryLine::Observation(answer, _) => (EntryKind::Poll, answer.sentence()),
-            HistoryLine::Change(change) => (EntryKind::of(&change.what), change.what.sentence()),
+            HistoryLine::Change(change) => (EntryKind::of(&change.what), change.sentence()),
         };
         // The kind's word is shown before the text, so the text doesn't repeat it.
         let rest = ["answer: ", "alert "].iter().find_map(|word| text.strip_prefix(word));
@@ -79,7 +80,7 @@ impl From<&HistoryLine> for HistoryEntry {
 
 impl From<&Note> for HistoryEntry {
     fn from(note: &Note) -> Self {
-        Self { at: note.at, kind: EntryKind::Note, text: note.text.clone() }
+        Self { at: note.at, kind: EntryKind::Note, text: note.attributed() }
     }
 }
 
@@ -147,7 +148,7 @@ impl History {
     /// Adds the notes, the newest last.
     pub fn with_notes(mut self, notes: Vec<Note>) -> Self {
         // The note itself replaces the entry about the edit.
-        self.entries.retain(|entry| entry.text != "edited: note");
+        self.entries.retain(|entry| entry.kind != EntryKind::Note);
         self.entries.extend(notes.iter().map(HistoryEntry::from));
         self.entries.sort_by_key(|entry| Reverse(entry.at));
         Self { notes, ..self }
@@ -177,7 +178,15 @@ mod tests {
 
     fn change(seconds: i64, what: ChangeKind) -> HistoryLine {
         let (profile, transaction, observation) = ("p".into(), None, None);
-        HistoryLine::Change(Change { seq: seconds, at: at(seconds), profile, transaction, what, observation })
+        HistoryLine::Change(Change {
+            seq: seconds,
+            at: at(seconds),
+            profile,
+            transaction,
+            what,
+            observation,
+            author: None,
+        })
     }
 
     #[test]
@@ -193,7 +202,7 @@ mod tests {
         let raised = ChangeKind::AlertRaised { rule: Rule::Overdue, severity: Severity::Critical };
         let lines =
             [change(1, ChangeKind::Imported), change(5, ChangeKind::edited(vec!["note".into()])), change(9, raised)];
-        let note = Note { at: at(5), text: "user asked".into() };
+        let note = Note { at: at(5), text: "user asked".into(), author: None };
         let history = History::new(&lines, RouteDurations::default()).with_notes(vec![note]);
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
         let expected = [("alert", "raised: overdue (critical)"), ("note", "user asked"), ("edit", "tracking started")];

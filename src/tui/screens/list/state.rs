@@ -100,6 +100,8 @@ pub struct List {
     /// The error in the typed filter; meanwhile the previous filter applies.
     pub filter_error: Option<FilterError>,
     filter: Filter,
+    /// The name that the term `mine` stands for, if set.
+    person: Option<String>,
     view: u64,
     /// The columns that are shown.
     pub columns: Columns,
@@ -147,6 +149,7 @@ impl Default for List {
             filter_text: String::new(),
             filter_error: None,
             filter: Filter::everything(),
+            person: None,
             view: 0,
             columns: Columns::default(),
             part: Part::default(),
@@ -168,6 +171,11 @@ impl Default for List {
 }
 
 impl List {
+    /// Returns the list of a person with this name.
+    pub fn of_person(person: Option<String>) -> Self {
+        Self { person, ..Self::default() }
+    }
+
     /// Returns the index of the selected transaction in the loaded part.
     pub fn position(&self) -> Option<usize> {
         let selected = self.selected?;
@@ -227,10 +235,11 @@ impl List {
 
     /// Sets the filter to the typed text. If the text is wrong, sets the filter to `before` and stores the error.
     pub fn set_filter(&mut self, text: &str, before: &str) {
-        match Filter::parse(text) {
+        let person = self.person.as_deref();
+        match Filter::parse_of(text, person) {
             Ok(filter) => (self.filter, self.filter_error) = (filter, None),
             Err(error) => {
-                self.filter = Filter::parse(before).unwrap_or_else(|_| Filter::everything());
+                self.filter = Filter::parse_of(before, person).unwrap_or_else(|_| Filter::everything());
                 self.filter_error = Some(error);
             }
         }

@@ -219,6 +219,7 @@ fn acknowledged_alert_can_be_edited_but_several_are_reported() {
     taken.handling = Some(crate::domain::alert::Handling::Acknowledged(crate::domain::alert::Acknowledgement {
         at: now().wall,
         note: Some("asked".into()),
+        author: None,
     }));
     let other = Alert { id: taken.id + 1, ..taken.clone() };
     let alert = taken.id;

@@ -15,7 +15,7 @@ fn of(row: i64, rule: Rule) -> Alert {
 }
 
 fn taken(mut alert: Alert) -> Alert {
-    alert.handling = Some(Handling::Acknowledged(Acknowledgement { at: now().wall, note: None }));
+    alert.handling = Some(Handling::Acknowledged(Acknowledgement { at: now().wall, note: None, author: None }));
     alert
 }
 
@@ -179,7 +179,7 @@ fn snooze_ends_on_time_without_a_poller() {
     let mut model = dashboard("5");
     let until = now().wall + TimeDelta::minutes(15);
     let mut snoozed = of(21, Rule::Overdue);
-    snoozed.handling = Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until) }));
+    snoozed.handling = Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until), author: None }));
     hear(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
     press(&mut model, &["A"], now());
     let counts = |model: &TestDashboard| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));

@@ -125,6 +125,7 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
         transaction: None,
         what,
         observation: None,
+        author: None,
     };
     let feed = Changes { changes: vec![gone], ..Changes::default() };
     model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());

@@ -89,8 +89,15 @@ fn deleted_transactions_lose_their_marks() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
     let what = ChangeKind::Deleted { row: 21 };
-    let change =
-        Change { seq: 99, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
+    let change = Change {
+        seq: 99,
+        at: now().wall,
+        profile: "default".into(),
+        transaction: None,
+        what,
+        observation: None,
+        author: None,
+    };
     let feed = Changes { changes: vec![change], ..Changes::default() };
     model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
     assert_eq!(model.marks.rows(), rows([22]));

@@ -125,8 +125,15 @@ fn the_feed_says_when_to_read_the_answer() {
     let (mut model, ..) = waiting();
     let feed = |id| {
         let what = ChangeKind::QuoteAnswered { id };
-        let change =
-            Change { seq: 900, at: now().wall, profile: "default".into(), transaction: None, what, observation: None };
+        let change = Change {
+            seq: 900,
+            at: now().wall,
+            profile: "default".into(),
+            transaction: None,
+            what,
+            observation: None,
+            author: None,
+        };
         let feed = Changes { changes: vec![change], ..Changes::default() };
         Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() }))
     };

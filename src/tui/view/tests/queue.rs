@@ -38,7 +38,7 @@ fn marks_beside_the_detail() {
 #[test]
 fn a_handled_alert_keeps_its_severity_in_the_list() {
     let mut model = dashboard(WIDE);
-    let acknowledgement = Acknowledgement { at: now().wall, note: Some("mine".into()) };
+    let acknowledgement = Acknowledgement { at: now().wall, note: Some("mine".into()), author: None };
     let selected = model.list.selected.unwrap();
     let handled =
         Alert { handling: Some(Handling::Acknowledged(acknowledgement)), ..alert(Rule::Overdue, Some(selected), "") };
@@ -90,8 +90,11 @@ fn alert_list(size: (u16, u16)) -> TestDashboard {
     let mut alerts = alerts();
     alerts.push(alert(Rule::BudgetShort, None, "the need stays over nine tenths of the budget"));
     alerts.iter_mut().for_each(|alert| alert.raised_at = ago(8, alert.id % 60));
-    alerts[2].handling =
-        Some(Handling::Acknowledged(Acknowledgement { at: ago(2, 0), note: Some("told the user".into()) }));
+    alerts[2].handling = Some(Handling::Acknowledged(Acknowledgement {
+        at: ago(2, 0),
+        note: Some("told the user".into()),
+        author: None,
+    }));
     hear(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
     press(&mut model, &["A"], now());
     model
@@ -121,7 +124,8 @@ fn what_is_resolved_says_what_was_and_for_how_long() {
 #[test]
 fn the_end_of_a_snooze_is_shown_for_today_and_for_another_day() {
     let mut model = dashboard(WIDE);
-    let until = |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment) }));
+    let until =
+        |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment), author: None }));
     let active = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
         hear(&mut model, active(until(moment)), Some(at_work(ago(0, 1))), now());

@@ -19,7 +19,8 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines.extend([Line::default(), heading(context, "NOTES", "newest last", columns)]);
     let Some(history) = context.model.selected_history().filter(|history| !history.notes.is_empty()) else {
         // Until the history is loaded, the notes are shown without times.
-        lines.extend(tx.notes.iter().flat_map(|note| labelled(&" ".repeat(LABEL), note, columns, context.theme.dim())));
+        let notes = tx.attributed_notes();
+        lines.extend(notes.flat_map(|note| labelled(&" ".repeat(LABEL), &note, columns, context.theme.dim())));
         if tx.notes.is_empty() {
             lines.push(Line::styled(
                 format!("No notes yet. Press {} to add one.", context.key(Id::Note)),
@@ -30,7 +31,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     };
     for note in &history.notes {
         let mut time = width::fit(&time(context, note.at), TIME, "");
-        for line in width::wrap(&note.text, columns.saturating_sub(TIME)) {
+        for line in width::wrap(&note.attributed(), columns.saturating_sub(TIME)) {
             lines.push(Line::from(vec![Span::styled(time, context.theme.dim()), Span::raw(line)]));
             time = " ".repeat(TIME);
         }

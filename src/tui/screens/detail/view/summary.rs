@@ -13,6 +13,7 @@ use crate::{
         ids::TxHash,
         record::StatusRecord,
         route::{self, RouteKind},
+        text,
         transaction::Transaction,
     },
     presentation::row_text,
@@ -64,6 +65,7 @@ fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
         ("refund to", tx.params.from_address.clone()),
         ("id", record_id(tx)),
         ("integrator", record.and_then(|record| record.integrator.clone())),
+        ("tracked by", tx.authors.tracked.as_deref().map(text::clean)),
         ("labels", joined(&tx.labels, ", ")),
         ("notes", notes(tx)),
         ("alerts", joined(&alerts, "; ")),
@@ -87,9 +89,9 @@ fn alert_words(context: &DrawContext<'_>, alert: &Alert) -> String {
 
 /// Returns the newest note, and the number of notes.
 fn notes(tx: &Transaction) -> Option<String> {
-    let newest = tx.notes.last()?;
+    let newest = tx.attributed_notes().next_back()?;
     Some(match tx.notes.len() {
-        1 => newest.clone(),
+        1 => newest,
         count => format!("{newest} (the newest of {count})"),
     })
 }

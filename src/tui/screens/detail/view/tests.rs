@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::{
     domain::{
+        alert::Rule,
         change::{Change, ChangeKind},
         ids::{RowId, TxHash},
         record::Step,
@@ -32,7 +33,7 @@ fn full(size: (u16, u16)) -> TestDashboard {
         let (first, as_now) = (ago(37, 51), ago(if index == 2 { 34 } else { 37 }, 3));
         history.steps.insert(index, crate::tui::screens::detail::history::StepSeen { first, as_now });
     }
-    let note = |minutes, text: &str| Note { at: ago(minutes, 36), text: text.into() };
+    let note = |minutes, text: &str| Note { at: ago(minutes, 36), text: text.into(), author: None };
     let history = history.with_notes(vec![
         note(3_000, "opened by the customer's own support; they have the hash and nothing else"),
         note(20, "user asked, told to wait until 14:18"),
@@ -74,10 +75,10 @@ fn strange(size: (u16, u16)) -> TestDashboard {
         record.time_spent = [(text.clone(), 7.into()), ("x".into(), text.clone().into())].into();
     }
     hear(&mut dashboard, changed(vec![sent]), None, now());
-    let note = Note { at: ago(1, 0), text: text.clone() };
+    let note = Note { at: ago(1, 0), text: text.clone(), author: None };
     let what = ChangeKind::StatusChanged { previous: None, current: text };
     let (profile, transaction) = ("default".into(), Some(RowId(1)));
-    let change = Change { seq: 1, at: ago(9, 0), profile, transaction, what, observation: None };
+    let change = Change { seq: 1, at: ago(9, 0), profile, transaction, what, observation: None, author: None };
     let history = History::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);
     dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
     let raw = "{\"注意\u{9b}[31m\u{202e}\":\"e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306} 資金が届かない\",\"deep\":[[[[[[1]]]]]]}";
@@ -111,6 +112,51 @@ fn every_tab_with_all_that_it_can_show() {
 #[test]
 fn every_tab_with_nothing_to_show() {
     snapshots("bare", bare);
+}
+
+/// Returns a transaction that several people edited.
+fn named(size: (u16, u16)) -> TestDashboard {
+    let mut dashboard = full(size);
+    let (ana, bob) = (Some("Ana".to_owned()), Some("Bob\u{1b}[31m".to_owned()));
+    let mut edited = overdue();
+    edited.notes = vec!["user asked".into(), "told to wait".into()];
+    edited.authors.tracked = ana.clone();
+    edited.authors.notes = vec![None, bob.clone()];
+    hear(&mut dashboard, changed(vec![edited]), None, now());
+    let change = |minutes, what, author: &Option<String>| {
+        let (profile, transaction, author) = ("default".into(), Some(RowId(1)), author.clone());
+        HistoryLine::Change(Change {
+            seq: 1,
+            at: ago(minutes, 0),
+            profile,
+            transaction,
+            what,
+            observation: None,
+            author,
+        })
+    };
+    let ticket = |ticket: &str| ChangeKind::edited(vec![format!("ticket {ticket}")]);
+    let acknowledged = ChangeKind::AlertAcknowledged { rule: Rule::Overdue, note: None };
+    let lines = [
+        change(38, ChangeKind::Imported, &ana),
+        change(9, ticket("SUP-1"), &ana),
+        change(8, ticket("SUP-2"), &bob),
+        change(7, ChangeKind::edited(vec!["note".into()]), &bob),
+        change(6, acknowledged, &bob),
+    ];
+    let note = |minutes, text: &str, author| Note { at: ago(minutes, 0), text: text.into(), author };
+    let notes = vec![note(20, "user asked", None), note(7, "told to wait", bob)];
+    let history = History::new(&lines, Default::default()).with_notes(notes);
+    dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
+    dashboard
+}
+
+#[test]
+fn edits_notes_and_the_import_name_their_authors() {
+    for tab in [DetailTab::Summary, DetailTab::History, DetailTab::Notes] {
+        let dashboard = at_tab(named, (120, 44), tab);
+        insta::assert_snapshot!(format!("named_{}", tab.title().to_lowercase()), screen(&dashboard));
+    }
 }
 
 #[test]

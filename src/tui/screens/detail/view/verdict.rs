@@ -13,7 +13,7 @@ use crate::{
     domain::{
         advice::{self, Advice, Situation},
         alert::{AlertState, Rule},
-        span,
+        span, text,
         transaction::Transaction,
     },
     presentation::{row_text, width},
@@ -43,11 +43,28 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
             .into_iter()
             .flat_map(|words| labelled("ALERT", &words, columns, context.theme.label())),
     );
+    lines.extend(
+        people_here(context, tx).into_iter().flat_map(|words| labelled("OPEN", &words, columns, context.theme.label())),
+    );
     if let Some(say) = &advice.say {
         lines.extend(labelled("SAY", say, columns, context.theme.label()));
     }
     lines.extend(labelled("DO", &advice.act, columns, context.theme.label()));
     lines
+}
+
+/// Returns who else of the team has the transaction open; `None` if nobody has.
+fn people_here(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
+    let team = context.model.team.as_ref().filter(|team| !team.open.is_empty())?;
+    let key = tx.key();
+    let mut names: Vec<String> = team.people_at(&key).map(text::clean).collect();
+    names.sort();
+    names.dedup();
+    match names.as_slice() {
+        [] => None,
+        [name] => Some(format!("{name} has this open")),
+        [names @ .., last] => Some(format!("{} and {last} have this open", names.join(", "))),
+    }
 }
 
 /// Returns the row number, the verdict, SAY and DO of the selected transaction, for the preview below the list.

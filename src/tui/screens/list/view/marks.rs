@@ -21,8 +21,16 @@ pub(crate) fn letter(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> 
         (true, false) => ">",
         (true, true) => "X",
         (false, true) => "x",
+        (false, false) if is_open_elsewhere(context, row) => "@",
         (false, false) => " ",
     }
+}
+
+/// Whether another person of the team has the transaction open.
+fn is_open_elsewhere(context: &DrawContext<'_>, row: RowId) -> bool {
+    let team = context.model.team.as_ref().filter(|team| !team.open.is_empty());
+    let tx = team.and_then(|_| context.model.transactions.get(&row));
+    team.zip(tx).is_some_and(|(team, tx)| team.people_at(&tx.key()).next().is_some())
 }
 
 /// Returns the number of marked transactions and the open range, in words; `None` if there is neither.

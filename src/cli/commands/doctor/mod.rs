@@ -3,8 +3,11 @@
 //! It connects to the service without sending anything: it must never spend a request, nor show more of the ID than its last
 //! four characters.
 
+mod finding;
+mod team;
+
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::Path,
 };
 
@@ -12,16 +15,17 @@ use chrono::TimeDelta;
 use clap::Args;
 use color_eyre::eyre::Result;
 
+use self::finding::{Finding, print_findings};
 use super::{backup::size, stats::BudgetStatus};
 use crate::{
     api::BaseUrl,
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
-    domain::{filter::Filter, notification, poller::PollerHealth, span, text},
+    domain::{filter::Filter, notification, poller::PollerHealth, span},
     notify::Channel,
     process::program,
-    runtime::exit::Exit,
+    runtime::{exit::Exit, team_store::TeamAccess},
     store::{AlertCounts, Reader, TableChecksum, filesystem},
     tui::keys::Keys,
 };
@@ -42,20 +46,17 @@ pub(crate) struct DoctorArgs {
     pub checksums: bool,
 }
 
-/// The result of a check.
-enum Finding {
-    Ok(String),
-    /// Polling works, but the user should know this.
-    Warning(String),
-    /// Polling can't work.
-    Error(String),
-}
-
 /// Connects to the service; returns a sentence on the result.
 pub(crate) type Reach = fn(&BaseUrl) -> std::result::Result<String, String>;
 
 /// Prints one line for each check. `reach` tries to connect to the service.
-pub(crate) fn doctor(args: &DoctorArgs, settings: &Settings, reach: Reach, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn doctor(
+    args: &DoctorArgs,
+    settings: &Settings,
+    team: Option<&TeamAccess>,
+    reach: Reach,
+    cx: &mut Context,
+) -> Result<Exit> {
     if args.checksums {
         return print_checksums(cx);
     }
@@ -66,6 +67,9 @@ pub(crate) fn doctor(args: &DoctorArgs, settings: &Settings, reach: Reach, cx: &
     let tracked = reader.listing(&Filter::everything(), cx.now.wall).count()?;
     let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, cx.now.wall)?);
     findings.push(("store", check_store(tracked, firing.iter().sum::<u64>() + handled, cx)?));
+    if let Some(team) = team {
+        findings.extend(team::checks(team, &reader)?);
+    }
     findings.push(("disk", check_disk(cx)));
     findings.push(("backup", check_backup(tracked == 0, cx)));
     let budget = BudgetStatus::read(&reader, settings.rps, cx)?;
@@ -106,22 +110,6 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
 
 /// The command that sends a request to the service.
 const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
-
-fn print_findings(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<Exit> {
-    let mut exit = Exit::Success;
-    for (name, finding) in findings {
-        let (word, sentence) = match finding {
-            Finding::Ok(sentence) => ("ok", sentence),
-            Finding::Warning(sentence) => ("look", sentence),
-            Finding::Error(sentence) => {
-                exit = Exit::Error;
-                ("WRONG", sentence)
-            }
-        };
-        writeln!(out, "{word:<5}  {name:<9} {}", text::clean(sentence))?;
-    }
-    Ok(exit)
-}
 
 /// Names the config file, and checks the settings that only the dashboard reads.
 fn check_config(settings: &Settings) -> Finding {
@@ -320,7 +308,8 @@ mod tests {
 
     fn run(bench: &mut Bench, variables: &[(&str, &str)]) -> (String, Exit) {
         let settings = settings(bench, variables);
-        let (out, err, exit) = bench.run(|cx| doctor(&DoctorArgs::default(), &settings, |_| Ok("reached".into()), cx));
+        let (out, err, exit) =
+            bench.run(|cx| doctor(&DoctorArgs::default(), &settings, None, |_| Ok("reached".into()), cx));
         assert_eq!(err, "");
         assert!(!out.contains("canary"), "{out}");
         (out, exit.unwrap())

@@ -1,0 +1,26 @@
+-- The position of this store in the log of a team, if it is a replica. `team` identifies the log; `loads` counts how often a
+-- snapshot took the place of the store's content, and `deleted` is the number of the last entry that deleted something.
+CREATE TABLE replica (
+    id    INTEGER PRIMARY KEY CHECK (id = 1),
+    team  TEXT NOT NULL,
+    seq   INTEGER NOT NULL,
+    nonce TEXT NOT NULL,
+    loads INTEGER NOT NULL DEFAULT 0,
+    deleted INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- The parts of a log entry that has several, until the last part is there.
+CREATE TABLE log_parts (
+    entry   TEXT NOT NULL,
+    part    INTEGER NOT NULL,
+    seq     INTEGER NOT NULL,
+    payload BLOB NOT NULL,
+    PRIMARY KEY (entry, part)
+) STRICT;
+
+-- What people of this machine appended lately, in case the database loses its newest rows.
+CREATE TABLE own_entries (
+    seq     INTEGER PRIMARY KEY,
+    nonce   TEXT NOT NULL,
+    payload BLOB NOT NULL
+) STRICT;

@@ -1,0 +1,116 @@
+//! What `hoptop doctor` checks of a team's store: the way to it, the rights, what the server may lose, and this machine's replica.
+//!
+//! It must never write to the team's store.
+
+use color_eyre::eyre::Result;
+
+use super::finding::Finding;
+use crate::{
+    clock::Clock,
+    domain::team_address::{Host, TlsMode},
+    runtime::{team_store::TeamAccess, tokio_runtime},
+    store::Reader,
+    team::{Database, ServerFacts, TeamError},
+};
+
+/// The round trips whose median is shown.
+const ROUND_TRIPS: usize = 5;
+
+/// Checks the team's store. Without a connection, returns the reason alone.
+pub(super) fn checks(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Finding)>> {
+    let checked = tokio_runtime::start()?.block_on(check(team, reader));
+    Ok(checked.unwrap_or_else(|error| vec![("team", Finding::Error(error.to_string()))]))
+}
+
+async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Finding)>, TeamError> {
+    let mut database = Database::connect(&team.connector).await?;
+    let hello = database.hello().await?;
+    let clock = Clock::system();
+    let (mut round_trips, mut head) = (Vec::new(), 0);
+    for _ in 0..ROUND_TRIPS {
+        let begun = clock.now().mono;
+        head = database.bounds(0).await?.head.seq;
+        round_trips.push(clock.now().mono.since(begun));
+    }
+    round_trips.sort();
+    let latency = round_trips.get(ROUND_TRIPS / 2).map_or(0.0, |middle| middle.as_secs_f64() * 1_000.0);
+    let facts = database.facts().await?;
+    let rights = match (hello.may_append, hello.may_poll) {
+        (_, true) => "may read, write and poll",
+        (true, false) => "may read and write, not poll",
+        (false, false) => "may only read",
+    };
+    let address = team.connector.address();
+    let (author, version) = (&hello.author, &facts.version);
+    let team_line = format!("{address} as {author}, {rights}; PostgreSQL {version}, round trip {latency:.1} ms");
+    let members = database.members().await?;
+    let other_versions: Vec<&str> = members
+        .iter()
+        .map(|member| member.version.as_str())
+        .filter(|version| *version != env!("CARGO_PKG_VERSION"))
+        .collect();
+    let versions = match other_versions.as_slice() {
+        [] => Finding::Ok(format!("all {} processes of the team have this version", members.len())),
+        others => Finding::Warning(format!(
+            "{} processes of the team have other versions: {}",
+            others.len(),
+            others.join(", ")
+        )),
+    };
+    let replica = match reader.replica_position(hello.team) {
+        Err(error) => Finding::Error(error.to_string()),
+        Ok(position) => match head.saturating_sub(position.seq) {
+            0 => Finding::Ok(format!("has everything, through entry {head}")),
+            behind => {
+                Finding::Warning(format!("lacks {behind} of {head} entries; a running hoptop catches up by itself"))
+            }
+        },
+    };
+    let notices = match database.hears_notices().await? {
+        true => Finding::Ok("arrive: new entries are seen at once".into()),
+        false => Finding::Warning(
+            "don't arrive, as behind a pooler in transaction mode: new entries are seen within 1 s, and who has what open isn't shown".into(),
+        ),
+    };
+    Ok(vec![
+        ("team", Finding::Ok(team_line)),
+        ("team tls", check_tls(team, &facts)),
+        ("team disk", check_durability(hello.in_recovery, &facts)),
+        ("notices", notices),
+        ("versions", versions),
+        ("replica", replica),
+    ])
+}
+
+fn check_tls(team: &TeamAccess, facts: &ServerFacts) -> Finding {
+    let address = team.connector.address();
+    match (facts.is_encrypted, &address.tls, &address.host) {
+        (true, TlsMode::VerifyFull, _) => Finding::Ok("on; the server's certificate and name are verified".into()),
+        (true, ..) => Finding::Ok("on".into()),
+        (false, _, Host::Socket(_)) => Finding::Ok("off, through a socket of this machine".into()),
+        (false, _, Host::Tcp(host))
+            if host == "localhost" || host.parse().is_ok_and(|host: std::net::IpAddr| host.is_loopback()) =>
+        {
+            Finding::Ok("off, within this machine".into())
+        }
+        (false, ..) => Finding::Warning("off: the network between can read and change everything".into()),
+    }
+}
+
+/// Says what the server may lose.
+fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Finding {
+    if in_recovery {
+        return Finding::Error("the server is a standby, so nothing can be written; name the primary".into());
+    }
+    match (facts.synchronous_commit.as_str(), facts.standbys, facts.has_synchronous_standby) {
+        ("off", ..) => Finding::Warning(
+            "synchronous_commit is off for this role; hoptop turns it on for what it writes, other programs don't"
+                .into(),
+        ),
+        (_, 0, _) => Finding::Ok("commits are on the server's disk; there is no standby".into()),
+        (_, count, true) => Finding::Ok(format!("commits are on a standby too ({count} connected)")),
+        (_, count, false) => Finding::Warning(format!(
+            "{count} standbys follow asynchronously: a failover may lose the newest entries. Replicas then go back, and name what was lost"
+        )),
+    }
+}

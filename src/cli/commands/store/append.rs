@@ -1,0 +1,30 @@
+//! `hoptop store append`: writes operations to the team's log again that the database lost.
+//!
+//! It must never write a part of a file: all operations are read first.
+
+use std::{fs::File, io::BufReader, path::PathBuf};
+
+use clap::Args;
+use color_eyre::eyre::{Result, WrapErr};
+
+use crate::{cli::context::Context, domain::text, runtime::exit::Exit, store::payload};
+
+/// The arguments of `hoptop store append`.
+#[derive(Args, Debug)]
+pub(super) struct AppendArgs {
+    /// A file of operations, one JSON value a line
+    file: PathBuf,
+}
+
+/// Appends the operations of the file in order, each at the time at which it was made first.
+pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
+    let path = text::clean_path(&args.file);
+    let file = File::open(&args.file).wrap_err_with(|| format!("{path} can't be read"))?;
+    let operations = payload::read_lost(BufReader::new(file)).wrap_err_with(|| format!("{path} is no such file"))?;
+    let count = operations.len();
+    for envelope in operations {
+        cx.store.apply(envelope.operation, envelope.stamp.at).wait()?;
+    }
+    writeln!(cx.out, "{count} operations are in the team's log again")?;
+    Ok(Exit::Success)
+}

@@ -1,0 +1,39 @@
+//! `hoptop store init`: creates the team's store in a database.
+//!
+//! It must never change a store that is there.
+
+use std::io::{self, Write};
+
+use color_eyre::eyre::Result;
+
+use crate::{
+    runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
+    team::{Database, TeamError},
+};
+
+/// Creates the schema and the roles, unless they are there.
+pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
+    let address = access.connector.address();
+    let created = tokio_runtime::start()?.block_on(async {
+        let mut database = Database::connect(&access.connector).await?;
+        match database.hello().await {
+            Ok(_) => Ok(false),
+            Err(TeamError::NotInitialised) => database.create_schema().await.map(|()| true),
+            Err(error) => Err(error),
+        }
+    })?;
+    let mut out = io::stdout().lock();
+    if !created {
+        writeln!(out, "{address} is a team's store already")?;
+        return Ok(Exit::Success);
+    }
+    writeln!(
+        out,
+        "{address} is a team's store now. Let people in, as the owner of the database:\n\
+         \x20 GRANT hoptop_poller TO role;   may read, write and poll\n\
+         \x20 GRANT hoptop_member TO role;   may read and write\n\
+         \x20 GRANT hoptop_viewer TO role;   may read\n\
+         Then each of them runs: hoptop --store {address}"
+    )?;
+    Ok(Exit::Success)
+}

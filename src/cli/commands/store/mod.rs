@@ -1,0 +1,67 @@
+//! `hoptop store`: sets up the team's store, moves a store into it or out of it, and shows its state.
+//!
+//! The module must never look inside an operation, and never move a store that others could write to unnoticed.
+
+mod append;
+mod initialise;
+mod relocate;
+mod status;
+
+use clap::{Args, Subcommand};
+use color_eyre::eyre::{Result, eyre};
+
+use crate::{
+    cli::opening::with_context,
+    config::Settings,
+    runtime::{exit::Exit, team_store::TeamAccess},
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop --store postgres://db/hoptop store init       create the team's store in an empty database, as its owner
+  hoptop store move hoptop.db postgres://db/hoptop     take what one machine has tracked along, before the team begins
+  hoptop store move postgres://db/hoptop hoptop.db     write what the team has to a new file
+  hoptop --store postgres://db/hoptop store status     who is connected, who polls, sizes, the last snapshot";
+
+/// The arguments of `hoptop store`.
+#[derive(Args, Debug)]
+pub(crate) struct StoreArgs {
+    #[command(subcommand)]
+    command: StoreCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum StoreCommand {
+    /// Create the tables, functions and roles of the team's store in the database
+    Init,
+    /// Copy a SQLite file into an empty team's store, or a team's store into a new SQLite file
+    Move(relocate::MoveArgs),
+    /// Show who is connected, who polls, the size of the log, and the last snapshot
+    Status(status::StatusArgs),
+    /// Write operations again that the database lost: the file that hoptop named then
+    Append(append::AppendArgs),
+}
+
+impl StoreArgs {
+    /// The address of the team's store that a subcommand names by itself.
+    pub(crate) fn address(&self) -> Option<&str> {
+        match &self.command {
+            StoreCommand::Move(args) => args.address(),
+            StoreCommand::Init | StoreCommand::Status(_) | StoreCommand::Append(_) => None,
+        }
+    }
+}
+
+/// Runs a subcommand of `hoptop store`.
+pub(crate) fn store(args: &StoreArgs, settings: &Settings, team: Option<&TeamAccess>) -> Result<Exit> {
+    let access = || team.ok_or_else(|| eyre!("no team's store is set; name it with --store postgres://HOST/DATABASE"));
+    match &args.command {
+        StoreCommand::Init => initialise::initialise(access()?),
+        StoreCommand::Move(args) => relocate::relocate(args, access()?),
+        StoreCommand::Status(args) => status::status(args, access()?),
+        StoreCommand::Append(args) => {
+            with_context(settings, Some(access()?), false, |context| append::append(args, context))
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `hoptop store move`: copies a SQLite file into an empty team's store, or a team's store into a new SQLite file.
+//!
+//! The source stays as it is. The module must never write to a team's store that has entries, nor to a file that exists.
+
+use std::{
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use color_eyre::eyre::{Result, WrapErr, bail, ensure};
+use sha2::{Digest, Sha256};
+
+use crate::{
+    domain::{
+        team::{LogPosition, Nonce, TeamLink},
+        text,
+    },
+    runtime::{
+        exit::Exit,
+        team_store::{self, TeamAccess},
+        tokio_runtime,
+    },
+    store::{Store, payload},
+    team::{Database, upload_snapshot},
+};
+
+/// The arguments of `hoptop store move`.
+#[derive(Args, Debug)]
+pub(super) struct MoveArgs {
+    /// What to copy: the path of a SQLite file, or postgres://HOST/DATABASE
+    from: String,
+    /// Where to: postgres://HOST/DATABASE, whose store is empty, or the path of a new file
+    to: String,
+}
+
+impl MoveArgs {
+    /// The address of the team's store.
+    pub(super) fn address(&self) -> Option<&str> {
+        [&self.from, &self.to].into_iter().find(|place| is_address(place)).map(String::as_str)
+    }
+}
+
+fn is_address(place: &str) -> bool {
+    place.contains("://")
+}
+
+/// What a store holds, to compare it with its copy.
+struct Content {
+    rows: u64,
+    transactions: u64,
+    digest: String,
+}
+
+/// Copies a store, and compares the copy with it.
+pub(super) fn relocate(args: &MoveArgs, team: &TeamAccess) -> Result<Exit> {
+    let (from, to) = match (is_address(&args.from), is_address(&args.to)) {
+        (false, true) => into_team(Path::new(&args.from), team)?,
+        (true, false) => out_of_team(team, Path::new(&args.to))?,
+        (true, true) | (false, false) => {
+            bail!("`hoptop store move` needs a file and a team's store (postgres://HOST/DATABASE), in either order")
+        }
+    };
+    ensure!(from.digest == to.digest, "the copy differs from {}; don't use it", text::clean(&args.from));
+    writeln!(
+        io::stdout(),
+        "copied {} transactions ({} rows) to {}; checksum {} on both sides",
+        from.transactions,
+        from.rows,
+        text::clean(&args.to),
+        from.digest
+    )?;
+    Ok(Exit::Success)
+}
+
+fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
+    ensure!(from.exists(), "there is no store at {}", text::clean_path(from));
+    let source = Store::open(from)?;
+    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
+    let path = folder.path().join("snapshot.db");
+    tokio_runtime::start()?.block_on(async {
+        let database = Database::connect(&access.connector).await?;
+        let hello = database.hello().await?;
+        ensure!(
+            database.bounds(0).await?.head.seq == 0,
+            "{} has entries already; a store can be moved only into an empty one",
+            access.connector.address()
+        );
+        // A log that begins with its second entry can't be read without the snapshot.
+        let mut position = LogPosition::default();
+        for _ in 0..2 {
+            let nonce = Nonce(rand::random());
+            let seq = database.append(nonce, &payload::encode_nothing()?, None).await?;
+            position = LogPosition { seq, nonce };
+        }
+        source.write_first_snapshot(&path, hello.team, position)?;
+        let is_complete = upload_snapshot(&database, &path, position, false).await?;
+        ensure!(is_complete, "somebody else wrote to the team's store; clear it and try again");
+        Ok(())
+    })?;
+    let copy = folder.path().join("replica.db");
+    Ok((content(&source)?, content(&open_replica(access, copy)?)?))
+}
+
+fn out_of_team(access: &TeamAccess, to: &Path) -> Result<(Content, Content)> {
+    ensure!(!to.exists(), "{} exists already; name a new file", text::clean_path(to));
+    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
+    let replica = open_replica(access, folder.path().join("replica.db"))?;
+    replica.write_alone(to)?;
+    Ok((content(&replica)?, content(&Store::open(to)?)?))
+}
+
+/// Opens a new replica, and waits until it has everything.
+fn open_replica(access: &TeamAccess, path: PathBuf) -> Result<Store> {
+    let store = access.follow(Store::open(&path)?)?;
+    let Some(status) = store.team() else { bail!("the store isn't a replica") };
+    let status = tokio_runtime::start()?.block_on(team_store::wait_for_log(status, None));
+    match status.link {
+        TeamLink::Live => Ok(store),
+        TeamLink::Away { reason, .. } | TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
+        TeamLink::Connecting | TeamLink::CatchingUp => bail!("the team's store ended in the middle"),
+    }
+}
+
+fn content(store: &Store) -> Result<Content> {
+    let reader = store.reader()?;
+    let (mut rows, mut digest) = (0, Sha256::new());
+    let mut transactions = 0;
+    for table in reader.checksums()? {
+        rows += table.rows;
+        digest.update(table.table);
+        digest.update(&table.digest);
+        if table.table == "transactions" {
+            transactions = table.rows;
+        }
+    }
+    let digest = digest.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    Ok(Content { rows, transactions, digest })
+}

@@ -1,0 +1,128 @@
+//! What a poller needs to know of one profile: the client of the service, and where the budget is shared.
+//!
+//! The module must never send a request.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use color_eyre::eyre::Result;
+
+use super::{stderr::print_line, team_store::TeamAccess};
+use crate::{
+    api::{BaseUrl, Client, Timeouts},
+    clock::Clock,
+    config::{ConfigError, Settings},
+    domain::{secret::IntegratorId, text},
+    metrics::{Counted, Requests},
+    poller::{HttpWire, Scope, Setup},
+    store::Store,
+};
+
+/// The HTTP client of one profile, created from checked settings.
+pub(crate) struct ServiceClient {
+    pub(super) base_url: String,
+    pub(super) id: IntegratorId,
+    client: Client,
+    pub(super) rps: f64,
+    /// The fingerprint of base URL and ID.
+    pub fingerprint: String,
+    /// The part of the ID that may be shown, such as `…7f3a`.
+    pub shown_id: String,
+    /// The counters of sent requests.
+    pub requests: Requests,
+}
+
+impl ServiceClient {
+    /// Checks the base URL and creates the client.
+    pub(crate) fn new(base_url: &str, id: IntegratorId, rps: f64) -> Result<Self> {
+        let base = BaseUrl::parse(base_url)?;
+        let (fingerprint, shown_id) = (id.fingerprint(base.as_str()), id.last4());
+        let client = Client::new(base, id.clone(), Timeouts::default())?;
+        Ok(Self {
+            base_url: base_url.to_owned(),
+            id,
+            client,
+            rps,
+            fingerprint,
+            shown_id,
+            requests: Requests::default(),
+        })
+    }
+
+    /// Creates the client from loaded settings, and prints their warnings on standard error.
+    ///
+    /// # Errors
+    /// Returns an error if a setting is invalid.
+    pub(crate) fn checked(polling: Result<crate::config::PollingSettings, ConfigError>) -> Result<Self> {
+        let polling = polling?;
+        for warning in &polling.warnings {
+            print_line(&format!("warning: {}", text::clean(warning)));
+        }
+        Self::new(&polling.base_url, polling.id, polling.rps)
+    }
+
+    /// Whether `other` has the same ID at the same service but another limit.
+    pub(crate) fn contradicts(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint && self.rps != other.rps
+    }
+
+    /// Returns the limit of the ID in requests per second.
+    pub(crate) fn rps(&self) -> f64 {
+        self.rps
+    }
+
+    /// Returns a function that creates the setup of a poller. Each call is for a new poller, after the earlier one has
+    /// stopped.
+    pub(super) fn setup_factory(
+        self,
+        place: PollerOptions<'_>,
+        store: &Store,
+        clock: &Clock,
+    ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + Sync + 'static {
+        let Self { client, rps, fingerprint, shown_id, requests, .. } = self;
+        let (store, clock) = (store.clone(), clock.clone());
+        let wire = Arc::new(Counted {
+            wire: HttpWire { client, clock: clock.clone() },
+            profile: place.profile.to_owned(),
+            requests,
+        });
+        let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
+        let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
+        move || Setup {
+            store: store.clone(),
+            wire: Arc::clone(&wire),
+            clock: clock.clone(),
+            profile: profile.clone(),
+            rps,
+            shown_id: shown_id.clone(),
+            fingerprint: fingerprint.clone(),
+            shared: shared.clone(),
+            weights: weights.clone(),
+            scope,
+            seed: rand::random(),
+            lease: None,
+        }
+    }
+}
+
+/// The profile to poll, and the folder of the budget that processes share.
+#[derive(Clone, Copy)]
+pub(crate) struct PollerOptions<'a> {
+    /// The name of the profile.
+    pub profile: &'a str,
+    /// By label: the factor by which a delay costs more.
+    pub weights: &'a BTreeMap<String, f64>,
+    /// The state folder, which holds the shared budget; `None` if no other process uses the ID.
+    pub state_dir: Option<&'a Path>,
+    /// The requests that the poller sends without being asked.
+    pub scope: Scope,
+    /// The team's store, whose lease decides which machine polls; `None` if this machine polls alone.
+    pub team: Option<&'a TeamAccess>,
+}
+
+impl<'a> PollerOptions<'a> {
+    /// Returns the place that `settings` name.
+    pub(crate) fn of(settings: &'a Settings, scope: Scope, team: Option<&'a TeamAccess>) -> Self {
+        let Settings { profile, state_dir, weights, .. } = settings;
+        Self { profile, weights, state_dir: Some(state_dir), scope, team }
+    }
+}

@@ -1,0 +1,389 @@
+//! Polls for a team in a child process, which the kernel kills when the lease of the integrator ID runs out.
+//!
+//! The parent starts the child and keeps the pipe to it open: the end of the pipe, also by the parent's death, tells the
+//! child to give the lease back. The replica is the only channel for answers. The child must never send a request without
+//! the lease, and a secret must never reach it other than through the pipe.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, Read},
+    path::{Path, PathBuf},
+    pin::pin,
+    process::Stdio,
+    sync::Arc,
+    thread,
+    time::Duration,
+};
+
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
+use futures_util::FutureExt;
+use serde::{Deserialize, Serialize};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    process::{Child, Command},
+    sync::watch,
+    time,
+};
+
+use super::{
+    exit::Exit,
+    log_file,
+    service_client::{PollerOptions, ServiceClient},
+    stderr::print_line,
+    team_store::{TeamAccess, presence},
+    tokio_runtime,
+};
+use crate::{
+    api::{BaseUrl, Client, Timeouts},
+    budget::{Pace, PaceLeft},
+    clock::{Clock, Mono},
+    domain::{
+        secret::IntegratorId,
+        team::{Nonce, TeamLink, TeamStatus},
+        team_address::TeamAddress,
+    },
+    poller::{self, HttpWire, LeasePermit, Scope, Setup},
+    process::{self, kill_timer::KillTimer, lock::KernelLock, program},
+    store::Store,
+    team::{
+        self, Connector, Fence, Handback, HolderId, LeaseDriver, PasswordSources, Permission, SessionOptions,
+        TeamError, Tenure,
+    },
+};
+
+/// The name of the hidden subcommand that runs the child.
+pub(crate) const COMMAND: &str = "poll-for-team";
+
+/// How long a child may take to give the lease back before it is killed.
+const STOP_LIMIT: Duration = Duration::from_secs(6);
+/// The pause before a new child after one was killed because the lease ran out.
+const RESTART_PAUSE: Duration = Duration::from_millis(500);
+/// The pause after a child gave the lease to a machine that comes first, and after one that failed.
+const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
+/// The interval between two tries for the lock by which one process of a machine is a candidate for a profile.
+const CANDIDATE_RETRY: Duration = Duration::from_millis(500);
+/// How much longer a machine waits before it takes the lease, for each step of its rank.
+const PATIENCE_PER_RANK: Duration = Duration::from_millis(50);
+
+/// What a child gets on its standard input, as one line. It holds secrets.
+#[derive(Clone, Serialize, Deserialize)]
+struct PollOrder {
+    replica: PathBuf,
+    state_dir: PathBuf,
+    address: String,
+    password: Option<String>,
+    given_name: Option<String>,
+    rank: u8,
+    holder: String,
+    run: u32,
+    profile: String,
+    base_url: String,
+    id: String,
+    rps: f64,
+    weights: BTreeMap<String, f64>,
+    sends_requests_only: bool,
+}
+
+/// A poller in a child process.
+pub(super) struct TeamPoller {
+    access: TeamAccess,
+    order: PollOrder,
+}
+
+impl TeamPoller {
+    /// Describes the poller of one profile, on this replica.
+    pub(super) fn new(access: TeamAccess, polling: ServiceClient, options: PollerOptions<'_>, replica: &Path) -> Self {
+        let order = PollOrder {
+            replica: replica.to_owned(),
+            state_dir: options.state_dir.unwrap_or(Path::new(".")).to_owned(),
+            address: access.connector.address().to_string(),
+            password: None,
+            given_name: access.given_name.clone(),
+            rank: access.rank,
+            holder: Nonce(rand::random()).to_string(),
+            run: process::run_id(),
+            profile: options.profile.to_owned(),
+            base_url: polling.base_url,
+            id: polling.id.expose().to_owned(),
+            rps: polling.rps,
+            weights: options.weights.clone(),
+            sends_requests_only: options.scope == Scope::RequestsOnly,
+        };
+        Self { access, order }
+    }
+
+    /// Keeps a child running until `stop` resolves, and waits until it has given the lease back.
+    pub(super) async fn run(&self, stop: impl Future<Output = ()>) -> Result<()> {
+        let mut stop = pin!(stop);
+        loop {
+            let pause = tokio::select! {
+                biased;
+                ended = self.run_child(stop.as_mut()) => match ended {
+                    Ok(None) => return Ok(()),
+                    Ok(Some(pause)) => pause,
+                    Err(report) => {
+                        tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
+                        LONG_RESTART_PAUSE
+                    }
+                },
+            };
+            tokio::select! {
+                () = stop.as_mut() => return Ok(()),
+                () = time::sleep(pause) => {}
+            }
+        }
+    }
+
+    /// Runs one child. Returns the pause before the next one; `None` if `stop` has resolved.
+    async fn run_child(&self, mut stop: impl Future<Output = ()> + Unpin) -> Result<Option<Duration>> {
+        let mut child = spawn()?;
+        let mut input = child.stdin.take().ok_or_else(|| eyre!("no pipe to the poller"))?;
+        let password = self.access.connector.expose_password().await?;
+        let mut line = serde_json::to_vec(&PollOrder {
+            password: password.map(|password| password.expose().to_owned()),
+            ..self.order.clone()
+        })?;
+        line.push(b'\n');
+        input.write_all(&line).await?;
+        let status = tokio::select! {
+            biased;
+            () = &mut stop => {
+                drop(input);
+                if time::timeout(STOP_LIMIT, child.wait()).await.is_err() {
+                    child.kill().await?;
+                }
+                return Ok(None);
+            }
+            status = child.wait() => status?,
+        };
+        let mut reason = String::new();
+        if let Some(mut errors) = child.stderr.take() {
+            errors.read_to_string(&mut reason).await.ok();
+        }
+        match status.code() {
+            None => Ok(Some(RESTART_PAUSE)),
+            Some(code) if code == i32::from(Exit::Success.code()) => Ok(Some(LONG_RESTART_PAUSE)),
+            Some(code) if code == i32::from(Exit::Unauthorized.code()) => {
+                tracing::warn!(profile = self.order.profile, "this process doesn't poll: {}", reason.trim());
+                stop.await;
+                Ok(None)
+            }
+            Some(code) => bail!("it ended with exit code {code}: {}", reason.trim()),
+        }
+    }
+}
+
+/// Starts the child, in a group of its own: a signal of the terminal reaches the parent alone.
+fn spawn() -> Result<Child> {
+    // The running program, even if its file was replaced since.
+    let own = Path::new("/proc/self/exe");
+    let program = if own.exists() { own.to_owned() } else { std::env::current_exe()? };
+    let mut command = std::process::Command::new(program);
+    command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    program::remove_hidden_variables(&mut command);
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    Command::from(command).kill_on_drop(true).spawn().wrap_err("the poller can't be started")
+}
+
+/// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine that comes first
+/// can poll. Returns [`Exit::Unauthorized`] if this machine or this role can't poll for the team; the reason is on standard
+/// error.
+///
+/// # Errors
+/// If the order can't be read, or the replica or the poller fails.
+pub(crate) fn run_as_child() -> Result<Exit> {
+    let mut line = String::new();
+    io::stdin().lock().read_line(&mut line)?;
+    let order: PollOrder = serde_json::from_str(&line).wrap_err("the order of the parent can't be read")?;
+    drop(line);
+    process::join_run(order.run);
+    let clock = Clock::system();
+    log_file::start(&order.state_dir, clock.clone())?;
+    if let Err(error) = KillTimer::new() {
+        print_line(&error.to_string());
+        return Ok(Exit::Unauthorized);
+    }
+    tokio_runtime::start()?.block_on(take_part(order, &clock))
+}
+
+/// Resolves when the parent has ended the pipe, or is dead.
+fn end_of_input() -> impl Future<Output = ()> + Clone {
+    let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
+    thread::spawn(move || {
+        io::copy(&mut io::stdin().lock().take(u64::MAX), &mut io::sink()).ok();
+        drop(sender);
+    });
+    receiver.map(drop).shared()
+}
+
+/// What the lease's thread tells the poller and the session.
+struct LeaseOutputs {
+    begins_until: watch::Sender<Option<Mono>>,
+    fence: watch::Sender<Option<Fence>>,
+}
+
+/// Takes part in the election of the machine that polls, and polls while this machine is elected.
+async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
+    let ended = end_of_input();
+    let lock = KernelLock::beside(&order.replica, "lease", &order.profile);
+    let _candidacy = tokio::select! {
+        () = ended.clone() => return Ok(Exit::Success),
+        lock = wait_for_lock(&lock) => lock?,
+    };
+    let id = Nonce::parse(&order.holder).ok_or_else(|| eyre!("the order names no holder"))?;
+    let variable = order.password.clone().map(crate::domain::secret::Password::new);
+    let sources = PasswordSources { variable, ..PasswordSources::default() };
+    let connector = Connector::new(TeamAddress::parse(&order.address)?, sources)?;
+    let integrator_id = IntegratorId::new(&order.id)?;
+    let base = BaseUrl::parse(&order.base_url)?;
+    let fingerprint = integrator_id.fingerprint(base.as_str());
+    let (tenure_sender, mut tenure) = watch::channel(Tenure::default());
+    let (handback, handback_receiver) = watch::channel(Handback::No);
+    let (pace, pace_receiver) = watch::channel(None::<Pace>);
+    let (begins_sender, begins_until) = watch::channel(None);
+    let (fence_sender, fence) = watch::channel(None);
+    let pace_clock = clock.clone();
+    let driver = LeaseDriver {
+        connector: connector.clone(),
+        id: HolderId(id.0),
+        patience: PATIENCE_PER_RANK * u32::from(order.rank),
+        fingerprint: fingerprint.clone(),
+        clock: clock.clone(),
+        tenure: tenure_sender,
+        pace: Box::new(move || {
+            let left = pace_receiver.borrow().as_ref().map(|pace| pace.left(pace_clock.now().mono))?;
+            serde_json::to_string(&left).ok()
+        }),
+        handback: handback_receiver,
+    };
+    let lease = run_lease(driver, tenure.clone(), LeaseOutputs { begins_until: begins_sender, fence: fence_sender })?;
+    let presence = presence(id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
+    let store = Store::open_lasting(&order.replica, clock.now().wall)?;
+    let store = team::start(store, SessionOptions { connector, presence, fence: Some(fence) }, clock.clone())?;
+    let mut status = store.team().ok_or_else(|| eyre!("the store isn't a replica"))?;
+
+    let gave_way = gave_way(status.clone(), id, order.profile.clone(), order.rank).shared();
+    let elected = async {
+        let tenure = tenure.wait_for(|tenure| tenure.fence.is_some() || is_unable(tenure)).await?;
+        if let Some(fault) = tenure.fault.as_ref().filter(|_| is_unable(&tenure)) {
+            print_line(&fault.to_string());
+            return Ok::<_, color_eyre::Report>(None);
+        }
+        let inherited = tenure.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceLeft>(pace).ok());
+        drop(tenure);
+        status.wait_for(|status| status.link == TeamLink::Live).await?;
+        Ok(Some(inherited.unwrap_or_default()))
+    };
+    let inherited = tokio::select! {
+        () = ended.clone() => None,
+        elected = elected => match elected? {
+            Some(inherited) => Some(inherited),
+            None => return Ok(Exit::Unauthorized),
+        },
+    };
+    if let Some(inherited) = inherited {
+        let setup = Setup {
+            store: store.clone(),
+            wire: Arc::new(HttpWire {
+                client: Client::new(base, integrator_id.clone(), Timeouts::default())?,
+                clock: clock.clone(),
+            }),
+            clock: clock.clone(),
+            profile: order.profile,
+            rps: order.rps,
+            shown_id: integrator_id.last4(),
+            fingerprint,
+            shared: Some(order.state_dir),
+            weights: order.weights,
+            scope: if order.sends_requests_only { Scope::RequestsOnly } else { Scope::Everything },
+            seed: rand::random(),
+            lease: Some(LeasePermit { begins_until, inherited: Some(inherited), pace }),
+        };
+        let draining = async {
+            tokio::select! {
+                () = ended.clone() => {}
+                () = gave_way.clone() => {}
+            }
+            handback.send_replace(Handback::Draining);
+        };
+        poller::run(setup, draining).await?;
+    }
+    store.flush().await?;
+    handback.send_replace(Handback::Drained);
+    tokio::task::spawn_blocking(move || lease.join()).await?.map_err(|_| eyre!("the lease's thread panicked"))??;
+    Ok(Exit::Success)
+}
+
+/// Whether this role can't poll, whatever happens.
+fn is_unable(tenure: &Tenure) -> bool {
+    matches!(tenure.fault, Some(TeamError::Permission(_)))
+}
+
+/// Runs the lease on a thread of its own, so that nothing delays a beat.
+fn run_lease(
+    driver: LeaseDriver,
+    tenure: watch::Receiver<Tenure>,
+    outputs: LeaseOutputs,
+) -> Result<thread::JoinHandle<io::Result<()>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let run = move || {
+        let timer = KillTimer::new()?;
+        runtime.block_on(async { tokio::join!(driver.run(), tell_tenure(tenure, timer, outputs)) });
+        Ok(())
+    };
+    Ok(thread::Builder::new().name("lease".into()).spawn(run)?)
+}
+
+/// Tells what the lease permits, and arms the timer before it tells a permission.
+async fn tell_tenure(mut tenure: watch::Receiver<Tenure>, mut timer: KillTimer, outputs: LeaseOutputs) {
+    loop {
+        let Tenure { permission, fence, .. } = tenure.borrow_and_update().clone();
+        let begins_until = match permission {
+            Permission::Until { begin, kill_at } => match timer.arm(kill_at.0) {
+                Ok(()) => Some(begin),
+                Err(error) => {
+                    tracing::error!("no poller without its timer: {error}");
+                    None
+                }
+            },
+            Permission::No | Permission::From(_) => None,
+        };
+        outputs.fence.send_if_modified(|known| std::mem::replace(known, fence.clone()) != fence);
+        outputs.begins_until.send_replace(begins_until);
+        if tenure.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn wait_for_lock(path: &Path) -> Result<KernelLock> {
+    loop {
+        match KernelLock::try_take(path)? {
+            Some(lock) => return Ok(lock),
+            None => time::sleep(CANDIDATE_RETRY).await,
+        }
+    }
+}
+
+/// Resolves when a machine that comes first has said again that it could poll this profile.
+async fn gave_way(mut status: watch::Receiver<TeamStatus>, own: Nonce, profile: String, rank: u8) {
+    let mut seen = BTreeMap::new();
+    loop {
+        {
+            let status = status.borrow_and_update();
+            let first = status
+                .members
+                .iter()
+                .filter(|member| member.id != own && member.rank < rank && member.polls.contains(&profile));
+            for member in first {
+                if seen.insert(member.id, member.last_seen).is_some_and(|before| before < member.last_seen) {
+                    return;
+                }
+            }
+        }
+        if status.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The team's store of a process: who the process is for the team, and the session that makes its store a replica.
+//!
+//! The module must never open a file of its own: the replica is opened like any store.
+
+use std::time::Duration;
+
+use color_eyre::eyre::Result;
+use tokio::{sync::watch, time};
+
+use crate::{
+    clock::Clock,
+    config::{Settings, StorePassword, TeamStore},
+    domain::team::{Nonce, TeamLink, TeamStatus},
+    store::Store,
+    team::{self, Connector, PasswordSources, Presence, SessionOptions},
+};
+
+/// The ranks of processes, from the one that polls first: `hoptop watch`, a dashboard, a command that asks once.
+pub(crate) const WATCH_RANK: u8 = 1;
+/// See [`WATCH_RANK`].
+pub(crate) const DASHBOARD_RANK: u8 = 5;
+/// See [`WATCH_RANK`].
+pub(crate) const COMMAND_RANK: u8 = 9;
+
+/// How a process takes part in a team.
+#[derive(Clone)]
+pub(crate) struct TeamAccess {
+    /// The way to the database.
+    pub(crate) connector: Connector,
+    /// The name that the person set.
+    pub(crate) given_name: Option<String>,
+    /// The order in which machines take a lease, 0 to 9: lower first.
+    pub(crate) rank: u8,
+}
+
+impl TeamAccess {
+    /// Returns how a process with these settings takes part in a team; `None` without a team's store. `rank` counts unless
+    /// the settings have one.
+    ///
+    /// # Errors
+    /// If the certificate authorities can't be read.
+    pub(crate) fn of(settings: &Settings, rank: u8) -> Result<Option<Self>> {
+        let Some(TeamStore { address, password, .. }) = settings.store.clone() else { return Ok(None) };
+        let connector = Connector::new(address, password.into())?;
+        Ok(Some(Self { connector, given_name: settings.author.clone(), rank: settings.team_rank.unwrap_or(rank) }))
+    }
+
+    /// Makes an open store the replica of the team's log, and follows the log until the last handle is dropped.
+    ///
+    /// # Errors
+    /// If the store can't be read, or no thread can be started.
+    pub(crate) fn follow(&self, store: Store) -> Result<Store> {
+        let presence = presence(Nonce(rand::random()), self.given_name.clone(), Vec::new(), self.rank);
+        let options = SessionOptions { connector: self.connector.clone(), presence, fence: None };
+        Ok(team::start(store, options, Clock::system())?)
+    }
+}
+
+/// Describes this process to the team. Only a process that may poll names profiles.
+pub(super) fn presence(id: Nonce, given: Option<String>, polls: Vec<String>, rank: u8) -> Presence {
+    let host = whoami::hostname().unwrap_or_else(|_| "unknown".to_owned());
+    Presence { id, given, host, polls, rank }
+}
+
+/// Waits until the replica has caught up with the log, the database turns out to be away, or a `limit` has passed. Returns
+/// the state then.
+pub(crate) async fn wait_for_log(mut status: watch::Receiver<TeamStatus>, limit: Option<Duration>) -> TeamStatus {
+    let settled = status.wait_for(|status| match status.link {
+        TeamLink::Connecting | TeamLink::CatchingUp => false,
+        TeamLink::Live | TeamLink::Away { .. } | TeamLink::Refused { .. } => true,
+    });
+    match limit {
+        Some(limit) => drop(time::timeout(limit, settled).await),
+        None => drop(settled.await),
+    }
+    status.borrow().clone()
+}
+
+impl From<StorePassword> for PasswordSources {
+    fn from(StorePassword { setting, variable, pass_file, service }: StorePassword) -> Self {
+        Self { setting, variable, pass_file, service }
+    }
+}

@@ -1,0 +1,99 @@
+//! The report of an import: what was added, changed and left as it was.
+//!
+//! A report lists at most a thousand items of each kind, so that its size doesn't grow with the batch.
+
+use std::collections::BTreeMap;
+
+use rusqlite::Connection;
+
+use crate::{
+    domain::{ids::RowId, text},
+    store::{error::StoreError, tables::transactions::POLLED},
+};
+
+/// The most items of each kind that a report lists.
+const MAX_LISTED: usize = 1_000;
+
+/// The number of items, with the first thousand of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tally<T> {
+    /// The number of items.
+    pub count: usize,
+    /// The first items.
+    pub first: Vec<T>,
+}
+
+impl<T> Default for Tally<T> {
+    fn default() -> Self {
+        Self { count: 0, first: Vec::new() }
+    }
+}
+
+impl<T> Tally<T> {
+    pub(super) fn push(&mut self, item: T) {
+        self.count += 1;
+        if self.first.len() < MAX_LISTED {
+            self.first.push(item);
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Tally<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
+        let mut tally = Self::default();
+        all.into_iter().for_each(|item| tally.push(item));
+        tally
+    }
+}
+
+/// The result of an import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImportReport {
+    /// Transactions that are tracked from now on.
+    pub added: Tally<RowId>,
+    /// Known transactions that were changed, with the names of the changed fields.
+    pub updated: Tally<(RowId, Vec<String>)>,
+    /// Known transactions that were not changed.
+    pub unchanged: Tally<RowId>,
+    /// Added transactions with missing fields that were filled in from the route's quote.
+    pub completed: Tally<(RowId, Vec<&'static str>)>,
+    /// The number of added transactions that another profile polls too, by that profile's name.
+    pub elsewhere: BTreeMap<String, usize>,
+}
+
+impl ImportReport {
+    /// Returns one transaction of the batch: the first that was added, else updated, else unchanged.
+    pub fn first(&self) -> Option<RowId> {
+        let updated = self.updated.first.first().map(|(row, _)| row);
+        self.added.first.first().or(updated).or(self.unchanged.first.first()).copied()
+    }
+
+    /// Returns a text about transactions that other profiles poll too, each at the cost of its own ID.
+    pub fn twice(&self) -> Option<String> {
+        let others = self.elsewhere.iter();
+        let others: Vec<_> = others.map(|(profile, count)| format!("{count} in {}", text::clean(profile))).collect();
+        (!others.is_empty()).then(|| format!("also tracked in other profiles: {}", others.join(", ")))
+    }
+
+    /// Counts the added transactions, up to `last`, that other profiles poll too. The indexes must be complete. The
+    /// cost is linear in the added rows, unless no other profile polls anything.
+    pub(super) fn count_in_other_profiles(mut self, db: &Connection, last: Option<RowId>) -> Result<Self, StoreError> {
+        let (Some(first), Some(last)) = (self.added.first.first(), last) else { return Ok(self) };
+        let others = format!(
+            "SELECT EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile < own.profile)
+             OR EXISTS (SELECT 1 FROM transactions WHERE {POLLED} AND profile > own.profile)
+             FROM transactions AS own WHERE id = ?"
+        );
+        if !db.prepare_cached(&others)?.query_row([first.0], |row| row.get::<_, bool>(0))? {
+            return Ok(self);
+        }
+        let sql = "SELECT other.profile, count(*) FROM transactions AS own JOIN transactions AS other USING (transaction_key, from_chain)
+                   WHERE own.id BETWEEN ? AND ? AND own.untracked = 0 AND other.profile <> own.profile
+                   AND other.settled_at IS NULL AND other.untracked = 0 AND other.parked_reason IS NULL
+                   GROUP BY other.profile";
+        let mut statement = db.prepare_cached(sql)?;
+        let rows = statement.query_map([first.0, last.0], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        self.elsewhere = rows.collect::<rusqlite::Result<_>>()?;
+        Ok(self)
+    }
+}

@@ -1,0 +1,213 @@
+//! A replica of a team's log: applies the log's entries in order, in whichever process of the machine gets them.
+//!
+//! The tables `replica` (the position), `log_parts` and `own_entries` belong to this module. An entry is applied only
+//! right after its predecessor. The module must never know how the log is reached.
+
+pub(crate) mod payload;
+mod queue;
+mod snapshot;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use self::payload::Payload;
+pub(crate) use self::queue::{LogQueue, LogWrite, Submission};
+use super::{
+    error::{StoreError, is_disk_error},
+    operations::{self, Applied, OperationResult},
+    reader::Reader,
+};
+use crate::domain::{
+    operation::{Envelope, Operation},
+    team::{self, LogEntry, LogPosition, Nonce},
+};
+
+/// The number of entries of the log behind the newest one that a part waits for the rest of its payload.
+const PART_LIFETIME: u64 = 100_000;
+/// The number of entries of the log that this machine's own entries are kept for.
+const OWN_LIFETIME: u64 = 200_000;
+
+/// Entries of a log, in order.
+#[derive(Debug)]
+pub(crate) struct Entries {
+    /// Identifies the log.
+    pub(crate) team: Nonce,
+    /// The entries.
+    pub(crate) entries: Vec<LogEntry>,
+    /// The numbers of those that people of this machine appended.
+    pub(crate) own: Vec<u64>,
+}
+
+/// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
+pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, StoreError> {
+    let mut applied = Applied { position: position(db, new.team)?, results: Vec::new() };
+    if applied.position.seq == 0 {
+        write_position(db, new.team, applied.position)?;
+    }
+    for entry in &new.entries {
+        let LogPosition { seq, .. } = entry.position;
+        if seq <= applied.position.seq {
+            continue;
+        }
+        if seq != applied.position.seq + 1 {
+            break;
+        }
+        let results = apply_entry(db, entry)?;
+        if new.own.contains(&seq) {
+            keep_own(db, entry)?;
+        }
+        applied.position = entry.position;
+        applied.results.push((seq, results));
+    }
+    if !applied.results.is_empty() {
+        write_position(db, new.team, applied.position)?;
+    }
+    Ok(applied)
+}
+
+fn apply_entry(db: &Transaction<'_>, entry: &LogEntry) -> Result<Vec<Result<OperationResult, String>>, StoreError> {
+    let whole;
+    let mut payload = payload::decode(&entry.payload)?;
+    if let Payload::Part(part) = payload {
+        let Some(bytes) = collect_parts(db, &part, entry.position.seq)? else { return Ok(Vec::new()) };
+        whole = bytes;
+        payload = payload::decode(&whole)?;
+    }
+    let author = |given: Option<&str>| team::author(entry.author.as_deref(), given);
+    match payload {
+        Payload::Operations(all) => {
+            if all.iter().any(|envelope| matches!(envelope.operation, Operation::Delete { .. })) {
+                db.execute("UPDATE replica SET deleted = ?", [entry.position.seq])?;
+            }
+            all.into_iter()
+                .map(|mut envelope: Envelope| {
+                    envelope.stamp.author = author(envelope.stamp.author.as_deref());
+                    apply_alone(db, || operations::apply(db, &envelope))
+                })
+                .collect()
+        }
+        Payload::Batch(batch) => {
+            let mut stamp = batch.stamp().clone();
+            stamp.author = author(stamp.author.as_deref());
+            let track = || operations::track_batch(db, batch.profile(), &batch.rows(), &stamp);
+            Ok(vec![apply_alone(db, || track().map(OperationResult::Tracked))?])
+        }
+        Payload::Part(_) => Err(StoreError::Unpack("a part of an entry holds another part".into())),
+    }
+}
+
+/// Applies one operation of several. An operation that fails is undone alone, in every replica alike. A fault of this
+/// machine's disk fails all of them.
+fn apply_alone(
+    db: &Transaction<'_>,
+    work: impl FnOnce() -> Result<OperationResult, StoreError>,
+) -> Result<Result<OperationResult, String>, StoreError> {
+    db.prepare_cached("SAVEPOINT operation")?.execute([])?;
+    match work() {
+        Ok(outcome) => {
+            db.prepare_cached("RELEASE operation")?.execute([])?;
+            Ok(Ok(outcome))
+        }
+        Err(error) if db.is_autocommit() || is_disk_error(&error) => Err(error),
+        Err(error) => {
+            db.execute_batch("ROLLBACK TO operation; RELEASE operation")?;
+            Ok(Err(error.to_string()))
+        }
+    }
+}
+
+/// Keeps a part of a payload; returns the payload if this was the last part that lacked.
+fn collect_parts(db: &Connection, part: &payload::Part<'_>, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
+    let entry = part.entry.to_string();
+    db.execute("DELETE FROM log_parts WHERE seq < ?", [seq.saturating_sub(PART_LIFETIME)])?;
+    db.prepare_cached("INSERT OR REPLACE INTO log_parts (entry, part, seq, payload) VALUES (?, ?, ?, ?)")?
+        .execute(params![entry, part.number, seq, part.bytes])?;
+    let count: u32 = db.query_row("SELECT count(*) FROM log_parts WHERE entry = ?", [&entry], |row| row.get(0))?;
+    if count < part.total {
+        return Ok(None);
+    }
+    let mut statement = db.prepare("SELECT payload FROM log_parts WHERE entry = ? ORDER BY part")?;
+    let parts = statement.query_map([&entry], |row| row.get::<_, Vec<u8>>(0))?;
+    let whole = parts.collect::<rusqlite::Result<Vec<_>>>()?.concat();
+    db.execute("DELETE FROM log_parts WHERE entry = ?", [&entry])?;
+    Ok(Some(whole))
+}
+
+fn keep_own(db: &Connection, entry: &LogEntry) -> Result<(), StoreError> {
+    let LogPosition { seq, nonce } = entry.position;
+    db.execute("DELETE FROM own_entries WHERE seq < ?", [seq.saturating_sub(OWN_LIFETIME)])?;
+    db.execute(
+        "INSERT OR REPLACE INTO own_entries (seq, nonce, payload) VALUES (?, ?, ?)",
+        params![seq, nonce.to_string(), entry.payload],
+    )?;
+    Ok(())
+}
+
+/// Reads the position of a replica of this log. A store that isn't a replica yet, and is empty, is at the beginning.
+fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
+    match stored_position(db)? {
+        Some((own, position)) if own == team => Ok(position),
+        Some(_) => Err(StoreError::OtherTeam),
+        None if is_blank(db)? => Ok(LogPosition::default()),
+        None => Err(StoreError::NotReplica),
+    }
+}
+
+fn stored_position(db: &Connection) -> Result<Option<(Nonce, LogPosition)>, StoreError> {
+    let sql = "SELECT team, seq, nonce FROM replica";
+    let row = db.prepare_cached(sql)?.query_row([], |row| {
+        let number = |index| row.get::<_, String>(index).map(|text| Nonce::parse(&text).unwrap_or_default());
+        Ok((number(0)?, LogPosition { seq: row.get(1)?, nonce: number(2)? }))
+    });
+    Ok(row.optional()?)
+}
+
+/// Whether nothing was ever written to this store.
+fn is_blank(db: &Connection) -> Result<bool, StoreError> {
+    let sql = "SELECT NOT EXISTS (SELECT 1 FROM transactions) AND NOT EXISTS (SELECT 1 FROM changes)";
+    Ok(db.query_row(sql, [], |row| row.get(0))?)
+}
+
+fn write_position(db: &Connection, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
+    let sql = "INSERT INTO replica (id, team, seq, nonce) VALUES (1, ?, ?, ?)
+               ON CONFLICT (id) DO UPDATE SET team = excluded.team, seq = excluded.seq, nonce = excluded.nonce";
+    db.prepare_cached(sql)?.execute(params![team.to_string(), position.seq, position.nonce.to_string()])?;
+    Ok(())
+}
+
+impl Reader {
+    /// The replica's position in the log of `team`.
+    ///
+    /// # Errors
+    /// [`StoreError::OtherTeam`] if the store is a replica of another log; [`StoreError::NotReplica`] if it holds data of its
+    /// own.
+    pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition, StoreError> {
+        position(self.db(), team)
+    }
+
+    /// Whether the store is a replica of a team's log.
+    pub(crate) fn is_replica(&self) -> Result<bool, StoreError> {
+        Ok(stored_position(self.db())?.is_some())
+    }
+
+    /// How often a snapshot took the place of the store's content.
+    pub(in crate::store) fn snapshot_loads(&self) -> Result<u64, StoreError> {
+        let loads = self.db().prepare_cached("SELECT loads FROM replica")?.query_row([], |row| row.get(0));
+        Ok(loads.optional()?.unwrap_or_default())
+    }
+
+    /// The number of the last entry that deleted something; 0 if none did.
+    pub(crate) fn last_delete(&self) -> Result<u64, StoreError> {
+        let deleted = self.db().prepare_cached("SELECT deleted FROM replica")?.query_row([], |row| row.get(0));
+        Ok(deleted.optional()?.unwrap_or_default())
+    }
+
+    /// What people of this machine appended lately, the oldest first.
+    pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>, StoreError> {
+        let mut statement = self.db().prepare("SELECT seq, nonce, payload FROM own_entries ORDER BY seq")?;
+        let rows = statement.query_map([], |row| {
+            let nonce = Nonce::parse(&row.get::<_, String>(1)?).unwrap_or_default();
+            Ok(LogEntry { position: LogPosition { seq: row.get(0)?, nonce }, author: None, payload: row.get(2)? })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+}

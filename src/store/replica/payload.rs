@@ -1,0 +1,287 @@
+//! The encoding of operations in the entries of a team's log.
+//!
+//! An entry holds one kind of [`Payload`]. Operations are lines of JSON, compressed by zstd, so that every version of
+//! hoptop can read what another wrote. A payload that is too large for one entry is split into parts.
+
+use std::{
+    io::{self, BufRead, BufReader, Read, Write},
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use zstd::stream::{read::Decoder, write::Encoder};
+
+use crate::{
+    domain::{
+        batch::{Batch, SpoolError},
+        operation::{Envelope, FORMAT, Operation, Stamp},
+        team::{LogEntry, Nonce},
+        transaction::NewTransaction,
+    },
+    process::files,
+    store::{error::StoreError, file::paths},
+};
+
+/// The most bytes in one part of an entry.
+const PART_BYTES: usize = 1 << 20;
+/// The compression level. Higher levels save little and take more than twice the time.
+const LEVEL: i32 = 3;
+/// The bytes before the content of a part: the kind, the entry, the part's number and the number of parts.
+const PART_HEADER: usize = 1 + 16 + 4 + 4;
+
+/// What an entry holds; the value of its first byte.
+const OPERATIONS: u8 = 0;
+const BATCH: u8 = 1;
+const PART: u8 = 2;
+
+/// The content of an entry.
+pub(in crate::store) enum Payload<'a> {
+    /// Operations.
+    Operations(Vec<Envelope>),
+    /// A batch to track.
+    Batch(TrackBatch<'a>),
+    /// A part of a larger payload.
+    Part(Part<'a>),
+}
+
+/// A part of a payload that is too large for one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Part<'a> {
+    /// Identifies the payload.
+    pub(in crate::store) entry: Nonce,
+    /// The part's number, from 0.
+    pub(in crate::store) number: u32,
+    /// The number of parts.
+    pub(in crate::store) total: u32,
+    /// The bytes of this part.
+    pub(in crate::store) bytes: &'a [u8],
+}
+
+/// The first line of a batch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct BatchHeader {
+    format: u16,
+    #[serde(flatten)]
+    stamp: Stamp,
+    profile: String,
+    rows: u64,
+}
+
+/// A batch to track, as an entry holds it.
+pub(in crate::store) struct TrackBatch<'a> {
+    header: BatchHeader,
+    lines: &'a [u8],
+}
+
+impl TrackBatch<'_> {
+    /// The profile that polls the transactions.
+    pub(in crate::store) fn profile(&self) -> &str {
+        &self.header.profile
+    }
+
+    /// The time and the author.
+    pub(in crate::store) fn stamp(&self) -> &Stamp {
+        &self.header.stamp
+    }
+
+    fn into_operation(self) -> Result<Envelope, StoreError> {
+        let mut transactions = Vec::new();
+        self.rows().for_each(&mut |row| {
+            transactions.push(row);
+            ControlFlow::Continue(())
+        })?;
+        let BatchHeader { stamp, profile, .. } = self.header;
+        Ok(Envelope::new(Operation::Track { profile, transactions }, stamp))
+    }
+}
+
+/// The batch of an entry, which can be read on another thread.
+pub(in crate::store) struct BatchRows<'a>(&'a TrackBatch<'a>);
+
+impl<'a> TrackBatch<'a> {
+    /// The rows of the batch.
+    pub(in crate::store) fn rows(&'a self) -> BatchRows<'a> {
+        BatchRows(self)
+    }
+}
+
+impl Batch for BatchRows<'_> {
+    fn rows(&self) -> u64 {
+        self.0.header.rows
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
+        for line in lines(self.0.lines)?.skip(1) {
+            if each(serde_json::from_str(&line?).map_err(io::Error::from)?).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Encodes operations.
+///
+/// # Errors
+/// If an operation can't be written as JSON: a bug.
+pub(crate) fn encode(operations: &[&Envelope]) -> io::Result<Vec<u8>> {
+    let mut encoder = Encoder::new(vec![OPERATIONS], LEVEL)?;
+    for operation in operations {
+        write_line(&mut encoder, operation)?;
+    }
+    encoder.finish()
+}
+
+/// Encodes a batch to track. Needs memory for the compressed rows only.
+///
+/// # Errors
+/// If the rows can't be read.
+pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<Vec<u8>, StoreError> {
+    let mut encoder = Encoder::new(vec![BATCH], LEVEL).map_err(SpoolError::from)?;
+    let header = BatchHeader { format: FORMAT, stamp: stamp.clone(), profile: profile.to_owned(), rows: batch.rows() };
+    let mut written = write_line(&mut encoder, &header);
+    batch.for_each(&mut |row| {
+        written = write_line(&mut encoder, &row);
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(written.and_then(|()| encoder.finish()).map_err(SpoolError::from)?)
+}
+
+/// Returns an entry without operations.
+///
+/// # Errors
+/// If it can't be encoded.
+pub(crate) fn encode_nothing() -> Result<Vec<u8>, StoreError> {
+    encode(&[]).map_err(unpack)
+}
+
+/// Reads operations that [`save_lost`] saved.
+///
+/// # Errors
+/// [`StoreError::Unpack`] with the number of the first line that is no operation.
+pub(crate) fn read_lost(text: impl BufRead) -> Result<Vec<Envelope>, StoreError> {
+    let read = |(number, line): (usize, io::Result<String>)| {
+        let line = line.map_err(unpack)?;
+        serde_json::from_str(&line).map_err(|error| unpack(format!("line {}: {error}", number + 1)))
+    };
+    text.lines().enumerate().map(read).collect()
+}
+
+fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *encoder, value)?;
+    encoder.write_all(b"\n")
+}
+
+/// Splits a payload into the payloads of as many entries as it needs. `entry` identifies the payload if it needs several.
+pub(crate) fn split(payload: Vec<u8>, entry: Nonce) -> Vec<Vec<u8>> {
+    if payload.len() <= PART_BYTES {
+        return vec![payload];
+    }
+    let parts = payload.chunks(PART_BYTES);
+    let total = u32::try_from(parts.len()).unwrap_or(u32::MAX);
+    (0..)
+        .zip(parts)
+        .map(|(number, bytes)| {
+            let mut part = Vec::with_capacity(PART_HEADER + bytes.len());
+            part.push(PART);
+            part.extend(entry.0.to_be_bytes());
+            part.extend(u32::to_be_bytes(number));
+            part.extend(total.to_be_bytes());
+            part.extend(bytes);
+            part
+        })
+        .collect()
+}
+
+/// Decodes the payload of an entry.
+///
+/// # Errors
+/// [`StoreError::Unpack`] if another version wrote it, or it is damaged.
+pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError> {
+    match payload.split_first() {
+        Some((&OPERATIONS, packed)) => {
+            let operations = lines(packed).map_err(unpack)?.map(|line| {
+                let operation: Envelope = serde_json::from_str(&line.map_err(unpack)?).map_err(unpack)?;
+                check_format(operation.format).map(|()| operation)
+            });
+            Ok(Payload::Operations(operations.collect::<Result<_, _>>()?))
+        }
+        Some((&BATCH, packed)) => {
+            let first = lines(packed).map_err(unpack)?.next().unwrap_or_else(|| Ok(String::new())).map_err(unpack)?;
+            let header: BatchHeader = serde_json::from_str(&first).map_err(unpack)?;
+            check_format(header.format)?;
+            Ok(Payload::Batch(TrackBatch { header, lines: packed }))
+        }
+        Some((&PART, rest)) => decode_part(rest).map(Payload::Part).ok_or_else(|| unpack("a part is too short")),
+        _ => Err(unpack("an entry of the team's log is of an unknown kind")),
+    }
+}
+
+fn decode_part(rest: &[u8]) -> Option<Part<'_>> {
+    let (entry, rest) = rest.split_first_chunk()?;
+    let (number, rest) = rest.split_first_chunk()?;
+    let (total, bytes) = rest.split_first_chunk()?;
+    let (number, total) = (u32::from_be_bytes(*number), u32::from_be_bytes(*total));
+    Some(Part { entry: Nonce(u128::from_be_bytes(*entry)), number, total, bytes })
+}
+
+fn check_format(format: u16) -> Result<(), StoreError> {
+    (format <= FORMAT).then_some(()).ok_or_else(|| {
+        unpack(format!("the team's log has operations of format {format}, and this hoptop knows {FORMAT}: update it"))
+    })
+}
+
+fn unpack(reason: impl ToString) -> StoreError {
+    StoreError::Unpack(reason.to_string())
+}
+
+/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. Returns the file and the
+/// number of operations; `None` if there are none.
+///
+/// # Errors
+/// If the file can't be written, or an entry can't be decoded.
+pub(crate) fn save_lost(
+    replica: &Path,
+    lost: &[LogEntry],
+    at: DateTime<Utc>,
+) -> Result<Option<(PathBuf, usize)>, StoreError> {
+    let mut operations = Vec::new();
+    for entry in lost {
+        match decode(&entry.payload)? {
+            Payload::Operations(all) => operations.extend(all),
+            Payload::Batch(batch) => operations.push(batch.into_operation()?),
+            // The parts of a payload are one batch, which its file still has.
+            Payload::Part(_) => {}
+        }
+    }
+    if operations.is_empty() {
+        return Ok(None);
+    }
+    let path = paths::companion(replica, &format!(".lost-{}.jsonl", at.format(paths::TIMESTAMP_FORMAT)));
+    let mut text = Vec::new();
+    for operation in &operations {
+        serde_json::to_writer(&mut text, operation).map_err(unpack)?;
+        text.push(b'\n');
+    }
+    let mut file =
+        files::private_options().write(true).create(true).truncate(true).open(&path).map_err(SpoolError::from)?;
+    file.write_all(&text).and_then(|()| file.sync_all()).map_err(SpoolError::from)?;
+    Ok(Some((path, operations.len())))
+}
+
+/// The longest line of a payload, in bytes: far above the largest answer of the service.
+const MAX_LINE: u64 = 64 << 20;
+
+/// Returns the lines of a compressed text.
+fn lines(packed: &[u8]) -> io::Result<impl Iterator<Item = io::Result<String>> + '_> {
+    let mut reader = BufReader::new(Decoder::with_buffer(packed)?);
+    Ok(std::iter::from_fn(move || {
+        let mut line = String::new();
+        match (&mut reader).take(MAX_LINE).read_line(&mut line) {
+            Ok(0) => None,
+            read => Some(read.map(|_| line)),
+        }
+    }))
+}

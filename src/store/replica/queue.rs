@@ -1,0 +1,105 @@
+//! The way of a replica's operations: to the log first, and from there into this store.
+//!
+//! The other end of the queue belongs to whoever knows how to reach the log.
+
+use std::{
+    sync::{Arc, Mutex},
+    thread::JoinHandle,
+};
+
+use tokio::sync::{mpsc::UnboundedSender, oneshot, watch};
+
+use crate::{
+    domain::{
+        batch::Batch,
+        ids::TransactionKey,
+        operation::{Envelope, Stamp},
+        team::TeamStatus,
+    },
+    store::{error::StoreError, operations::OperationResult, writer::Receipt},
+};
+
+/// A write for the log.
+pub(crate) enum LogWrite {
+    /// Appends an operation.
+    Operation(Box<Envelope>),
+    /// Appends a batch to track, of any size.
+    Batch {
+        /// The profile that polls the transactions.
+        profile: String,
+        /// The batch.
+        batch: Box<dyn Batch>,
+        /// The time and the author.
+        stamp: Stamp,
+    },
+    /// Appends nothing. Tells the team which transaction this process has open.
+    Open(Option<TransactionKey>),
+    /// Appends nothing. The answer confirms that all earlier writes are appended and applied.
+    Flush,
+}
+
+impl LogWrite {
+    /// Whether only a poller makes this write.
+    pub(crate) fn is_of_poller(&self) -> bool {
+        match self {
+            Self::Operation(envelope) => envelope.operation.is_of_poller(),
+            Self::Batch { .. } | Self::Open(_) | Self::Flush => false,
+        }
+    }
+}
+
+/// A write with the channel for its result.
+pub(crate) struct Submission {
+    /// The write.
+    pub(crate) write: LogWrite,
+    /// Takes the result after the write was applied to this store.
+    pub(crate) reply: oneshot::Sender<Result<OperationResult, StoreError>>,
+}
+
+/// The queue to the log, and its state. Dropping the last handle waits for the submitted writes.
+#[derive(Clone)]
+pub(crate) struct LogQueue {
+    session: Arc<Session>,
+    status: watch::Receiver<TeamStatus>,
+}
+
+struct Session {
+    queue: Option<UnboundedSender<Submission>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl LogQueue {
+    /// Creates a queue whose other end `thread` serves until the queue ends.
+    pub(crate) fn new(
+        queue: UnboundedSender<Submission>,
+        thread: JoinHandle<()>,
+        status: watch::Receiver<TeamStatus>,
+    ) -> Self {
+        let session = Session { queue: Some(queue), thread: Mutex::new(Some(thread)) };
+        Self { session: Arc::new(session), status }
+    }
+
+    /// The state of the team's store.
+    pub(crate) fn status(&self) -> watch::Receiver<TeamStatus> {
+        self.status.clone()
+    }
+
+    pub(in crate::store) fn submit(&self, write: LogWrite) -> Receipt {
+        let (reply, answer) = oneshot::channel();
+        // If the session has ended, the reply is dropped, and the receipt returns `Closed`.
+        if let Some(queue) = &self.session.queue {
+            queue.send(Submission { write, reply }).ok();
+        }
+        Receipt::from_log(answer)
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.queue = None;
+        let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the session with the team's store panicked");
+        }
+    }
+}

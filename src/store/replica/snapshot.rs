@@ -1,0 +1,118 @@
+//! Snapshots of a replica: a copy for a machine that starts, and the way back after the database lost entries.
+//!
+//! A snapshot holds the replicated tables and the position in the log, and nothing that is one machine's own.
+
+use std::path::Path;
+
+use rusqlite::{
+    Connection,
+    backup::{Backup, StepResult},
+};
+
+use crate::{
+    domain::team::{LogPosition, Nonce},
+    store::{
+        Store,
+        error::StoreError,
+        file::{connection, migrate},
+    },
+};
+
+/// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
+const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
+
+impl Store {
+    /// Writes a snapshot of the replica to a new file. Returns the snapshot's position. Blocks no writer.
+    ///
+    /// # Errors
+    /// If the store isn't a replica, or the file can't be written.
+    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<LogPosition, StoreError> {
+        let copy = self.copy_replicated(to)?;
+        Ok(super::stored_position(&copy)?.ok_or(StoreError::NotReplica)?.1)
+    }
+
+    /// Writes this store, which is no replica, as a snapshot of a team's log at `position`.
+    ///
+    /// # Errors
+    /// [`StoreError::ReplicaAlone`] if the store is a replica; or if the file can't be written.
+    pub(crate) fn write_first_snapshot(&self, to: &Path, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
+        let copy = self.copy_replicated(to)?;
+        if super::stored_position(&copy)?.is_some() {
+            return Err(StoreError::ReplicaAlone);
+        }
+        super::write_position(&copy, team, position)
+    }
+
+    /// Writes the replica as a store that stands alone.
+    ///
+    /// # Errors
+    /// If the file can't be written.
+    pub(crate) fn write_alone(&self, to: &Path) -> Result<(), StoreError> {
+        let copy = self.copy_replicated(to)?;
+        Ok(copy.execute_batch("DELETE FROM replica; DELETE FROM log_parts")?)
+    }
+
+    /// Copies the store to a new file, without what is this machine's own.
+    fn copy_replicated(&self, to: &Path) -> Result<Connection, StoreError> {
+        let source = connection::open_for_reading(&self.path)?;
+        source.execute("VACUUM INTO ?", [to.to_string_lossy()])?;
+        let copy = Connection::open(to)?;
+        copy.pragma_update(None, "secure_delete", true)?;
+        for table in KEPT_TABLES.into_iter().chain(["attention"]) {
+            copy.execute(&format!("DELETE FROM {table}"), [])?;
+        }
+        Ok(copy)
+    }
+
+    /// Puts the beginning of the log in the place of the replica's content: there is no snapshot. See
+    /// [`Store::load_snapshot`].
+    pub(crate) fn load_blank(&self, folder: &Path, team: Nonce, lost: &[Nonce]) -> Result<LogPosition, StoreError> {
+        let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(folder);
+        let folder = folder.map_err(|error| StoreError::Commit(error.to_string()))?;
+        let path = folder.path().join("blank.db");
+        drop(Self::open(&path)?);
+        super::write_position(&Connection::open(&path)?, team, LogPosition::default())?;
+        self.load_snapshot(&path, team, lost)
+    }
+
+    /// Puts a snapshot in the place of the replica's content, except for what is this machine's own. Other connections
+    /// see the old content or the new. The file of the snapshot is changed. `lost` are entries that are no longer in the log.
+    ///
+    /// # Errors
+    /// If the snapshot is of a newer schema or another team, or the store can't be written.
+    pub(crate) fn load_snapshot(
+        &self,
+        snapshot: &Path,
+        team: Nonce,
+        lost: &[Nonce],
+    ) -> Result<LogPosition, StoreError> {
+        let mut source = Connection::open(snapshot)?;
+        let found = migrate::version(&source)?;
+        if found > migrate::LATEST {
+            return Err(StoreError::Newer { path: snapshot.to_owned(), found, known: migrate::LATEST });
+        }
+        migrate::migrate(&mut source, migrate::LATEST)?;
+        let position = match super::stored_position(&source)? {
+            Some((of, position)) if of == team => position,
+            Some(_) | None => return Err(StoreError::OtherTeam),
+        };
+        let mut target = connection::open_for_writing(&self.path, None, true)?;
+        // Fails if the file is another team's replica or holds data of its own.
+        super::position(&target, team)?;
+        source.execute("ATTACH ? AS target", [self.path.to_string_lossy()])?;
+        for table in KEPT_TABLES {
+            source.execute_batch(&format!(
+                "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM target.{table}"
+            ))?;
+        }
+        for nonce in lost {
+            source.execute("DELETE FROM main.own_entries WHERE nonce = ?", [nonce.to_string()])?;
+        }
+        source.execute("UPDATE main.replica SET loads = 1 + ifnull((SELECT loads FROM target.replica), 0)", [])?;
+        source.execute("DETACH target", [])?;
+        match Backup::new(&source, &mut target)?.step(-1)? {
+            StepResult::Done => Ok(position),
+            _ => Err(StoreError::Commit("another process has locked the store".into())),
+        }
+    }
+}

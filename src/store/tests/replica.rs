@@ -1,0 +1,138 @@
+//! Tests of a replica: which entries it takes, what a snapshot holds, and what is kept of lost entries.
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use super::{operations::refuse_label, *};
+use crate::{
+    domain::team::{LogEntry, LogPosition, Nonce},
+    store::{Entries, OperationResult, payload},
+};
+
+const TEAM: Nonce = Nonce(7);
+
+fn entry(seq: u64, operations: Vec<Operation>) -> LogEntry {
+    let envelopes: Vec<Envelope> =
+        operations.into_iter().map(|operation| Envelope::new(operation, Stamp::new(at(seq as i64), None))).collect();
+    let payload = payload::encode(&envelopes.iter().collect::<Vec<_>>()).unwrap();
+    LogEntry { position: LogPosition { seq, nonce: Nonce(seq.into()) }, author: Some("ana".into()), payload }
+}
+
+fn tracks(seq: u64) -> LogEntry {
+    let track = Operation::Track { profile: "default".into(), transactions: vec![fixtures::new(seq as i64)] };
+    entry(seq, vec![track])
+}
+
+fn replicate(store: &Store, team: Nonce, entries: Vec<LogEntry>, own: Vec<u64>) -> Result<u64, StoreError> {
+    let applied = store.replicate(Entries { team, entries, own }).wait()?;
+    Ok(applied.replicated()?.position.seq)
+}
+
+fn count(store: &Store) -> usize {
+    store.reader().unwrap().load().unwrap().0.len()
+}
+
+#[test]
+fn replica_applies_each_entry_once_and_none_after_a_gap() {
+    let (_folder, store) = open();
+    assert_eq!(replicate(&store, TEAM, vec![tracks(1), tracks(2)], vec![]).unwrap(), 2);
+    assert_eq!(replicate(&store, TEAM, vec![tracks(1), tracks(2), tracks(3)], vec![]).unwrap(), 3);
+    assert_eq!(replicate(&store, TEAM, vec![tracks(5)], vec![]).unwrap(), 3);
+    assert_eq!((count(&store), replicate(&store, TEAM, vec![], vec![]).unwrap()), (3, 3));
+    let position = store.reader().unwrap().replica_position(TEAM).unwrap();
+    assert_eq!(position, LogPosition { seq: 3, nonce: Nonce(3) });
+}
+
+#[test]
+fn store_with_data_of_its_own_or_of_another_team_takes_no_entry() {
+    let (_folder, store) = open();
+    replicate(&store, TEAM, vec![tracks(1)], vec![]).unwrap();
+    assert!(matches!(replicate(&store, Nonce(8), vec![tracks(2)], vec![]), Err(StoreError::OtherTeam)));
+    let (_folder, alone) = open();
+    import_one(&alone);
+    assert!(matches!(replicate(&alone, TEAM, vec![tracks(1)], vec![]), Err(StoreError::NotReplica)));
+    assert_eq!((count(&store), count(&alone)), (1, 1));
+}
+
+#[test]
+fn payload_in_parts_is_applied_whole_with_its_last_part_even_if_others_write_between() {
+    let (_folder, store) = open();
+    // Text that compression can't shorten to one part.
+    let mut random = Pcg64Mcg::seed_from_u64(1);
+    let noise: String = (0..4 << 20).map(|_| char::from(random.random_range(b'!'..b'~'))).collect();
+    let track = NewTransaction { notes: vec![noise], ..fixtures::new(1) };
+    let whole = entry(1, vec![Operation::Track { profile: "default".into(), transactions: vec![track] }]);
+    let parts = payload::split(whole.payload, Nonce(9));
+    assert!(parts.len() > 2);
+    let mut entries = vec![tracks(2)];
+    for (seq, part) in (2..).zip(parts) {
+        entries.push(LogEntry { payload: part, ..tracks(seq) });
+    }
+    entries.insert(3, tracks(99));
+    for (seq, entry) in (1..).zip(&mut entries) {
+        entry.position = LogPosition { seq, nonce: Nonce(seq.into()) };
+    }
+    let (last, first) = entries.split_last().unwrap();
+    replicate(&store, TEAM, first.to_vec(), vec![]).unwrap();
+    assert_eq!(count(&store), 2);
+    replicate(&store, TEAM, vec![last.clone()], vec![]).unwrap();
+    assert_eq!(count(&store), 3);
+    let db = Connection::open(store.path()).unwrap();
+    let left: u32 = db.query_row("SELECT count(*) FROM log_parts", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 0);
+}
+
+#[test]
+fn operation_that_fails_is_undone_alone_and_the_rest_of_its_entry_stands() {
+    let (_folder, store) = open();
+    refuse_label(&store);
+    let refused = NewTransaction { labels: vec!["refused".into()], ..fixtures::new(1) };
+    let track = |new| Operation::Track { profile: "default".into(), transactions: vec![new] };
+    let entries = vec![entry(1, vec![track(refused), track(fixtures::new(2))])];
+    let applied = store.replicate(Entries { team: TEAM, entries, own: vec![] }).wait().unwrap().replicated().unwrap();
+    let results: Vec<bool> = applied.results[0].1.iter().map(Result::is_ok).collect();
+    assert_eq!((results, count(&store)), (vec![false, true], 1));
+    assert!(matches!(applied.results[0].1[1], Ok(OperationResult::Tracked(_))));
+}
+
+#[test]
+fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
+    let ((folder, store), (_late, late)) = (open(), open());
+    replicate(&store, TEAM, (1..=5).map(tracks).collect(), vec![4]).unwrap();
+    let delete = Operation::Delete { transactions: vec![fixtures::transaction(2).key()] };
+    replicate(&store, TEAM, vec![entry(6, vec![delete])], vec![]).unwrap();
+    assert_eq!(store.reader().unwrap().last_delete().unwrap(), 6);
+    let file = folder.path().join("snapshot.db");
+    assert_eq!(store.write_snapshot(&file).unwrap().seq, 6);
+    replicate(&late, TEAM, vec![tracks(1)], vec![1]).unwrap();
+    let feed = FeedReader::new(late.reader().unwrap());
+    feed.changes().unwrap();
+    assert_eq!(late.load_snapshot(&file, TEAM, &[]).unwrap().seq, 6);
+    let reader = |store: &Store| store.reader().unwrap();
+    assert_eq!(reader(&late).checksums().unwrap(), reader(&store).checksums().unwrap());
+    let own =
+        |store: &Store| reader(store).own_entries().unwrap().iter().map(|own| own.position.seq).collect::<Vec<_>>();
+    assert_eq!((own(&store), own(&late)), (vec![4], vec![1]));
+    // Whoever follows the changes reads everything anew.
+    assert!(feed.changes().unwrap().resync);
+    // The log goes on after the snapshot.
+    assert_eq!(replicate(&late, TEAM, vec![tracks(7)], vec![]).unwrap(), 7);
+    let (_other, other) = open();
+    replicate(&other, Nonce(8), vec![tracks(1)], vec![]).unwrap();
+    store.write_snapshot(&folder.path().join("again.db")).unwrap();
+    assert!(matches!(other.load_snapshot(&folder.path().join("again.db"), TEAM, &[]), Err(StoreError::OtherTeam)));
+    assert_eq!(count(&other), 1);
+}
+
+#[test]
+fn lost_entries_are_saved_and_read_again() {
+    let (folder, store) = open();
+    let saved = payload::save_lost(store.path(), &[tracks(1), tracks(2)], at(9)).unwrap();
+    let (path, operations) = saved.unwrap();
+    assert_eq!((path.parent(), operations), (Some(folder.path().join("deep").as_path()), 2));
+    let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
+    let again = payload::read_lost(file).unwrap();
+    assert_eq!(again.iter().map(|envelope| envelope.stamp.at).collect::<Vec<_>>(), [at(1), at(2)]);
+    assert_eq!(payload::save_lost(store.path(), &[], at(9)).unwrap(), None);
+    assert!(payload::read_lost(&b"{}\n"[..]).unwrap_err().to_string().contains("line 1"));
+}

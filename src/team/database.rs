@@ -1,0 +1,509 @@
+//! The functions of the team's database, as typed calls on one connection.
+//!
+//! This is the only file with SQL for PostgreSQL, except for the schema. It must never look inside an operation.
+
+use std::{future::Future, time::Duration};
+
+use chrono::{DateTime, Utc};
+use tokio::{sync::mpsc, time};
+use tokio_postgres::{
+    AsyncMessage, Client, Row,
+    types::{ToSql, Type},
+};
+
+use super::{
+    connect::Connector,
+    error::TeamError,
+    lease::{HolderId, LeaseHolder, LeaseReply, LeaseRequest, LeaseRow, ServerLife},
+};
+use crate::domain::{
+    operation::FORMAT,
+    team::{LogEntry, LogPosition, Nonce, TeamMember},
+};
+
+/// The version of the schema that this hoptop uses.
+pub(super) const SCHEMA: i32 = 1;
+/// The statements that create the schema and the roles.
+const SCHEMA_SQL: &str = include_str!("../../assets/team/schema.sql");
+const ROLES_SQL: &str = include_str!("../../assets/team/roles.sql");
+
+/// How long a call may take.
+const CALL_LIMIT: Duration = Duration::from_secs(10);
+/// How long a notice to oneself may take before notices count as not arriving.
+pub(super) const ECHO_LIMIT: Duration = Duration::from_secs(1);
+/// The bytes of the log that are read at a time.
+const PAGE_BYTES: i64 = 4 << 20;
+/// The channel on which the database names each new entry.
+const LOG_CHANNEL: &str = "hoptop_log";
+/// The channel on which people say which transaction they have open.
+const OPEN_CHANNEL: &str = "hoptop_open";
+/// The channel on which the database tells that somebody came, left or polls now.
+const MEMBER_CHANNEL: &str = "hoptop_members";
+/// The channel on which the database tells that a lease was given back.
+const LEASE_CHANNEL: &str = "hoptop_lease";
+
+/// What a process learns when it connects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Identifies the log.
+    pub(crate) team: Nonce,
+    /// Goes into the keys of the leases.
+    pub(crate) salt: Nonce,
+    /// The role that the database verified.
+    pub(crate) author: String,
+    /// Whether the role may poll.
+    pub(crate) may_poll: bool,
+    /// Whether the role may append.
+    pub(crate) may_append: bool,
+    /// Whether the server is a standby.
+    pub(crate) in_recovery: bool,
+}
+
+/// Where the log begins and ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LogBounds {
+    /// The newest entry.
+    pub(crate) head: LogPosition,
+    /// The nonce at the position that was asked for; `None` if the log has no such entry any more, or not yet.
+    pub(crate) nonce_at: Option<Nonce>,
+    /// The number of the oldest entry; `None` if the log is empty.
+    pub(crate) first: Option<u64>,
+}
+
+/// A snapshot in the database.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SnapshotInfo {
+    pub(crate) id: Nonce,
+    pub(crate) position: LogPosition,
+    pub(crate) version: String,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) parts: u32,
+    pub(crate) bytes: u64,
+}
+
+/// The tenure in which a poller appends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// The keyed hash of the base URL and the ID.
+    pub(crate) budget: String,
+    /// The holder.
+    pub(crate) holder: HolderId,
+    /// The epoch.
+    pub(crate) epoch: u64,
+}
+
+/// What a process says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Presence {
+    /// Identifies the process.
+    pub(crate) id: Nonce,
+    /// The name that the person set.
+    pub(crate) given: Option<String>,
+    /// The machine.
+    pub(crate) host: String,
+    /// The profiles for which the process may poll.
+    pub(crate) polls: Vec<String>,
+    /// The order in which machines take a lease: lower first.
+    pub(crate) rank: u8,
+}
+
+/// What the database tells unasked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// The log has an entry with this number.
+    Entry(u64),
+    /// Somebody came, left or polls now.
+    Members,
+    /// Somebody gave the lease of an ID back.
+    Released,
+    /// Somebody has something open: the text that they gave to [`Database::tell_open`].
+    Open(String),
+    /// The reply to [`Database::notify_self`].
+    Echo,
+}
+
+/// The sizes of the tables, in rows and bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    pub(crate) entries: u64,
+    pub(crate) log_bytes: u64,
+    pub(crate) snapshot_bytes: u64,
+}
+
+/// How the server keeps what is written, and how it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ServerFacts {
+    /// Whether the connection is encrypted.
+    pub(crate) is_encrypted: bool,
+    /// `synchronous_commit`.
+    pub(crate) synchronous_commit: String,
+    /// Whether a standby confirms each commit.
+    pub(crate) has_synchronous_standby: bool,
+    /// The number of standbys that are connected.
+    pub(crate) standbys: u64,
+    /// The version of the server.
+    pub(crate) version: String,
+}
+
+/// A connection to the team's database.
+pub(crate) struct Database {
+    client: Client,
+    /// Closed when the connection ends.
+    notices: mpsc::UnboundedReceiver<Notice>,
+    /// The channel on which this process notifies itself.
+    own_channel: String,
+}
+
+impl Database {
+    /// Connects, on a tokio runtime.
+    ///
+    /// # Errors
+    /// If the server can't be reached or refuses the connection.
+    pub(crate) async fn connect(connector: &Connector) -> Result<Self, TeamError> {
+        let (client, mut connection) = connector.connect().await?;
+        let own_channel = format!("hoptop_{:032x}", rand::random::<u128>());
+        let (sender, notices) = mpsc::unbounded_channel();
+        let echo = own_channel.clone();
+        // Ends with the connection, when the client is dropped or the server is gone.
+        tokio::spawn(async move {
+            while let Some(Ok(message)) = std::future::poll_fn(|context| connection.poll_message(context)).await {
+                let AsyncMessage::Notification(notification) = message else { continue };
+                let payload = notification.payload();
+                let notice = match notification.channel() {
+                    LOG_CHANNEL => payload.parse().ok().map(Notice::Entry),
+                    LEASE_CHANNEL => Some(Notice::Released),
+                    MEMBER_CHANNEL => Some(Notice::Members),
+                    OPEN_CHANNEL => Some(Notice::Open(payload.to_owned())),
+                    own => (own == echo).then_some(Notice::Echo),
+                };
+                if notice.is_some_and(|notice| sender.send(notice).is_err()) {
+                    break;
+                }
+            }
+        });
+        Ok(Self { client, notices, own_channel })
+    }
+
+    /// Creates the schema and the roles.
+    ///
+    /// # Errors
+    /// If they exist, or the role may not create them.
+    pub(crate) async fn create_schema(&mut self) -> Result<(), TeamError> {
+        let transaction = self.client.transaction().await?;
+        transaction.batch_execute(SCHEMA_SQL).await?;
+        transaction.batch_execute(ROLES_SQL).await?;
+        Ok(transaction.commit().await?)
+    }
+
+    /// Reads what this process may do, and whether it knows the schema and the format.
+    ///
+    /// # Errors
+    /// If the database isn't initialised, or is of another version.
+    pub(crate) async fn hello(&self) -> Result<Hello, TeamError> {
+        let row = self.one("SELECT team::text, salt::text, schema, format, oldest_writer, author, polls, appends, in_recovery FROM hoptop.hello()", &[]).await?;
+        let (schema, format, oldest): (i32, i32, i32) = (row.get(2), row.get(3), row.get(4));
+        let own = i32::from(FORMAT);
+        if schema > SCHEMA || format > own || oldest > own {
+            return Err(TeamError::HoptopTooOld { team: format.max(oldest), own });
+        }
+        if schema < SCHEMA {
+            return Err(TeamError::HoptopTooNew { team: schema, needed: SCHEMA });
+        }
+        Ok(Hello {
+            team: nonce(&row, 0),
+            salt: nonce(&row, 1),
+            author: row.get(5),
+            may_poll: row.get(6),
+            may_append: row.get(7),
+            in_recovery: row.get(8),
+        })
+    }
+
+    /// Subscribes to what the database tells.
+    pub(crate) async fn listen(&self) -> Result<(), TeamError> {
+        let sql = format!(
+            "LISTEN {LOG_CHANNEL}; LISTEN {OPEN_CHANNEL}; LISTEN {MEMBER_CHANNEL}; LISTEN {}",
+            self.own_channel
+        );
+        limited(async { Ok(self.client.batch_execute(&sql).await?) }).await
+    }
+
+    /// Subscribes to the leases that are given back.
+    pub(crate) async fn listen_for_releases(&self) -> Result<(), TeamError> {
+        limited(async { Ok(self.client.batch_execute(&format!("LISTEN {LEASE_CHANNEL}")).await?) }).await
+    }
+
+    /// Notifies this process, to find out whether notices arrive: they don't behind a pooler in transaction mode.
+    pub(crate) async fn notify_self(&self) -> Result<(), TeamError> {
+        self.one("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await.map(drop)
+    }
+
+    /// Tells everybody what this process has open.
+    pub(crate) async fn tell_open(&self, what: &str) -> Result<(), TeamError> {
+        self.one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&what, Type::TEXT)]).await.map(drop)
+    }
+
+    /// Waits for the next notice; `None` when the connection has ended.
+    pub(crate) async fn notice(&mut self) -> Option<Notice> {
+        self.notices.recv().await
+    }
+
+    /// Reads where the log begins and ends, and the nonce at a position.
+    pub(crate) async fn bounds(&self, seq: u64) -> Result<LogBounds, TeamError> {
+        let sql = "SELECT seq, nonce::text, nonce_at::text, first FROM hoptop.position($1)";
+        let row = self.one(sql, &[(&signed(seq), Type::INT8)]).await?;
+        Ok(LogBounds {
+            head: LogPosition { seq: unsigned(&row, 0), nonce: nonce(&row, 1) },
+            nonce_at: row.get::<_, Option<&str>>(2).and_then(Nonce::parse),
+            first: row.get::<_, Option<i64>>(3).map(i64::unsigned_abs),
+        })
+    }
+
+    /// Reads some of the entries after `seq`, in order.
+    pub(crate) async fn read(&self, seq: u64) -> Result<Vec<LogEntry>, TeamError> {
+        let sql = "SELECT seq, nonce::text, author, operations FROM hoptop.read($1, $2)";
+        let rows = self.all(sql, &[(&signed(seq), Type::INT8), (&PAGE_BYTES, Type::INT8)]).await?;
+        let entry = |row: &Row| LogEntry {
+            position: LogPosition { seq: unsigned(row, 0), nonce: nonce(row, 1) },
+            author: Some(row.get(2)),
+            payload: row.get(3),
+        };
+        Ok(rows.iter().map(entry).collect())
+    }
+
+    /// Whether the log has an entry with this nonce.
+    pub(crate) async fn has(&self, nonce: Nonce) -> Result<bool, TeamError> {
+        let sql = "SELECT hoptop.find($1::text::uuid)";
+        let row = self.one(sql, &[(&nonce.to_string(), Type::TEXT)]).await?;
+        Ok(row.get::<_, Option<i64>>(0).is_some())
+    }
+
+    /// Appends an entry and returns its number. With the nonce of an entry that is in the log, returns that entry's number.
+    ///
+    /// # Errors
+    /// [`TeamError::Fenced`] if `fence` is no longer the tenure of the lease.
+    pub(crate) async fn append(&self, nonce: Nonce, payload: &[u8], fence: Option<&Fence>) -> Result<u64, TeamError> {
+        let sql = "SELECT hoptop.append($1::text::uuid, $2, $3, $4, $5::text::uuid, $6)";
+        let row = self
+            .one(
+                sql,
+                &[
+                    (&nonce.to_string(), Type::TEXT),
+                    (&i32::from(FORMAT), Type::INT4),
+                    (&payload, Type::BYTEA),
+                    (&fence.map(|fence| fence.budget.as_str()), Type::TEXT),
+                    (&fence.map(|fence| Nonce(fence.holder.0).to_string()), Type::TEXT),
+                    (&fence.map(|fence| signed(fence.epoch)), Type::INT8),
+                ],
+            )
+            .await?;
+        Ok(unsigned(&row, 0))
+    }
+
+    /// Carries out a request of [`super::lease`] for the lease of a budget. Returns the reply, and what the last holder left
+    /// for the next one.
+    pub(crate) async fn lease(
+        &self,
+        budget: &str,
+        own: HolderId,
+        request: LeaseRequest,
+        pace: Option<&str>,
+    ) -> Result<(LeaseReply, Option<String>), TeamError> {
+        let (name, epoch, beat, server) = match request {
+            LeaseRequest::Read => ("read", 0, 0, None),
+            LeaseRequest::Take { epoch, beat, server } => ("take", epoch, beat, Some(server)),
+            LeaseRequest::Beat { epoch } => ("beat", epoch, 0, None),
+            LeaseRequest::Release { epoch, server } => ("release", epoch, 0, server),
+        };
+        let sql = "SELECT is_granted, epoch, holder::text, beat, released_on, pace, server, in_recovery
+                   FROM hoptop.lease($1, $2, $3::text::uuid, $4, $5, $6, $7)";
+        let row = self
+            .one(
+                sql,
+                &[
+                    (&name, Type::TEXT),
+                    (&budget, Type::TEXT),
+                    (&Nonce(own.0).to_string(), Type::TEXT),
+                    (&signed(epoch), Type::INT8),
+                    (&signed(beat), Type::INT8),
+                    (&server.map(|server| server.0), Type::INT8),
+                    (&pace, Type::TEXT),
+                ],
+            )
+            .await?;
+        let holder = match row.get::<_, Option<&str>>(2).and_then(Nonce::parse) {
+            Some(Nonce(holder)) => LeaseHolder::Held(HolderId(holder)),
+            None => LeaseHolder::Free(row.get::<_, Option<i64>>(4).map(ServerLife)),
+        };
+        let reply = LeaseReply {
+            is_granted: row.get(0),
+            row: LeaseRow { epoch: unsigned(&row, 1), holder, beat: unsigned(&row, 3) },
+            server: ServerLife(row.get(6)),
+            in_recovery: row.get(7),
+        };
+        Ok((reply, row.get(5)))
+    }
+
+    /// Says that this process is there, and how far its replica is.
+    pub(crate) async fn present(&self, presence: &Presence, applied: u64) -> Result<(), TeamError> {
+        let sql = "SELECT hoptop.present($1::text::uuid, $2, $3, $4, $5, $6, $7)";
+        let given = presence.given.as_deref().unwrap_or_default();
+        self.one(
+            sql,
+            &[
+                (&presence.id.to_string(), Type::TEXT),
+                (&given, Type::TEXT),
+                (&presence.host, Type::TEXT),
+                (&env!("CARGO_PKG_VERSION"), Type::TEXT),
+                (&presence.polls.join(","), Type::TEXT),
+                (&i32::from(presence.rank), Type::INT4),
+                (&signed(applied), Type::INT8),
+            ],
+        )
+        .await
+        .map(drop)
+    }
+
+    /// Says that this process ends.
+    pub(crate) async fn leave(&self, id: Nonce) -> Result<(), TeamError> {
+        self.one("SELECT hoptop.leave($1::text::uuid)", &[(&id.to_string(), Type::TEXT)]).await.map(drop)
+    }
+
+    /// Reads who is there.
+    pub(crate) async fn members(&self) -> Result<Vec<TeamMember>, TeamError> {
+        let sql =
+            "SELECT id::text, author, host, version, polls, rank, applied, extract(epoch FROM last_seen)::float8, epoch
+                   FROM hoptop.members()";
+        let member = |row: &Row| TeamMember {
+            id: nonce(row, 0),
+            author: row.get(1),
+            host: row.get(2),
+            version: row.get(3),
+            polls: row.get::<_, &str>(4).split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
+            rank: u8::try_from(row.get::<_, i32>(5)).unwrap_or(u8::MAX),
+            applied: unsigned(row, 6),
+            last_seen: moment(row.get(7)),
+            epoch: row.get::<_, Option<i64>>(8).map(i64::unsigned_abs),
+        };
+        Ok(self.all(sql, &[]).await?.iter().map(member).collect())
+    }
+
+    /// Reads how the server keeps what is written, and how it is reached.
+    pub(crate) async fn facts(&self) -> Result<ServerFacts, TeamError> {
+        let sql = "SELECT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
+                   current_setting('synchronous_commit'), current_setting('synchronous_standby_names') <> '',
+                   (SELECT count(*) FROM pg_stat_replication), current_setting('server_version')";
+        let row = self.one(sql, &[]).await?;
+        Ok(ServerFacts {
+            is_encrypted: row.get(0),
+            synchronous_commit: row.get(1),
+            has_synchronous_standby: row.get(2),
+            standbys: unsigned(&row, 3),
+            version: row.get(4),
+        })
+    }
+
+    /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`].
+    pub(crate) async fn hears_notices(&mut self) -> Result<bool, TeamError> {
+        self.listen().await?;
+        self.notify_self().await?;
+        let echo = async {
+            loop {
+                match self.notice().await {
+                    Some(Notice::Echo) => return true,
+                    Some(_) => {}
+                    None => return false,
+                }
+            }
+        };
+        Ok(time::timeout(ECHO_LIMIT, echo).await.unwrap_or(false))
+    }
+
+    /// Reads the sizes of the tables.
+    pub(crate) async fn sizes(&self) -> Result<Sizes, TeamError> {
+        let row = self.one("SELECT entries, log_bytes, snapshot_bytes FROM hoptop.sizes()", &[]).await?;
+        Ok(Sizes { entries: unsigned(&row, 0), log_bytes: unsigned(&row, 1), snapshot_bytes: unsigned(&row, 2) })
+    }
+
+    /// Reads which snapshots there are, the newest first.
+    pub(crate) async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, TeamError> {
+        let sql = "SELECT id::text, seq, nonce::text, version, extract(epoch FROM at)::float8, parts, bytes
+                   FROM hoptop.snapshots()";
+        let snapshot = |row: &Row| SnapshotInfo {
+            id: nonce(row, 0),
+            position: LogPosition { seq: unsigned(row, 1), nonce: nonce(row, 2) },
+            version: row.get(3),
+            at: moment(row.get(4)),
+            parts: row.get::<_, i32>(5).unsigned_abs(),
+            bytes: unsigned(row, 6),
+        };
+        Ok(self.all(sql, &[]).await?.iter().map(snapshot).collect())
+    }
+
+    /// Reads a part of a snapshot; `None` if it is gone.
+    pub(crate) async fn snapshot_part(&self, id: Nonce, part: u32) -> Result<Option<Vec<u8>>, TeamError> {
+        let part = i32::try_from(part).unwrap_or(i32::MAX);
+        let sql = "SELECT hoptop.snapshot_part($1::text::uuid, $2)";
+        Ok(self.one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4)]).await?.get(0))
+    }
+
+    /// Writes a part of a snapshot.
+    pub(crate) async fn put_snapshot_part(&self, id: Nonce, part: u32, bytes: &[u8]) -> Result<(), TeamError> {
+        let part = i32::try_from(part).unwrap_or(i32::MAX);
+        let sql = "SELECT hoptop.put_snapshot_part($1::text::uuid, $2, $3)";
+        self.one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4), (&bytes, Type::BYTEA)]).await.map(drop)
+    }
+
+    /// Ends a snapshot whose parts are there; see [`super::snapshot::publish`]. Returns whether it counts: not if the log has
+    /// another entry at its position.
+    pub(crate) async fn end_snapshot(&self, snapshot: &SnapshotInfo, keeps_previous: bool) -> Result<bool, TeamError> {
+        let sql = "SELECT hoptop.end_snapshot($1::text::uuid, $2, $3::text::uuid, $4, $5, $6, $7)";
+        let row = self
+            .one(
+                sql,
+                &[
+                    (&snapshot.id.to_string(), Type::TEXT),
+                    (&signed(snapshot.position.seq), Type::INT8),
+                    (&snapshot.position.nonce.to_string(), Type::TEXT),
+                    (&snapshot.version, Type::TEXT),
+                    (&i32::try_from(snapshot.parts).unwrap_or(i32::MAX), Type::INT4),
+                    (&signed(snapshot.bytes), Type::INT8),
+                    (&keeps_previous, Type::BOOL),
+                ],
+            )
+            .await?;
+        Ok(row.get(0))
+    }
+
+    async fn one(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Row, TeamError> {
+        self.all(sql, values).await?.pop().ok_or(TeamError::NotInitialised)
+    }
+
+    /// Runs a statement without preparing it, so that poolers in transaction mode can pass it on.
+    async fn all(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, TeamError> {
+        limited(async { Ok(self.client.query_typed(sql, values).await?) }).await
+    }
+}
+
+/// Limits the time of a call.
+async fn limited<T>(call: impl Future<Output = Result<T, TeamError>>) -> Result<T, TeamError> {
+    time::timeout(CALL_LIMIT, call).await.unwrap_or(Err(TeamError::NoAnswer))
+}
+
+fn nonce(row: &Row, column: usize) -> Nonce {
+    Nonce::parse(row.get(column)).unwrap_or_default()
+}
+
+fn unsigned(row: &Row, column: usize) -> u64 {
+    row.get::<_, i64>(column).unsigned_abs()
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn moment(seconds: f64) -> DateTime<Utc> {
+    #[expect(clippy::cast_possible_truncation, reason = "the database's times are far from the ends of the range")]
+    let micros = (seconds * 1e6) as i64;
+    DateTime::from_timestamp_micros(micros).unwrap_or_default()
+}

@@ -1,0 +1,80 @@
+//! How a replica becomes a part of the log again: at a first start, after a long absence, and after the database lost entries.
+//!
+//! It must never drop what people of this machine wrote: what the log has lost is saved first.
+
+use std::path::Path;
+
+use tokio::task::spawn_blocking;
+
+use super::{Link, Session, SessionError, lock};
+use crate::{
+    domain::team::{Nonce, TeamLink},
+    store::{StoreError, payload},
+    team::snapshot,
+};
+
+/// A replica that lacks more entries than this begins with a snapshot, if there is a newer one.
+const SNAPSHOT_GAIN: u64 = 5_000;
+
+impl Session {
+    /// Makes sure that the replica is a part of the log: after a failover that lost entries, and where the log no longer
+    /// reaches back far enough, it begins again with a snapshot.
+    pub(super) async fn align(&mut self, link: &mut Link) -> Result<(), SessionError> {
+        let _lock = lock(&self.lock_path, &self.clock).await?;
+        let position = self.reader.replica_position(link.team)?;
+        let bounds = link.database.bounds(position.seq).await?;
+        let first = bounds.first.unwrap_or(1);
+        let has_lost = position.seq > bounds.head.seq
+            || position.seq > 0 && bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce);
+        let is_out_of_reach = if position.seq == 0 { first > 1 } else { position.seq < first };
+        let lacks_many = bounds.head.seq > position.seq.saturating_add(SNAPSHOT_GAIN);
+        if !has_lost && !is_out_of_reach && !lacks_many {
+            return Ok(());
+        }
+        self.status.send_modify(|status| {
+            (status.head, status.applied, status.link) = (bounds.head.seq, position.seq, TeamLink::CatchingUp);
+        });
+        let lost = if has_lost { self.save_lost(link).await? } else { Vec::new() };
+        let snapshots = link.database.snapshots().await?;
+        let newest = snapshots.into_iter().find(|snapshot| has_lost || snapshot.position.seq > position.seq);
+        let folder = self.store.path().parent().unwrap_or(Path::new(".")).to_owned();
+        let file = match newest {
+            Some(info) => Some(snapshot::download(&link.database, &info, &folder, &self.status).await?),
+            None if has_lost || is_out_of_reach => None,
+            None => return Ok(()),
+        };
+        let (store, team) = (self.store.clone(), link.team);
+        let load = move || match file {
+            Some(file) => store.load_snapshot(&file, team, &lost),
+            None => store.load_blank(&folder, team, &lost),
+        };
+        let position = spawn_blocking(load).await.unwrap_or(Err(StoreError::Closed))?;
+        link.applied = position.seq;
+        self.note_head(link, bounds.head.seq);
+        Ok(())
+    }
+
+    /// Finds what people of this machine appended and the database lost, and saves it to a file beside the replica.
+    pub(super) async fn save_lost(&self, link: &Link) -> Result<Vec<Nonce>, SessionError> {
+        let mut lost = Vec::new();
+        for entry in self.reader.own_entries()? {
+            if !link.database.has(entry.position.nonce).await? {
+                lost.push(entry);
+            }
+        }
+        let now = self.clock.now().wall;
+        let saved = payload::save_lost(self.store.path(), &lost, now)?;
+        let loss = match &saved {
+            None => {
+                "the team's database lost its newest entries; nothing that this machine wrote is among them".to_owned()
+            }
+            Some((path, count)) => format!(
+                "the team's database lost its newest entries, among them {count} of this machine: {}; `hoptop store append` writes them again",
+                path.display()
+            ),
+        };
+        tracing::error!("{loss}");
+        self.status.send_modify(|status| status.loss = Some(loss));
+        Ok(lost.into_iter().map(|entry| entry.position.nonce).collect())
+    }
+}

@@ -1,0 +1,200 @@
+//! What a session takes to the log: the writes of this process, in order, each with those who wait for its result.
+//!
+//! It must never answer a write that the replica hasn't applied.
+
+use std::time::Duration;
+
+use tokio::sync::{oneshot, watch};
+
+use super::{Link, Session, SessionError, lock, report_progress};
+use crate::{
+    clock::{Clock, Mono},
+    domain::{
+        operation::Envelope,
+        team::{LogEntry, LogPosition, Nonce, TeamStatus},
+    },
+    store::{Entries, LogWrite, OperationResult, Reader, Store, StoreError, Submission, payload},
+    team::error::TeamError,
+};
+
+/// Takes the result of a write.
+type Reply = oneshot::Sender<Result<OperationResult, StoreError>>;
+
+/// How long an answer waits for others, to share their entry.
+const COMPANY: Duration = Duration::from_millis(15);
+/// The most operations in one entry.
+pub(super) const MAX_OPERATIONS: usize = 256;
+
+/// Writes that are appended together.
+pub(super) struct Append {
+    /// The entries and their nonces. All but the last of several are parts.
+    entries: Vec<(Nonce, Vec<u8>)>,
+    /// Whether a poller wrote them, under its lease.
+    is_of_poller: bool,
+    /// Who waits for each operation.
+    replies: Vec<Reply>,
+    pub(super) since: Mono,
+    /// Whether the database may have an entry already.
+    pub(super) was_tried: bool,
+}
+
+impl Session {
+    /// Waits a moment for more answers of the service, if there is nothing else to write: one entry for all of them costs the
+    /// database and each replica one transaction.
+    pub(super) async fn gather(&mut self, received: &mut Vec<Submission>) {
+        let until = self.clock.now().mono + COMPANY;
+        let mut known = 0;
+        while received.len() < MAX_OPERATIONS && !self.has_ended {
+            if !received.iter().skip(known).all(|submission| submission.write.is_of_poller()) {
+                return;
+            }
+            known = received.len();
+            tokio::select! {
+                count = self.queue.recv_many(received, MAX_OPERATIONS - known) => self.has_ended = count == 0,
+                () = self.clock.sleep_until(until) => return,
+            }
+        }
+    }
+
+    /// Turns submitted writes into appends: neighbours of the same kind into one.
+    pub(super) fn accept(&mut self, received: &mut Vec<Submission>) {
+        let mut run: Vec<(Box<Envelope>, _)> = Vec::new();
+        for Submission { write, reply } in received.drain(..) {
+            match write {
+                LogWrite::Operation(envelope) => {
+                    let is_of_poller = envelope.operation.is_of_poller();
+                    if run.last().is_some_and(|(last, _)| last.operation.is_of_poller() != is_of_poller) {
+                        self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+                    }
+                    run.push((envelope, reply));
+                }
+                LogWrite::Batch { profile, batch, stamp } => {
+                    self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+                    match payload::encode_batch(&profile, batch.as_ref(), &stamp) {
+                        Ok(payload) => self.waiting.push_back(Append::new(payload, vec![reply], &self.clock)),
+                        Err(error) => drop(reply.send(Err(error))),
+                    }
+                }
+                LogWrite::Open(open) => {
+                    (self.open, self.is_open_told) = (open, false);
+                    reply.send(Ok(OperationResult::Done)).ok();
+                }
+                LogWrite::Flush => {
+                    self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+                    let (replies, since) = (vec![reply], self.clock.now().mono);
+                    let nothing = Append { entries: Vec::new(), is_of_poller: false, replies, since, was_tried: false };
+                    self.waiting.push_back(nothing);
+                }
+            }
+        }
+        self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+    }
+
+    /// Appends the first waiting writes, applies them, and answers them. After an error they stay the first.
+    pub(super) async fn append_first(&mut self, link: &mut Link) -> Result<(), SessionError> {
+        let Some(append) = self.waiting.front() else { return Ok(()) };
+        let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
+        if append.is_of_poller && fence.is_none() {
+            self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&TeamError::Fenced.to_string()));
+            return Ok(());
+        }
+        let fence = fence.filter(|_| append.is_of_poller);
+        let _lock = lock(&self.lock_path, &self.clock).await?;
+        let mut results = Vec::new();
+        for (nonce, payload) in &append.entries {
+            let seq = match link.database.append(*nonce, payload, fence.as_ref()).await {
+                Ok(seq) => seq,
+                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) => {
+                    self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
+                    return Ok(());
+                }
+            };
+            let own = LogEntry {
+                position: LogPosition { seq, nonce: *nonce },
+                author: Some(link.author.clone()),
+                payload: payload.to_vec(),
+            };
+            let kept = (!append.is_of_poller).then_some(seq);
+            results = Self::apply_through(&self.store, &self.reader, link, own, kept, &self.status).await?;
+            self.status.send_modify(|status| status.appended += 1);
+        }
+        if let Some(append) = self.waiting.pop_front() {
+            append.answer(results);
+        }
+        Ok(())
+    }
+
+    /// Applies the log through an entry that this process appended. Returns the results of its operations.
+    async fn apply_through(
+        store: &Store,
+        reader: &Reader,
+        link: &mut Link,
+        own: LogEntry,
+        kept: Option<u64>,
+        status: &watch::Sender<TeamStatus>,
+    ) -> Result<Vec<Result<OperationResult, String>>, SessionError> {
+        let seq = own.position.seq;
+        link.applied = reader.replica_position(link.team)?.seq;
+        while link.applied < seq {
+            let page =
+                if link.applied + 1 == seq { vec![own.clone()] } else { link.database.read(link.applied).await? };
+            let entries = Entries { team: link.team, entries: page, own: kept.into_iter().collect() };
+            let applied = store.replicate(entries).await?.replicated()?;
+            if applied.position.seq == link.applied {
+                return Err(TeamError::lost("the log has a gap").into());
+            }
+            report_progress(status, link, &applied);
+            if let Some((_, results)) = applied.results.into_iter().find(|(number, _)| *number == seq) {
+                return Ok(results);
+            }
+        }
+        // Another process of this machine has applied it.
+        Ok(Vec::new())
+    }
+}
+
+impl Append {
+    fn new(payload: Vec<u8>, replies: Vec<Reply>, clock: &Clock) -> Self {
+        let parts = payload::split(payload, Nonce(rand::random()));
+        let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
+        Self { entries, is_of_poller: false, replies, since: clock.now().mono, was_tried: false }
+    }
+
+    /// Takes a run of operations of one kind; `None` if there are none.
+    fn of_operations(run: &mut Vec<(Box<Envelope>, Reply)>, clock: &Clock) -> Option<Self> {
+        let (envelopes, replies): (Vec<_>, Vec<_>) = run.drain(..).unzip();
+        let is_of_poller = envelopes.first()?.operation.is_of_poller();
+        let operations: Vec<&Envelope> = envelopes.iter().map(AsRef::as_ref).collect();
+        match payload::encode(&operations) {
+            Ok(payload) => Some(Self { is_of_poller, ..Self::new(payload, replies, clock) }),
+            Err(error) => {
+                let reason = error.to_string();
+                replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
+                None
+            }
+        }
+    }
+
+    fn answer(self, results: Vec<Result<OperationResult, String>>) {
+        let mut results = results.into_iter();
+        for reply in self.replies {
+            let result = match results.next() {
+                Some(result) => result.map_err(StoreError::Commit),
+                None if self.entries.is_empty() => Ok(OperationResult::Done),
+                None => Err(StoreError::Log(
+                    "the write is in the team's log, but another process of this machine took its result".into(),
+                )),
+            };
+            reply.send(result).ok();
+        }
+    }
+
+    pub(super) fn refuse(self, reason: &str) {
+        let reason = match self.was_tried && !self.entries.is_empty() && !self.is_of_poller {
+            true => format!("{reason}; whether the write is in the team's log shows when the database is back"),
+            false => reason.to_owned(),
+        };
+        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
+    }
+}

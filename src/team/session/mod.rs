@@ -1,0 +1,354 @@
+//! A session with the team's store: takes the writes of this process to the log, and applies the log to the replica.
+//!
+//! A thread of its own, so that commands without a runtime have one too. It knows the order of the log and what became of
+//! each write. It must never decide who polls, and never acknowledge a write that the replica hasn't applied.
+
+mod align;
+mod append;
+mod presence;
+
+use std::{
+    collections::VecDeque,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use tokio::sync::{mpsc, watch};
+
+use self::append::{Append, MAX_OPERATIONS};
+use super::{
+    connect::Connector,
+    database::{Database, ECHO_LIMIT, Fence, Notice, Presence},
+    error::TeamError,
+};
+use crate::{
+    clock::{Clock, Mono},
+    domain::{
+        ids::TransactionKey,
+        team::{Nonce, TeamLink, TeamStatus},
+    },
+    process::lock::KernelLock,
+    store::{Applied, Entries, LogQueue, Reader, Store, StoreError, Submission},
+};
+
+/// How long a write waits for a database that is away before it is refused.
+const GRACE: Duration = Duration::from_secs(3);
+/// The pause before the second try to connect, and the longest pause.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const LAST_RETRY: Duration = Duration::from_secs(2);
+/// How often the end of the log is read where notices arrive, and where they don't.
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL_WITHOUT_NOTICES: Duration = Duration::from_secs(1);
+/// How long a process waits before it reads who came or left.
+const MEMBERS_PAUSE: Duration = Duration::from_millis(500);
+/// How long a process waits before it asks again for the lock by which one process of a machine appends and applies.
+const LOCK_RETRY: Duration = Duration::from_millis(1);
+/// How long a process waits for that lock.
+const LOCK_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a session needs to know.
+#[derive(Clone)]
+pub(crate) struct SessionOptions {
+    /// The way to the database.
+    pub(crate) connector: Connector,
+    /// What this process says of itself.
+    pub(crate) presence: Presence,
+    /// The tenure in which this process polls; `None` for a process that never polls.
+    pub(crate) fence: Option<watch::Receiver<Option<Fence>>>,
+}
+
+/// Makes an open store a replica of the team's log, and follows the log until the last handle is dropped.
+///
+/// # Errors
+/// If the store can't be read, or no thread can be started.
+pub(crate) fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Store, StoreError> {
+    let (sender, queue) = mpsc::unbounded_channel();
+    let (status, status_receiver) = watch::channel(TeamStatus::default());
+    let session = Session {
+        reader: store.reader()?,
+        lock_path: KernelLock::beside(store.path(), "log", "team"),
+        store: store.clone(),
+        options,
+        clock,
+        queue,
+        has_ended: false,
+        waiting: VecDeque::new(),
+        status,
+        members_due: Mono::default(),
+        open: None,
+        is_open_told: true,
+        publishing: None,
+    };
+    let thread = thread::Builder::new().name("store-team".into()).spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        match runtime {
+            Ok(runtime) => runtime.block_on(session.run()),
+            Err(error) => tracing::error!("the session with the team's store can't start: {error}"),
+        }
+    });
+    Ok(store.with_log(LogQueue::new(sender, thread.map_err(StoreError::Thread)?, status_receiver)))
+}
+
+struct Session {
+    /// The replica, without the log.
+    store: Store,
+    reader: Reader,
+    /// The lock under which one process of the machine appends and applies, so that each gets the results of its writes.
+    lock_path: PathBuf,
+    options: SessionOptions,
+    clock: Clock,
+    queue: mpsc::UnboundedReceiver<Submission>,
+    has_ended: bool,
+    /// What waits to be appended, the oldest first.
+    waiting: VecDeque<Append>,
+    status: watch::Sender<TeamStatus>,
+    members_due: Mono,
+    /// The transaction that this process has open.
+    open: Option<TransactionKey>,
+    is_open_told: bool,
+    /// Writes a snapshot to the database.
+    publishing: Option<thread::JoinHandle<()>>,
+}
+
+/// Why a session lost its connection.
+#[derive(Debug, thiserror::Error)]
+enum SessionError {
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SessionError {
+    fn is_transient(&self) -> bool {
+        match self {
+            Self::Team(error) => error.is_transient(),
+            Self::Store(error) => {
+                !error.is_lasting() && !matches!(error, StoreError::OtherTeam | StoreError::NotReplica)
+            }
+        }
+    }
+}
+
+/// The state of one connection.
+struct Link {
+    /// When the snapshots are read again.
+    snapshots_due: Mono,
+    /// The last deletion for which a snapshot was begun or not needed.
+    purged: u64,
+    /// The number of operations that were applied since this process knows the newest snapshot.
+    operations: usize,
+    database: Database,
+    team: Nonce,
+    author: String,
+    /// The number of the last entry that this process knows to be applied.
+    applied: u64,
+    next_look: Mono,
+    look_interval: Duration,
+}
+
+impl Session {
+    async fn run(mut self) {
+        let mut pause = FIRST_RETRY;
+        loop {
+            let connected = Database::connect(&self.options.connector).await;
+            let ended = match connected {
+                Ok(database) => self.follow(database).await,
+                Err(error) => Err(error.into()),
+            };
+            let Err(error) = ended else { return };
+            if self.status.borrow().link == TeamLink::Live {
+                pause = FIRST_RETRY;
+            }
+            self.report_away(&error);
+            if !self.wait(&error, pause).await {
+                return;
+            }
+            pause = (pause * 2).min(LAST_RETRY);
+        }
+    }
+
+    /// Follows the log on one connection; returns when no more writes can come and all are done.
+    async fn follow(&mut self, database: Database) -> Result<(), SessionError> {
+        let hello = database.hello().await?;
+        database.listen().await?;
+        database.notify_self().await?;
+        let now = self.clock.now().mono;
+        let (next_look, look_interval) = (now + ECHO_LIMIT, LOOK_INTERVAL_WITHOUT_NOTICES);
+        let mut link = Link {
+            snapshots_due: Mono::default(),
+            purged: 0,
+            database,
+            team: hello.team,
+            author: hello.author.clone(),
+            applied: 0,
+            operations: 0,
+            next_look,
+            look_interval,
+        };
+        self.status.send_modify(|status| {
+            status.author = Some(hello.author);
+            status.link = TeamLink::CatchingUp;
+        });
+        self.align(&mut link).await?;
+        self.catch_up(&mut link, u64::MAX).await?;
+        self.store.set_log_fault(None);
+        self.status.send_modify(|status| status.link = TeamLink::Live);
+        self.members_due = Mono::default();
+        let mut received = Vec::new();
+        loop {
+            while let Some(append) = self.waiting.front_mut() {
+                append.was_tried = true;
+                self.append_first(&mut link).await?;
+            }
+            if self.has_ended {
+                link.database.leave(self.options.presence.id).await.ok();
+                return Ok(());
+            }
+            self.tell_presence(&mut link).await?;
+            self.tell_open(&link).await?;
+            tokio::select! {
+                count = self.queue.recv_many(&mut received, MAX_OPERATIONS) => {
+                    self.has_ended = count == 0;
+                    self.gather(&mut received).await;
+                    self.accept(&mut received);
+                }
+                notice = link.database.notice() => match notice.ok_or_else(|| TeamError::lost("the server closed it"))? {
+                    Notice::Entry(seq) if seq > link.applied => self.catch_up(&mut link, seq).await?,
+                    Notice::Open(notice) => self.note_open(&notice),
+                    // Several come or leave together, for example a dashboard and its poller.
+                    Notice::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
+                    Notice::Entry(_) | Notice::Released => {}
+                    Notice::Echo => link.look_interval = LOOK_INTERVAL,
+                },
+                () = self.clock.sleep_until(link.next_look.min(self.members_due)) => {
+                    if self.clock.now().mono >= link.next_look {
+                        self.look(&mut link).await?;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits before the next try, and refuses what has waited too long. Returns whether to try again.
+    async fn wait(&mut self, error: &SessionError, pause: Duration) -> bool {
+        let until = self.clock.now().mono + pause;
+        let mut received = Vec::new();
+        loop {
+            let now = self.clock.now().mono;
+            let grace = if error.is_transient() { GRACE } else { Duration::ZERO };
+            while self.waiting.front().is_some_and(|append| now.since(append.since) >= grace) {
+                self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
+            }
+            if self.has_ended && self.waiting.is_empty() {
+                return false;
+            }
+            if now >= until {
+                return true;
+            }
+            let due = self.waiting.front().map_or(until, |append| until.min(append.since + grace));
+            tokio::select! {
+                count = self.queue.recv_many(&mut received, MAX_OPERATIONS), if !self.has_ended => {
+                    self.has_ended = count == 0;
+                    self.accept(&mut received);
+                }
+                () = self.clock.sleep_until(due) => {}
+            }
+        }
+    }
+
+    fn report_away(&self, error: &SessionError) {
+        let reason = error.to_string();
+        let now = self.clock.now().wall;
+        let is_transient = error.is_transient();
+        self.store.set_log_fault(Some(reason.clone()));
+        self.status.send_if_modified(|status| {
+            let link = match &status.link {
+                _ if !is_transient => TeamLink::Refused { reason: reason.clone() },
+                TeamLink::Away { since, .. } => TeamLink::Away { reason: reason.clone(), since: *since },
+                _ => TeamLink::Away { reason: reason.clone(), since: now },
+            };
+            let is_new = status.link != link;
+            if is_new {
+                tracing::warn!("the team's store is away: {reason}");
+                status.link = link;
+            }
+            is_new
+        });
+    }
+
+    /// Applies the log through `head`, or through its end if that comes first.
+    async fn catch_up(&mut self, link: &mut Link, head: u64) -> Result<(), SessionError> {
+        let _lock = lock(&self.lock_path, &self.clock).await?;
+        let before = link.applied;
+        link.applied = self.reader.replica_position(link.team)?.seq;
+        if link.applied > before {
+            // Another process of this machine was first.
+            self.store.look_now();
+        }
+        self.note_head(link, if head == u64::MAX { link.applied } else { head });
+        while link.applied < head {
+            let entries = link.database.read(link.applied).await?;
+            if entries.is_empty() {
+                break;
+            }
+            let entries = Entries { team: link.team, entries, own: Vec::new() };
+            let applied = self.store.replicate(entries).await?.replicated()?;
+            if applied.position.seq == link.applied {
+                return Err(TeamError::lost("the log has a gap").into());
+            }
+            report_progress(&self.status, link, &applied);
+        }
+        Ok(())
+    }
+
+    /// Notes that the log has an entry with this number.
+    fn note_head(&self, link: &Link, head: u64) {
+        let now = self.clock.now().wall;
+        self.status.send_modify(|status| {
+            status.head = status.head.max(head);
+            status.applied = link.applied;
+            let is_behind = status.applied < status.head;
+            status.behind_since = status.behind_since.filter(|_| is_behind).or(is_behind.then_some(now));
+        });
+    }
+
+    /// Compares the replica with the end of the log.
+    async fn look(&mut self, link: &mut Link) -> Result<(), SessionError> {
+        link.next_look = self.clock.now().mono + link.look_interval;
+        self.publish_snapshot(link).await?;
+        let position = self.reader.replica_position(link.team)?;
+        let bounds = link.database.bounds(position.seq).await?;
+        if bounds.head.seq < position.seq || bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce) {
+            return self.align(link).await;
+        }
+        link.applied = position.seq;
+        if bounds.head.seq > position.seq { self.catch_up(link, bounds.head.seq).await } else { Ok(()) }
+    }
+}
+
+fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut Link, applied: &Applied) {
+    link.applied = applied.position.seq;
+    link.operations += applied.results.iter().map(|(_, results)| results.len()).sum::<usize>();
+    status.send_modify(|status| {
+        status.applied = link.applied;
+        status.head = status.head.max(link.applied);
+        if link.applied == status.head {
+            status.behind_since = None;
+        }
+    });
+}
+
+/// Waits for the lock under which one process of this machine appends and applies. A process that is suspended doesn't
+/// hold up the others: the store's own lock keeps the order, and only the results of a write may go to another process.
+async fn lock(path: &Path, clock: &Clock) -> Result<Option<KernelLock>, SessionError> {
+    let until = clock.now().mono + LOCK_PATIENCE;
+    loop {
+        let taken = KernelLock::try_take(path).map_err(|error| StoreError::Log(error.to_string()))?;
+        if taken.is_some() || clock.now().mono >= until {
+            return Ok(taken);
+        }
+        clock.sleep_until(clock.now().mono + LOCK_RETRY).await;
+    }
+}

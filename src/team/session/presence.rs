@@ -1,0 +1,126 @@
+//! What a session tells the team about this process, and learns about the others.
+//!
+//! It must never write to the log.
+
+use std::{thread, time::Duration};
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use super::{Link, Session, SessionError};
+use crate::{
+    clock::Mono,
+    domain::{ids::TransactionKey, team::Nonce},
+    team::{database::Database, snapshot},
+};
+
+/// How often a process says that it is there, and reads who else is.
+const PRESENCE_INTERVAL: Duration = Duration::from_secs(30);
+/// After how many operations, and after which time, the holder of a lease writes a snapshot.
+const SNAPSHOT_OPERATIONS: usize = 100_000;
+const SNAPSHOT_AGE: TimeDelta = TimeDelta::days(1);
+/// How often the holder of a lease reads which snapshots there are.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_hours(1);
+/// The most bytes of a notice.
+const NOTICE_LIMIT: usize = 7_000;
+
+/// What a process tells the team without the log.
+#[derive(Serialize, Deserialize)]
+struct OpenNotice {
+    member: String,
+    open: Option<TransactionKey>,
+}
+
+impl Session {
+    /// Says that this process is there, and reads who else is, when it is time.
+    pub(super) async fn tell_presence(&mut self, link: &mut Link) -> Result<(), SessionError> {
+        let now = self.clock.now().mono;
+        if now < self.members_due {
+            return Ok(());
+        }
+        self.members_due = now + PRESENCE_INTERVAL;
+        link.database.present(&self.options.presence, link.applied).await?;
+        // For those who came since.
+        self.is_open_told = self.open.is_none();
+        let members = link.database.members().await?;
+        self.status.send_modify(|status| {
+            status.open.retain(|id, _| members.iter().any(|member| member.id == *id));
+            status.poller = members.iter().find(|member| member.epoch.is_some()).cloned();
+            status.members = members;
+        });
+        Ok(())
+    }
+
+    /// Publishes a snapshot if this process polls and one is due: after [`SNAPSHOT_OPERATIONS`], a day, or a deletion.
+    pub(super) async fn publish_snapshot(&mut self, link: &mut Link) -> Result<(), SessionError> {
+        let holds = self.options.fence.as_ref().is_some_and(|fence| fence.borrow().is_some());
+        if !holds || self.publishing.as_ref().is_some_and(|publishing| !publishing.is_finished()) {
+            return Ok(());
+        }
+        let (now, deleted) = (self.clock.now(), self.reader.last_delete()?);
+        if now.mono < link.snapshots_due && link.operations < SNAPSHOT_OPERATIONS && deleted <= link.purged {
+            return Ok(());
+        }
+        link.snapshots_due = now.mono + SNAPSHOT_INTERVAL;
+        let snapshots = link.database.snapshots().await?;
+        let bounds = link.database.bounds(0).await?;
+        let holds_deleted = bounds.first.is_some_and(|first| first < deleted)
+            || snapshots.iter().any(|snapshot| snapshot.position.seq < deleted);
+        // A snapshot that fails is tried again with the next interval.
+        link.purged = deleted;
+        let newest = snapshots.first();
+        let is_old = newest.is_none_or(|newest| now.wall - newest.at > SNAPSHOT_AGE);
+        let is_new_enough = newest.map_or(0, |newest| newest.position.seq) >= bounds.head.seq;
+        if !holds_deleted && (is_new_enough || !is_old && link.operations < SNAPSHOT_OPERATIONS) {
+            return Ok(());
+        }
+        link.operations = 0;
+        let (store, connector) = (self.store.clone(), self.options.connector.clone());
+        // On a thread of its own, so that compressing delays no answer.
+        let publish = move || {
+            let published = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
+                runtime.block_on(async {
+                    let database = Database::connect(&connector).await?;
+                    snapshot::publish(&store, &database, !holds_deleted).await
+                })
+            });
+            match published {
+                Ok(Ok(true)) => tracing::info!("a snapshot of the team's store was written"),
+                Ok(Ok(false)) => tracing::warn!("a snapshot of the team's store didn't count: the log has changed"),
+                Ok(Err(error)) => tracing::warn!("no snapshot of the team's store could be written: {error}"),
+                Err(error) => tracing::warn!("no snapshot of the team's store could be written: {error}"),
+            }
+        };
+        let thread = thread::Builder::new().name("snapshot".into()).spawn(publish);
+        self.publishing = thread.inspect_err(|error| tracing::warn!("no snapshot can be written: {error}")).ok();
+        Ok(())
+    }
+
+    /// Tells the team what this process has open, if it hasn't yet.
+    pub(super) async fn tell_open(&mut self, link: &Link) -> Result<(), SessionError> {
+        if !std::mem::replace(&mut self.is_open_told, true) {
+            let notice = OpenNotice { member: self.options.presence.id.to_string(), open: self.open.clone() };
+            let notice = serde_json::to_string(&notice).unwrap_or_default();
+            // The database refuses a longer one.
+            if notice.len() < NOTICE_LIMIT {
+                link.database.tell_open(&notice).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes what another process has open.
+    pub(super) fn note_open(&mut self, notice: &str) {
+        let Ok(OpenNotice { member, open }) = serde_json::from_str(notice) else { return };
+        let Some(id) = Nonce::parse(&member).filter(|id| *id != self.options.presence.id) else { return };
+        if !self.status.borrow().members.iter().any(|known| known.id == id) {
+            self.members_due = Mono::default();
+        }
+        self.status.send_modify(|status| {
+            match open {
+                Some(open) => status.open.insert(id, open),
+                None => status.open.remove(&id),
+            };
+        });
+    }
+}

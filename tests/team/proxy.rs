@@ -1,0 +1,174 @@
+//! A TCP proxy that fails on request: it parts a machine from the database or from the service.
+
+use std::{
+    io,
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream, tcp},
+    runtime::Runtime,
+    sync::watch,
+};
+
+use super::server::{free_port, wait_for};
+
+/// What the proxy does with connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Forwards all bytes.
+    Pass,
+    /// Accepts connections and keeps them open, but forwards nothing. What was sent meanwhile is forwarded later, as TCP
+    /// does after lost packets.
+    Blackhole,
+    /// Closes all connections, and refuses new ones.
+    Cut,
+}
+
+/// A proxy on this machine. All connections are closed when the value is dropped.
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    mode: watch::Sender<Mode>,
+    target: watch::Sender<SocketAddr>,
+    /// The number of sockets that accept or hold connections.
+    sockets: Arc<AtomicUsize>,
+    runtime: Option<Runtime>,
+}
+
+/// Counts a socket until it is closed.
+struct Count(Arc<AtomicUsize>);
+
+impl Count {
+    fn new(sockets: &Arc<AtomicUsize>) -> Self {
+        sockets.fetch_add(1, Ordering::SeqCst);
+        Self(Arc::clone(sockets))
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Proxy {
+    /// Starts a proxy in front of a server, in mode [`Mode::Pass`].
+    pub(crate) fn start(target: SocketAddr) -> Self {
+        Self::start_at(SocketAddr::from(([127, 0, 0, 1], free_port())), target)
+    }
+
+    /// Like [`Proxy::start`], at an address.
+    pub(crate) fn start_at(address: SocketAddr, target: SocketAddr) -> Self {
+        let (mode, modes) = watch::channel(Mode::Pass);
+        let (target, targets) = watch::channel(target);
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let sockets = Arc::new(AtomicUsize::new(0));
+        runtime.spawn(accept(address, modes, targets, Arc::clone(&sockets)));
+        let proxy = Self { address, mode, target, sockets, runtime: Some(runtime) };
+        proxy.wait_for_sockets(|sockets| sockets > 0);
+        proxy
+    }
+
+    /// Returns the address of the proxy, which never changes.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Changes the mode, for connections that exist and for new ones.
+    pub(crate) fn set_mode(&self, mode: Mode) {
+        self.mode.send_replace(mode);
+        self.wait_for_sockets(|sockets| (sockets == 0) == (mode == Mode::Cut));
+    }
+
+    /// Changes the server for new connections.
+    pub(crate) fn set_target(&self, target: SocketAddr) {
+        self.target.send_replace(target);
+    }
+
+    fn wait_for_sockets(&self, is_right: impl Fn(usize) -> bool) {
+        wait_for("proxy", || is_right(self.sockets.load(Ordering::SeqCst)).then_some(()));
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // Unlike dropping the runtime, this is allowed in asynchronous code.
+        self.runtime.take().unwrap().shutdown_background();
+    }
+}
+
+async fn accept(
+    address: SocketAddr,
+    mut mode: watch::Receiver<Mode>,
+    target: watch::Receiver<SocketAddr>,
+    sockets: Arc<AtomicUsize>,
+) {
+    while mode.wait_for(|mode| *mode != Mode::Cut).await.is_ok() {
+        let listener = TcpListener::bind(address).await.unwrap();
+        let _count = Count::new(&sockets);
+        let mut cut = mode.clone();
+        tokio::select! {
+            _ = cut.wait_for(|mode| *mode == Mode::Cut) => {}
+            () = accept_until_cut(listener, &mode, &target, &sockets) => {}
+        }
+    }
+}
+
+async fn accept_until_cut(
+    listener: TcpListener,
+    mode: &watch::Receiver<Mode>,
+    target: &watch::Receiver<SocketAddr>,
+    sockets: &Arc<AtomicUsize>,
+) {
+    while let Ok((client, _)) = listener.accept().await {
+        let (mut cut, mode, target, count) = (mode.clone(), mode.clone(), target.clone(), Count::new(sockets));
+        tokio::spawn(async move {
+            let outcome = tokio::select! {
+                _ = cut.wait_for(|mode| *mode == Mode::Cut) => Ok(()),
+                outcome = forward(client, mode, target) => outcome,
+            };
+            drop((outcome, count));
+        });
+    }
+}
+
+/// Forwards a connection until both sides have closed it.
+async fn forward(
+    mut client: TcpStream,
+    mut mode: watch::Receiver<Mode>,
+    target: watch::Receiver<SocketAddr>,
+) -> io::Result<()> {
+    wait_for_pass(&mut mode).await?;
+    let address = *target.borrow();
+    let mut server = TcpStream::connect(address).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let ((from_client, to_client), (from_server, to_server)) = (client.split(), server.split());
+    tokio::try_join!(pump(from_client, to_server, mode.clone()), pump(from_server, to_client, mode))?;
+    Ok(())
+}
+
+async fn pump(
+    mut from: tcp::ReadHalf<'_>,
+    mut to: tcp::WriteHalf<'_>,
+    mut mode: watch::Receiver<Mode>,
+) -> io::Result<()> {
+    let mut bytes = vec![0; 64 * 1024];
+    loop {
+        let read = from.read(&mut bytes).await?;
+        wait_for_pass(&mut mode).await?;
+        if read == 0 {
+            return to.shutdown().await;
+        }
+        to.write_all(&bytes[..read]).await?;
+    }
+}
+
+async fn wait_for_pass(mode: &mut watch::Receiver<Mode>) -> io::Result<()> {
+    mode.wait_for(|mode| *mode == Mode::Pass).await.map(drop).map_err(io::Error::other)
+}
