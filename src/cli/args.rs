@@ -195,20 +195,32 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns whether the command only reads or changes an existing store, so that it must not create one.
-    pub(crate) fn needs_existing_store(&self) -> bool {
+    /// Returns what the command needs of the store.
+    pub(crate) fn store_use(&self) -> StoreUse {
         match self {
             Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {
-                true
+                StoreUse::Existing
             }
-            Self::Ack(_) | Self::Snooze(_) | Self::Unack(_) => true,
-            Self::Untrack(_) | Self::Delete(_) | Self::Undo(_) => true,
-            Self::Import(args) => args.dry_run,
-            Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) | Self::Doctor(_) => false,
-            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) | Self::Store(_) | Self::PollForTeam => false,
-            Self::Config(_) | Self::Completions(_) | Self::Man(_) => false,
+            Self::Ack(_) | Self::Snooze(_) | Self::Unack(_) => StoreUse::Existing,
+            Self::Untrack(_) | Self::Delete(_) | Self::Undo(_) => StoreUse::Existing,
+            Self::Import(args) if args.dry_run => StoreUse::Existing,
+            Self::Doctor(_) => StoreUse::Inspected,
+            Self::Import(_) | Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) => StoreUse::Created,
+            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) | Self::Store(_) | Self::PollForTeam => StoreUse::Created,
+            Self::Config(_) | Self::Completions(_) | Self::Man(_) => StoreUse::Created,
         }
     }
+}
+
+/// What a command needs of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreUse {
+    /// The command reads or changes an existing store. A missing one isn't created, since its path may be mistyped.
+    Existing,
+    /// The command creates a missing store.
+    Created,
+    /// The command creates a missing store, and reports on it even if the team's store refuses this machine.
+    Inspected,
 }
 
 impl GlobalArgs {

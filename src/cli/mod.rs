@@ -104,7 +104,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         }
         Some(Command::Backup(args)) if args.daily => backup::daily(&settings.db),
         Some(command) => {
-            with_context(&settings, team.as_ref(), command.needs_existing_store(), |context| match command {
+            with_context(&settings, team.as_ref(), command.store_use(), |context| match command {
                 Command::Add(args) => add::add(args, context),
                 Command::Import(args) if args.follow => follow::follow(args, context),
                 Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),

@@ -16,6 +16,7 @@ use crate::{
         alert::Outage,
         change::{Change, OutageChange},
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
+        team::NOBODY_POLLS,
     },
     poller::Scope,
     process,
@@ -193,9 +194,12 @@ fn find_obstacle(
 }
 
 /// Returns a sentence that says why no answer arrived.
-pub(super) fn no_answer_reason(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<String> {
+pub(super) fn no_answer_reason(store: &Store, profile: &str, now: DateTime<Utc>) -> Result<String> {
+    if store.team().is_some_and(|team| team.borrow().is_unpolled(profile)) {
+        return Ok(NOBODY_POLLS.to_owned());
+    }
     // The report of this process's own poller counts even if the poller has stopped.
     let is_relevant = |report: &PollerReport| report.is_live(now) || report.process == process::run_id();
-    let report = reader.poller(profile)?.filter(is_relevant);
+    let report = store.reader()?.poller(profile)?.filter(is_relevant);
     Ok(PollerReport::why_silent(report.as_ref(), now))
 }

@@ -11,11 +11,14 @@ use std::{
 use color_eyre::eyre::{Report, Result, WrapErr, bail};
 use tempfile::TempDir;
 
-use super::{commands::backup, context::Context};
+use super::{args::StoreUse, commands::backup, context::Context};
 use crate::{
     clock::{self, Clock},
     config::Settings,
-    domain::{team::TeamLink, text},
+    domain::{
+        team::{TeamLink, TeamStatus},
+        text,
+    },
     runtime::{
         exit::Exit,
         stderr::{print_line, sentence},
@@ -27,21 +30,21 @@ use crate::{
 /// How long a command waits for what the team has written.
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(2);
 
-/// Opens the store and runs a command that doesn't poll. With `creates_no_store`, a missing store isn't created, since
-/// its path may be mistyped: the command runs on a temporary empty store.
+/// Opens the store and runs a command that doesn't poll. A command that needs an existing store runs on a temporary empty
+/// one if there is none.
 pub(crate) fn with_context(
     settings: &Settings,
     team: Option<&TeamAccess>,
-    creates_no_store: bool,
+    store_use: StoreUse,
     work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
 ) -> Result<Exit> {
-    let is_missing = creates_no_store && team.is_none() && Store::has_no_store_at(&settings.db);
+    let is_missing = store_use == StoreUse::Existing && team.is_none() && Store::has_no_store_at(&settings.db);
     let temporary = is_missing.then(|| open_temporary(&settings.db)).transpose()?;
     let store = match &temporary {
         Some((store, _)) => store.clone(),
         None => open_store(settings, team)?,
     };
-    wait_for_team(&store)?;
+    wait_for_team(&store, store_use)?;
     let mut out = io::BufWriter::new(io::stdout().lock());
     let exit = work(&mut Context {
         store: store.clone(),
@@ -91,10 +94,14 @@ pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Resu
 
 /// Waits until the replica has what the team has written, so that a command works on that. If the database is away, the
 /// command goes on with what the replica holds.
-pub(super) fn wait_for_team(store: &Store) -> Result<()> {
+pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
     let Some(status) = store.team() else { return Ok(()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    match runtime.block_on(team_store::wait_for_log(status, Some(CATCH_UP_LIMIT))).link {
+    let TeamStatus { link, loss, .. } = runtime.block_on(team_store::wait_for_log(status, Some(CATCH_UP_LIMIT)));
+    if let Some(loss) = loss {
+        print_line(&text::clean(&loss));
+    }
+    match link {
         TeamLink::Live => {}
         TeamLink::Connecting => {
             print_line("the team's store is away: it doesn't answer; this is what the machine has");
@@ -105,6 +112,8 @@ pub(super) fn wait_for_team(store: &Store) -> Result<()> {
         TeamLink::Away { reason, .. } => {
             print_line(&format!("the team's store is away: {}; this is what the machine has", text::clean(&reason)));
         }
+        // One of the checks names the reason.
+        TeamLink::Refused { .. } if store_use == StoreUse::Inspected => {}
         TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
     }
     Ok(())

@@ -23,3 +23,18 @@ pub trait Batch: Send {
     /// If the rows can't be read from their storage.
     fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError>;
 }
+
+impl Batch for Vec<NewTransaction> {
+    fn rows(&self) -> u64 {
+        self.len() as u64
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
+        for new in self.iter().cloned() {
+            if each(new).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

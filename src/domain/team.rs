@@ -58,6 +58,10 @@ pub(crate) fn author(verified: Option<&str>, given: Option<&str>) -> Option<Stri
     }
 }
 
+/// Says that nobody sends requests for an integrator ID, and what to do.
+pub(crate) const NOBODY_POLLS: &str = "no machine of the team polls with this integrator ID; start hoptop on a machine \
+     whose role has hoptop_poller (`hoptop store status` shows who is connected)";
+
 /// The state of a team's store on this machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TeamStatus {
@@ -71,6 +75,8 @@ pub struct TeamStatus {
     pub behind_since: Option<DateTime<Utc>>,
     /// The name under which this machine appends; `None` before the first connection.
     pub author: Option<String>,
+    /// The name of this machine.
+    pub host: String,
     /// The processes that are connected, this one included.
     pub members: Vec<TeamMember>,
     /// Which transaction a process other than this one has open.
@@ -88,6 +94,12 @@ impl TeamStatus {
     pub(crate) fn people_at(&self, transaction: &TransactionKey) -> impl Iterator<Item = &str> {
         let is_open = |member: &&TeamMember| self.open.get(&member.id) == Some(transaction);
         self.members.iter().filter(is_open).map(|member| member.author.as_str())
+    }
+
+    /// Whether the team is known, and none of its machines polls for a profile.
+    pub(crate) fn is_unpolled(&self, profile: &str) -> bool {
+        let polls = |member: &TeamMember| member.epoch.is_some() && member.polls.iter().any(|name| name == profile);
+        self.link == TeamLink::Live && !self.members.is_empty() && !self.members.iter().any(polls)
     }
 
     /// Returns how many people's processes are connected, without those that only poll.
@@ -143,6 +155,26 @@ pub struct TeamMember {
     pub epoch: Option<u64>,
     /// When the process was last seen, by the database's clock.
     pub last_seen: DateTime<Utc>,
+}
+
+#[cfg(test)]
+pub(crate) mod fixtures {
+    use super::*;
+
+    /// Returns a process of a person, which may poll for these profiles and does so in an epoch.
+    pub(crate) fn member(number: u128, author: &str, polls: &[&str], epoch: Option<u64>) -> TeamMember {
+        TeamMember {
+            id: Nonce(number),
+            author: author.to_owned(),
+            host: format!("{author}-laptop"),
+            version: "1".to_owned(),
+            polls: polls.iter().map(|&profile| profile.to_owned()).collect(),
+            rank: 5,
+            applied: 40,
+            epoch,
+            last_seen: DateTime::UNIX_EPOCH,
+        }
+    }
 }
 
 #[cfg(test)]

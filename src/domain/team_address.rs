@@ -108,6 +108,16 @@ pub enum Host {
     Socket(PathBuf),
 }
 
+impl Host {
+    /// Whether the connection doesn't leave this machine.
+    pub(crate) fn is_on_this_machine(&self) -> bool {
+        match self {
+            Self::Socket(_) => true,
+            Self::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
+        }
+    }
+}
+
 /// How the connection is protected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TlsMode {
@@ -360,10 +370,7 @@ fn host(given: Option<String>) -> Result<Host, AddressError> {
 
 /// Returns how the connection is protected. Only a host outside of this machine gets TLS unasked.
 fn tls_mode(sslmode: Option<&str>, host: &Host, has_root: bool) -> Result<TlsMode, AddressError> {
-    let is_local = match host {
-        Host::Socket(_) => true,
-        Host::Tcp(name) => name == "localhost" || name.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback()),
-    };
+    let is_local = host.is_on_this_machine();
     let refused = ["allow", "prefer", "require", "verify-ca"];
     match sslmode {
         Some("verify-full") if matches!(host, Host::Socket(_)) => Err(AddressError::TlsOnSocket),

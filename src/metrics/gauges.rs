@@ -99,6 +99,11 @@ fn register_team(team: &TeamStatus, now: Now, registry: &mut Registry) {
         ("team_members", "Connected processes of people", team.online() as u64),
         ("team_polled", "Whether a machine of the team polls", u64::from(team.poller.is_some())),
         (
+            "team_polling",
+            "Whether this machine polls",
+            u64::from(team.poller.as_ref().is_some_and(|poller| poller.host == team.host)),
+        ),
+        (
             "team_epoch",
             "How often the lease was taken",
             team.poller.as_ref().and_then(|poller| poller.epoch).unwrap_or(0),

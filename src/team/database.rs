@@ -130,11 +130,9 @@ pub(crate) struct Sizes {
     pub(crate) snapshot_bytes: u64,
 }
 
-/// How the server keeps what is written, and how it is reached.
+/// How the server keeps what is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerFacts {
-    /// Whether the connection is encrypted.
-    pub(crate) is_encrypted: bool,
     /// `synchronous_commit`.
     pub(crate) synchronous_commit: String,
     /// Whether a standby confirms each commit.
@@ -189,10 +187,16 @@ impl Database {
     /// # Errors
     /// If they exist, or the role may not create them.
     pub(crate) async fn create_schema(&mut self) -> Result<(), TeamError> {
-        let transaction = self.client.transaction().await?;
-        transaction.batch_execute(SCHEMA_SQL).await?;
-        transaction.batch_execute(ROLES_SQL).await?;
-        Ok(transaction.commit().await?)
+        let created = async {
+            let transaction = self.client.transaction().await?;
+            transaction.batch_execute(SCHEMA_SQL).await?;
+            transaction.batch_execute(ROLES_SQL).await?;
+            Ok(transaction.commit().await?)
+        };
+        created.await.map_err(|error| match error {
+            TeamError::Permission(reason) => TeamError::MayNotCreate(reason),
+            error => error,
+        })
     }
 
     /// Reads what this process may do, and whether it knows the schema and the format.
@@ -388,24 +392,24 @@ impl Database {
         Ok(self.all(sql, &[]).await?.iter().map(member).collect())
     }
 
-    /// Reads how the server keeps what is written, and how it is reached.
+    /// Reads how the server keeps what is written.
     pub(crate) async fn facts(&self) -> Result<ServerFacts, TeamError> {
-        let sql = "SELECT coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
-                   current_setting('synchronous_commit'), current_setting('synchronous_standby_names') <> '',
+        let sql = "SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names') <> '',
                    (SELECT count(*) FROM pg_stat_replication), current_setting('server_version')";
         let row = self.one(sql, &[]).await?;
         Ok(ServerFacts {
-            is_encrypted: row.get(0),
-            synchronous_commit: row.get(1),
-            has_synchronous_standby: row.get(2),
-            standbys: unsigned(&row, 3),
-            version: row.get(4),
+            synchronous_commit: row.get(0),
+            has_synchronous_standby: row.get(1),
+            standbys: unsigned(&row, 2),
+            version: row.get(3),
         })
     }
 
-    /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`].
-    pub(crate) async fn hears_notices(&mut self) -> Result<bool, TeamError> {
+    /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`]. `other` begins a
+    /// transaction meanwhile: a pooler in transaction mode gives it the server's connection that has subscribed.
+    pub(crate) async fn hears_notices(&mut self, other: &mut Self) -> Result<bool, TeamError> {
         self.listen().await?;
+        let _busy = other.client.transaction().await?;
         self.notify_self().await?;
         let echo = async {
             loop {

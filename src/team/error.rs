@@ -71,6 +71,9 @@ pub enum TeamError {
     /// The role may not do this.
     #[error("the team's database refuses: {0}; ask the owner of the team's store to grant your role what it needs")]
     Permission(String),
+    /// The role may not create the team's store.
+    #[error("the team's store can't be created: {0}; use a role that owns the database and may create roles (CREATEROLE)")]
+    MayNotCreate(String),
     /// TLS is required and the server has none.
     #[error(
         "{0} has no TLS, and hoptop sends nothing unencrypted over a network unasked; turn on `ssl` on the server, or \
@@ -213,7 +216,8 @@ impl TeamError {
                     || ["55P03", "57014"].contains(&sqlstate.as_str())
             }
             Self::Address(_) | Self::PasswordSource { .. } | Self::PasswordMissing { .. } => false,
-            Self::NoDatabase(_) | Self::Login(_) | Self::Permission(_) | Self::NotInitialised => false,
+            Self::NoDatabase(_) | Self::Login(_) | Self::NotInitialised => false,
+            Self::Permission(_) | Self::MayNotCreate(_) => false,
             Self::NoTls(_) | Self::RootCertificate(_) | Self::UntrustedCertificate { .. } => false,
             Self::WrongHost { .. } | Self::Tls { .. } | Self::Protocol { .. } => false,
             Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } | Self::Fenced => false,

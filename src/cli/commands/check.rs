@@ -94,7 +94,7 @@ pub(crate) fn check(
     };
     let exit = exit_code(&checked, obstacle);
     if checked.iter().any(|checked| checked.result == CheckResult::NotPolled) {
-        let reason = one_shot_poll::no_answer_reason(&reader, &cx.profile, cx.now.wall)?;
+        let reason = one_shot_poll::no_answer_reason(&cx.store, &cx.profile, cx.now.wall)?;
         writeln!(cx.err, "not every transaction was polled: {reason}")?;
     }
     Ok(exit)

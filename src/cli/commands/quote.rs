@@ -143,7 +143,7 @@ fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
         Some(quote) if quote.sent_at.is_some() => {
             QuoteResult::NoAnswer("the request was sent and its answer was lost; ask again".into(), exit)
         }
-        _ => QuoteResult::NoAnswer(one_shot_poll::no_answer_reason(&reader, &cx.profile, cx.now.wall)?, exit),
+        _ => QuoteResult::NoAnswer(one_shot_poll::no_answer_reason(&cx.store, &cx.profile, cx.now.wall)?, exit),
     })
 }
 

@@ -10,7 +10,10 @@ mod snapshot;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use self::payload::Payload;
-pub(crate) use self::queue::{LogQueue, LogWrite, Submission};
+pub(crate) use self::{
+    queue::{LogQueue, LogWrite, Submission},
+    snapshot::Loss,
+};
 use super::{
     error::{StoreError, is_disk_error},
     operations::{self, Applied, OperationResult},
@@ -190,9 +193,19 @@ impl Reader {
     }
 
     /// How often a snapshot took the place of the store's content.
-    pub(in crate::store) fn snapshot_loads(&self) -> Result<u64, StoreError> {
+    pub(crate) fn snapshot_loads(&self) -> Result<u64, StoreError> {
         let loads = self.db().prepare_cached("SELECT loads FROM replica")?.query_row([], |row| row.get(0));
         Ok(loads.optional()?.unwrap_or_default())
+    }
+
+    /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names no
+    /// entries.
+    pub(crate) fn loss(&self) -> Result<Option<Loss>, StoreError> {
+        let sql = "SELECT loss, loss_is_open FROM replica WHERE loss IS NOT NULL";
+        let loss = self.db().prepare_cached(sql)?.query_row([], |row| {
+            Ok(Loss { notice: row.get(0)?, is_open: row.get(1)?, entries: Vec::new() })
+        });
+        Ok(loss.optional()?)
     }
 
     /// The number of the last entry that deleted something; 0 if none did.

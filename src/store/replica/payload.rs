@@ -4,6 +4,7 @@
 //! hoptop can read what another wrote. A payload that is too large for one entry is split into parts.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, BufReader, Read, Write},
     ops::ControlFlow,
     path::{Path, PathBuf},
@@ -125,7 +126,7 @@ impl Batch for BatchRows<'_> {
 /// Encodes operations.
 ///
 /// # Errors
-/// If an operation can't be written as JSON: a bug.
+/// If an operation is longer than [`MAX_LINE`].
 pub(crate) fn encode(operations: &[&Envelope]) -> io::Result<Vec<u8>> {
     let mut encoder = Encoder::new(vec![OPERATIONS], LEVEL)?;
     for operation in operations {
@@ -170,7 +171,12 @@ pub(crate) fn read_lost(text: impl BufRead) -> Result<Vec<Envelope>, StoreError>
 }
 
 fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io::Result<()> {
-    serde_json::to_writer(&mut *encoder, value)?;
+    let line = serde_json::to_vec(value)?;
+    // A longer line could be appended, but no replica could read it.
+    if line.len() as u64 >= MAX_LINE {
+        return Err(io::Error::other(format!("one operation has {} MB, which is too large for the log", line.len() >> 20)));
+    }
+    encoder.write_all(&line)?;
     encoder.write_all(b"\n")
 }
 
@@ -237,23 +243,37 @@ fn unpack(reason: impl ToString) -> StoreError {
     StoreError::Unpack(reason.to_string())
 }
 
-/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. Returns the file and the
-/// number of operations; `None` if there are none.
+/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. `own` are the entries that
+/// this machine has appended, in order; `is_lost` says which of them the log lost. Returns the file and the number of operations;
+/// `None` if none are lost.
 ///
 /// # Errors
 /// If the file can't be written, or an entry can't be decoded.
 pub(crate) fn save_lost(
     replica: &Path,
-    lost: &[LogEntry],
+    own: &[LogEntry],
+    is_lost: impl Fn(Nonce) -> bool,
     at: DateTime<Utc>,
 ) -> Result<Option<(PathBuf, usize)>, StoreError> {
     let mut operations = Vec::new();
-    for entry in lost {
-        match decode(&entry.payload)? {
-            Payload::Operations(all) => operations.extend(all),
-            Payload::Batch(batch) => operations.push(batch.into_operation()?),
-            // The parts of a payload are one batch, which its file still has.
-            Payload::Part(_) => {}
+    // Payloads of several entries, by their identifier: the bytes so far, and whether an entry of them is lost. Parts are
+    // appended in order, so the last one completes the payload.
+    let mut incomplete: BTreeMap<Nonce, (Vec<u8>, bool)> = BTreeMap::new();
+    for LogEntry { position, payload, .. } in own {
+        let is_lost = is_lost(position.nonce);
+        match decode(payload)? {
+            Payload::Part(part) => {
+                let (bytes, has_lost) = incomplete.entry(part.entry).or_default();
+                bytes.extend(part.bytes);
+                *has_lost |= is_lost;
+                if part.number + 1 == part.total
+                    && let Some((whole, true)) = incomplete.remove(&part.entry)
+                {
+                    operations.extend(into_operations(decode(&whole)?)?);
+                }
+            }
+            whole if is_lost => operations.extend(into_operations(whole)?),
+            Payload::Operations(_) | Payload::Batch(_) => {}
         }
     }
     if operations.is_empty() {
@@ -269,6 +289,14 @@ pub(crate) fn save_lost(
         files::private_options().write(true).create(true).truncate(true).open(&path).map_err(SpoolError::from)?;
     file.write_all(&text).and_then(|()| file.sync_all()).map_err(SpoolError::from)?;
     Ok(Some((path, operations.len())))
+}
+
+fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
+    match payload {
+        Payload::Operations(all) => Ok(all),
+        Payload::Batch(batch) => Ok(vec![batch.into_operation()?]),
+        Payload::Part(_) => Err(unpack("a part of an entry holds another part")),
+    }
 }
 
 /// The longest line of a payload, in bytes: far above the largest answer of the service.

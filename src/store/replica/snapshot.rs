@@ -7,6 +7,7 @@ use std::path::Path;
 use rusqlite::{
     Connection,
     backup::{Backup, StepResult},
+    params,
 };
 
 use crate::{
@@ -21,13 +22,34 @@ use crate::{
 /// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
+/// What a log lost, from the view of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// The entries of this machine that are no longer in the log.
+    pub(crate) entries: Vec<Nonce>,
+    /// What is lost, and where it is kept, for a person.
+    pub(crate) notice: String,
+    /// Whether something of this machine is lost that nobody has appended again.
+    pub(crate) is_open: bool,
+}
+
 impl Store {
+    /// Notes that what the log lost was appended again.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    pub(crate) fn close_loss(&self) -> Result<(), StoreError> {
+        let db = connection::open_for_writing(&self.path, None, true)?;
+        Ok(db.execute("UPDATE replica SET loss_is_open = 0", []).map(drop)?)
+    }
+
     /// Writes a snapshot of the replica to a new file. Returns the snapshot's position. Blocks no writer.
     ///
     /// # Errors
     /// If the store isn't a replica, or the file can't be written.
     pub(crate) fn write_snapshot(&self, to: &Path) -> Result<LogPosition, StoreError> {
         let copy = self.copy_replicated(to)?;
+        copy.execute("UPDATE replica SET loss = NULL, loss_is_open = 0", [])?;
         Ok(super::stored_position(&copy)?.ok_or(StoreError::NotReplica)?.1)
     }
 
@@ -66,17 +88,22 @@ impl Store {
 
     /// Puts the beginning of the log in the place of the replica's content: there is no snapshot. See
     /// [`Store::load_snapshot`].
-    pub(crate) fn load_blank(&self, folder: &Path, team: Nonce, lost: &[Nonce]) -> Result<LogPosition, StoreError> {
+    pub(crate) fn load_blank(
+        &self,
+        folder: &Path,
+        team: Nonce,
+        loss: Option<&Loss>,
+    ) -> Result<LogPosition, StoreError> {
         let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(folder);
         let folder = folder.map_err(|error| StoreError::Commit(error.to_string()))?;
         let path = folder.path().join("blank.db");
         drop(Self::open(&path)?);
         super::write_position(&Connection::open(&path)?, team, LogPosition::default())?;
-        self.load_snapshot(&path, team, lost)
+        self.load_snapshot(&path, team, loss)
     }
 
     /// Puts a snapshot in the place of the replica's content, except for what is this machine's own. Other connections
-    /// see the old content or the new. The file of the snapshot is changed. `lost` are entries that are no longer in the log.
+    /// see the old content or the new. The file of the snapshot is changed. `loss` is what is no longer in the log.
     ///
     /// # Errors
     /// If the snapshot is of a newer schema or another team, or the store can't be written.
@@ -84,7 +111,7 @@ impl Store {
         &self,
         snapshot: &Path,
         team: Nonce,
-        lost: &[Nonce],
+        loss: Option<&Loss>,
     ) -> Result<LogPosition, StoreError> {
         let mut source = Connection::open(snapshot)?;
         let found = migrate::version(&source)?;
@@ -105,10 +132,19 @@ impl Store {
                 "DELETE FROM main.{table}; INSERT INTO main.{table} SELECT * FROM target.{table}"
             ))?;
         }
-        for nonce in lost {
-            source.execute("DELETE FROM main.own_entries WHERE nonce = ?", [nonce.to_string()])?;
+        source.execute(
+            "UPDATE main.replica SET (loads, loss, loss_is_open) = (
+                 SELECT 1 + ifnull(max(loads), 0), iif(max(loss_is_open), max(loss), NULL), ifnull(max(loss_is_open), 0)
+                 FROM target.replica)",
+            [],
+        )?;
+        if let Some(Loss { entries, notice, is_open }) = loss {
+            for nonce in entries {
+                source.execute("DELETE FROM main.own_entries WHERE nonce = ?", [nonce.to_string()])?;
+            }
+            let sql = "UPDATE main.replica SET loss = ?, loss_is_open = ?";
+            source.execute(sql, params![notice, is_open])?;
         }
-        source.execute("UPDATE main.replica SET loads = 1 + ifnull((SELECT loads FROM target.replica), 0)", [])?;
         source.execute("DETACH target", [])?;
         match Backup::new(&source, &mut target)?.step(-1)? {
             StepResult::Done => Ok(position),

@@ -381,29 +381,10 @@ fn alert_key(reader: &Reader, id: i64) -> AlertKey {
     }
 }
 
-/// A batch in memory without duplicate transactions.
-struct Rows(Vec<NewTransaction>);
-
-impl Rows {
-    fn new(transactions: &[NewTransaction]) -> Option<Self> {
-        let hashes: BTreeSet<String> = transactions.iter().map(|new| new.params.transaction_id.key()).collect();
-        (hashes.len() == transactions.len()).then(|| Self(transactions.to_vec()))
-    }
-}
-
-impl Batch for Rows {
-    fn rows(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    fn for_each(&self, each: &mut dyn FnMut(NewTransaction) -> ControlFlow<()>) -> Result<(), SpoolError> {
-        for new in self.0.iter().cloned() {
-            if each(new).is_break() {
-                break;
-            }
-        }
-        Ok(())
-    }
+/// Returns the batch without duplicate transactions; `None` if it has some.
+fn distinct(transactions: &[NewTransaction]) -> Option<Vec<NewTransaction>> {
+    let hashes: BTreeSet<String> = transactions.iter().map(|new| new.params.transaction_id.key()).collect();
+    (hashes.len() == transactions.len()).then(|| transactions.to_vec())
 }
 
 /// Returns the store of the person who acts at a moment: one of two, or nobody with a name.
@@ -431,7 +412,7 @@ fn apply_together(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
             let envelope = Envelope::new(operation.clone(), Stamp::new(*at, store.author()));
             let read: Envelope = serde_json::from_str(&serde_json::to_string(&envelope).unwrap()).unwrap();
             match &read.operation {
-                Operation::Track { profile, transactions } if let Some(rows) = Rows::new(transactions) => {
+                Operation::Track { profile, transactions } if let Some(rows) = distinct(transactions) => {
                     store.track_batch(profile, Box::new(rows), read.stamp.at)
                 }
                 _ => store.apply(read.operation, read.stamp.at),
@@ -536,7 +517,7 @@ fn batch_makes_the_same_store_as_the_track_operation() {
     for (at, known) in [(at(2), 0), (at(3), 17)] {
         let mut batch = batch[..4_100 + known].to_vec();
         batch[5].params.ticket = Some(format!("SUP-{known}"));
-        let rows = Rows::new(&batch).unwrap();
+        let rows = distinct(&batch).unwrap();
         let one = testing::track(&first, "default", batch, at);
         let other = second.track_batch("default", Box::new(rows), at).wait().unwrap().tracked().unwrap();
         let counts = |report: &ImportReport| {

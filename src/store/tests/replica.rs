@@ -6,7 +6,7 @@ use rand_pcg::Pcg64Mcg;
 use super::{operations::refuse_label, *};
 use crate::{
     domain::team::{LogEntry, LogPosition, Nonce},
-    store::{Entries, OperationResult, payload},
+    store::{Entries, Loss, OperationResult, payload},
 };
 
 const TEAM: Nonce = Nonce(7);
@@ -54,15 +54,20 @@ fn store_with_data_of_its_own_or_of_another_team_takes_no_entry() {
     assert_eq!((count(&store), count(&alone)), (1, 1));
 }
 
-#[test]
-fn payload_in_parts_is_applied_whole_with_its_last_part_even_if_others_write_between() {
-    let (_folder, store) = open();
+/// Returns the payloads of an operation that needs several entries.
+fn parts_of_large_entry() -> Vec<Vec<u8>> {
     // Text that compression can't shorten to one part.
     let mut random = Pcg64Mcg::seed_from_u64(1);
     let noise: String = (0..4 << 20).map(|_| char::from(random.random_range(b'!'..b'~'))).collect();
     let track = NewTransaction { notes: vec![noise], ..fixtures::new(1) };
     let whole = entry(1, vec![Operation::Track { profile: "default".into(), transactions: vec![track] }]);
-    let parts = payload::split(whole.payload, Nonce(9));
+    payload::split(whole.payload, Nonce(9))
+}
+
+#[test]
+fn payload_in_parts_is_applied_whole_with_its_last_part_even_if_others_write_between() {
+    let (_folder, store) = open();
+    let parts = parts_of_large_entry();
     assert!(parts.len() > 2);
     let mut entries = vec![tracks(2)];
     for (seq, part) in (2..).zip(parts) {
@@ -107,7 +112,7 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     replicate(&late, TEAM, vec![tracks(1)], vec![1]).unwrap();
     let feed = FeedReader::new(late.reader().unwrap());
     feed.changes().unwrap();
-    assert_eq!(late.load_snapshot(&file, TEAM, &[]).unwrap().seq, 6);
+    assert_eq!(late.load_snapshot(&file, TEAM, None).unwrap().seq, 6);
     let reader = |store: &Store| store.reader().unwrap();
     assert_eq!(reader(&late).checksums().unwrap(), reader(&store).checksums().unwrap());
     let own =
@@ -120,19 +125,61 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     let (_other, other) = open();
     replicate(&other, Nonce(8), vec![tracks(1)], vec![]).unwrap();
     store.write_snapshot(&folder.path().join("again.db")).unwrap();
-    assert!(matches!(other.load_snapshot(&folder.path().join("again.db"), TEAM, &[]), Err(StoreError::OtherTeam)));
+    assert!(matches!(other.load_snapshot(&folder.path().join("again.db"), TEAM, None), Err(StoreError::OtherTeam)));
     assert_eq!(count(&other), 1);
 }
 
 #[test]
 fn lost_entries_are_saved_and_read_again() {
     let (folder, store) = open();
-    let saved = payload::save_lost(store.path(), &[tracks(1), tracks(2)], at(9)).unwrap();
-    let (path, operations) = saved.unwrap();
+    // A payload of three entries of which only the last is lost: nothing of it was applied anywhere else.
+    let mut own = vec![tracks(1), tracks(2)];
+    for (seq, part) in (3..).zip(parts_of_large_entry()) {
+        own.push(LogEntry { payload: part, ..tracks(seq) });
+    }
+    let last = own.last().unwrap().position.nonce;
+    let is_lost = |nonce| nonce == tracks(2).position.nonce || nonce == last;
+    let (path, operations) = payload::save_lost(store.path(), &own, is_lost, at(9)).unwrap().unwrap();
     assert_eq!((path.parent(), operations), (Some(folder.path().join("deep").as_path()), 2));
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
     let again = payload::read_lost(file).unwrap();
-    assert_eq!(again.iter().map(|envelope| envelope.stamp.at).collect::<Vec<_>>(), [at(1), at(2)]);
-    assert_eq!(payload::save_lost(store.path(), &[], at(9)).unwrap(), None);
+    assert_eq!(again.iter().map(|envelope| envelope.stamp.at).collect::<Vec<_>>(), [at(2), at(1)]);
+    assert_eq!(payload::save_lost(store.path(), &own, |_| false, at(9)).unwrap(), None);
     assert!(payload::read_lost(&b"{}\n"[..]).unwrap_err().to_string().contains("line 1"));
+}
+
+#[test]
+fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
+    let (folder, store) = open();
+    replicate(&store, TEAM, (1..=3).map(tracks).collect(), vec![3]).unwrap();
+    let file = |name: &str| folder.path().join(name);
+    store.write_snapshot(&file("one.db")).unwrap();
+    let loss = Loss { entries: vec![tracks(3).position.nonce], notice: "lost 3".into(), is_open: true };
+    store.load_snapshot(&file("one.db"), TEAM, Some(&loss)).unwrap();
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.own_entries().unwrap(), []);
+    let kept = Loss { entries: vec![], ..loss };
+    assert_eq!(reader.loss().unwrap(), Some(kept.clone()));
+    // A snapshot carries it neither to other machines nor away from this one.
+    store.write_snapshot(&file("two.db")).unwrap();
+    let (_other, other) = open();
+    std::fs::copy(file("two.db"), file("three.db")).unwrap();
+    other.load_snapshot(&file("two.db"), TEAM, None).unwrap();
+    assert_eq!(other.reader().unwrap().loss().unwrap(), None);
+    store.load_snapshot(&file("three.db"), TEAM, None).unwrap();
+    assert_eq!(reader.loss().unwrap(), Some(kept));
+    store.close_loss().unwrap();
+    assert!(!reader.loss().unwrap().unwrap().is_open);
+}
+
+#[test]
+fn operation_that_no_replica_could_read_is_not_encoded() {
+    let track = |notes| NewTransaction { notes, ..fixtures::new(1) };
+    let operation = |size: usize| Operation::Track {
+        profile: "default".into(),
+        transactions: vec![track(vec!["x".repeat(size)])],
+    };
+    let encode = |size| payload::encode(&[&Envelope::new(operation(size), Stamp::new(at(1), None))]);
+    assert!(encode(1 << 20).is_ok());
+    assert!(encode(64 << 20).unwrap_err().to_string().contains("64 MB, which is too large"));
 }

@@ -8,8 +8,8 @@ use tokio::task::spawn_blocking;
 
 use super::{Link, Session, SessionError, lock};
 use crate::{
-    domain::team::{Nonce, TeamLink},
-    store::{StoreError, payload},
+    domain::team::TeamLink,
+    store::{Loss, StoreError, payload},
     team::snapshot,
 };
 
@@ -34,7 +34,7 @@ impl Session {
         self.status.send_modify(|status| {
             (status.head, status.applied, status.link) = (bounds.head.seq, position.seq, TeamLink::CatchingUp);
         });
-        let lost = if has_lost { self.save_lost(link).await? } else { Vec::new() };
+        let loss = if has_lost { Some(self.save_lost(link).await?) } else { None };
         let snapshots = link.database.snapshots().await?;
         let newest = snapshots.into_iter().find(|snapshot| has_lost || snapshot.position.seq > position.seq);
         let folder = self.store.path().parent().unwrap_or(Path::new(".")).to_owned();
@@ -45,8 +45,8 @@ impl Session {
         };
         let (store, team) = (self.store.clone(), link.team);
         let load = move || match file {
-            Some(file) => store.load_snapshot(&file, team, &lost),
-            None => store.load_blank(&folder, team, &lost),
+            Some(file) => store.load_snapshot(&file, team, loss.as_ref()),
+            None => store.load_blank(&folder, team, loss.as_ref()),
         };
         let position = spawn_blocking(load).await.unwrap_or(Err(StoreError::Closed))?;
         link.applied = position.seq;
@@ -55,26 +55,41 @@ impl Session {
     }
 
     /// Finds what people of this machine appended and the database lost, and saves it to a file beside the replica.
-    pub(super) async fn save_lost(&self, link: &Link) -> Result<Vec<Nonce>, SessionError> {
-        let mut lost = Vec::new();
-        for entry in self.reader.own_entries()? {
+    async fn save_lost(&self, link: &Link) -> Result<Loss, SessionError> {
+        let own = self.reader.own_entries()?;
+        let mut entries = Vec::new();
+        for entry in &own {
             if !link.database.has(entry.position.nonce).await? {
-                lost.push(entry);
+                entries.push(entry.position.nonce);
             }
         }
         let now = self.clock.now().wall;
-        let saved = payload::save_lost(self.store.path(), &lost, now)?;
-        let loss = match &saved {
+        let saved = payload::save_lost(self.store.path(), &own, |nonce| entries.contains(&nonce), now)?;
+        let (is_open, notice) = match &saved {
             None => {
-                "the team's database lost its newest entries; nothing that this machine wrote is among them".to_owned()
+                (false, "the team's database lost its newest entries; nothing that this machine wrote is among them".into())
             }
-            Some((path, count)) => format!(
-                "the team's database lost its newest entries, among them {count} of this machine: {}; `hoptop store append` writes them again",
-                path.display()
+            Some((path, count)) => (
+                true,
+                format!(
+                    "the team's database lost its newest entries, among them {count} of this machine: {}; `hoptop store append` writes them again",
+                    path.display()
+                ),
             ),
         };
-        tracing::error!("{loss}");
-        self.status.send_modify(|status| status.loss = Some(loss));
-        Ok(lost.into_iter().map(|entry| entry.position.nonce).collect())
+        tracing::error!("{notice}");
+        Ok(Loss { entries, notice, is_open })
+    }
+
+    /// Tells what the database lost, if a process of this machine has gone back to a snapshot for that reason since the last
+    /// call. The first call tells what nobody has appended again.
+    pub(super) fn tell_loss(&mut self) -> Result<(), SessionError> {
+        let loads = self.reader.snapshot_loads()?;
+        let before = self.known_loads.replace(loads);
+        if before != Some(loads) {
+            let loss = self.reader.loss()?.filter(|loss| loss.is_open || before.is_some());
+            self.status.send_modify(|status| status.loss = loss.map(|loss| loss.notice));
+        }
+        Ok(())
     }
 }

@@ -34,8 +34,8 @@ pub(super) struct Append {
     /// Who waits for each operation.
     replies: Vec<Reply>,
     pub(super) since: Mono,
-    /// Whether the database may have an entry already.
-    pub(super) was_tried: bool,
+    /// Whether the database may have an entry already: an attempt ended without an answer.
+    may_be_in_log: bool,
 }
 
 impl Session {
@@ -82,7 +82,7 @@ impl Session {
                 LogWrite::Flush => {
                     self.waiting.extend(Append::of_operations(&mut run, &self.clock));
                     let (replies, since) = (vec![reply], self.clock.now().mono);
-                    let nothing = Append { entries: Vec::new(), is_of_poller: false, replies, since, was_tried: false };
+                    let nothing = Append { entries: Vec::new(), is_of_poller: false, replies, since, may_be_in_log: false };
                     self.waiting.push_back(nothing);
                 }
             }
@@ -92,7 +92,7 @@ impl Session {
 
     /// Appends the first waiting writes, applies them, and answers them. After an error they stay the first.
     pub(super) async fn append_first(&mut self, link: &mut Link) -> Result<(), SessionError> {
-        let Some(append) = self.waiting.front() else { return Ok(()) };
+        let Some(append) = self.waiting.front_mut() else { return Ok(()) };
         let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
         if append.is_of_poller && fence.is_none() {
             self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&TeamError::Fenced.to_string()));
@@ -104,7 +104,10 @@ impl Session {
         for (nonce, payload) in &append.entries {
             let seq = match link.database.append(*nonce, payload, fence.as_ref()).await {
                 Ok(seq) => seq,
-                Err(error) if error.is_transient() => return Err(error.into()),
+                Err(error) if error.is_transient() => {
+                    append.may_be_in_log = true;
+                    return Err(error.into());
+                }
                 Err(error) => {
                     self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
                     return Ok(());
@@ -158,7 +161,7 @@ impl Append {
     fn new(payload: Vec<u8>, replies: Vec<Reply>, clock: &Clock) -> Self {
         let parts = payload::split(payload, Nonce(rand::random()));
         let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
-        Self { entries, is_of_poller: false, replies, since: clock.now().mono, was_tried: false }
+        Self { entries, is_of_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
     }
 
     /// Takes a run of operations of one kind; `None` if there are none.
@@ -191,7 +194,7 @@ impl Append {
     }
 
     pub(super) fn refuse(self, reason: &str) {
-        let reason = match self.was_tried && !self.entries.is_empty() && !self.is_of_poller {
+        let reason = match self.may_be_in_log && !self.is_of_poller {
             true => format!("{reason}; whether the write is in the team's log shows when the database is back"),
             false => reason.to_owned(),
         };

@@ -64,7 +64,7 @@ pub(crate) struct SessionOptions {
 /// If the store can't be read, or no thread can be started.
 pub(crate) fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Store, StoreError> {
     let (sender, queue) = mpsc::unbounded_channel();
-    let (status, status_receiver) = watch::channel(TeamStatus::default());
+    let (status, status_receiver) = watch::channel(TeamStatus { host: options.presence.host.clone(), ..TeamStatus::default() });
     let session = Session {
         reader: store.reader()?,
         lock_path: KernelLock::beside(store.path(), "log", "team"),
@@ -78,6 +78,7 @@ pub(crate) fn start(store: Store, options: SessionOptions, clock: Clock) -> Resu
         members_due: Mono::default(),
         open: None,
         is_open_told: true,
+        known_loads: None,
         publishing: None,
     };
     let thread = thread::Builder::new().name("store-team".into()).spawn(move || {
@@ -107,6 +108,8 @@ struct Session {
     /// The transaction that this process has open.
     open: Option<TransactionKey>,
     is_open_told: bool,
+    /// How often the replica's content was replaced by a snapshot, when that was read last.
+    known_loads: Option<u64>,
     /// Writes a snapshot to the database.
     publishing: Option<thread::JoinHandle<()>>,
 }
@@ -146,6 +149,23 @@ struct Link {
     applied: u64,
     next_look: Mono,
     look_interval: Duration,
+    /// The newest entry that a notice named, and the newest one that a look found without a notice.
+    announced: u64,
+    unannounced: Option<u64>,
+}
+
+impl Link {
+    /// Takes the end of the log as a look found it. Behind a pooler in transaction mode a notice to oneself may arrive
+    /// although those of others don't: if the notice of this entry lacks when the next look comes, looks replace notices.
+    fn expect_notice_of(&mut self, head: u64, now: Mono) {
+        if self.unannounced.is_some_and(|seq| seq > self.announced) {
+            self.look_interval = LOOK_INTERVAL_WITHOUT_NOTICES;
+        }
+        self.unannounced = (head > self.announced).then_some(head);
+        if self.unannounced.is_some() {
+            self.next_look = self.next_look.min(now + ECHO_LIMIT);
+        }
+    }
 }
 
 impl Session {
@@ -186,20 +206,24 @@ impl Session {
             operations: 0,
             next_look,
             look_interval,
+            announced: 0,
+            unannounced: None,
         };
         self.status.send_modify(|status| {
             status.author = Some(hello.author);
             status.link = TeamLink::CatchingUp;
         });
+        self.tell_loss()?;
         self.align(&mut link).await?;
         self.catch_up(&mut link, u64::MAX).await?;
+        self.tell_loss()?;
+        link.announced = link.applied;
         self.store.set_log_fault(None);
         self.status.send_modify(|status| status.link = TeamLink::Live);
         self.members_due = Mono::default();
         let mut received = Vec::new();
         loop {
-            while let Some(append) = self.waiting.front_mut() {
-                append.was_tried = true;
+            while !self.waiting.is_empty() {
                 self.append_first(&mut link).await?;
             }
             if self.has_ended {
@@ -215,11 +239,16 @@ impl Session {
                     self.accept(&mut received);
                 }
                 notice = link.database.notice() => match notice.ok_or_else(|| TeamError::lost("the server closed it"))? {
-                    Notice::Entry(seq) if seq > link.applied => self.catch_up(&mut link, seq).await?,
+                    Notice::Entry(seq) => {
+                        link.announced = link.announced.max(seq);
+                        if seq > link.applied {
+                            self.catch_up(&mut link, seq).await?;
+                        }
+                    }
                     Notice::Open(notice) => self.note_open(&notice),
                     // Several come or leave together, for example a dashboard and its poller.
                     Notice::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
-                    Notice::Entry(_) | Notice::Released => {}
+                    Notice::Released => {}
                     Notice::Echo => link.look_interval = LOOK_INTERVAL,
                 },
                 () = self.clock.sleep_until(link.next_look.min(self.members_due)) => {
@@ -318,11 +347,14 @@ impl Session {
     async fn look(&mut self, link: &mut Link) -> Result<(), SessionError> {
         link.next_look = self.clock.now().mono + link.look_interval;
         self.publish_snapshot(link).await?;
+        self.tell_loss()?;
         let position = self.reader.replica_position(link.team)?;
         let bounds = link.database.bounds(position.seq).await?;
         if bounds.head.seq < position.seq || bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce) {
-            return self.align(link).await;
+            self.align(link).await?;
+            return self.tell_loss();
         }
+        link.expect_notice_of(bounds.head.seq, self.clock.now().mono);
         link.applied = position.seq;
         if bounds.head.seq > position.seq { self.catch_up(link, bounds.head.seq).await } else { Ok(()) }
     }

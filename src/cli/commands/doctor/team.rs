@@ -7,7 +7,7 @@ use color_eyre::eyre::Result;
 use super::finding::Finding;
 use crate::{
     clock::Clock,
-    domain::team_address::{Host, TlsMode},
+    domain::team_address::{Host, TeamAddress, TlsMode},
     runtime::{team_store::TeamAccess, tokio_runtime},
     store::Reader,
     team::{Database, ServerFacts, TeamError},
@@ -66,34 +66,38 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
             }
         },
     };
-    let notices = match database.hears_notices().await? {
-        true => Finding::Ok("arrive: new entries are seen at once".into()),
-        false => Finding::Warning(
-            "don't arrive, as behind a pooler in transaction mode: new entries are seen within 1 s, and who has what open isn't shown".into(),
-        ),
-    };
-    Ok(vec![
+    let mut findings = vec![
         ("team", Finding::Ok(team_line)),
-        ("team tls", check_tls(team, &facts)),
+        ("team tls", check_tls(team.connector.address())),
         ("team disk", check_durability(hello.in_recovery, &facts)),
-        ("notices", notices),
         ("versions", versions),
         ("replica", replica),
-    ])
+    ];
+    // A standby has no notices.
+    if !hello.in_recovery {
+        let mut other = Database::connect(&team.connector).await?;
+        let notices = match database.hears_notices(&mut other).await? {
+            true => Finding::Ok("arrive: new entries are seen at once".into()),
+            false => Finding::Warning(
+                "don't arrive, as behind a pooler in transaction mode: new entries are seen within 1 s, and who has what open isn't shown".into(),
+            ),
+        };
+        findings.push(("notices", notices));
+    }
+    Ok(findings)
 }
 
-fn check_tls(team: &TeamAccess, facts: &ServerFacts) -> Finding {
-    let address = team.connector.address();
-    match (facts.is_encrypted, &address.tls, &address.host) {
-        (true, TlsMode::VerifyFull, _) => Finding::Ok("on; the server's certificate and name are verified".into()),
-        (true, ..) => Finding::Ok("on".into()),
-        (false, _, Host::Socket(_)) => Finding::Ok("off, through a socket of this machine".into()),
-        (false, _, Host::Tcp(host))
-            if host == "localhost" || host.parse().is_ok_and(|host: std::net::IpAddr| host.is_loopback()) =>
-        {
+/// Says whether this machine's connection is encrypted; behind a pooler the server can't know.
+fn check_tls(address: &TeamAddress) -> Finding {
+    match (address.tls, &address.host) {
+        (TlsMode::VerifyFull, _) => Finding::Ok("on; the server's certificate and name are verified".into()),
+        (TlsMode::Off, Host::Socket(_)) => Finding::Ok("off, through a socket of this machine".into()),
+        (TlsMode::Off, Host::Tcp(_)) if address.host.is_on_this_machine() => {
             Finding::Ok("off, within this machine".into())
         }
-        (false, ..) => Finding::Warning("off: the network between can read and change everything".into()),
+        (TlsMode::Off, Host::Tcp(_)) => {
+            Finding::Warning("off: the network between can read and change everything".into())
+        }
     }
 }
 
@@ -103,6 +107,10 @@ fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Finding {
         return Finding::Error("the server is a standby, so nothing can be written; name the primary".into());
     }
     match (facts.synchronous_commit.as_str(), facts.standbys, facts.has_synchronous_standby) {
+        ("local", _, true) => Finding::Warning(
+            "synchronous_commit is `local` for this role: the standby doesn't confirm what hoptop writes, and a failover may lose it"
+                .into(),
+        ),
         ("off", ..) => Finding::Warning(
             "synchronous_commit is off for this role; hoptop turns it on for what it writes, other programs don't"
                 .into(),

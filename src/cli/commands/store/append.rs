@@ -2,12 +2,21 @@
 //!
 //! It must never write a part of a file: all operations are read first.
 
-use std::{fs::File, io::BufReader, path::PathBuf};
+use std::{collections::HashSet, fs::File, io::BufReader, path::PathBuf};
 
 use clap::Args;
 use color_eyre::eyre::{Result, WrapErr};
 
-use crate::{cli::context::Context, domain::text, runtime::exit::Exit, store::payload};
+use crate::{
+    cli::context::Context,
+    domain::{
+        operation::{Envelope, Operation},
+        text,
+        transaction::NewTransaction,
+    },
+    runtime::exit::Exit,
+    store::payload,
+};
 
 /// The arguments of `hoptop store append`.
 #[derive(Args, Debug)]
@@ -22,9 +31,22 @@ pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
     let file = File::open(&args.file).wrap_err_with(|| format!("{path} can't be read"))?;
     let operations = payload::read_lost(BufReader::new(file)).wrap_err_with(|| format!("{path} is no such file"))?;
     let count = operations.len();
-    for envelope in operations {
-        cx.store.apply(envelope.operation, envelope.stamp.at).wait()?;
+    for Envelope { operation, stamp, .. } in operations {
+        match operation {
+            // An import may be too large for one operation.
+            Operation::Track { profile, transactions } if are_distinct(&transactions) => {
+                cx.store.track_batch(&profile, Box::new(transactions), stamp.at)
+            }
+            operation => cx.store.apply(operation, stamp.at),
+        }
+        .wait()?;
     }
+    cx.store.close_loss()?;
     writeln!(cx.out, "{count} operations are in the team's log again")?;
     Ok(Exit::Success)
+}
+
+fn are_distinct(transactions: &[NewTransaction]) -> bool {
+    let keys: HashSet<String> = transactions.iter().map(|new| new.params.transaction_id.key()).collect();
+    keys.len() == transactions.len()
 }

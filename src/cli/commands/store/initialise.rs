@@ -7,6 +7,7 @@ use std::io::{self, Write};
 use color_eyre::eyre::Result;
 
 use crate::{
+    domain::team_address::TeamAddress,
     runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
     team::{Database, TeamError},
 };
@@ -14,6 +15,7 @@ use crate::{
 /// Creates the schema and the roles, unless they are there.
 pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
     let address = access.connector.address();
+    let for_role = TeamAddress { user: Some("ROLE".to_owned()), ..address.clone() };
     let created = tokio_runtime::start()?.block_on(async {
         let mut database = Database::connect(&access.connector).await?;
         match database.hello().await {
@@ -30,10 +32,11 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
     writeln!(
         out,
         "{address} is a team's store now. Let people in, as the owner of the database:\n\
-         \x20 GRANT hoptop_poller TO role;   may read, write and poll\n\
-         \x20 GRANT hoptop_member TO role;   may read and write\n\
-         \x20 GRANT hoptop_viewer TO role;   may read\n\
-         Then each of them runs: hoptop --store {address}"
+         \x20 GRANT hoptop_poller TO \"ROLE\";   may read, write and poll\n\
+         \x20 GRANT hoptop_member TO \"ROLE\";   may read and write\n\
+         \x20 GRANT hoptop_viewer TO \"ROLE\";   may read\n\
+         Then each of them runs: hoptop --store {for_role}\n\
+         `hoptop help team` is the guide."
     )?;
     Ok(Exit::Success)
 }

@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use color_eyre::eyre::{Result, eyre};
 
 use crate::{
-    cli::opening::with_context,
+    cli::{args::StoreUse, opening::with_context},
     config::Settings,
     runtime::{exit::Exit, team_store::TeamAccess},
 };
@@ -22,7 +22,9 @@ Examples:
   hoptop --store postgres://db/hoptop store init       create the team's store in an empty database, as its owner
   hoptop store move hoptop.db postgres://db/hoptop     take what one machine has tracked along, before the team begins
   hoptop store move postgres://db/hoptop hoptop.db     write what the team has to a new file
-  hoptop --store postgres://db/hoptop store status     who is connected, who polls, sizes, the last snapshot";
+  hoptop --store postgres://db/hoptop store status     who is connected, who polls, sizes, the last snapshot
+
+`hoptop help team` is a guide: set-up, roles, TLS, what is guaranteed.";
 
 /// The arguments of `hoptop store`.
 #[derive(Args, Debug)]
@@ -61,7 +63,7 @@ pub(crate) fn store(args: &StoreArgs, settings: &Settings, team: Option<&TeamAcc
         StoreCommand::Move(args) => relocate::relocate(args, access()?),
         StoreCommand::Status(args) => status::status(args, access()?),
         StoreCommand::Append(args) => {
-            with_context(settings, Some(access()?), false, |context| append::append(args, context))
+            with_context(settings, Some(access()?), StoreUse::Created, |context| append::append(args, context))
         }
     }
 }

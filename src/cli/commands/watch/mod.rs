@@ -9,6 +9,7 @@ mod conditions;
 mod piped;
 mod snapshot;
 mod summary;
+mod team_notices;
 
 use std::{
     collections::HashMap,
@@ -35,10 +36,11 @@ use self::{
     piped::{PIPE, PipedTransactions},
     snapshot::{PipedMatch, Query, Snapshot},
     summary::Summary,
+    team_notices::TeamNotices,
 };
 use super::list;
 use crate::{
-    cli::{completers, opening, output::json},
+    cli::{args::StoreUse, completers, opening, output::json},
     clock::{self, Clock, Mono},
     config::{Flags, Settings},
     domain::{
@@ -128,7 +130,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
     log_file::start(&settings.state_dir, Clock::system())?;
     let team = TeamAccess::of(settings, team_store::WATCH_RANK)?;
     let store = opening::open_store(settings, team.as_ref())?;
-    opening::wait_for_team(&store)?;
+    opening::wait_for_team(&store, StoreUse::Created)?;
     let ended = runtime.block_on(async {
         let clock = Clock::system();
         let _backups = store.schedule_backups(clock.clone())?;
@@ -348,10 +350,14 @@ impl<'a> Watching<'a> {
     /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
     async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(Wake::AnyCommit)?;
+        let mut team = store.team().map(|status| TeamNotices::new(status, self.profile.clone()));
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             let more = self.process_changes(clock).await?;
             self.check_store_fault(store.fault())?;
+            if let Some(lines) = team.as_mut().map(|team| team.update(clock.now().mono)) {
+                lines.iter().for_each(|line| self.print_line(line));
+            }
             if self.obstacle == Some(Obstacle::Refused) && !self.has_answer {
                 return Ok(Some(Exit::Unauthorized));
             }
@@ -374,9 +380,16 @@ impl<'a> Watching<'a> {
                     None => std::future::pending().await,
                 }
             };
+            let told = async {
+                match &mut team {
+                    Some(team) => team.wait(clock).await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
                 () = reported => {}
+                () = told => {}
                 () = until(redraw) => {}
                 () = until(end) => return Ok(None),
             }

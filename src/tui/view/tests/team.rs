@@ -1,31 +1,17 @@
 //! Tests of what a team's store adds to the screen.
 
 use super::*;
-use crate::domain::team::{Nonce, TeamLink, TeamMember, TeamStatus};
-
-fn member(number: u128, author: &str, polls: bool) -> TeamMember {
-    TeamMember {
-        id: Nonce(number),
-        author: author.into(),
-        host: format!("{author}-laptop"),
-        version: "1".into(),
-        polls: if polls { vec!["prod".into()] } else { Vec::new() },
-        rank: 5,
-        applied: 40,
-        epoch: polls.then_some(3),
-        last_seen: now().wall,
-    }
-}
+use crate::domain::team::{Nonce, TeamLink, TeamStatus, fixtures::member};
 
 /// Returns a screen with a team in this state.
 fn with_team(size: (u16, u16), link: TeamLink) -> TestDashboard {
     let mut model = dashboard(size);
-    let poller = member(2, "bob", true);
+    let poller = member(2, "bob", &["prod"], Some(3));
     model.team = Some(TeamStatus {
         link,
         applied: 40,
         head: 160,
-        members: vec![member(1, "ana", false), poller.clone(), member(3, "bob", false)],
+        members: vec![member(1, "ana", &[], None), poller.clone(), member(3, "bob", &[], None)],
         poller: Some(poller),
         ..TeamStatus::default()
     });

@@ -1,0 +1,115 @@
+//! What a watch says about its team's store: what the database lost, and that no machine polls.
+//!
+//! It must never print, nor say the same twice.
+
+use std::{pin::pin, time::Duration};
+
+use tokio::sync::watch;
+
+use crate::{
+    clock::{Clock, Mono},
+    domain::{
+        team::{NOBODY_POLLS, TeamStatus},
+        text,
+    },
+};
+
+/// How long nobody may poll before that is said: longer than a takeover.
+const TAKEOVER: Duration = Duration::from_secs(15);
+
+/// The notices of one watch.
+pub(super) struct TeamNotices {
+    status: watch::Receiver<TeamStatus>,
+    /// The profile that is watched.
+    profile: String,
+    loss: Option<String>,
+    unpolled: Unpolled,
+}
+
+/// Since when nobody polls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unpolled {
+    No,
+    Since(Mono),
+    Told,
+}
+
+impl TeamNotices {
+    /// Creates the notices. A loss that is known already counts as told.
+    pub(super) fn new(status: watch::Receiver<TeamStatus>, profile: String) -> Self {
+        let loss = status.borrow().loss.clone();
+        Self { status, profile, loss, unpolled: Unpolled::No }
+    }
+
+    /// Returns a line for each notice that is new.
+    pub(super) fn update(&mut self, now: Mono) -> Vec<String> {
+        let status = self.status.borrow_and_update();
+        let mut lines = Vec::new();
+        if status.loss != self.loss {
+            self.loss.clone_from(&status.loss);
+            lines.extend(status.loss.as_deref().map(text::clean));
+        }
+        self.unpolled = match (status.is_unpolled(&self.profile), self.unpolled) {
+            (false, _) => Unpolled::No,
+            (true, Unpolled::No) => Unpolled::Since(now),
+            (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER => {
+                lines.push(NOBODY_POLLS.to_owned());
+                Unpolled::Told
+            }
+            (true, known) => known,
+        };
+        lines
+    }
+
+    /// Waits until [`TeamNotices::update`] may have something to say.
+    pub(super) async fn wait(&mut self, clock: &Clock) {
+        let Self { status, profile, loss, unpolled } = self;
+        let due = pin!(async {
+            match *unpolled {
+                Unpolled::Since(since) => clock.sleep_until(since + TAKEOVER).await,
+                Unpolled::No | Unpolled::Told => std::future::pending().await,
+            }
+        });
+        let was_unpolled = *unpolled != Unpolled::No;
+        let changed = status.wait_for(|now| now.loss != *loss || now.is_unpolled(profile) != was_unpolled);
+        tokio::select! {
+            changed = changed => {
+                if changed.is_err() {
+                    std::future::pending().await
+                }
+            }
+            () = due => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::team::{TeamLink, fixtures::member};
+
+    #[test]
+    fn loss_and_lasting_absence_of_a_poller_are_each_said_once() {
+        let polling = || TeamStatus {
+            link: TeamLink::Live,
+            members: vec![member(1, "Ana", &["default"], Some(3))],
+            ..TeamStatus::default()
+        };
+        let (sender, status) = watch::channel(polling());
+        let mut notices = TeamNotices::new(status, "default".into());
+        let at = |seconds| Mono::default() + Duration::from_secs(seconds);
+        assert_eq!(notices.update(at(0)), Vec::<String>::new());
+        sender.send_modify(|status| status.members[0].epoch = None);
+        let said: Vec<usize> = [1, 15, 16, 17, 99].map(|second| notices.update(at(second)).len()).into();
+        assert_eq!(said, [0, 0, 1, 0, 0]);
+        // A poller of another profile doesn't count.
+        sender.send_modify(|status| status.members.push(member(2, "Bob", &["other"], Some(1))));
+        assert_eq!(notices.update(at(100)), Vec::<String>::new());
+        sender.send_modify(|status| status.loss = Some("lost 2".into()));
+        assert_eq!((notices.update(at(101)), notices.update(at(102))), (vec!["lost 2".to_owned()], vec![]));
+        sender.send_replace(polling());
+        assert_eq!(notices.update(at(103)), Vec::<String>::new());
+        sender.send_modify(|status| status.members.clear());
+        assert_eq!((notices.update(at(104)), notices.update(at(204))), (vec![], vec![]));
+    }
+}
