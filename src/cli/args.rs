@@ -6,33 +6,36 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::commands::{
-    ack::AckArgs,
-    add::AddArgs,
-    alerts::{self, AlertsArgs},
-    answer::{self, AnswerArgs},
-    backup::{self, BackupArgs},
-    check::{self, CheckArgs},
-    completions::{self, CompletionsArgs},
-    config::{self, ConfigArgs},
-    dashboard::DashboardArgs,
-    delete::{self, DeleteArgs},
-    demo::DemoArgs,
-    doctor::{self, DoctorArgs},
-    export::{self, ExportArgs},
-    import::{self, ImportArgs},
-    list::ListArgs,
-    man::{self, ManArgs},
-    quote::{self, QuoteArgs},
-    show::ShowArgs,
-    simulate::SimulateArgs,
-    snooze::{self, SnoozeArgs},
-    stats::{self, StatsArgs},
-    store::{self, StoreArgs},
-    unack::UnackArgs,
-    undo::{self, UndoArgs},
-    untrack::{self, UntrackArgs},
-    watch::{self, WatchArgs},
+use super::{
+    commands::{
+        ack::AckArgs,
+        add::AddArgs,
+        alerts::{self, AlertsArgs},
+        answer::{self, AnswerArgs},
+        backup::{self, BackupArgs},
+        check::{self, CheckArgs},
+        completions::{self, CompletionsArgs},
+        config::{self, ConfigArgs},
+        dashboard::DashboardArgs,
+        delete::{self, DeleteArgs},
+        demo::DemoArgs,
+        doctor::{self, DoctorArgs},
+        export::{self, ExportArgs},
+        import::{self, ImportArgs},
+        list::ListArgs,
+        man::{self, ManArgs},
+        quote::{self, QuoteArgs},
+        show::ShowArgs,
+        simulate::SimulateArgs,
+        snooze::{self, SnoozeArgs},
+        stats::{self, StatsArgs},
+        store::{self, StoreArgs},
+        unack::UnackArgs,
+        undo::{self, UndoArgs},
+        untrack::{self, UntrackArgs},
+        watch::{self, WatchArgs},
+    },
+    opening::StoreUse,
 };
 use crate::{
     config::{ColorChoice, Flags},
@@ -206,21 +209,12 @@ impl Command {
             Self::Import(args) if args.dry_run => StoreUse::Existing,
             Self::Doctor(_) => StoreUse::Inspected,
             Self::Import(_) | Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) => StoreUse::Created,
-            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) | Self::Store(_) | Self::PollForTeam => StoreUse::Created,
+            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) | Self::Store(_) | Self::PollForTeam => {
+                StoreUse::Created
+            }
             Self::Config(_) | Self::Completions(_) | Self::Man(_) => StoreUse::Created,
         }
     }
-}
-
-/// What a command needs of the store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StoreUse {
-    /// The command reads or changes an existing store. A missing one isn't created, since its path may be mistyped.
-    Existing,
-    /// The command creates a missing store.
-    Created,
-    /// The command creates a missing store, and reports on it even if the team's store refuses this machine.
-    Inspected,
 }
 
 impl GlobalArgs {

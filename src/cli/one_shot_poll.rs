@@ -25,7 +25,7 @@ use crate::{
         exit::Exit,
         signals,
         stderr::print_line,
-        team_store::TeamAccess,
+        team_store::{TeamAccess, wait_until_unpolled},
         tokio_runtime,
     },
     store::{Feed, Reader, Store, StoreError, Wake},
@@ -71,11 +71,18 @@ impl OneShotPoll<'_> {
             let place = PollerOptions::of(settings, Scope::RequestsOnly, team);
             let mut poller = RunningPollers::start(polling, store.clone(), clock.clone(), place)?;
             let until = clock.now().mono + patience;
+            let unpolled = async {
+                match store.team() {
+                    Some(status) => wait_until_unpolled(status, &settings.profile, &clock).await,
+                    None => std::future::pending().await,
+                }
+            };
             let ended = tokio::select! {
                 ended = wait_for_answers(store, &clock, &settings.profile, &fingerprint, done) => ended,
                 fault = poller.fault() => return Err(fault),
                 exit = signal => Ok(OneShotOutcome::Stopped(exit)),
                 () = clock.sleep_until(until) => Ok(OneShotOutcome::NoAnswer),
+                () = unpolled => Ok(OneShotOutcome::NoAnswer),
             };
             poller.stop().await?;
             ended

@@ -11,7 +11,7 @@ use std::{
 use color_eyre::eyre::{Report, Result, WrapErr, bail};
 use tempfile::TempDir;
 
-use super::{args::StoreUse, commands::backup, context::Context};
+use super::{commands::backup, context::Context};
 use crate::{
     clock::{self, Clock},
     config::Settings,
@@ -29,6 +29,17 @@ use crate::{
 
 /// How long a command waits for what the team has written.
 const CATCH_UP_LIMIT: Duration = Duration::from_secs(2);
+
+/// What a command needs of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StoreUse {
+    /// The command reads or changes an existing store. A missing one isn't created, since its path may be mistyped.
+    Existing,
+    /// The command creates a missing store.
+    Created,
+    /// The command creates a missing store, and reports on it even if the team's store refuses this machine.
+    Inspected,
+}
 
 /// Opens the store and runs a command that doesn't poll. A command that needs an existing store runs on a temporary empty
 /// one if there is none.

@@ -49,6 +49,17 @@ pub(crate) struct LogEntry {
     pub payload: Vec<u8>,
 }
 
+/// What a log lost, from the view of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Loss {
+    /// The entries of this machine that are no longer in the log.
+    pub(crate) entries: Vec<Nonce>,
+    /// What is lost, and where it is kept, for a person.
+    pub(crate) notice: String,
+    /// Whether something of this machine is lost that nobody has appended again.
+    pub(crate) is_open: bool,
+}
+
 /// Returns the author of an operation: the name that the database verified, and the name that a person gave under a
 /// role that several people share.
 pub(crate) fn author(verified: Option<&str>, given: Option<&str>) -> Option<String> {

@@ -38,7 +38,7 @@ use tokio::{
 };
 
 use self::gauges::ProfileLabels;
-pub(crate) use self::requests::{Counted, Requests};
+pub(crate) use self::requests::{Counted, Requests, SentRequest};
 use crate::{
     clock::Clock,
     domain::{

@@ -1,4 +1,4 @@
-//! Counts the requests of this process by outcome: a [`Wire`] that wraps another one.
+//! Counts the requests of this process by outcome: a [`Wire`] that wraps another one, and tells of each request.
 //!
 //! It must never change a request or an answer, nor keep any part of an answer.
 
@@ -11,6 +11,7 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
+use serde::{Deserialize, Serialize};
 
 use super::gauges::ProfileLabels;
 use crate::{
@@ -33,8 +34,17 @@ pub(crate) struct Requests {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
     profile: String,
-    endpoint: &'static str,
-    outcome: &'static str,
+    endpoint: String,
+    outcome: String,
+}
+
+/// A request that was sent. A poller in a child process tells its parent of each one.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct SentRequest {
+    endpoint: String,
+    outcome: String,
+    /// The duration of a status request.
+    seconds: Option<f64>,
 }
 
 impl Default for Requests {
@@ -57,19 +67,21 @@ impl Requests {
         registry.register_with_unit("request_duration", help, Unit::Seconds, self.latency.clone());
     }
 
-    fn count(&self, profile: &str, endpoint: &'static str, outcome: &'static str) {
+    /// Counts a request of a profile.
+    pub(crate) fn count(&self, profile: &str, SentRequest { endpoint, outcome, seconds }: SentRequest) {
         self.outcomes.get_or_create(&RequestLabels { profile: profile.to_owned(), endpoint, outcome }).inc();
+        if let Some(seconds) = seconds {
+            self.latency.get_or_create_owned(&ProfileLabels::new(profile)).observe(seconds);
+        }
     }
 }
 
-/// A wire that counts the requests that are sent over it.
+/// A wire that tells of the requests that are sent over it.
 pub(crate) struct Counted<W> {
     /// The wire that sends the requests.
     pub wire: W,
-    /// The profile of the requests.
-    pub profile: String,
-    /// The counts.
-    pub requests: Requests,
+    /// Takes each request.
+    pub count: Box<dyn Fn(SentRequest) + Send + Sync>,
 }
 
 impl<W: Wire> Wire for Counted<W> {
@@ -80,16 +92,15 @@ impl<W: Wire> Wire for Counted<W> {
             Outcome::NotFound(_) => "not_found",
             Outcome::Failed(failure) => failure_label(failure),
         };
-        self.requests.count(&self.profile, "status", outcome);
-        let latency = self.requests.latency.get_or_create_owned(&ProfileLabels::new(&self.profile));
-        latency.observe(observation.latency.as_secs_f64());
+        let seconds = Some(observation.latency.as_secs_f64());
+        (self.count)(SentRequest { endpoint: "status".to_owned(), outcome: outcome.to_owned(), seconds });
         observation
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {
         let observation = self.wire.quote(request).await;
-        let outcome = observation.answer.failure().map_or("route", failure_label);
-        self.requests.count(&self.profile, "route", outcome);
+        let outcome = observation.answer.failure().map_or("route", failure_label).to_owned();
+        (self.count)(SentRequest { endpoint: "route".to_owned(), outcome, seconds: None });
         observation
     }
 }

@@ -105,7 +105,9 @@ async fn metrics_count_transactions_and_requests_and_identify_none() {
         ..fixtures::fails(Failure::TimedOut(std::time::Duration::ZERO))
     };
     let answers = vec![fixtures::says(RouterStatus::Ongoing), failure];
-    let wire = Counted { wire: Scripted(answers.into()), profile: "default".into(), requests: requests.clone() };
+    let counted = requests.clone();
+    let count = Box::new(move |sent| counted.count("default", sent));
+    let wire = Counted { wire: Scripted(answers.into()), count };
     for _ in 0..2 {
         wire.status(&fixtures::new(1).params).await;
     }

@@ -80,11 +80,9 @@ impl ServiceClient {
     ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + Sync + 'static {
         let Self { client, rps, fingerprint, shown_id, requests, .. } = self;
         let (store, clock) = (store.clone(), clock.clone());
-        let wire = Arc::new(Counted {
-            wire: HttpWire { client, clock: clock.clone() },
-            profile: place.profile.to_owned(),
-            requests,
-        });
+        let counted = place.profile.to_owned();
+        let count = Box::new(move |sent| requests.count(&counted, sent));
+        let wire = Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, count });
         let (profile, weights) = (place.profile.to_owned(), place.weights.clone());
         let (shared, scope) = (place.state_dir.map(Path::to_owned), place.scope);
         move || Setup {

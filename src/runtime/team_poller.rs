@@ -1,7 +1,8 @@
 //! Polls for a team in a child process, which the kernel kills when the lease of the integrator ID runs out.
 //!
 //! The parent starts the child and keeps the pipe to it open: the end of the pipe, also by the parent's death, tells the
-//! child to give the lease back. The replica is the only channel for answers. The child must never send a request without
+//! child to give the lease back. The replica is the only channel for answers; a second pipe carries the outcome of each request
+//! for the parent's metrics. The child must never send a request without
 //! the lease, and a secret must never reach it other than through the pipe.
 
 use std::{
@@ -19,8 +20,8 @@ use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    process::{Child, Command},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader},
+    process::{Child, ChildStdout, Command},
     sync::watch,
     time,
 };
@@ -42,6 +43,7 @@ use crate::{
         team::{Nonce, TeamLink, TeamStatus},
         team_address::TeamAddress,
     },
+    metrics::{Counted, Requests, SentRequest},
     poller::{self, HttpWire, LeasePermit, Scope, Setup},
     process::{self, kill_timer::KillTimer, lock::KernelLock, program},
     store::Store,
@@ -88,6 +90,8 @@ struct PollOrder {
 pub(super) struct TeamPoller {
     access: TeamAccess,
     order: PollOrder,
+    /// Counts what the child sends.
+    requests: Requests,
 }
 
 impl TeamPoller {
@@ -109,7 +113,7 @@ impl TeamPoller {
             weights: options.weights.clone(),
             sends_requests_only: options.scope == Scope::RequestsOnly,
         };
-        Self { access, order }
+        Self { access, order, requests: polling.requests }
     }
 
     /// Keeps a child running until `stop` resolves, and waits until it has given the lease back.
@@ -138,6 +142,9 @@ impl TeamPoller {
     async fn run_child(&self, mut stop: impl Future<Output = ()> + Unpin) -> Result<Option<Duration>> {
         let mut child = spawn()?;
         let mut input = child.stdin.take().ok_or_else(|| eyre!("no pipe to the poller"))?;
+        if let Some(output) = child.stdout.take() {
+            tokio::spawn(count_requests(output, self.requests.clone(), self.order.profile.clone()));
+        }
         let password = self.access.connector.expose_password().await?;
         let mut line = serde_json::to_vec(&PollOrder {
             password: password.map(|password| password.expose().to_owned()),
@@ -179,7 +186,7 @@ fn spawn() -> Result<Child> {
     let own = Path::new("/proc/self/exe");
     let program = if own.exists() { own.to_owned() } else { std::env::current_exe()? };
     let mut command = std::process::Command::new(program);
-    command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.arg(COMMAND).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     program::remove_hidden_variables(&mut command);
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
@@ -285,9 +292,12 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     if let Some(inherited) = inherited {
         let setup = Setup {
             store: store.clone(),
-            wire: Arc::new(HttpWire {
-                client: Client::new(base, integrator_id.clone(), Timeouts::default())?,
-                clock: clock.clone(),
+            wire: Arc::new(Counted {
+                wire: HttpWire {
+                    client: Client::new(base, integrator_id.clone(), Timeouts::default())?,
+                    clock: clock.clone(),
+                },
+                count: tell_parent()?,
             }),
             clock: clock.clone(),
             profile: order.profile,
@@ -313,6 +323,34 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     handback.send_replace(Handback::Drained);
     tokio::task::spawn_blocking(move || lease.join()).await?.map_err(|_| eyre!("the lease's thread panicked"))??;
     Ok(Exit::Success)
+}
+
+/// Returns a function that tells the parent of a request. While the parent doesn't read, nothing is told.
+fn tell_parent() -> Result<Box<dyn Fn(SentRequest) + Send + Sync>> {
+    #[cfg(unix)]
+    {
+        let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
+        let output = tokio::net::unix::pipe::Sender::from_owned_fd(output)?;
+        Ok(Box::new(move |sent| {
+            if let Ok(mut line) = serde_json::to_vec(&sent) {
+                line.push(b'\n');
+                // Short enough to be written whole or not at all.
+                output.try_write(&line).ok();
+            }
+        }))
+    }
+    #[cfg(not(unix))]
+    Ok(Box::new(drop))
+}
+
+/// Counts the requests that the child tells of, until it ends.
+async fn count_requests(output: ChildStdout, requests: Requests, profile: String) {
+    let mut lines = BufReader::new(output).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        if let Ok(sent) = serde_json::from_str(&line) {
+            requests.count(&profile, sent);
+        }
+    }
 }
 
 /// Whether this role can't poll, whatever happens.

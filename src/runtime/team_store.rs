@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use color_eyre::eyre::Result;
+use futures_util::FutureExt;
 use tokio::{sync::watch, time};
 
 use crate::{
@@ -21,6 +22,9 @@ pub(crate) const WATCH_RANK: u8 = 1;
 pub(crate) const DASHBOARD_RANK: u8 = 5;
 /// See [`WATCH_RANK`].
 pub(crate) const COMMAND_RANK: u8 = 9;
+
+/// How long nobody may poll before that is said: longer than a takeover.
+pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(15);
 
 /// How a process takes part in a team.
 #[derive(Clone)]
@@ -74,6 +78,19 @@ pub(crate) async fn wait_for_log(mut status: watch::Receiver<TeamStatus>, limit:
         None => drop(settled.await),
     }
     status.borrow().clone()
+}
+
+/// Waits until no machine of the team has polled a profile for [`TAKEOVER_LIMIT`].
+pub(crate) async fn wait_until_unpolled(mut status: watch::Receiver<TeamStatus>, profile: &str, clock: &Clock) {
+    while status.wait_for(|status| status.is_unpolled(profile)).await.is_ok() {
+        let polled = status.wait_for(|status| !status.is_unpolled(profile)).map(drop);
+        tokio::select! {
+            () = polled => {}
+            () = clock.sleep_until(clock.now().mono + TAKEOVER_LIMIT) => return,
+        }
+    }
+    // The session has ended.
+    std::future::pending().await
 }
 
 impl From<StorePassword> for PasswordSources {

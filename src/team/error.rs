@@ -72,7 +72,9 @@ pub enum TeamError {
     #[error("the team's database refuses: {0}; ask the owner of the team's store to grant your role what it needs")]
     Permission(String),
     /// The role may not create the team's store.
-    #[error("the team's store can't be created: {0}; use a role that owns the database and may create roles (CREATEROLE)")]
+    #[error(
+        "the team's store can't be created: {0}; use a role that owns the database and may create roles (CREATEROLE)"
+    )]
     MayNotCreate(String),
     /// TLS is required and the server has none.
     #[error(

@@ -3,6 +3,7 @@
 use std::{
     fs,
     io::{BufRead, BufReader, Read, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Output, Stdio},
 };
@@ -156,6 +157,13 @@ impl Process {
     }
 
     /// Returns the next line of standard output, empty at its end.
+    /// Reads the address of the metrics, which a watch prints first.
+    pub(crate) fn read_metrics_address(&mut self) -> String {
+        let message = self.read_error_line();
+        let address = message.strip_prefix("hoptop: metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
+        address.unwrap_or_else(|| panic!("{message}")).to_owned()
+    }
+
     pub(crate) fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.out.as_mut().unwrap().read_line(&mut line).unwrap();
@@ -294,4 +302,13 @@ impl Batch {
 pub(crate) fn list_files(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { list_files(&path) } else { vec![path] }).collect()
+}
+
+/// Reads the metrics of a running watch.
+pub(crate) fn get_metrics(address: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
 }

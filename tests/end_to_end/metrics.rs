@@ -1,22 +1,11 @@
 //! `watch --metrics` serves its metrics over HTTP while it runs.
 
-use std::{
-    io::{Read, Write},
-    net::{TcpListener, TcpStream},
-};
+use std::net::{TcpListener, TcpStream};
 
 use super::{
     ONGOING, SUCCESS,
-    common::{Batch, Home, ID, Process, Simulation},
+    common::{Batch, Home, ID, Process, Simulation, get_metrics},
 };
-
-fn get_metrics(address: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET /metrics HTTP/1.0\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
 
 #[test]
 fn watch_serves_metrics_while_it_runs() {
@@ -25,9 +14,7 @@ fn watch_serves_metrics_while_it_runs() {
     home.import(&batch.csv);
     let words = ["watch", "--json", "--metrics", "127.0.0.1:0", "--timeout", "1m"];
     let mut watch = Process::start(home.polling_command(&simulation.url, &words));
-    let message = watch.read_error_line();
-    let address = message.strip_prefix("hoptop: metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
-    let address = address.unwrap_or_else(|| panic!("{message}")).to_owned();
+    let address = watch.read_metrics_address();
     watch.read_events_until("settled", 1);
     watch.read_events_until("status_changed", 1);
     let text = get_metrics(&address);

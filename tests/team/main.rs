@@ -17,6 +17,7 @@ mod cluster;
 #[path = "../end_to_end/common.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod common;
+mod diagnosis;
 mod faults;
 mod figures;
 mod pgbouncer;

@@ -18,9 +18,8 @@ use super::{
 };
 use crate::{
     cli::{
-        args::StoreUse,
         notifiers,
-        opening::{self, with_context},
+        opening::{self, StoreUse, with_context},
         plain, theme,
     },
     clock::{self, Clock},
@@ -90,7 +89,9 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         if args.metrics.is_some() {
             print_line("no metrics are served without the dashboard; `hoptop watch --metrics ADDR` serves them");
         }
-        return with_context(settings, team.as_ref(), StoreUse::Existing, |context| list::list(&ListArgs::default(), context));
+        return with_context(settings, team.as_ref(), StoreUse::Existing, |context| {
+            list::list(&ListArgs::default(), context)
+        });
     }
     let pollings =
         if args.no_poll { Vec::new() } else { pollings(settings, team.as_ref()).wrap_err(WITHOUT_POLLING)? };

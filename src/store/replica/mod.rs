@@ -10,10 +10,7 @@ mod snapshot;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use self::payload::Payload;
-pub(crate) use self::{
-    queue::{LogQueue, LogWrite, Submission},
-    snapshot::Loss,
-};
+pub(crate) use self::queue::{LogQueue, LogWrite, Submission};
 use super::{
     error::{StoreError, is_disk_error},
     operations::{self, Applied, OperationResult},
@@ -21,7 +18,7 @@ use super::{
 };
 use crate::domain::{
     operation::{Envelope, Operation},
-    team::{self, LogEntry, LogPosition, Nonce},
+    team::{self, LogEntry, LogPosition, Loss, Nonce},
 };
 
 /// The number of entries of the log behind the newest one that a part waits for the rest of its payload.
@@ -202,9 +199,10 @@ impl Reader {
     /// entries.
     pub(crate) fn loss(&self) -> Result<Option<Loss>, StoreError> {
         let sql = "SELECT loss, loss_is_open FROM replica WHERE loss IS NOT NULL";
-        let loss = self.db().prepare_cached(sql)?.query_row([], |row| {
-            Ok(Loss { notice: row.get(0)?, is_open: row.get(1)?, entries: Vec::new() })
-        });
+        let loss = self
+            .db()
+            .prepare_cached(sql)?
+            .query_row([], |row| Ok(Loss { notice: row.get(0)?, is_open: row.get(1)?, entries: Vec::new() }));
         Ok(loss.optional()?)
     }
 

@@ -174,7 +174,10 @@ fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io:
     let line = serde_json::to_vec(value)?;
     // A longer line could be appended, but no replica could read it.
     if line.len() as u64 >= MAX_LINE {
-        return Err(io::Error::other(format!("one operation has {} MB, which is too large for the log", line.len() >> 20)));
+        return Err(io::Error::other(format!(
+            "one operation has {} MB, which is too large for the log",
+            line.len() >> 20
+        )));
     }
     encoder.write_all(&line)?;
     encoder.write_all(b"\n")

@@ -11,7 +11,7 @@ use rusqlite::{
 };
 
 use crate::{
-    domain::team::{LogPosition, Nonce},
+    domain::team::{LogPosition, Loss, Nonce},
     store::{
         Store,
         error::StoreError,
@@ -21,17 +21,6 @@ use crate::{
 
 /// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
-
-/// What a log lost, from the view of one machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Loss {
-    /// The entries of this machine that are no longer in the log.
-    pub(crate) entries: Vec<Nonce>,
-    /// What is lost, and where it is kept, for a person.
-    pub(crate) notice: String,
-    /// Whether something of this machine is lost that nobody has appended again.
-    pub(crate) is_open: bool,
-}
 
 impl Store {
     /// Notes that what the log lost was appended again.

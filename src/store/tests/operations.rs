@@ -1,6 +1,6 @@
 //! Tests of replaying a log: stores that apply the same operations have the same content, whatever their row numbers.
 
-use std::{collections::BTreeSet, ops::ControlFlow, sync::mpsc};
+use std::{collections::BTreeSet, sync::mpsc};
 
 use proptest::{prelude::*, sample::select, test_runner::TestCaseError};
 use serde_json::{Number, Value};
@@ -8,7 +8,6 @@ use serde_json::{Number, Value};
 use super::*;
 use crate::domain::{
     alert::Snooze,
-    batch::SpoolError,
     ids::{ChainId, TransactionKey},
     need::Need,
     notification::NotificationCursor,

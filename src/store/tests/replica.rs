@@ -5,8 +5,8 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{operations::refuse_label, *};
 use crate::{
-    domain::team::{LogEntry, LogPosition, Nonce},
-    store::{Entries, Loss, OperationResult, payload},
+    domain::team::{LogEntry, LogPosition, Loss, Nonce},
+    store::{Entries, OperationResult, payload},
 };
 
 const TEAM: Nonce = Nonce(7);
@@ -175,10 +175,8 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
 #[test]
 fn operation_that_no_replica_could_read_is_not_encoded() {
     let track = |notes| NewTransaction { notes, ..fixtures::new(1) };
-    let operation = |size: usize| Operation::Track {
-        profile: "default".into(),
-        transactions: vec![track(vec!["x".repeat(size)])],
-    };
+    let operation =
+        |size: usize| Operation::Track { profile: "default".into(), transactions: vec![track(vec!["x".repeat(size)])] };
     let encode = |size| payload::encode(&[&Envelope::new(operation(size), Stamp::new(at(1), None))]);
     assert!(encode(1 << 20).is_ok());
     assert!(encode(64 << 20).unwrap_err().to_string().contains("64 MB, which is too large"));

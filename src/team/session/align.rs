@@ -8,8 +8,8 @@ use tokio::task::spawn_blocking;
 
 use super::{Link, Session, SessionError, lock};
 use crate::{
-    domain::team::TeamLink,
-    store::{Loss, StoreError, payload},
+    domain::team::{Loss, TeamLink},
+    store::{StoreError, payload},
     team::snapshot,
 };
 
@@ -66,9 +66,10 @@ impl Session {
         let now = self.clock.now().wall;
         let saved = payload::save_lost(self.store.path(), &own, |nonce| entries.contains(&nonce), now)?;
         let (is_open, notice) = match &saved {
-            None => {
-                (false, "the team's database lost its newest entries; nothing that this machine wrote is among them".into())
-            }
+            None => (
+                false,
+                "the team's database lost its newest entries; nothing that this machine wrote is among them".into(),
+            ),
             Some((path, count)) => (
                 true,
                 format!(

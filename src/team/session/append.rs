@@ -82,7 +82,8 @@ impl Session {
                 LogWrite::Flush => {
                     self.waiting.extend(Append::of_operations(&mut run, &self.clock));
                     let (replies, since) = (vec![reply], self.clock.now().mono);
-                    let nothing = Append { entries: Vec::new(), is_of_poller: false, replies, since, may_be_in_log: false };
+                    let nothing =
+                        Append { entries: Vec::new(), is_of_poller: false, replies, since, may_be_in_log: false };
                     self.waiting.push_back(nothing);
                 }
             }

@@ -64,7 +64,8 @@ pub(crate) struct SessionOptions {
 /// If the store can't be read, or no thread can be started.
 pub(crate) fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Store, StoreError> {
     let (sender, queue) = mpsc::unbounded_channel();
-    let (status, status_receiver) = watch::channel(TeamStatus { host: options.presence.host.clone(), ..TeamStatus::default() });
+    let (status, status_receiver) =
+        watch::channel(TeamStatus { host: options.presence.host.clone(), ..TeamStatus::default() });
     let session = Session {
         reader: store.reader()?,
         lock_path: KernelLock::beside(store.path(), "log", "team"),

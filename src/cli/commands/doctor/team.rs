@@ -50,7 +50,7 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
         .filter(|version| *version != env!("CARGO_PKG_VERSION"))
         .collect();
     let versions = match other_versions.as_slice() {
-        [] => Finding::Ok(format!("all {} processes of the team have this version", members.len())),
+        [] => Finding::Ok(format!("the team's processes ({}) all have this version", members.len())),
         others => Finding::Warning(format!(
             "{} processes of the team have other versions: {}",
             others.len(),
@@ -68,8 +68,8 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     };
     let mut findings = vec![
         ("team", Finding::Ok(team_line)),
-        ("team tls", check_tls(team.connector.address())),
-        ("team disk", check_durability(hello.in_recovery, &facts)),
+        ("tls", check_tls(team.connector.address())),
+        ("commits", check_durability(hello.in_recovery, &facts)),
         ("versions", versions),
         ("replica", replica),
     ];
@@ -115,8 +115,8 @@ fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Finding {
             "synchronous_commit is off for this role; hoptop turns it on for what it writes, other programs don't"
                 .into(),
         ),
-        (_, 0, _) => Finding::Ok("commits are on the server's disk; there is no standby".into()),
-        (_, count, true) => Finding::Ok(format!("commits are on a standby too ({count} connected)")),
+        (_, 0, _) => Finding::Ok("on the server's disk; there is no standby".into()),
+        (_, count, true) => Finding::Ok(format!("on a standby too ({count} connected)")),
         (_, count, false) => Finding::Warning(format!(
             "{count} standbys follow asynchronously: a failover may lose the newest entries. Replicas then go back, and name what was lost"
         )),

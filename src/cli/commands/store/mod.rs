@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use color_eyre::eyre::{Result, eyre};
 
 use crate::{
-    cli::{args::StoreUse, opening::with_context},
+    cli::opening::{StoreUse, with_context},
     config::Settings,
     runtime::{exit::Exit, team_store::TeamAccess},
 };

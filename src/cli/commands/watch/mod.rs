@@ -40,7 +40,11 @@ use self::{
 };
 use super::list;
 use crate::{
-    cli::{args::StoreUse, completers, opening, output::json},
+    cli::{
+        completers,
+        opening::{self, StoreUse},
+        output::json,
+    },
     clock::{self, Clock, Mono},
     config::{Flags, Settings},
     domain::{
@@ -350,14 +354,12 @@ impl<'a> Watching<'a> {
     /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
     async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(Wake::AnyCommit)?;
-        let mut team = store.team().map(|status| TeamNotices::new(status, self.profile.clone()));
+        let mut team = TeamNotices::new(store.team(), self.profile.clone());
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             let more = self.process_changes(clock).await?;
             self.check_store_fault(store.fault())?;
-            if let Some(lines) = team.as_mut().map(|team| team.update(clock.now().mono)) {
-                lines.iter().for_each(|line| self.print_line(line));
-            }
+            team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));
             if self.obstacle == Some(Obstacle::Refused) && !self.has_answer {
                 return Ok(Some(Exit::Unauthorized));
             }
@@ -380,16 +382,10 @@ impl<'a> Watching<'a> {
                     None => std::future::pending().await,
                 }
             };
-            let told = async {
-                match &mut team {
-                    Some(team) => team.wait(clock).await,
-                    None => std::future::pending().await,
-                }
-            };
             tokio::select! {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
                 () = reported => {}
-                () = told => {}
+                () = team.wait(clock) => {}
                 () = until(redraw) => {}
                 () = until(end) => return Ok(None),
             }

@@ -2,7 +2,7 @@
 //!
 //! It must never print, nor say the same twice.
 
-use std::{pin::pin, time::Duration};
+use std::pin::pin;
 
 use tokio::sync::watch;
 
@@ -12,14 +12,13 @@ use crate::{
         team::{NOBODY_POLLS, TeamStatus},
         text,
     },
+    runtime::team_store::TAKEOVER_LIMIT,
 };
-
-/// How long nobody may poll before that is said: longer than a takeover.
-const TAKEOVER: Duration = Duration::from_secs(15);
 
 /// The notices of one watch.
 pub(super) struct TeamNotices {
-    status: watch::Receiver<TeamStatus>,
+    /// The state of the team's store; `None` for a store of one machine, which has no notices.
+    status: Option<watch::Receiver<TeamStatus>>,
     /// The profile that is watched.
     profile: String,
     loss: Option<String>,
@@ -36,14 +35,14 @@ enum Unpolled {
 
 impl TeamNotices {
     /// Creates the notices. A loss that is known already counts as told.
-    pub(super) fn new(status: watch::Receiver<TeamStatus>, profile: String) -> Self {
-        let loss = status.borrow().loss.clone();
+    pub(super) fn new(status: Option<watch::Receiver<TeamStatus>>, profile: String) -> Self {
+        let loss = status.as_ref().and_then(|status| status.borrow().loss.clone());
         Self { status, profile, loss, unpolled: Unpolled::No }
     }
 
     /// Returns a line for each notice that is new.
     pub(super) fn update(&mut self, now: Mono) -> Vec<String> {
-        let status = self.status.borrow_and_update();
+        let Some(status) = self.status.as_mut().map(watch::Receiver::borrow_and_update) else { return Vec::new() };
         let mut lines = Vec::new();
         if status.loss != self.loss {
             self.loss.clone_from(&status.loss);
@@ -52,7 +51,7 @@ impl TeamNotices {
         self.unpolled = match (status.is_unpolled(&self.profile), self.unpolled) {
             (false, _) => Unpolled::No,
             (true, Unpolled::No) => Unpolled::Since(now),
-            (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER => {
+            (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
                 lines.push(NOBODY_POLLS.to_owned());
                 Unpolled::Told
             }
@@ -64,9 +63,10 @@ impl TeamNotices {
     /// Waits until [`TeamNotices::update`] may have something to say.
     pub(super) async fn wait(&mut self, clock: &Clock) {
         let Self { status, profile, loss, unpolled } = self;
+        let Some(status) = status else { return std::future::pending().await };
         let due = pin!(async {
             match *unpolled {
-                Unpolled::Since(since) => clock.sleep_until(since + TAKEOVER).await,
+                Unpolled::Since(since) => clock.sleep_until(since + TAKEOVER_LIMIT).await,
                 Unpolled::No | Unpolled::Told => std::future::pending().await,
             }
         });
@@ -85,6 +85,8 @@ impl TeamNotices {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::domain::team::{TeamLink, fixtures::member};
 
@@ -96,7 +98,7 @@ mod tests {
             ..TeamStatus::default()
         };
         let (sender, status) = watch::channel(polling());
-        let mut notices = TeamNotices::new(status, "default".into());
+        let mut notices = TeamNotices::new(Some(status), "default".into());
         let at = |seconds| Mono::default() + Duration::from_secs(seconds);
         assert_eq!(notices.update(at(0)), Vec::<String>::new());
         sender.send_modify(|status| status.members[0].epoch = None);
