@@ -27,7 +27,8 @@ impl Session {
         let has_lost = position.seq > bounds.head.seq
             || position.seq > 0 && bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce);
         let is_out_of_reach = if position.seq == 0 { first > 1 } else { position.seq < first };
-        let lacks_many = bounds.head.seq > position.seq.saturating_add(SNAPSHOT_GAIN);
+        // An empty replica begins with a snapshot, however short the log is: one entry may track a million.
+        let lacks_many = position.seq == 0 || bounds.head.seq > position.seq.saturating_add(SNAPSHOT_GAIN);
         if !has_lost && !is_out_of_reach && !lacks_many {
             return Ok(());
         }
