@@ -69,6 +69,10 @@ pub mod domain {
         pub use crate::domain::secret::{IntegratorId, Password};
     }
 
+    pub mod team {
+        pub use crate::domain::team::{LogPosition, Nonce, TeamLink, TeamStatus};
+    }
+
     pub mod team_address {
         pub use crate::domain::team_address::{AddressError, Host, Service, TeamAddress, TlsMode, find_service};
     }
@@ -140,7 +144,9 @@ pub mod store {
 }
 
 pub mod team {
-    pub use crate::team::{Connection, Connector, PasswordSources, TeamError};
+    pub use crate::team::{
+        Connection, Connector, Fence, HolderId, PasswordSources, Presence, SessionOptions, TeamError, start,
+    };
 }
 
 pub mod tui {

@@ -212,7 +212,7 @@ impl Store {
     }
 
     /// The state of the team's store; `None` if the store isn't a replica.
-    pub(crate) fn team(&self) -> Option<watch::Receiver<TeamStatus>> {
+    pub fn team(&self) -> Option<watch::Receiver<TeamStatus>> {
         let mut status = self.log.as_ref().map(LogQueue::status)?;
         // What was sent before counts as new.
         status.mark_changed();

@@ -83,28 +83,28 @@ pub(crate) struct SnapshotInfo {
 
 /// The tenure in which a poller appends.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fence {
+pub struct Fence {
     /// The keyed hash of the base URL and the ID.
-    pub(crate) budget: String,
+    pub budget: String,
     /// The holder.
-    pub(crate) holder: HolderId,
+    pub holder: HolderId,
     /// The epoch.
-    pub(crate) epoch: u64,
+    pub epoch: u64,
 }
 
 /// What a process says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Presence {
+pub struct Presence {
     /// Identifies the process.
-    pub(crate) id: Nonce,
+    pub id: Nonce,
     /// The name that the person set.
-    pub(crate) given: Option<String>,
+    pub given: Option<String>,
     /// The machine.
-    pub(crate) host: String,
+    pub host: String,
     /// The profiles for which the process may poll.
-    pub(crate) polls: Vec<String>,
+    pub polls: Vec<String>,
     /// The order in which machines take a lease: lower first.
-    pub(crate) rank: u8,
+    pub rank: u8,
 }
 
 /// What the database tells unasked.

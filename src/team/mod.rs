@@ -23,14 +23,16 @@ use sha2::{Digest, Sha256};
 
 pub use self::{
     connect::{Connection, Connector},
+    database::{Fence, Presence},
     error::TeamError,
+    lease::HolderId,
     password::PasswordSources,
+    session::{SessionOptions, start},
 };
 pub(crate) use self::{
-    database::{Database, Fence, Presence, ServerFacts, Sizes},
+    database::{Database, ServerFacts, Sizes},
     driver::{Handback, LeaseDriver, Tenure},
-    lease::{HolderId, Permission},
-    session::{SessionOptions, start},
+    lease::Permission,
     snapshot::upload as upload_snapshot,
 };
 use crate::domain::team::Nonce;

@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "waits and measures in real time")]
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, VecDeque},
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Stdio},
@@ -14,11 +14,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use hoptop::internals::{
+    clock::Clock,
+    domain::{team::Nonce, team_address::TeamAddress},
+    store::{Receipt, Store},
+    team::{self as team_store, Connector, Fence, HolderId, PasswordSources, Presence, SessionOptions},
+};
 use serde_json::Value;
+use tokio::sync::watch;
 
 use super::{
     cluster::{Cluster, execute_at},
     common::{Batch, Home},
+    material,
     server::{children, signal, wait_for},
     service::CountingService,
     sharing::{checksums, machine, team},
@@ -164,6 +172,56 @@ fn figures_of_an_answer_on_twenty_replicas() {
         eprintln!("{rps}/s on 20 replicas: {} lines, median {} ms, p99 {} ms", delays.len(), at(0.5), at(0.99));
         cluster.execute("delete from hoptop.lease");
     }
+}
+
+/// Makes a store a replica of the cluster's log. With a fence it may write answers.
+fn replica(cluster: &Cluster, path: &Path, fence: Option<Fence>) -> Store {
+    let connector = Connector::new(TeamAddress::parse(&cluster.url()).unwrap(), PasswordSources::default()).unwrap();
+    let presence = Presence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
+    let fence = fence.map(|fence| watch::channel(Some(fence)).1);
+    team_store::start(Store::open(path).unwrap(), SessionOptions { connector, presence, fence }, Clock::system())
+        .unwrap()
+}
+
+/// Returns the number of the last entry that a replica has applied.
+fn applied(replica: &Store) -> u64 {
+    replica.team().unwrap().borrow().applied
+}
+
+#[test]
+#[ignore = "a figure: takes a minute"]
+fn figures_of_answers_through_the_log() {
+    const TRANSACTIONS: usize = 10_000;
+    const IN_FLIGHT: usize = 256;
+    let Some(cluster) = team() else { return };
+    let holder_id: u128 = rand::random();
+    let lease = format!("insert into hoptop.lease values ('bench', '{}', 1, 0, null, null)", Nonce(holder_id));
+    cluster.execute(&lease);
+    let fence = Fence { budget: "bench".into(), holder: HolderId(holder_id), epoch: 1 };
+    let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [holder_path, follower_path] = folders.each_ref().map(|folder| folder.path().join("hoptop.db"));
+    let (holder, follower) = (replica(&cluster, &holder_path, Some(fence)), replica(&cluster, &follower_path, None));
+    let start = Clock::system().now().wall;
+    let world = material::world(11, TRANSACTIONS, start);
+    let transfers = world.transfers();
+    material::track(&holder, transfers.clone(), start);
+    let mut answers: Vec<_> = transfers.iter().flat_map(|new| material::answers(&world, new, start)).collect();
+    answers.sort_by_key(|answer| answer.at);
+    let (count, since) = (answers.len() as f64, Instant::now());
+    let mut in_flight = VecDeque::new();
+    for answer in answers {
+        if in_flight.len() >= IN_FLIGHT {
+            in_flight.pop_front().map(Receipt::wait).transpose().unwrap();
+        }
+        in_flight.push_back(answer.submit(&holder));
+    }
+    in_flight.into_iter().for_each(|receipt| drop(receipt.wait().unwrap()));
+    let appended = since.elapsed().as_secs_f64();
+    wait_for("the follower", || (applied(&follower) == applied(&holder)).then_some(()));
+    let everywhere = since.elapsed().as_secs_f64();
+    eprintln!("{:.0} answers/s into the log, {:.0} applied by another replica", count / appended, count / everywhere);
+    let sums = [&holder, &follower].map(|store| store.reader().unwrap().checksums().unwrap());
+    assert_eq!(sums[0], sums[1]);
 }
 
 #[test]

@@ -20,6 +20,8 @@ mod common;
 mod diagnosis;
 mod faults;
 mod figures;
+#[path = "../material/mod.rs"]
+mod material;
 mod pgbouncer;
 mod proxy;
 mod server;

@@ -41,7 +41,7 @@ pub(crate) const COURTESY: Duration = Duration::from_secs(10);
 
 /// Identifies a candidate for as long as its process runs. Random, so that nobody mistakes another holder for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct HolderId(pub u128);
+pub struct HolderId(pub u128);
 
 /// Identifies one life of a database server: its start time in microseconds. Another value means that the newest writes
 /// may be lost.

@@ -49,20 +49,20 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a session needs to know.
 #[derive(Clone)]
-pub(crate) struct SessionOptions {
+pub struct SessionOptions {
     /// The way to the database.
-    pub(crate) connector: Connector,
+    pub connector: Connector,
     /// What this process says of itself.
-    pub(crate) presence: Presence,
+    pub presence: Presence,
     /// The tenure in which this process polls; `None` for a process that never polls.
-    pub(crate) fence: Option<watch::Receiver<Option<Fence>>>,
+    pub fence: Option<watch::Receiver<Option<Fence>>>,
 }
 
 /// Makes an open store a replica of the team's log, and follows the log until the last handle is dropped.
 ///
 /// # Errors
 /// If the store can't be read, or no thread can be started.
-pub(crate) fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Store, StoreError> {
+pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Store, StoreError> {
     let (sender, queue) = mpsc::unbounded_channel();
     let (status, status_receiver) =
         watch::channel(TeamStatus { host: options.presence.host.clone(), ..TeamStatus::default() });
