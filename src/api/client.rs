@@ -219,6 +219,11 @@ impl Client {
     }
 }
 
+/// How long the kernel sends bytes again that the other side doesn't acknowledge. It goes on after the process is killed, so
+/// this bounds when a request of a dead process can still arrive (`TEAM.md`, The lease).
+#[cfg(target_os = "linux")]
+const UNACKNOWLEDGED_LIMIT: Duration = Duration::from_secs(2);
+
 /// Returns the builder of every HTTP client here. `is_plain` means plain http to this machine.
 pub(crate) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuilder {
     install_crypto();
@@ -230,6 +235,8 @@ pub(crate) fn builder(is_plain: bool, timeouts: Timeouts) -> reqwest::ClientBuil
         .referer(false)
         .connect_timeout(timeouts.connect)
         .tcp_nodelay(true);
+    #[cfg(target_os = "linux")]
+    let builder = builder.tcp_user_timeout(UNACKNOWLEDGED_LIMIT);
     // Plain http goes to this machine only: without a proxy and without certificate authorities, which may be missing.
     if is_plain { builder.no_proxy().tls_certs_only([]) } else { builder.https_only(true) }
 }

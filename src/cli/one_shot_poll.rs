@@ -29,6 +29,7 @@ use crate::{
         tokio_runtime,
     },
     store::{Feed, Reader, Store, StoreError, Wake},
+    team::budget_key,
 };
 
 /// The way in which the wait for answers ended.
@@ -103,7 +104,7 @@ async fn wait_for_answers(
     let mut was_printed = false;
     loop {
         let now = clock.now().wall;
-        let target = WaitTarget { profile: profile.to_owned(), fingerprint: fingerprint.to_owned(), last, now };
+        let target = WaitTarget { profile: profile.to_owned(), fingerprint: budget_of(store, fingerprint), last, now };
         let done = done.clone();
         match read(store, move |reader| WaitState::read(reader, done, &target)).await? {
             WaitState::Done => return Ok(OneShotOutcome::Done),
@@ -116,6 +117,12 @@ async fn wait_for_answers(
         }
         commits.changed().await.map_err(|_| eyre!("the store's watcher has ended"))?;
     }
+}
+
+/// Returns what stands for an ID's budget in the reports of pollers.
+fn budget_of(store: &Store, fingerprint: &str) -> String {
+    let salt = store.team().and_then(|status| status.borrow().salt);
+    salt.map_or_else(|| fingerprint.to_owned(), |salt| budget_key(salt, fingerprint))
 }
 
 async fn read<T: Send + 'static>(

@@ -82,7 +82,7 @@ pub struct PollerReport {
     pub process: u32,
     /// The part of the integrator ID that may be shown: `…7f3a`.
     pub id: String,
-    /// The fingerprint of base URL and integrator ID: the budget that the poller spends.
+    /// Stands for the base URL and the integrator ID: the budget that the poller spends. In a team the key of the lease.
     pub fingerprint: String,
     /// The limit of the ID, in requests per second.
     pub rps: f64,

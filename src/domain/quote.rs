@@ -142,6 +142,13 @@ pub struct QuoteObservation {
     pub body: Option<String>,
 }
 
+impl QuoteObservation {
+    /// Returns the observation of a request that failed before the service answered.
+    pub(crate) fn failed(failure: Failure) -> Self {
+        Self { answer: QuoteAnswer::Failed(failure), http_status: None, body: None }
+    }
+}
+
 impl QuoteAnswer {
     /// Returns the failure; `None` for a route or a wallet limit.
     pub fn failure(&self) -> Option<&Failure> {

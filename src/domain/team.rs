@@ -60,6 +60,15 @@ pub(crate) struct Loss {
     pub(crate) is_open: bool,
 }
 
+/// Whether the service has answered every request of a poller that was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Drain {
+    /// A request may still arrive at the service. The next holder of the lease waits as if this machine had died.
+    Incomplete,
+    /// No request is under way.
+    Complete,
+}
+
 /// Returns the author of an operation: the name that the database verified, and the name that a person gave under a
 /// role that several people share.
 pub(crate) fn author(verified: Option<&str>, given: Option<&str>) -> Option<String> {
@@ -84,6 +93,8 @@ pub struct TeamStatus {
     pub head: u64,
     /// When the newest entry was seen that isn't applied yet; `None` if all are applied.
     pub behind_since: Option<DateTime<Utc>>,
+    /// Goes into the keys of the leases; `None` before the first connection.
+    pub salt: Option<Nonce>,
     /// The name under which this machine appends; `None` before the first connection.
     pub author: Option<String>,
     /// The name of this machine.

@@ -37,7 +37,9 @@ use crate::{
         observation::Failure,
         operation::{Operation, ProfileEvent, QuoteKey},
         poller::{PollerHealth, PollerReport},
+        quote::QuoteObservation,
         record::RecordView,
+        team::Drain,
         transaction::Transaction,
     },
     process::lock::KernelLock,
@@ -61,26 +63,26 @@ struct RequestResult {
 /// `run` waits for that process to end.
 ///
 /// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays usable.
-pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
+pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<Drain, PollerError> {
     let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
     match poll(setup, stop.clone()).await {
         Err(PollerError::Store(error)) if error.is_lasting() && !matches!(error, StoreError::Closed) => {
             store.report_fault(&error);
             tracing::error!(profile, "polling stopped: {error}");
             stop.await;
-            Ok(())
+            Ok(Drain::Incomplete)
         }
         ended => ended,
     }
 }
 
-async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<(), PollerError> {
+async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<Drain, PollerError> {
     if setup.store.team().is_some() && setup.lease.is_none() {
         return Err(StoreError::ReplicaAlone.into());
     }
     let mut stop = pin!(stop);
     let role = tokio::select! {
-        () = &mut stop => return Ok(()),
+        () = &mut stop => return Ok(Drain::Complete),
         role = takeover::acquire_poller_lock(&setup) => role?,
     };
     let mut driver = Driver::start(setup, role).await?;
@@ -309,8 +311,15 @@ impl<W: Wire> Driver<W> {
         };
         let (store, wire, clock) = (self.setup.store.clone(), Arc::clone(&self.setup.wire), self.setup.clock.clone());
         let profile = self.setup.profile.clone();
+        // Claiming takes as long as the team's database does.
+        let is_permitted = self.setup.lease.as_ref().is_none_or(|lease| lease.is_granted(&clock));
         self.requests.spawn(async move {
-            let observation = wire.quote(&quote_request).await;
+            let observation = match is_permitted {
+                true => wire.quote(&quote_request).await,
+                false => QuoteObservation::failed(Failure::Transport(
+                    "another machine of the team polls by now; ask for the quote again".into(),
+                )),
+            };
             let at = clock.now();
             let failure = observation.answer.failure().cloned();
             if let Some(failure) = &failure {
@@ -450,7 +459,10 @@ impl<W: Wire> Driver<W> {
             valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
             process: crate::process::run_id(),
             id: self.setup.shown_id.clone(),
-            fingerprint: self.setup.fingerprint.clone(),
+            fingerprint: match &self.setup.lease {
+                Some(lease) => lease.budget.clone(),
+                None => self.setup.fingerprint.clone(),
+            },
             rps: self.core.budget.ledger().limit(),
             share: round(self.core.budget.ledger().pace.share()),
             need: (self.setup.scope == Scope::Everything).then(|| Need {
@@ -476,24 +488,24 @@ impl<W: Wire> Driver<W> {
 
     /// Waits for the requests in flight, for two seconds at most. The next run repeats requests without an answer by
     /// then.
-    async fn drain(mut self) -> Result<(), PollerError> {
+    async fn drain(mut self) -> Result<Drain, PollerError> {
         let clock = self.setup.clock.clone();
         let give_up_at = clock.now().mono + DRAIN_TIMEOUT;
         // Returns unused slots at once, so that other processes need not wait for them.
         self.core.budget.close(clock.now().mono);
-        loop {
+        let drain = loop {
             tokio::select! {
                 done = self.requests.join_next() => match done {
                     Some(done) => self.finish_request(done?).await?,
-                    None => break,
+                    None => break Drain::Complete,
                 },
-                () = clock.sleep_until(give_up_at) => break,
+                () = clock.sleep_until(give_up_at) => break Drain::Incomplete,
             }
-        }
+        };
         let now = clock.now();
         self.core.budget.close(now.mono);
         self.report(now, true);
-        Ok(())
+        Ok(drain)
     }
 }
 

@@ -25,7 +25,7 @@ pub struct Setup<W> {
     pub rps: f64,
     /// The part of the integrator ID that may be shown.
     pub shown_id: String,
-    /// The fingerprint of the base URL and the integrator ID.
+    /// The fingerprint of the base URL and the integrator ID. Must never leave this machine.
     pub fingerprint: String,
     /// The folder of the ID's budget file; `None` if no other process uses the store and the budget.
     pub shared: Option<PathBuf>,
@@ -44,6 +44,8 @@ pub struct Setup<W> {
 pub struct LeasePermit {
     /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
     pub begins_until: watch::Receiver<Option<Mono>>,
+    /// The key of the lease, which stands for the base URL and the integrator ID in what the team reads.
+    pub budget: String,
     /// What the machine that polled before left.
     pub inherited: Option<PaceLeft>,
     /// Takes the pace of this machine, which the next one inherits; `None` until this machine has inherited.

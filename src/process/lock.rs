@@ -5,8 +5,9 @@
 use std::{
     ffi::OsString,
     fs::{File, TryLockError},
-    io,
+    io::{self, Write},
     path::{Path, PathBuf},
+    time::SystemTime,
 };
 
 use super::files;
@@ -61,6 +62,20 @@ impl KernelLock {
         let fault = |source| LockError::new(path, source);
         let file = open(path).map_err(fault)?;
         Ok(try_lock(&file).map_err(fault)?.then_some(Self { _file: file }))
+    }
+
+    /// Records that the holder of the lock on this file is at work. See [`KernelLock::last_sign`].
+    ///
+    /// # Errors
+    /// If the file can't be written.
+    pub(crate) fn give_sign(path: &Path) -> io::Result<()> {
+        open(path)?.write_all(b".")
+    }
+
+    /// Returns when the holder of the lock on this file last gave a sign, on the file system's clock. Another value than
+    /// before means that the holder is at work; `None` if the file is missing.
+    pub(crate) fn last_sign(path: &Path) -> Option<SystemTime> {
+        path.metadata().and_then(|file| file.modified()).ok()
     }
 
     /// Returns whether a process holds the lock on this file. Nobody holds the lock on a missing file.

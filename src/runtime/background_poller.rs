@@ -32,7 +32,7 @@ impl Poller {
     /// Polls until `end` resolves.
     async fn run(&self, end: impl Future<Output = ()>) -> Result<()> {
         match self {
-            Self::Here(setup) => Ok(poller::run(setup(), end).await?),
+            Self::Here(setup) => Ok(poller::run(setup(), end).await.map(drop)?),
             Self::Child(child) => child.run(end).await,
         }
     }

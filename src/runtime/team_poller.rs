@@ -2,8 +2,8 @@
 //!
 //! The parent starts the child and keeps the pipe to it open: the end of the pipe, also by the parent's death, tells the
 //! child to give the lease back. The replica is the only channel for answers; a second pipe carries the outcome of each request
-//! for the parent's metrics. The child must never send a request without
-//! the lease, and a secret must never reach it other than through the pipe.
+//! for the parent's metrics. A child lives for one tenure at most. The child must never send a request without the lease, and a
+//! secret must never reach it other than through the pipe.
 
 use std::{
     collections::BTreeMap,
@@ -40,7 +40,7 @@ use crate::{
     clock::{Clock, Mono},
     domain::{
         secret::IntegratorId,
-        team::{Nonce, TeamLink, TeamStatus},
+        team::{Drain, Nonce, TeamLink, TeamStatus},
         team_address::TeamAddress,
     },
     metrics::{Counted, Requests, SentRequest},
@@ -48,8 +48,8 @@ use crate::{
     process::{self, kill_timer::KillTimer, lock::KernelLock, program},
     store::Store,
     team::{
-        self, Connector, Fence, Handback, HolderId, LeaseDriver, PasswordSources, Permission, SessionOptions,
-        TeamError, Tenure,
+        self, Connector, Fence, HolderId, LeaseDriver, LeaseStatus, PasswordSources, Permission, ReleaseRequest,
+        SessionOptions, TeamError,
     },
 };
 
@@ -127,6 +127,8 @@ impl TeamPoller {
                     Ok(Some(pause)) => pause,
                     Err(report) => {
                         tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
+                        // A password that expires was replaced by now.
+                        self.access.connector.forget_password();
                         LONG_RESTART_PAUSE
                     }
                 },
@@ -224,7 +226,7 @@ fn end_of_input() -> impl Future<Output = ()> + Clone {
     receiver.map(drop).shared()
 }
 
-/// What the lease's thread tells the poller and the session.
+/// The channels from the lease's thread to the poller and the session.
 struct LeaseOutputs {
     begins_until: watch::Sender<Option<Mono>>,
     fence: watch::Sender<Option<Fence>>,
@@ -245,8 +247,8 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let integrator_id = IntegratorId::new(&order.id)?;
     let base = BaseUrl::parse(&order.base_url)?;
     let fingerprint = integrator_id.fingerprint(base.as_str());
-    let (tenure_sender, mut tenure) = watch::channel(Tenure::default());
-    let (handback, handback_receiver) = watch::channel(Handback::No);
+    let (status_sender, mut tenure) = watch::channel(LeaseStatus::default());
+    let (release, release_receiver) = watch::channel(ReleaseRequest::Keep);
     let (pace, pace_receiver) = watch::channel(None::<Pace>);
     let (begins_sender, begins_until) = watch::channel(None);
     let (fence_sender, fence) = watch::channel(None);
@@ -257,12 +259,12 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         patience: PATIENCE_PER_RANK * u32::from(order.rank),
         fingerprint: fingerprint.clone(),
         clock: clock.clone(),
-        tenure: tenure_sender,
+        status: status_sender,
         pace: Box::new(move || {
             let left = pace_receiver.borrow().as_ref().map(|pace| pace.left(pace_clock.now().mono))?;
             serde_json::to_string(&left).ok()
         }),
-        handback: handback_receiver,
+        release: release_receiver,
     };
     let lease = run_lease(driver, tenure.clone(), LeaseOutputs { begins_until: begins_sender, fence: fence_sender })?;
     let presence = presence(id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
@@ -270,17 +272,23 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let store = team::start(store, SessionOptions { connector, presence, fence: Some(fence) }, clock.clone())?;
     let mut status = store.team().ok_or_else(|| eyre!("the store isn't a replica"))?;
 
-    let gave_way = gave_way(status.clone(), id, order.profile.clone(), order.rank).shared();
+    let preferred_member = wait_for_preferred_member(status.clone(), id, order.profile.clone(), order.rank).shared();
+    let lost = wait_for_lost_lease(tenure.clone());
     let elected = async {
         let tenure = tenure.wait_for(|tenure| tenure.fence.is_some() || is_unable(tenure)).await?;
-        if let Some(fault) = tenure.fault.as_ref().filter(|_| is_unable(&tenure)) {
-            print_line(&fault.to_string());
-            return Ok::<_, color_eyre::Report>(None);
+        match &tenure.fault {
+            Some(TeamError::Permission(_)) => {
+                print_line(&tenure.fault.iter().map(ToString::to_string).collect::<String>());
+                return Ok(None);
+            }
+            Some(fault) if is_unable(&tenure) => bail!("{fault}"),
+            _ => {}
         }
         let inherited = tenure.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceLeft>(pace).ok());
+        let budget = tenure.fence.as_ref().map(|fence| fence.budget.clone()).unwrap_or_default();
         drop(tenure);
         status.wait_for(|status| status.link == TeamLink::Live).await?;
-        Ok(Some(inherited.unwrap_or_default()))
+        Ok(Some((inherited.unwrap_or_default(), budget)))
     };
     let inherited = tokio::select! {
         () = ended.clone() => None,
@@ -289,7 +297,8 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
             None => return Ok(Exit::Unauthorized),
         },
     };
-    if let Some(inherited) = inherited {
+    let mut drain = Drain::Complete;
+    if let Some((inherited, budget)) = inherited {
         let setup = Setup {
             store: store.clone(),
             wire: Arc::new(Counted {
@@ -297,7 +306,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
                     client: Client::new(base, integrator_id.clone(), Timeouts::default())?,
                     clock: clock.clone(),
                 },
-                count: tell_parent()?,
+                count: report_to_parent()?,
             }),
             clock: clock.clone(),
             profile: order.profile,
@@ -308,25 +317,29 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
             weights: order.weights,
             scope: if order.sends_requests_only { Scope::RequestsOnly } else { Scope::Everything },
             seed: rand::random(),
-            lease: Some(LeasePermit { begins_until, inherited: Some(inherited), pace }),
+            lease: Some(LeasePermit { begins_until, budget, inherited: Some(inherited), pace }),
         };
         let draining = async {
             tokio::select! {
                 () = ended.clone() => {}
-                () = gave_way.clone() => {}
+                () = preferred_member.clone() => {}
             }
-            handback.send_replace(Handback::Draining);
+            release.send_replace(ReleaseRequest::Drain);
         };
-        poller::run(setup, draining).await?;
+        drain = tokio::select! {
+            drain = poller::run(setup, draining) => drain?,
+            // Another machine holds the lease: what this one inherited no longer counts.
+            () = lost => return Ok(Exit::Success),
+        };
     }
     store.flush().await?;
-    handback.send_replace(Handback::Drained);
+    release.send_replace(ReleaseRequest::Release(drain));
     tokio::task::spawn_blocking(move || lease.join()).await?.map_err(|_| eyre!("the lease's thread panicked"))??;
     Ok(Exit::Success)
 }
 
-/// Returns a function that tells the parent of a request. While the parent doesn't read, nothing is told.
-fn tell_parent() -> Result<Box<dyn Fn(SentRequest) + Send + Sync>> {
+/// Returns a function that reports a request to the parent. A report that the pipe can't hold is dropped.
+fn report_to_parent() -> Result<Box<dyn Fn(SentRequest) + Send + Sync>> {
     #[cfg(unix)]
     {
         let output = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?;
@@ -343,7 +356,7 @@ fn tell_parent() -> Result<Box<dyn Fn(SentRequest) + Send + Sync>> {
     Ok(Box::new(drop))
 }
 
-/// Counts the requests that the child tells of, until it ends.
+/// Counts the requests that the child reports, until it ends.
 async fn count_requests(output: ChildStdout, requests: Requests, profile: String) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
@@ -353,30 +366,46 @@ async fn count_requests(output: ChildStdout, requests: Requests, profile: String
     }
 }
 
-/// Whether this role can't poll, whatever happens.
-fn is_unable(tenure: &Tenure) -> bool {
-    matches!(tenure.fault, Some(TeamError::Permission(_)))
+/// Whether this process can't poll: its role may not, or the password that it got is no longer right.
+fn is_unable(tenure: &LeaseStatus) -> bool {
+    matches!(
+        tenure.fault,
+        Some(TeamError::Permission(_) | TeamError::Login(_) | TeamError::PasswordMissing { .. })
+    )
+}
+
+/// Resolves when this machine has held the lease and no longer does.
+async fn wait_for_lost_lease(mut tenure: watch::Receiver<LeaseStatus>) {
+    let epoch = |tenure: &LeaseStatus| tenure.fence.as_ref().map(|fence| fence.epoch);
+    let lost = async {
+        let first = epoch(&*tenure.wait_for(|tenure| tenure.fence.is_some()).await?);
+        tenure.wait_for(|tenure| epoch(tenure) != first).await.map(drop)
+    };
+    if lost.await.is_err() {
+        // The lease's thread has ended: the lease was released.
+        std::future::pending().await
+    }
 }
 
 /// Runs the lease on a thread of its own, so that nothing delays a beat.
 fn run_lease(
     driver: LeaseDriver,
-    tenure: watch::Receiver<Tenure>,
+    tenure: watch::Receiver<LeaseStatus>,
     outputs: LeaseOutputs,
 ) -> Result<thread::JoinHandle<io::Result<()>>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let run = move || {
         let timer = KillTimer::new()?;
-        runtime.block_on(async { tokio::join!(driver.run(), tell_tenure(tenure, timer, outputs)) });
+        runtime.block_on(async { tokio::join!(driver.run(), publish_permission(tenure, timer, outputs)) });
         Ok(())
     };
     Ok(thread::Builder::new().name("lease".into()).spawn(run)?)
 }
 
-/// Tells what the lease permits, and arms the timer before it tells a permission.
-async fn tell_tenure(mut tenure: watch::Receiver<Tenure>, mut timer: KillTimer, outputs: LeaseOutputs) {
+/// Publishes what the lease permits, after arming the timer.
+async fn publish_permission(mut tenure: watch::Receiver<LeaseStatus>, mut timer: KillTimer, outputs: LeaseOutputs) {
     loop {
-        let Tenure { permission, fence, .. } = tenure.borrow_and_update().clone();
+        let LeaseStatus { permission, fence, .. } = tenure.borrow_and_update().clone();
         let begins_until = match permission {
             Permission::Until { begin, kill_at } => match timer.arm(kill_at.0) {
                 Ok(()) => Some(begin),
@@ -404,8 +433,8 @@ async fn wait_for_lock(path: &Path) -> Result<KernelLock> {
     }
 }
 
-/// Resolves when a machine that comes first has said again that it could poll this profile.
-async fn gave_way(mut status: watch::Receiver<TeamStatus>, own: Nonce, profile: String, rank: u8) {
+/// Resolves when a member with a lower rank has renewed its membership for this profile.
+async fn wait_for_preferred_member(mut status: watch::Receiver<TeamStatus>, own: Nonce, profile: String, rank: u8) {
     let mut seen = BTreeMap::new();
     loop {
         {

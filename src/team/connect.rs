@@ -106,8 +106,7 @@ impl Connector {
         match error {
             TeamError::PasswordMissing { .. } => Err(TeamError::PasswordMissing { server, note }),
             TeamError::Login(_) => {
-                // It may have been changed since it was read.
-                *self.0.password.lock().unwrap_or_else(PoisonError::into_inner) = None;
+                self.forget_password();
                 Err(error)
             }
             error => Err(error),
@@ -121,6 +120,11 @@ impl Connector {
     /// If the password's source can't be read.
     pub(crate) async fn expose_password(&self) -> Result<Option<Password>, TeamError> {
         Ok(self.password().await?.password)
+    }
+
+    /// Reads the password again for the next connection: it may have been changed.
+    pub(crate) fn forget_password(&self) {
+        *self.0.password.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     async fn password(&self) -> Result<Found, TeamError> {

@@ -1,4 +1,4 @@
-//! Carries out the requests of a [`Lease`] on a connection of its own, and tells what the lease permits.
+//! Carries out the requests of a [`Lease`] on a connection of its own, and publishes what the lease permits.
 //!
 //! It must never decide anything: the lease does. Its clock goes on while the machine is suspended.
 
@@ -12,14 +12,14 @@ use super::{
     error::TeamError,
     lease::{HolderId, Lease, LeaseStep, Permission, REPLY_LIMIT},
 };
-use crate::clock::Clock;
+use crate::{clock::Clock, domain::team::Drain};
 
 /// The longest sleep. A suspended machine's sleep is longer than it was meant to be, so the lease looks at the clock often.
 const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 
 /// What a lease permits now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Tenure {
+pub(crate) struct LeaseStatus {
     /// Whether requests may be sent to the service.
     pub(crate) permission: Permission,
     /// What a poller's entries in the log name; `None` without the lease.
@@ -30,7 +30,7 @@ pub(crate) struct Tenure {
     pub(crate) fault: Option<TeamError>,
 }
 
-impl Default for Tenure {
+impl Default for LeaseStatus {
     fn default() -> Self {
         Self { permission: Permission::No, fence: None, inherited: None, fault: None }
     }
@@ -48,46 +48,47 @@ pub(crate) struct LeaseDriver {
     pub(crate) fingerprint: String,
     /// The source of time.
     pub(crate) clock: Clock,
-    /// Takes what the lease permits.
-    pub(crate) tenure: watch::Sender<Tenure>,
+    /// Takes the status of the lease.
+    pub(crate) status: watch::Sender<LeaseStatus>,
     /// Returns what the next holder would inherit now.
     pub(crate) pace: Box<dyn Fn() -> Option<String> + Send>,
-    /// How far this machine is in giving the lease back.
-    pub(crate) handback: watch::Receiver<Handback>,
+    /// What the poller asks for.
+    pub(crate) release: watch::Receiver<ReleaseRequest>,
 }
 
-/// How far a machine is in giving the lease back.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Handback {
-    /// It keeps the lease.
-    #[default]
-    No,
-    /// It sends no more requests to the service, and waits for the answers.
-    Draining,
-    /// All requests are answered, and the answers are in the log.
-    Drained,
+/// What a poller asks of its lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReleaseRequest {
+    /// Keep the lease.
+    Keep,
+    /// Permit no more requests to the service. The poller waits for the answers.
+    Drain,
+    /// Give the lease back. The answers that came are in the log.
+    Release(Drain),
 }
 
 impl LeaseDriver {
-    /// Runs the lease until it was given back, or can't be because the database is away: then it runs out by itself.
+    /// Runs the lease until it is released. If the database is away then, the lease expires by itself.
     pub(crate) async fn run(mut self) {
         let mut lease = Lease::new(self.id, self.patience);
         let mut link: Option<(Database, String)> = None;
-        let mut is_drained = false;
+        let mut is_released = false;
         let mut inherited = None;
         let mut fault = None;
         loop {
             let now = self.clock.since_boot();
-            let handback = *self.handback.borrow_and_update();
-            if handback >= Handback::Draining {
-                lease.drain();
-            }
-            if handback == Handback::Drained && !is_drained {
-                is_drained = true;
-                lease.drained(now);
+            match *self.release.borrow_and_update() {
+                ReleaseRequest::Keep => {}
+                ReleaseRequest::Drain => lease.drain(),
+                ReleaseRequest::Release(drain) if !is_released => {
+                    is_released = true;
+                    lease.drain();
+                    lease.release(drain, now);
+                }
+                ReleaseRequest::Release(_) => {}
             }
             self.publish(&lease, lease.permission(now), link.as_ref(), &inherited, &fault);
-            if is_drained && (lease.epoch().is_none() || fault.is_some()) {
+            if is_released && (lease.epoch().is_none() || fault.is_some()) {
                 return;
             }
             match lease.next(now) {
@@ -130,8 +131,8 @@ impl LeaseDriver {
                     };
                     tokio::select! {
                         () = time::sleep(span) => {}
-                        () = released => lease.look_again(self.clock.since_boot()),
-                        changed = self.handback.changed() => {
+                        () = released => lease.retry_now(self.clock.since_boot()),
+                        changed = self.release.changed() => {
                             if changed.is_err() {
                                 return;
                             }
@@ -160,13 +161,13 @@ impl LeaseDriver {
         inherited: &Option<String>,
         fault: &Option<TeamError>,
     ) {
-        self.tenure.send_if_modified(|tenure| {
+        self.status.send_if_modified(|status| {
             let budget = link.map(|(_, budget)| budget.clone());
-            let budget = budget.or_else(|| tenure.fence.as_ref().map(|fence| fence.budget.clone()));
+            let budget = budget.or_else(|| status.fence.as_ref().map(|fence| fence.budget.clone()));
             let fence = lease.epoch().zip(budget).map(|(epoch, budget)| Fence { budget, holder: self.id, epoch });
-            let new = Tenure { permission, fence, inherited: inherited.clone(), fault: fault.clone() };
-            let is_new = *tenure != new;
-            *tenure = new;
+            let new = LeaseStatus { permission, fence, inherited: inherited.clone(), fault: fault.clone() };
+            let is_new = *status != new;
+            *status = new;
             is_new
         });
     }

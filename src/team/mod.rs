@@ -31,7 +31,7 @@ pub use self::{
 };
 pub(crate) use self::{
     database::{Database, ServerFacts, Sizes},
-    driver::{Handback, LeaseDriver, Tenure},
+    driver::{LeaseDriver, LeaseStatus, ReleaseRequest},
     lease::Permission,
     snapshot::upload as upload_snapshot,
 };

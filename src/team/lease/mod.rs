@@ -19,7 +19,7 @@
 
 use std::time::Duration;
 
-use crate::clock::Mono;
+use crate::{clock::Mono, domain::team::Drain};
 
 /// The time between two beats of a holder, and between two reads of a candidate.
 pub(crate) const BEAT: Duration = Duration::from_secs(1);
@@ -159,7 +159,7 @@ struct Pending {
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    Candidate(Option<Sighting>),
+    Candidate(Option<ObservedRow>),
     Holder(Tenure, Phase),
 }
 
@@ -170,13 +170,14 @@ enum Phase {
     Sending,
     /// Nothing new is sent; the driver waits for the answers to its requests.
     Draining,
-    /// All requests are answered.
-    Releasing,
+    /// The lease is given back; nothing is sent any more.
+    Releasing(Drain),
 }
+
 
 /// The row as a candidate saw it, and since when it has been unchanged on this server.
 #[derive(Clone, Copy, Debug)]
-struct Sighting {
+struct ObservedRow {
     row: LeaseRow,
     server: ServerLife,
     since: Mono,
@@ -218,11 +219,12 @@ impl Lease {
             return LeaseStep::WaitUntil(self.next_request);
         }
         let request = match &self.state {
-            State::Candidate(sighting) => self.candidate_request(sighting.as_ref(), now),
+            State::Candidate(observed) => self.candidate_request(observed.as_ref(), now),
             State::Holder(tenure, Phase::Sending | Phase::Draining) => LeaseRequest::Beat { epoch: tenure.epoch },
-            State::Holder(tenure, Phase::Releasing) => {
+            State::Holder(tenure, Phase::Releasing(drain)) => {
                 // On a server that lost its newest writes, another machine may still trust a lost takeover.
-                let server = (now >= tenure.sends_from).then_some(tenure.server);
+                let is_clean = *drain == Drain::Complete && now >= tenure.sends_from;
+                let server = is_clean.then_some(tenure.server);
                 LeaseRequest::Release { epoch: tenure.epoch, server }
             }
         };
@@ -232,13 +234,13 @@ impl Lease {
         LeaseStep::Send(self.requests, request)
     }
 
-    fn candidate_request(&self, sighting: Option<&Sighting>, now: Mono) -> LeaseRequest {
-        let Some(sighting) = sighting else { return LeaseRequest::Read };
-        let Sighting { row, server, .. } = sighting;
+    fn candidate_request(&self, observed: Option<&ObservedRow>, now: Mono) -> LeaseRequest {
+        let Some(observed) = observed else { return LeaseRequest::Read };
+        let ObservedRow { row, server, .. } = observed;
         match row.holder {
             // A reply to a takeover was lost. The beat tells whether this machine still holds the lease.
             LeaseHolder::Held(holder) if holder == self.id => LeaseRequest::Beat { epoch: row.epoch },
-            LeaseHolder::Held(_) | LeaseHolder::Free(_) if now < self.takes_at(sighting) => LeaseRequest::Read,
+            LeaseHolder::Held(_) | LeaseHolder::Free(_) if now < self.takes_at(observed) => LeaseRequest::Read,
             LeaseHolder::Held(_) | LeaseHolder::Free(_) => {
                 LeaseRequest::Take { epoch: row.epoch, beat: row.beat, server: *server }
             }
@@ -246,17 +248,17 @@ impl Lease {
     }
 
     /// When this machine takes the lease if the row stays as it is.
-    fn takes_at(&self, sighting: &Sighting) -> Mono {
-        let wait = match sighting.row.holder {
+    fn takes_at(&self, observed: &ObservedRow) -> Mono {
+        let wait = match observed.row.holder {
             // A release that a server has from before a failover may be older than a takeover that was lost.
-            LeaseHolder::Free(Some(released_on)) if released_on == sighting.server => Duration::ZERO,
+            LeaseHolder::Free(Some(released_on)) if released_on == observed.server => Duration::ZERO,
             LeaseHolder::Held(_) | LeaseHolder::Free(_) => EXPIRY,
         };
-        self.barred_until.max(sighting.since + wait + self.patience)
+        self.barred_until.max(observed.since + wait + self.patience)
     }
 
     /// Reads the row at once: somebody has given a lease back.
-    pub(crate) fn look_again(&mut self, now: Mono) {
+    pub(crate) fn retry_now(&mut self, now: Mono) {
         if let State::Candidate(_) = self.state {
             self.next_request = self.next_request.min(now);
         }
@@ -273,9 +275,9 @@ impl Lease {
         };
         let trusted_until = pending.sent_at + TRUST;
         match (self.state, pending.request) {
-            (State::Candidate(sighting), LeaseRequest::Take { .. }) if reply.is_granted => {
+            (State::Candidate(observed), LeaseRequest::Take { .. }) if reply.is_granted => {
                 let was_released =
-                    sighting.is_some_and(|sighting| sighting.row.holder == LeaseHolder::Free(Some(reply.server)));
+                    observed.is_some_and(|observed| observed.row.holder == LeaseHolder::Free(Some(reply.server)));
                 let wait = if was_released { HANDOVER } else { QUARANTINE };
                 self.hold(&reply, trusted_until, now + wait);
             }
@@ -286,7 +288,7 @@ impl Lease {
             (State::Holder(tenure, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
                 self.state = State::Holder(tenure.renew(&reply, trusted_until, now), phase);
             }
-            // The release is carried out, or another machine has the lease, or nobody.
+            // The lease is released, free, or another machine's.
             (State::Candidate(_) | State::Holder(..), _) => self.watch(&reply, now),
         }
     }
@@ -299,16 +301,16 @@ impl Lease {
     /// Watches the row as a candidate. The row counts as unchanged only on the same server.
     fn watch(&mut self, reply: &LeaseReply, now: Mono) {
         let unchanged = match self.state {
-            State::Candidate(sighting) => {
-                sighting.filter(|sighting| sighting.row == reply.row && sighting.server == reply.server)
+            State::Candidate(observed) => {
+                observed.filter(|observed| observed.row == reply.row && observed.server == reply.server)
             }
             State::Holder(..) => None,
         };
-        let since = unchanged.map_or(now, |sighting| sighting.since);
-        let sighting = Sighting { row: reply.row, server: reply.server, since };
-        // The moment counts, not the rhythm: a request to take the lease is refused if the row has changed.
-        self.next_request = self.next_request.min(self.takes_at(&sighting).max(now));
-        self.state = State::Candidate(Some(sighting));
+        let since = unchanged.map_or(now, |observed| observed.since);
+        let observed = ObservedRow { row: reply.row, server: reply.server, since };
+        // Sends at exactly this moment: the database refuses the takeover if the row has changed.
+        self.next_request = self.next_request.min(self.takes_at(&observed).max(now));
+        self.state = State::Candidate(Some(observed));
     }
 
     /// Whether this machine may send requests to the service at `now`.
@@ -332,20 +334,19 @@ impl Lease {
         }
     }
 
-    /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::drained`] when all requests are
-    /// answered.
+    /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::release`] when all requests are
+    /// answered, or none is waited for any more.
     pub(crate) fn drain(&mut self) {
         if let State::Holder(tenure, Phase::Sending) = self.state {
             self.state = State::Holder(tenure, Phase::Draining);
         }
     }
 
-    /// Gives the lease back at once: all requests to the service are answered, and their slots are free after 1 s.
-    /// This machine takes the lease again only if nobody else does.
-    pub(crate) fn drained(&mut self, now: Mono) {
+    /// Gives the lease back at once. This machine takes the lease again only if nobody else does.
+    pub(crate) fn release(&mut self, drain: Drain, now: Mono) {
         self.barred_until = now + COURTESY;
         if let State::Holder(tenure, Phase::Draining) = self.state {
-            (self.state, self.next_request) = (State::Holder(tenure, Phase::Releasing), now);
+            (self.state, self.next_request) = (State::Holder(tenure, Phase::Releasing(drain)), now);
         }
     }
 }

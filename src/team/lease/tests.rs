@@ -149,7 +149,7 @@ fn released_lease_is_taken_at_once_and_only_by_others() {
     beat(&mut old, at(8.0), true, 1);
     old.drain();
     assert_eq!(old.permission(at(8.6)), Permission::No);
-    old.drained(at(8.7));
+    old.release(Drain::Complete, at(8.7));
     let released = row(4, LeaseHolder::Free(Some(SERVER)), 1);
     exchange(&mut old, at(8.7), LeaseRequest::Release { epoch: 4, server: Some(SERVER) }, true, released);
     exchange(&mut old, at(9.7), LeaseRequest::Read, true, released);
@@ -179,9 +179,27 @@ fn holder_on_a_promoted_server_cannot_vouch_for_its_release() {
     let promoted = LeaseReply { is_granted: true, row: own, server: ServerLife(2), in_recovery: false };
     exchange_with(&mut lease, at(10.0), LeaseRequest::Beat { epoch: 4 }, promoted);
     lease.drain();
-    lease.drained(at(10.5));
+    lease.release(Drain::Complete, at(10.5));
     let LeaseStep::Send(_, request) = lease.next(at(10.5)) else { panic!("no release") };
     assert_eq!(request, LeaseRequest::Release { epoch: 4, server: None });
+}
+
+#[test]
+fn holder_whose_requests_are_unanswered_makes_the_next_one_wait_as_after_its_death() {
+    let mut old = holder();
+    beat(&mut old, at(8.0), true, 1);
+    old.drain();
+    old.release(Drain::Incomplete, at(10.0));
+    let released = row(4, LeaseHolder::Free(None), 1);
+    exchange(&mut old, at(10.0), LeaseRequest::Release { epoch: 4, server: None }, true, released);
+
+    let mut new = Lease::new(OTHER, Duration::ZERO);
+    for second in 10..15 {
+        exchange(&mut new, at(f64::from(second)), LeaseRequest::Read, true, released);
+    }
+    let taken = row(5, LeaseHolder::Held(OTHER), 0);
+    exchange(&mut new, at(15.0), LeaseRequest::Take { epoch: 4, beat: 1, server: SERVER }, true, taken);
+    assert_eq!(new.permission(at(15.0)), Permission::From(at(18.5)));
 }
 
 #[test]
@@ -478,9 +496,11 @@ impl Team {
         }
         let machine = &mut self.machines[index];
         machine.poller = machine.living_poller(time).filter(|poller| machine.lease.epoch() == Some(poller.epoch));
-        if machine.is_draining && machine.busy_until < time {
+        let drain = if machine.busy_until < time { Drain::Complete } else { Drain::Incomplete };
+        let gives_up = self.has_faults && self.random.chance(40);
+        if machine.is_draining && (drain == Drain::Complete || gives_up) {
             (machine.poller, machine.is_draining) = (None, false);
-            machine.lease.drained(local);
+            machine.lease.release(drain, local);
         }
         let Permission::Until { kill_at, .. } = machine.lease.permission(local) else { return };
         let epoch = machine.lease.epoch().unwrap();

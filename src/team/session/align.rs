@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tokio::task::spawn_blocking;
 
-use super::{Link, Session, SessionError, lock};
+use super::{Link, Session, SessionError, log_lock::lock};
 use crate::{
     domain::team::{Loss, TeamLink},
     store::{StoreError, payload},

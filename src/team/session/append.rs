@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::{oneshot, watch};
 
-use super::{Link, Session, SessionError, lock, report_progress};
+use super::{Link, Session, SessionError, log_lock::lock, report_progress};
 use crate::{
     clock::{Clock, Mono},
     domain::{

@@ -5,18 +5,22 @@
 
 mod align;
 mod append;
+mod log_lock;
 mod presence;
 
 use std::{
     collections::VecDeque,
-    path::{Path, PathBuf},
+    path::PathBuf,
     thread,
     time::Duration,
 };
 
 use tokio::sync::{mpsc, watch};
 
-use self::append::{Append, MAX_OPERATIONS};
+use self::{
+    append::{Append, MAX_OPERATIONS},
+    log_lock::lock,
+};
 use super::{
     connect::Connector,
     database::{Database, ECHO_LIMIT, Fence, Notice, Presence},
@@ -42,10 +46,6 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 const LOOK_INTERVAL_WITHOUT_NOTICES: Duration = Duration::from_secs(1);
 /// How long a process waits before it reads who came or left.
 const MEMBERS_PAUSE: Duration = Duration::from_millis(500);
-/// How long a process waits before it asks again for the lock by which one process of a machine appends and applies.
-const LOCK_RETRY: Duration = Duration::from_millis(1);
-/// How long a process waits for that lock.
-const LOCK_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a session needs to know.
 #[derive(Clone)]
@@ -211,7 +211,7 @@ impl Session {
             unannounced: None,
         };
         self.status.send_modify(|status| {
-            status.author = Some(hello.author);
+            (status.author, status.salt) = (Some(hello.author), Some(hello.salt));
             status.link = TeamLink::CatchingUp;
         });
         self.tell_loss()?;
@@ -371,17 +371,4 @@ fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut Link, applied:
             status.behind_since = None;
         }
     });
-}
-
-/// Waits for the lock under which one process of this machine appends and applies. A process that is suspended doesn't
-/// hold up the others: the store's own lock keeps the order, and only the results of a write may go to another process.
-async fn lock(path: &Path, clock: &Clock) -> Result<Option<KernelLock>, SessionError> {
-    let until = clock.now().mono + LOCK_PATIENCE;
-    loop {
-        let taken = KernelLock::try_take(path).map_err(|error| StoreError::Log(error.to_string()))?;
-        if taken.is_some() || clock.now().mono >= until {
-            return Ok(taken);
-        }
-        clock.sleep_until(clock.now().mono + LOCK_RETRY).await;
-    }
 }
