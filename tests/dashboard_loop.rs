@@ -209,7 +209,7 @@ impl Fixture {
             seed: 1,
             lease: None,
         };
-        (stop, tokio::spawn(poller::run(setup, async { stopped.await.unwrap_or(()) })))
+        (stop, tokio::spawn(async { poller::run(setup, async { stopped.await.unwrap_or(()) }).await.map(drop) }))
     }
 }
 

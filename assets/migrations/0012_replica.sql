@@ -1,5 +1,6 @@
 -- The position of this store in the log of a team, if it is a replica. `team` identifies the log; `loads` counts how often a
--- snapshot took the place of the store's content, and `deleted` is the number of the last entry that deleted something. `loss` says
+-- snapshot took the place of the store's content, `operations` the operations of the log so far, and `deleted` is the number of
+-- the last entry that deleted something. `loss` says
 -- what the database lost, and `loss_is_open` that operations of this machine are among it, which nobody has appended again.
 CREATE TABLE replica (
     id    INTEGER PRIMARY KEY CHECK (id = 1),
@@ -8,6 +9,7 @@ CREATE TABLE replica (
     nonce TEXT NOT NULL,
     loads INTEGER NOT NULL DEFAULT 0,
     deleted INTEGER NOT NULL DEFAULT 0,
+    operations INTEGER NOT NULL DEFAULT 0,
     loss TEXT,
     loss_is_open INTEGER NOT NULL DEFAULT 0
 ) STRICT;

@@ -41,14 +41,18 @@ CREATE TABLE hoptop.lease (
     pace        text
 );
 
+-- `version` is that of the hoptop that made the snapshot, and `schema` that of its tables, which an older hoptop can't read.
+-- `operations` counts the operations of the log up to the snapshot.
 CREATE TABLE hoptop.snapshot (
-    id      uuid PRIMARY KEY,
-    seq     bigint NOT NULL,
-    nonce   uuid NOT NULL,
-    version text NOT NULL,
-    at      timestamptz NOT NULL DEFAULT now(),
-    parts   int NOT NULL,
-    bytes   bigint NOT NULL
+    id         uuid PRIMARY KEY,
+    seq        bigint NOT NULL,
+    nonce      uuid NOT NULL,
+    version    text NOT NULL,
+    schema     int NOT NULL,
+    operations bigint NOT NULL,
+    at         timestamptz NOT NULL DEFAULT now(),
+    parts      int NOT NULL,
+    bytes      bigint NOT NULL
 );
 
 -- The parts of a snapshot are there before the snapshot.
@@ -69,7 +73,8 @@ CREATE TABLE hoptop.member (
     polls     text NOT NULL,
     rank      int NOT NULL,
     applied   bigint NOT NULL,
-    last_seen timestamptz NOT NULL
+    last_seen timestamptz NOT NULL,
+    role      text NOT NULL
 );
 
 INSERT INTO hoptop.team (schema, format, oldest_writer) VALUES (1, 1, 1);
@@ -202,22 +207,24 @@ BEGIN
 END
 $$;
 
--- Says that a process is there.
+-- Renews the membership of a process, which stays its role's. Only a role that may poll is taken for a candidate.
 CREATE FUNCTION hoptop.present(p_id uuid, p_given text, p_host text, p_version text, p_polls text, p_rank int, p_applied bigint)
 RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT pg_notify('hoptop_members', '') WHERE NOT EXISTS (SELECT FROM hoptop.member WHERE id = p_id);
     INSERT INTO hoptop.member
     VALUES (p_id, CASE WHEN p_given = '' OR p_given = session_user THEN session_user
                        ELSE p_given || ' via ' || session_user END,
-            p_host, p_version, p_polls, p_rank, p_applied, now())
+            p_host, p_version, CASE WHEN pg_has_role(session_user, 'hoptop_poller', 'member') THEN p_polls ELSE '' END,
+            p_rank, p_applied, now(), session_user)
     ON CONFLICT (id) DO UPDATE
     SET applied = excluded.applied, polls = excluded.polls, last_seen = excluded.last_seen
+    WHERE member.role = excluded.role
 $$;
 
 CREATE FUNCTION hoptop.leave(p_id uuid) RETURNS void
 LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT pg_notify('hoptop_members', '');
-    DELETE FROM hoptop.member WHERE id = p_id OR last_seen < now() - interval '1 day'
+    DELETE FROM hoptop.member WHERE id = p_id AND role = session_user OR last_seen < now() - interval '1 day'
 $$;
 
 -- The processes that were there within the last 75 s, each with the epoch of the lease that it holds.
@@ -238,9 +245,10 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 CREATE FUNCTION hoptop.snapshots()
-RETURNS TABLE (id uuid, seq bigint, nonce uuid, version text, at timestamptz, parts int, bytes bigint)
+RETURNS TABLE (id uuid, seq bigint, nonce uuid, version text, schema int, operations bigint, at timestamptz, parts int,
+               bytes bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT id, seq, nonce, version, at, parts, bytes FROM hoptop.snapshot ORDER BY seq DESC
+    SELECT id, seq, nonce, version, schema, operations, at, parts, bytes FROM hoptop.snapshot ORDER BY seq DESC
 $$;
 
 CREATE FUNCTION hoptop.snapshot_part(p_snapshot uuid, p_part int) RETURNS bytea
@@ -255,9 +263,10 @@ LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 $$;
 
 -- Ends a snapshot. The last two stay, or this one alone, and the log behind the older one goes. Refused if the log has another
--- entry at its position.
-CREATE FUNCTION hoptop.end_snapshot(p_snapshot uuid, p_seq bigint, p_nonce uuid, p_version text, p_parts int, p_bytes bigint,
-                                    p_keeps_previous boolean)
+-- entry at its position. The parts of snapshots that go are removed at once: they may hold what was deleted. Parts that belong
+-- to no snapshot are removed after an hour: somebody may still be writing them.
+CREATE FUNCTION hoptop.end_snapshot(p_snapshot uuid, p_seq bigint, p_nonce uuid, p_version text, p_schema int,
+                                    p_operations bigint, p_parts int, p_bytes bigint, p_keeps_previous boolean)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     kept int := CASE WHEN p_keeps_previous THEN 2 ELSE 1 END;
@@ -268,9 +277,13 @@ BEGIN
         DELETE FROM hoptop.snapshot_part WHERE snapshot = p_snapshot;
         RETURN false;
     END IF;
-    INSERT INTO hoptop.snapshot (id, seq, nonce, version, parts, bytes)
-    VALUES (p_snapshot, p_seq, p_nonce, p_version, p_parts, p_bytes);
-    DELETE FROM hoptop.snapshot WHERE id NOT IN (SELECT id FROM hoptop.snapshot ORDER BY seq DESC, at DESC LIMIT kept);
+    INSERT INTO hoptop.snapshot (id, seq, nonce, version, schema, operations, parts, bytes)
+    VALUES (p_snapshot, p_seq, p_nonce, p_version, p_schema, p_operations, p_parts, p_bytes);
+    WITH removed AS (
+        DELETE FROM hoptop.snapshot
+        WHERE id NOT IN (SELECT id FROM hoptop.snapshot ORDER BY seq DESC, at DESC LIMIT kept) RETURNING id
+    )
+    DELETE FROM hoptop.snapshot_part USING removed WHERE snapshot = removed.id;
     DELETE FROM hoptop.snapshot_part
     WHERE snapshot NOT IN (SELECT id FROM hoptop.snapshot) AND at < now() - interval '1 hour';
     SELECT min(seq) INTO oldest FROM hoptop.snapshot HAVING count(*) = kept;

@@ -27,8 +27,9 @@ use crate::{
     store::{Store, StoreError},
 };
 
-/// How long a command waits for what the team has written.
-const CATCH_UP_LIMIT: Duration = Duration::from_secs(2);
+/// How long a command waits for the team's database, and for what the team has written.
+const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 
 /// What a command needs of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,20 +109,32 @@ pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Resu
 pub(super) fn wait_for_team(store: &Store, store_use: StoreUse) -> Result<()> {
     let Some(status) = store.team() else { return Ok(()) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let TeamStatus { link, loss, .. } = runtime.block_on(team_store::wait_for_log(status, Some(CATCH_UP_LIMIT)));
+    let TeamStatus { link, loss, .. } = runtime.block_on(async {
+        let soon = team_store::wait_for_log(status.clone(), Some(CONNECT_LIMIT)).await;
+        if soon.link != TeamLink::CatchingUp {
+            return soon;
+        }
+        if io::stderr().is_terminal() {
+            print_line("reading what the team has written; a first start takes up to a minute");
+        }
+        team_store::wait_for_log(status, Some(CATCH_UP_LIMIT)).await
+    });
     if let Some(loss) = loss {
         print_line(&text::clean(&loss));
     }
     match link {
         TeamLink::Live => {}
         TeamLink::Connecting => {
-            print_line("the team's store is away: it doesn't answer; this is what the machine has");
+            print_line("the team's store is away: it doesn't answer; showing this machine's local copy");
         }
         TeamLink::CatchingUp => {
-            print_line("the team's store hasn't sent everything yet; this is what the machine has so far");
+            print_line("the team's store hasn't sent everything yet; showing what this machine has so far");
         }
         TeamLink::Away { reason, .. } => {
-            print_line(&format!("the team's store is away: {}; this is what the machine has", text::clean(&reason)));
+            print_line(&format!(
+                "the team's store is away: {}; showing this machine's local copy",
+                text::clean(&reason)
+            ));
         }
         // One of the checks names the reason.
         TeamLink::Refused { .. } if store_use == StoreUse::Inspected => {}

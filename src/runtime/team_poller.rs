@@ -368,10 +368,7 @@ async fn count_requests(output: ChildStdout, requests: Requests, profile: String
 
 /// Whether this process can't poll: its role may not, or the password that it got is no longer right.
 fn is_unable(tenure: &LeaseStatus) -> bool {
-    matches!(
-        tenure.fault,
-        Some(TeamError::Permission(_) | TeamError::Login(_) | TeamError::PasswordMissing { .. })
-    )
+    matches!(tenure.fault, Some(TeamError::Permission(_) | TeamError::Login(_) | TeamError::PasswordMissing { .. }))
 }
 
 /// Resolves when this machine has held the lease and no longer does.

@@ -216,6 +216,27 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
     }
 }
 
+/// Whether an error comes from this machine's disk or memory, so that the same write may succeed elsewhere.
+pub(in crate::store) fn is_local(error: &StoreError) -> bool {
+    let resource = |error: &rusqlite::Error| {
+        matches!(
+            error.sqlite_error_code(),
+            Some(
+                ErrorCode::OutOfMemory
+                    | ErrorCode::DatabaseBusy
+                    | ErrorCode::DatabaseLocked
+                    | ErrorCode::OperationInterrupted
+                    | ErrorCode::SchemaChanged
+                    | ErrorCode::FileLockingProtocolFailed
+            )
+        )
+    };
+    // A stored text that can't be decompressed was damaged here.
+    is_disk_error(error)
+        || matches!(error, StoreError::Unpack(_))
+        || matches!(error, StoreError::Sql(error) if resource(error))
+}
+
 /// Whether an error comes from the disk, not from the write.
 pub(in crate::store) fn is_disk_error(error: &StoreError) -> bool {
     let StoreError::Sql(error) = error else { return error.is_damage() };

@@ -45,7 +45,7 @@ pub(crate) use self::{
         list::{Listed, Page, Progress},
     },
     reader::SharedReader,
-    replica::{Entries, LogQueue, LogWrite, Submission, payload},
+    replica::{Entries, LogQueue, LogWrite, SnapshotFile, Submission, own_entries, payload},
     tables::{
         changes::Feed,
         durations::RouteStats,

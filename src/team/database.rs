@@ -32,7 +32,7 @@ const CALL_LIMIT: Duration = Duration::from_secs(10);
 /// How long a notice to oneself may take before notices count as not arriving.
 pub(super) const ECHO_LIMIT: Duration = Duration::from_secs(1);
 /// The bytes of the log that are read at a time.
-const PAGE_BYTES: i64 = 4 << 20;
+const PAGE_BYTES: i64 = 1 << 20;
 /// The channel on which the database names each new entry.
 const LOG_CHANNEL: &str = "hoptop_log";
 /// The channel on which people say which transaction they have open.
@@ -75,7 +75,12 @@ pub(crate) struct LogBounds {
 pub(crate) struct SnapshotInfo {
     pub(crate) id: Nonce,
     pub(crate) position: LogPosition,
+    /// The version of the hoptop that made the snapshot.
     pub(crate) version: String,
+    /// The schema of the snapshot's tables.
+    pub(crate) schema: i64,
+    /// The number of operations in the log up to the snapshot.
+    pub(crate) operations: u64,
     pub(crate) at: DateTime<Utc>,
     pub(crate) parts: u32,
     pub(crate) bytes: u64,
@@ -431,15 +436,18 @@ impl Database {
 
     /// Reads which snapshots there are, the newest first.
     pub(crate) async fn snapshots(&self) -> Result<Vec<SnapshotInfo>, TeamError> {
-        let sql = "SELECT id::text, seq, nonce::text, version, extract(epoch FROM at)::float8, parts, bytes
-                   FROM hoptop.snapshots()";
+        let sql =
+            "SELECT id::text, seq, nonce::text, version, schema, operations, extract(epoch FROM at)::float8, parts,
+                          bytes FROM hoptop.snapshots()";
         let snapshot = |row: &Row| SnapshotInfo {
             id: nonce(row, 0),
             position: LogPosition { seq: unsigned(row, 1), nonce: nonce(row, 2) },
             version: row.get(3),
-            at: moment(row.get(4)),
-            parts: row.get::<_, i32>(5).unsigned_abs(),
-            bytes: unsigned(row, 6),
+            schema: row.get::<_, i32>(4).into(),
+            operations: unsigned(row, 5),
+            at: moment(row.get(6)),
+            parts: row.get::<_, i32>(7).unsigned_abs(),
+            bytes: unsigned(row, 8),
         };
         Ok(self.all(sql, &[]).await?.iter().map(snapshot).collect())
     }
@@ -461,7 +469,7 @@ impl Database {
     /// Ends a snapshot whose parts are there; see [`super::snapshot::publish`]. Returns whether it counts: not if the log has
     /// another entry at its position.
     pub(crate) async fn end_snapshot(&self, snapshot: &SnapshotInfo, keeps_previous: bool) -> Result<bool, TeamError> {
-        let sql = "SELECT hoptop.end_snapshot($1::text::uuid, $2, $3::text::uuid, $4, $5, $6, $7)";
+        let sql = "SELECT hoptop.end_snapshot($1::text::uuid, $2, $3::text::uuid, $4, $5, $6, $7, $8, $9)";
         let row = self
             .one(
                 sql,
@@ -470,6 +478,8 @@ impl Database {
                     (&signed(snapshot.position.seq), Type::INT8),
                     (&snapshot.position.nonce.to_string(), Type::TEXT),
                     (&snapshot.version, Type::TEXT),
+                    (&i32::try_from(snapshot.schema).unwrap_or(i32::MAX), Type::INT4),
+                    (&signed(snapshot.operations), Type::INT8),
                     (&i32::try_from(snapshot.parts).unwrap_or(i32::MAX), Type::INT4),
                     (&signed(snapshot.bytes), Type::INT8),
                     (&keeps_previous, Type::BOOL),

@@ -146,6 +146,15 @@ pub enum TeamError {
     /// A snapshot can't be made or loaded.
     #[error("a snapshot of the team's store failed: {0}")]
     Snapshot(String),
+    /// The log begins after what this machine has, and a newer hoptop made the only snapshot.
+    #[error(
+        "the team's log begins with a snapshot that hoptop {version} made, which this version can't read; update hoptop on \
+         this machine to {version} or newer"
+    )]
+    SnapshotTooNew {
+        /// The version that made the snapshot.
+        version: String,
+    },
     /// The server's disk is full.
     #[error("the disk of the team's database is full: {0}; its administrator must free space")]
     DiskFull(String),
@@ -223,6 +232,7 @@ impl TeamError {
             Self::NoTls(_) | Self::RootCertificate(_) | Self::UntrustedCertificate { .. } => false,
             Self::WrongHost { .. } | Self::Tls { .. } | Self::Protocol { .. } => false,
             Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } | Self::Fenced => false,
+            Self::SnapshotTooNew { .. } => false,
         }
     }
 

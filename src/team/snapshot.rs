@@ -19,11 +19,11 @@ use super::{
 };
 use crate::{
     domain::team::{LogPosition, Nonce, TeamStatus},
-    store::{Store, StoreError},
+    store::{SnapshotFile, Store, StoreError},
 };
 
-/// The bytes of a part.
-const PART_BYTES: usize = 8 << 20;
+/// The bytes of a part: small enough for a slow connection to carry within the limit of a call.
+const PART_BYTES: usize = 1 << 20;
 /// The compression level.
 const LEVEL: i32 = 3;
 
@@ -51,7 +51,9 @@ pub(super) async fn download(
     Ok(decoder.into_inner().into_temp_path())
 }
 
-/// Makes a snapshot of a replica and writes it to the database. Returns whether the snapshot counts; see [`upload`].
+/// Makes a snapshot of a replica and writes it to the database. With `keeps_previous` the snapshot before it stays, and the log
+/// behind that one goes; without, the log behind the new one goes. Returns whether the snapshot counts: not if the log has
+/// another entry at its position.
 ///
 /// # Errors
 /// If the file can't be written, or the database can't take it.
@@ -63,16 +65,15 @@ pub(super) async fn publish(store: &Store, database: &Database, keeps_previous: 
             .tempdir_in(store.path().parent().unwrap_or(Path::new(".")))
             .map_err(|error| StoreError::Log(error.to_string()))?;
         let path = folder.path().join("snapshot.db");
-        store.write_snapshot(&path).map(|position| (position, folder, path))
+        store.write_snapshot(&path).map(|written| (written, folder, path))
     };
     let written = spawn_blocking(write).await.map_err(|error| failed(&error))?;
-    let (position, _folder, path) = written.map_err(|error| failed(&error))?;
-    upload(database, &path, position, keeps_previous).await
+    let (SnapshotFile { position, operations }, _folder, path) = written.map_err(|error| failed(&error))?;
+    let info = upload(database, &path, position, operations).await?;
+    database.end_snapshot(&info, keeps_previous).await
 }
 
-/// Writes the file of a snapshot to the database. With `keeps_previous` the snapshot before it stays, and the log behind that
-/// one goes; without, the log behind the new one goes. Returns whether the snapshot counts: not if the log has another entry
-/// at its position.
+/// Writes the file of a snapshot to the database, where it counts after [`Database::end_snapshot`].
 ///
 /// # Errors
 /// If the file can't be read, or the database can't take it.
@@ -80,8 +81,8 @@ pub(crate) async fn upload(
     database: &Database,
     path: &Path,
     position: LogPosition,
-    keeps_previous: bool,
-) -> Result<bool, TeamError> {
+    operations: u64,
+) -> Result<SnapshotInfo, TeamError> {
     let file = File::open(path).map_err(|error| failed(&error))?;
     let mut encoder = Encoder::new(file, LEVEL).map_err(|error| failed(&error))?;
     let id = Nonce(rand::random());
@@ -98,8 +99,8 @@ pub(crate) async fn upload(
         bytes += u64::try_from(part.len()).unwrap_or_default();
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
-    let info = SnapshotInfo { id, position, version, at: DateTime::<Utc>::UNIX_EPOCH, parts, bytes };
-    database.end_snapshot(&info, keeps_previous).await
+    let at = DateTime::<Utc>::UNIX_EPOCH;
+    Ok(SnapshotInfo { id, position, version, schema: Store::SCHEMA, operations, at, parts, bytes })
 }
 
 fn failed(error: &dyn ToString) -> TeamError {

@@ -1,6 +1,6 @@
 //! Machines that share a team's store: what one writes, all read, and one of them polls.
 
-use std::{collections::BTreeSet, fs, thread};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, thread};
 
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ fn while_the_database_is_away_everything_is_readable_and_edits_say_why_not() {
     for mode in [Mode::Cut, Mode::Blackhole] {
         proxy.set_mode(mode);
         let read = home.run(&["list", "--json"]);
-        read.assert_exit(0, &["the team's store is away: ", "this is what the machine has"]);
+        read.assert_exit(0, &["the team's store is away: ", "showing this machine's local copy"]);
         assert!(read.out.contains(&hash(1)), "{read:?}");
         let edit = add(&home, 2);
         assert_eq!(edit.code, Some(1), "{edit:?}");
@@ -257,6 +257,63 @@ fn replica_is_refused_without_its_team_and_by_another_team() {
 }
 
 #[test]
+fn damaged_replica_begins_again_with_what_the_team_has() {
+    let Some(cluster) = team() else { return };
+    let [home, other] = [machine(&cluster.url()), machine(&cluster.url())];
+    for number in 1..=40 {
+        add(&home, number).assert_exit(0, &[]);
+    }
+    assert_eq!(other.list().len(), 40);
+    let replica = home.path().join("hoptop.db");
+    let mut bytes = fs::read(&replica).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..].fill(0x5a);
+    fs::write(&replica, bytes).unwrap();
+    let recovered = home.run(&["list", "--json"]);
+    recovered.assert_exit(0, &["was damaged"]);
+    assert_eq!(home.list().len(), 40);
+    assert_eq!(checksums(&home), checksums(&other));
+    add(&home, 41).assert_exit(0, &[]);
+    assert_eq!(checksums(&home), checksums(&other));
+}
+
+#[test]
+fn quotes_and_polls_that_others_ask_for_are_sent_by_the_holder() {
+    let Some(cluster) = team() else { return };
+    let batch = Batch::repeat(1, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
+    let service = CountingService::start(&batch.scenario);
+    let [first, second] = [machine(&cluster.url()), machine(&cluster.url())];
+    first.import(&batch.csv);
+    let watcher = Process::start(first.polling_command(service.url(), &["watch"]));
+    wait_for("first poll", || (!service.arrivals().is_empty()).then_some(()));
+    let holder = cluster.execute("select holder, epoch from hoptop.lease");
+    let quote = [
+        "quote",
+        "--from-chain",
+        "1",
+        "--to-chain",
+        "10",
+        "--from-token",
+        "0x01",
+        "--to-token",
+        "0x02",
+        "--from-amount",
+        "1000",
+        "--from-address",
+        "0x03",
+        "--to-address",
+        "0x04",
+        "--json",
+    ];
+    let quoted = ProcessOutput::new(second.polling_command(service.url(), &quote).output().unwrap());
+    assert_eq!(quoted.code, Some(0), "{quoted:?}");
+    assert!(quoted.out.contains("quoteId"), "{quoted:?}");
+    assert_eq!(cluster.execute("select holder, epoch from hoptop.lease"), holder);
+    drop(watcher);
+    assert!(service.most_in_a_second() <= 10);
+}
+
+#[test]
 fn store_moves_into_a_team_and_out_again() {
     let (Some(cluster), alone) = (team(), Home::new()) else { return };
     for number in 1..=3 {
@@ -271,6 +328,7 @@ fn store_moves_into_a_team_and_out_again() {
     assert_eq!(home.list().len(), 4);
     alone.run(&["store", "move", "hoptop.db", &cluster.url()]).assert_exit(1, &["has entries already"]);
     home.run(&["store", "move", &cluster.url(), "alone.db"]).assert_exit(0, &[]);
+    assert_eq!(fs::metadata(home.path().join("alone.db")).unwrap().permissions().mode() & 0o777, 0o600);
     home.run(&["store", "move", &cluster.url(), "alone.db"]).assert_exit(1, &["exists already"]);
     let copy = home.path().join("alone.db").display().to_string();
     let out = Home::new().command(&["doctor", "--checksums"]).env("HOPTOP_DB", &copy).output().unwrap();

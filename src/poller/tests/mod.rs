@@ -35,6 +35,7 @@ use crate::{
         operation::{LocalEdit, Operation},
         quote::{Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
         status::RouterStatus,
+        team::Drain,
         transaction::{NewTransaction, Tracking, Transaction, TransactionParams},
     },
     sim::{
@@ -277,7 +278,7 @@ impl Bench {
 struct Poller {
     wire: Arc<SimulatedWire>,
     stop: oneshot::Sender<()>,
-    task: JoinHandle<Result<(), PollerError>>,
+    task: JoinHandle<Result<Drain, PollerError>>,
 }
 
 impl Poller {
@@ -300,7 +301,7 @@ impl Poller {
 
     async fn stop(self) -> Result<(), PollerError> {
         self.stop.send(()).unwrap();
-        self.task.await.unwrap()
+        self.task.await.unwrap().map(drop)
     }
 
     /// Returns the moments of the requests by transaction. Asserts that two requests about one transaction are five

@@ -177,6 +177,8 @@ fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, Store
         None => RecoveredRows { rows: 0, has_holes: true },
     };
     migrate::migrate(&mut target, migrate::LATEST)?;
+    // A replica lacks what couldn't be read, whatever its position says: it begins again with a snapshot of the team's store.
+    target.execute("UPDATE replica SET seq = 0, nonce = ''", [])?;
     let transactions = integrity::count_transactions(&target)?;
     target.close().map_err(|(_, error)| error)?;
     let create = |source| StoreError::Create { path: path.to_owned(), source };

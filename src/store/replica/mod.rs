@@ -1,8 +1,9 @@
 //! A replica of a team's log: applies the log's entries in order, in whichever process of the machine gets them.
 //!
-//! The tables `replica` (the position), `log_parts` and `own_entries` belong to this module. An entry is applied only
-//! right after its predecessor. The module must never know how the log is reached.
+//! The tables `replica` (the position) and `log_parts` belong to this module. An entry is applied only right after its
+//! predecessor. The module must never know how the log is reached.
 
+pub(crate) mod own_entries;
 pub(crate) mod payload;
 mod queue;
 mod snapshot;
@@ -10,9 +11,12 @@ mod snapshot;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use self::payload::Payload;
-pub(crate) use self::queue::{LogQueue, LogWrite, Submission};
+pub(crate) use self::{
+    queue::{LogQueue, LogWrite, Submission},
+    snapshot::SnapshotFile,
+};
 use super::{
-    error::{StoreError, is_disk_error},
+    error::{StoreError, is_local},
     operations::{self, Applied, OperationResult},
     reader::Reader,
 };
@@ -21,10 +25,8 @@ use crate::domain::{
     team::{self, LogEntry, LogPosition, Loss, Nonce},
 };
 
-/// The number of entries of the log behind the newest one that a part waits for the rest of its payload.
+/// An incomplete payload is dropped after this many newer entries.
 const PART_LIFETIME: u64 = 100_000;
-/// The number of entries of the log that this machine's own entries are kept for.
-const OWN_LIFETIME: u64 = 200_000;
 
 /// Entries of a log, in order.
 #[derive(Debug)]
@@ -53,13 +55,15 @@ pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, Stor
         }
         let results = apply_entry(db, entry)?;
         if new.own.contains(&seq) {
-            keep_own(db, entry)?;
+            own_entries::keep(db, entry)?;
         }
         applied.position = entry.position;
         applied.results.push((seq, results));
     }
     if !applied.results.is_empty() {
         write_position(db, new.team, applied.position)?;
+        let operations: usize = applied.results.iter().map(|(_, results)| results.len()).sum();
+        db.prepare_cached("UPDATE replica SET operations = operations + ?")?.execute([operations])?;
     }
     Ok(applied)
 }
@@ -75,8 +79,11 @@ fn apply_entry(db: &Transaction<'_>, entry: &LogEntry) -> Result<Vec<Result<Oper
     let author = |given: Option<&str>| team::author(entry.author.as_deref(), given);
     match payload {
         Payload::Operations(all) => {
-            if all.iter().any(|envelope| matches!(envelope.operation, Operation::Delete { .. })) {
-                db.execute("UPDATE replica SET deleted = ?", [entry.position.seq])?;
+            for envelope in &all {
+                if let Operation::Delete { transactions } = &envelope.operation {
+                    db.execute("UPDATE replica SET deleted = ?", [entry.position.seq])?;
+                    own_entries::forget(db, transactions)?;
+                }
             }
             all.into_iter()
                 .map(|mut envelope: Envelope| {
@@ -96,7 +103,7 @@ fn apply_entry(db: &Transaction<'_>, entry: &LogEntry) -> Result<Vec<Result<Oper
 }
 
 /// Applies one operation of several. An operation that fails is undone alone, in every replica alike. A fault of this
-/// machine's disk fails all of them.
+/// machine fails all of them, and they are tried again.
 fn apply_alone(
     db: &Transaction<'_>,
     work: impl FnOnce() -> Result<OperationResult, StoreError>,
@@ -107,7 +114,7 @@ fn apply_alone(
             db.prepare_cached("RELEASE operation")?.execute([])?;
             Ok(Ok(outcome))
         }
-        Err(error) if db.is_autocommit() || is_disk_error(&error) => Err(error),
+        Err(error) if db.is_autocommit() || is_local(&error) => Err(error),
         Err(error) => {
             db.execute_batch("ROLLBACK TO operation; RELEASE operation")?;
             Ok(Err(error.to_string()))
@@ -132,16 +139,6 @@ fn collect_parts(db: &Connection, part: &payload::Part<'_>, seq: u64) -> Result<
     Ok(Some(whole))
 }
 
-fn keep_own(db: &Connection, entry: &LogEntry) -> Result<(), StoreError> {
-    let LogPosition { seq, nonce } = entry.position;
-    db.execute("DELETE FROM own_entries WHERE seq < ?", [seq.saturating_sub(OWN_LIFETIME)])?;
-    db.execute(
-        "INSERT OR REPLACE INTO own_entries (seq, nonce, payload) VALUES (?, ?, ?)",
-        params![seq, nonce.to_string(), entry.payload],
-    )?;
-    Ok(())
-}
-
 /// Reads the position of a replica of this log. A store that isn't a replica yet, and is empty, is at the beginning.
 fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
     match stored_position(db)? {
@@ -159,6 +156,12 @@ fn stored_position(db: &Connection) -> Result<Option<(Nonce, LogPosition)>, Stor
         Ok((number(0)?, LogPosition { seq: row.get(1)?, nonce: number(2)? }))
     });
     Ok(row.optional()?)
+}
+
+/// Returns the number of operations in the log up to the replica's position. A batch counts as one.
+fn count_operations(db: &Connection) -> Result<u64, StoreError> {
+    let count = db.prepare_cached("SELECT operations FROM replica")?.query_row([], |row| row.get(0));
+    Ok(count.optional()?.unwrap_or_default())
 }
 
 /// Whether nothing was ever written to this store.
@@ -189,6 +192,16 @@ impl Reader {
         Ok(stored_position(self.db())?.is_some())
     }
 
+    /// Whether nothing was ever written to the store.
+    pub(crate) fn is_blank(&self) -> Result<bool, StoreError> {
+        is_blank(self.db())
+    }
+
+    /// The number of operations in the log up to the replica's position.
+    pub(crate) fn operations(&self) -> Result<u64, StoreError> {
+        count_operations(self.db())
+    }
+
     /// How often a snapshot took the place of the store's content.
     pub(crate) fn snapshot_loads(&self) -> Result<u64, StoreError> {
         let loads = self.db().prepare_cached("SELECT loads FROM replica")?.query_row([], |row| row.get(0));
@@ -210,15 +223,5 @@ impl Reader {
     pub(crate) fn last_delete(&self) -> Result<u64, StoreError> {
         let deleted = self.db().prepare_cached("SELECT deleted FROM replica")?.query_row([], |row| row.get(0));
         Ok(deleted.optional()?.unwrap_or_default())
-    }
-
-    /// What people of this machine appended lately, the oldest first.
-    pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>, StoreError> {
-        let mut statement = self.db().prepare("SELECT seq, nonce, payload FROM own_entries ORDER BY seq")?;
-        let rows = statement.query_map([], |row| {
-            let nonce = Nonce::parse(&row.get::<_, String>(1)?).unwrap_or_default();
-            Ok(LogEntry { position: LogPosition { seq: row.get(0)?, nonce }, author: None, payload: row.get(2)? })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 }

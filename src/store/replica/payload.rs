@@ -4,13 +4,10 @@
 //! hoptop can read what another wrote. A payload that is too large for one entry is split into parts.
 
 use std::{
-    collections::BTreeMap,
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead as _, BufReader, Read, Write},
     ops::ControlFlow,
-    path::{Path, PathBuf},
 };
 
-use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use zstd::stream::{read::Decoder, write::Encoder};
 
@@ -18,11 +15,10 @@ use crate::{
     domain::{
         batch::{Batch, SpoolError},
         operation::{Envelope, FORMAT, Operation, Stamp},
-        team::{LogEntry, Nonce},
+        team::Nonce,
         transaction::NewTransaction,
     },
-    process::files,
-    store::{error::StoreError, file::paths},
+    store::error::StoreError,
 };
 
 /// The most bytes in one part of an entry.
@@ -87,7 +83,7 @@ impl TrackBatch<'_> {
         &self.header.stamp
     }
 
-    fn into_operation(self) -> Result<Envelope, StoreError> {
+    pub(super) fn into_operation(self) -> Result<Envelope, StoreError> {
         let mut transactions = Vec::new();
         self.rows().for_each(&mut |row| {
             transactions.push(row);
@@ -156,18 +152,6 @@ pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> R
 /// If it can't be encoded.
 pub(crate) fn encode_nothing() -> Result<Vec<u8>, StoreError> {
     encode(&[]).map_err(unpack)
-}
-
-/// Reads operations that [`save_lost`] saved.
-///
-/// # Errors
-/// [`StoreError::Unpack`] with the number of the first line that is no operation.
-pub(crate) fn read_lost(text: impl BufRead) -> Result<Vec<Envelope>, StoreError> {
-    let read = |(number, line): (usize, io::Result<String>)| {
-        let line = line.map_err(unpack)?;
-        serde_json::from_str(&line).map_err(|error| unpack(format!("line {}: {error}", number + 1)))
-    };
-    text.lines().enumerate().map(read).collect()
 }
 
 fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io::Result<()> {
@@ -242,64 +226,8 @@ fn check_format(format: u16) -> Result<(), StoreError> {
     })
 }
 
-fn unpack(reason: impl ToString) -> StoreError {
+pub(super) fn unpack(reason: impl ToString) -> StoreError {
     StoreError::Unpack(reason.to_string())
-}
-
-/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. `own` are the entries that
-/// this machine has appended, in order; `is_lost` says which of them the log lost. Returns the file and the number of operations;
-/// `None` if none are lost.
-///
-/// # Errors
-/// If the file can't be written, or an entry can't be decoded.
-pub(crate) fn save_lost(
-    replica: &Path,
-    own: &[LogEntry],
-    is_lost: impl Fn(Nonce) -> bool,
-    at: DateTime<Utc>,
-) -> Result<Option<(PathBuf, usize)>, StoreError> {
-    let mut operations = Vec::new();
-    // Payloads of several entries, by their identifier: the bytes so far, and whether an entry of them is lost. Parts are
-    // appended in order, so the last one completes the payload.
-    let mut incomplete: BTreeMap<Nonce, (Vec<u8>, bool)> = BTreeMap::new();
-    for LogEntry { position, payload, .. } in own {
-        let is_lost = is_lost(position.nonce);
-        match decode(payload)? {
-            Payload::Part(part) => {
-                let (bytes, has_lost) = incomplete.entry(part.entry).or_default();
-                bytes.extend(part.bytes);
-                *has_lost |= is_lost;
-                if part.number + 1 == part.total
-                    && let Some((whole, true)) = incomplete.remove(&part.entry)
-                {
-                    operations.extend(into_operations(decode(&whole)?)?);
-                }
-            }
-            whole if is_lost => operations.extend(into_operations(whole)?),
-            Payload::Operations(_) | Payload::Batch(_) => {}
-        }
-    }
-    if operations.is_empty() {
-        return Ok(None);
-    }
-    let path = paths::companion(replica, &format!(".lost-{}.jsonl", at.format(paths::TIMESTAMP_FORMAT)));
-    let mut text = Vec::new();
-    for operation in &operations {
-        serde_json::to_writer(&mut text, operation).map_err(unpack)?;
-        text.push(b'\n');
-    }
-    let mut file =
-        files::private_options().write(true).create(true).truncate(true).open(&path).map_err(SpoolError::from)?;
-    file.write_all(&text).and_then(|()| file.sync_all()).map_err(SpoolError::from)?;
-    Ok(Some((path, operations.len())))
-}
-
-fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
-    match payload {
-        Payload::Operations(all) => Ok(all),
-        Payload::Batch(batch) => Ok(vec![batch.into_operation()?]),
-        Payload::Part(_) => Err(unpack("a part of an entry holds another part")),
-    }
 }
 
 /// The longest line of a payload, in bytes: far above the largest answer of the service.

@@ -12,6 +12,7 @@ use rusqlite::{
 
 use crate::{
     domain::team::{LogPosition, Loss, Nonce},
+    process::files,
     store::{
         Store,
         error::StoreError,
@@ -22,7 +23,19 @@ use crate::{
 /// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
+/// What a new snapshot holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SnapshotFile {
+    /// Its position in the log.
+    pub(crate) position: LogPosition,
+    /// The number of operations in the log up to there.
+    pub(crate) operations: u64,
+}
+
 impl Store {
+    /// The schema of the tables, which an older hoptop can't read.
+    pub(crate) const SCHEMA: i64 = migrate::LATEST;
+
     /// Notes that what the log lost was appended again.
     ///
     /// # Errors
@@ -32,14 +45,15 @@ impl Store {
         Ok(db.execute("UPDATE replica SET loss_is_open = 0", []).map(drop)?)
     }
 
-    /// Writes a snapshot of the replica to a new file. Returns the snapshot's position. Blocks no writer.
+    /// Writes a snapshot of the replica to a new file. Blocks no writer.
     ///
     /// # Errors
     /// If the store isn't a replica, or the file can't be written.
-    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<LogPosition, StoreError> {
+    pub(crate) fn write_snapshot(&self, to: &Path) -> Result<SnapshotFile, StoreError> {
         let copy = self.copy_replicated(to)?;
         copy.execute("UPDATE replica SET loss = NULL, loss_is_open = 0", [])?;
-        Ok(super::stored_position(&copy)?.ok_or(StoreError::NotReplica)?.1)
+        let position = super::stored_position(&copy)?.ok_or(StoreError::NotReplica)?.1;
+        Ok(SnapshotFile { position, operations: super::count_operations(&copy)? })
     }
 
     /// Writes this store, which is no replica, as a snapshot of a team's log at `position`.
@@ -66,6 +80,9 @@ impl Store {
     /// Copies the store to a new file, without what is this machine's own.
     fn copy_replicated(&self, to: &Path) -> Result<Connection, StoreError> {
         let source = connection::open_for_reading(&self.path)?;
+        // SQLite takes an empty file, and gives a new one the permissions of the process.
+        let created = files::private_options().write(true).create_new(true).open(to);
+        created.map_err(|source| StoreError::Create { path: to.to_owned(), source })?;
         source.execute("VACUUM INTO ?", [to.to_string_lossy()])?;
         let copy = Connection::open(to)?;
         copy.pragma_update(None, "secure_delete", true)?;

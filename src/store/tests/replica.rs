@@ -5,8 +5,11 @@ use rand_pcg::Pcg64Mcg;
 
 use super::{operations::refuse_label, *};
 use crate::{
-    domain::team::{LogEntry, LogPosition, Loss, Nonce},
-    store::{Entries, OperationResult, payload},
+    domain::{
+        operation::Edit,
+        team::{LogEntry, LogPosition, Loss, Nonce},
+    },
+    store::{Entries, OperationResult, own_entries, payload},
 };
 
 const TEAM: Nonce = Nonce(7);
@@ -108,7 +111,7 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     replicate(&store, TEAM, vec![entry(6, vec![delete])], vec![]).unwrap();
     assert_eq!(store.reader().unwrap().last_delete().unwrap(), 6);
     let file = folder.path().join("snapshot.db");
-    assert_eq!(store.write_snapshot(&file).unwrap().seq, 6);
+    assert_eq!(store.write_snapshot(&file).unwrap().position.seq, 6);
     replicate(&late, TEAM, vec![tracks(1)], vec![1]).unwrap();
     let feed = FeedReader::new(late.reader().unwrap());
     feed.changes().unwrap();
@@ -130,6 +133,26 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
 }
 
 #[test]
+fn deletion_removes_the_transaction_from_what_is_kept_of_own_entries() {
+    let (_folder, store) = open();
+    let key = |number| fixtures::transaction(number).key();
+    let note = |numbers: &[i64]| Operation::Edit {
+        profile: "default".into(),
+        edit: Edit::AddNote { transactions: numbers.iter().map(|number| key(*number)).collect(), text: "n".into() },
+    };
+    let entries = vec![tracks(1), tracks(2), entry(3, vec![note(&[1]), note(&[1, 2])])];
+    replicate(&store, TEAM, entries, vec![1, 2, 3]).unwrap();
+    let delete = Operation::Delete { transactions: vec![key(1)] };
+    replicate(&store, TEAM, vec![entry(4, vec![delete.clone()])], vec![4]).unwrap();
+    let own = store.reader().unwrap().own_entries().unwrap();
+    let (path, _) = own_entries::save_lost(store.path(), &own, |_| true, at(9)).unwrap().unwrap();
+    let kept = own_entries::read_operations(std::io::BufReader::new(std::fs::File::open(path).unwrap())).unwrap();
+    let kept: Vec<Operation> = kept.into_iter().map(|envelope| envelope.operation).collect();
+    assert!(matches!(&kept[0], Operation::Track { transactions, .. } if transactions.len() == 1), "{kept:?}");
+    assert_eq!(kept[1..], [note(&[2]), delete]);
+}
+
+#[test]
 fn lost_entries_are_saved_and_read_again() {
     let (folder, store) = open();
     // A payload of three entries of which only the last is lost: nothing of it was applied anywhere else.
@@ -139,13 +162,13 @@ fn lost_entries_are_saved_and_read_again() {
     }
     let last = own.last().unwrap().position.nonce;
     let is_lost = |nonce| nonce == tracks(2).position.nonce || nonce == last;
-    let (path, operations) = payload::save_lost(store.path(), &own, is_lost, at(9)).unwrap().unwrap();
+    let (path, operations) = own_entries::save_lost(store.path(), &own, is_lost, at(9)).unwrap().unwrap();
     assert_eq!((path.parent(), operations), (Some(folder.path().join("deep").as_path()), 2));
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
-    let again = payload::read_lost(file).unwrap();
+    let again = own_entries::read_operations(file).unwrap();
     assert_eq!(again.iter().map(|envelope| envelope.stamp.at).collect::<Vec<_>>(), [at(2), at(1)]);
-    assert_eq!(payload::save_lost(store.path(), &own, |_| false, at(9)).unwrap(), None);
-    assert!(payload::read_lost(&b"{}\n"[..]).unwrap_err().to_string().contains("line 1"));
+    assert_eq!(own_entries::save_lost(store.path(), &own, |_| false, at(9)).unwrap(), None);
+    assert!(own_entries::read_operations(&b"{}\n"[..]).unwrap_err().to_string().contains("line 1"));
 }
 
 #[test]

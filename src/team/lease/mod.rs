@@ -174,7 +174,6 @@ enum Phase {
     Releasing(Drain),
 }
 
-
 /// The row as a candidate saw it, and since when it has been unchanged on this server.
 #[derive(Clone, Copy, Debug)]
 struct ObservedRow {

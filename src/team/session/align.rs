@@ -9,8 +9,8 @@ use tokio::task::spawn_blocking;
 use super::{Link, Session, SessionError, log_lock::lock};
 use crate::{
     domain::team::{Loss, TeamLink},
-    store::{StoreError, payload},
-    team::snapshot,
+    store::{Store, StoreError, own_entries},
+    team::{database::SnapshotInfo, error::TeamError, snapshot},
 };
 
 /// A replica that lacks more entries than this begins with a snapshot, if there is a newer one.
@@ -36,12 +36,24 @@ impl Session {
             (status.head, status.applied, status.link) = (bounds.head.seq, position.seq, TeamLink::CatchingUp);
         });
         let loss = if has_lost { Some(self.save_lost(link).await?) } else { None };
-        let snapshots = link.database.snapshots().await?;
-        let newest = snapshots.into_iter().find(|snapshot| has_lost || snapshot.position.seq > position.seq);
+        let is_useful = |snapshot: &SnapshotInfo| has_lost || snapshot.position.seq > position.seq;
+        let (readable, newer): (Vec<_>, Vec<_>) = link
+            .database
+            .snapshots()
+            .await?
+            .into_iter()
+            .filter(is_useful)
+            .partition(|snapshot| snapshot.schema <= Store::SCHEMA);
+        // After a recovery, the content lacks rows that the position counts.
+        let must_begin_again = has_lost || position.seq == 0 && !self.reader.is_blank()?;
+        let newest = readable.into_iter().next();
         let folder = self.store.path().parent().unwrap_or(Path::new(".")).to_owned();
         let file = match newest {
             Some(info) => Some(snapshot::download(&link.database, &info, &folder, &self.status).await?),
-            None if has_lost || is_out_of_reach => None,
+            None if is_out_of_reach && let Some(SnapshotInfo { version, .. }) = newer.into_iter().next() => {
+                return Err(TeamError::SnapshotTooNew { version }.into());
+            }
+            None if must_begin_again || is_out_of_reach => None,
             None => return Ok(()),
         };
         let (store, team) = (self.store.clone(), link.team);
@@ -65,7 +77,7 @@ impl Session {
             }
         }
         let now = self.clock.now().wall;
-        let saved = payload::save_lost(self.store.path(), &own, |nonce| entries.contains(&nonce), now)?;
+        let saved = own_entries::save_lost(self.store.path(), &own, |nonce| entries.contains(&nonce), now)?;
         let (is_open, notice) = match &saved {
             None => (
                 false,

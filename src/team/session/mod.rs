@@ -8,12 +8,7 @@ mod append;
 mod log_lock;
 mod presence;
 
-use std::{
-    collections::VecDeque,
-    path::PathBuf,
-    thread,
-    time::Duration,
-};
+use std::{collections::VecDeque, path::PathBuf, thread, time::Duration};
 
 use tokio::sync::{mpsc, watch};
 
@@ -141,8 +136,8 @@ struct Link {
     snapshots_due: Mono,
     /// The last deletion for which a snapshot was begun or not needed.
     purged: u64,
-    /// The number of operations that were applied since this process knows the newest snapshot.
-    operations: usize,
+    /// The number of operations in the log up to the newest snapshot.
+    snapshot_operations: u64,
     database: Database,
     team: Nonce,
     author: String,
@@ -204,7 +199,7 @@ impl Session {
             team: hello.team,
             author: hello.author.clone(),
             applied: 0,
-            operations: 0,
+            snapshot_operations: u64::MAX,
             next_look,
             look_interval,
             announced: 0,
@@ -363,7 +358,6 @@ impl Session {
 
 fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut Link, applied: &Applied) {
     link.applied = applied.position.seq;
-    link.operations += applied.results.iter().map(|(_, results)| results.len()).sum::<usize>();
     status.send_modify(|status| {
         status.applied = link.applied;
         status.head = status.head.max(link.applied);

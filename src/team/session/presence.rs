@@ -17,7 +17,7 @@ use crate::{
 /// How often a process says that it is there, and reads who else is.
 const PRESENCE_INTERVAL: Duration = Duration::from_secs(30);
 /// After how many operations, and after which time, the holder of a lease writes a snapshot.
-const SNAPSHOT_OPERATIONS: usize = 100_000;
+const SNAPSHOT_OPERATIONS: u64 = 100_000;
 const SNAPSHOT_AGE: TimeDelta = TimeDelta::days(1);
 /// How often the holder of a lease reads which snapshots there are.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_hours(1);
@@ -58,7 +58,9 @@ impl Session {
             return Ok(());
         }
         let (now, deleted) = (self.clock.now(), self.reader.last_delete()?);
-        if now.mono < link.snapshots_due && link.operations < SNAPSHOT_OPERATIONS && deleted <= link.purged {
+        let operations = self.reader.operations()?;
+        let has_many = operations.saturating_sub(link.snapshot_operations) >= SNAPSHOT_OPERATIONS;
+        if now.mono < link.snapshots_due && !has_many && deleted <= link.purged {
             return Ok(());
         }
         link.snapshots_due = now.mono + SNAPSHOT_INTERVAL;
@@ -69,12 +71,14 @@ impl Session {
         // A snapshot that fails is tried again with the next interval.
         link.purged = deleted;
         let newest = snapshots.first();
+        link.snapshot_operations = newest.map_or(0, |newest| newest.operations);
+        let has_many = operations.saturating_sub(link.snapshot_operations) >= SNAPSHOT_OPERATIONS;
         let is_old = newest.is_none_or(|newest| now.wall - newest.at > SNAPSHOT_AGE);
         let is_new_enough = newest.map_or(0, |newest| newest.position.seq) >= bounds.head.seq;
-        if !holds_deleted && (is_new_enough || !is_old && link.operations < SNAPSHOT_OPERATIONS) {
+        if !holds_deleted && (is_new_enough || !is_old && !has_many) {
             return Ok(());
         }
-        link.operations = 0;
+        link.snapshot_operations = operations;
         let (store, connector) = (self.store.clone(), self.options.connector.clone());
         // On a thread of its own, so that compressing delays no answer.
         let publish = move || {

@@ -1,6 +1,6 @@
 //! `hoptop store append`: writes operations to the team's log again that the database lost.
 //!
-//! It must never write a part of a file: all operations are read first.
+//! All operations are read first. After a failure the file holds what is still to append: no operation is appended twice.
 
 use std::{collections::HashSet, fs::File, io::BufReader, path::PathBuf};
 
@@ -15,13 +15,13 @@ use crate::{
         transaction::NewTransaction,
     },
     runtime::exit::Exit,
-    store::payload,
+    store::own_entries,
 };
 
 /// The arguments of `hoptop store append`.
 #[derive(Args, Debug)]
 pub(super) struct AppendArgs {
-    /// A file of operations, one JSON value a line
+    /// The file that hoptop reported: one JSON operation per line
     file: PathBuf,
 }
 
@@ -29,17 +29,25 @@ pub(super) struct AppendArgs {
 pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
     let path = text::clean_path(&args.file);
     let file = File::open(&args.file).wrap_err_with(|| format!("{path} can't be read"))?;
-    let operations = payload::read_lost(BufReader::new(file)).wrap_err_with(|| format!("{path} is no such file"))?;
+    let operations =
+        own_entries::read_operations(BufReader::new(file)).wrap_err_with(|| format!("{path} is no such file"))?;
     let count = operations.len();
-    for Envelope { operation, stamp, .. } in operations {
-        match operation {
+    for (done, Envelope { operation, stamp, .. }) in operations.iter().cloned().enumerate() {
+        let appended = match operation {
             // An import may be too large for one operation.
             Operation::Track { profile, transactions } if are_distinct(&transactions) => {
                 cx.store.track_batch(&profile, Box::new(transactions), stamp.at)
             }
             operation => cx.store.apply(operation, stamp.at),
         }
-        .wait()?;
+        .wait();
+        if let Err(error) = appended {
+            let rest = operations.get(done..).unwrap_or_default();
+            own_entries::write_operations(&args.file, rest)?;
+            return Err(error).wrap_err_with(|| {
+                format!("{done} of {count} operations were appended; {path} now holds the other {}", rest.len())
+            });
+        }
     }
     cx.store.close_loss()?;
     writeln!(cx.out, "{count} operations are in the team's log again")?;

@@ -20,8 +20,8 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop --store postgres://db/hoptop store init       create the team's store in an empty database, as its owner
-  hoptop store move hoptop.db postgres://db/hoptop     take what one machine has tracked along, before the team begins
-  hoptop store move postgres://db/hoptop hoptop.db     write what the team has to a new file
+  hoptop store move hoptop.db postgres://db/hoptop     copy one machine's transactions into the empty team's store
+  hoptop store move postgres://db/hoptop hoptop.db     copy the team's store to a new SQLite file
   hoptop --store postgres://db/hoptop store status     who is connected, who polls, sizes, the last snapshot
 
 `hoptop help team` is a guide: set-up, roles, TLS, what is guaranteed.";
@@ -41,7 +41,7 @@ enum StoreCommand {
     Move(relocate::MoveArgs),
     /// Show who is connected, who polls, the size of the log, and the last snapshot
     Status(status::StatusArgs),
-    /// Write operations again that the database lost: the file that hoptop named then
+    /// Append operations that the database lost, from the file that hoptop reported
     Append(append::AppendArgs),
 }
 

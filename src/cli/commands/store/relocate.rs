@@ -30,7 +30,7 @@ use crate::{
 pub(super) struct MoveArgs {
     /// What to copy: the path of a SQLite file, or postgres://HOST/DATABASE
     from: String,
-    /// Where to: postgres://HOST/DATABASE, whose store is empty, or the path of a new file
+    /// Destination: an empty team's store (postgres://HOST/DATABASE), or the path of a new file
     to: String,
 }
 
@@ -86,15 +86,16 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
             "{} has entries already; a store can be moved only into an empty one",
             access.connector.address()
         );
-        // A log that begins with its second entry can't be read without the snapshot.
-        let mut position = LogPosition::default();
-        for _ in 0..2 {
-            let nonce = Nonce(rand::random());
-            let seq = database.append(nonce, &payload::encode_nothing()?, None).await?;
-            position = LogPosition { seq, nonce };
-        }
+        // A log that begins with its second entry can't be read without the snapshot. The log is written last, so that a
+        // copy that fails leaves the team's store empty.
+        let nonces = [Nonce(rand::random()), Nonce(rand::random())];
+        let position = LogPosition { seq: 2, nonce: nonces[1] };
         source.write_first_snapshot(&path, hello.team, position)?;
-        let is_complete = upload_snapshot(&database, &path, position, false).await?;
+        let snapshot = upload_snapshot(&database, &path, position, 0).await?;
+        for nonce in nonces {
+            database.append(nonce, &payload::encode_nothing()?, None).await?;
+        }
+        let is_complete = database.end_snapshot(&snapshot, false).await?;
         ensure!(is_complete, "somebody else wrote to the team's store; clear it and try again");
         Ok(())
     })?;

@@ -1,0 +1,238 @@
+//! What people of this machine appended lately, in case the database loses its newest rows.
+//!
+//! The table `own_entries` belongs to this module. It must never keep anything of a deleted transaction.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    io::{self, BufRead, Write},
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, params};
+
+use super::payload::{self, Payload, decode, unpack};
+use crate::{
+    domain::{
+        batch::SpoolError,
+        ids::TransactionKey,
+        operation::{AlertSubject, Edit, Envelope, Operation},
+        team::{LogEntry, LogPosition, Nonce},
+    },
+    process::files,
+    store::{error::StoreError, file::paths, reader::Reader},
+};
+
+/// The number of entries of the log that this machine's own entries are kept for.
+const LIFETIME: u64 = 200_000;
+
+/// Keeps an entry.
+pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<(), StoreError> {
+    db.execute("DELETE FROM own_entries WHERE seq < ?", [entry.position.seq.saturating_sub(LIFETIME)])?;
+    insert(db, entry.position, &entry.payload)
+}
+
+fn insert(db: &Connection, position: LogPosition, payload: &[u8]) -> Result<(), StoreError> {
+    let sql = "INSERT OR REPLACE INTO own_entries (seq, nonce, payload) VALUES (?, ?, ?)";
+    db.execute(sql, params![position.seq, position.nonce.to_string(), payload])?;
+    Ok(())
+}
+
+fn load(db: &Connection) -> Result<Vec<LogEntry>, StoreError> {
+    let mut statement = db.prepare("SELECT seq, nonce, payload FROM own_entries ORDER BY seq")?;
+    let rows = statement.query_map([], |row| {
+        let nonce = Nonce::parse(&row.get::<_, String>(1)?).unwrap_or_default();
+        Ok(LogEntry { position: LogPosition { seq: row.get(0)?, nonce }, author: None, payload: row.get(2)? })
+    })?;
+    Ok(rows.collect::<rusqlite::Result<_>>()?)
+}
+
+impl Reader {
+    /// What people of this machine appended lately, the oldest first.
+    pub(crate) fn own_entries(&self) -> Result<Vec<LogEntry>, StoreError> {
+        load(self.db())
+    }
+}
+
+/// A payload of one entry, or of several that hold its parts.
+struct WholePayload {
+    positions: Vec<LogPosition>,
+    payload: Vec<u8>,
+}
+
+/// Joins the parts of payloads. A payload without its last part is left out. Parts are appended in order.
+fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>, StoreError> {
+    let (mut whole, mut incomplete) = (Vec::new(), BTreeMap::<Nonce, WholePayload>::new());
+    for LogEntry { position, payload, .. } in own {
+        match decode(payload)? {
+            Payload::Part(part) => {
+                let none = || WholePayload { positions: Vec::new(), payload: Vec::new() };
+                let joined = incomplete.entry(part.entry).or_insert_with(none);
+                joined.positions.push(*position);
+                joined.payload.extend(part.bytes);
+                if part.number + 1 == part.total {
+                    whole.extend(incomplete.remove(&part.entry));
+                }
+            }
+            Payload::Operations(_) | Payload::Batch(_) => {
+                whole.push(WholePayload { positions: vec![*position], payload: payload.clone() });
+            }
+        }
+    }
+    Ok(whole)
+}
+
+/// Saves the operations of entries that a log lost to a file beside the replica, a line of JSON each. `own` are the entries that
+/// this machine has appended, in order; `is_lost` says which of them the log lost. Returns the file and the number of operations;
+/// `None` if none are lost.
+///
+/// # Errors
+/// If the file can't be written, or an entry can't be decoded.
+pub(crate) fn save_lost(
+    replica: &Path,
+    own: &[LogEntry],
+    is_lost: impl Fn(Nonce) -> bool,
+    at: DateTime<Utc>,
+) -> Result<Option<(PathBuf, usize)>, StoreError> {
+    let mut operations = Vec::new();
+    for WholePayload { positions, payload } in join_parts(own)? {
+        if positions.iter().any(|position| is_lost(position.nonce)) {
+            operations.extend(into_operations(decode(&payload)?)?);
+        }
+    }
+    if operations.is_empty() {
+        return Ok(None);
+    }
+    let path = paths::companion(replica, &format!(".lost-{}.jsonl", at.format(paths::TIMESTAMP_FORMAT)));
+    write_operations(&path, &operations)?;
+    Ok(Some((path, operations.len())))
+}
+
+/// Reads a file of operations.
+///
+/// # Errors
+/// [`StoreError::Unpack`] with the number of the first line that is no operation.
+pub(crate) fn read_operations(text: impl BufRead) -> Result<Vec<Envelope>, StoreError> {
+    let read = |(number, line): (usize, io::Result<String>)| {
+        let line = line.map_err(unpack)?;
+        serde_json::from_str(&line).map_err(|error| unpack(format!("line {}: {error}", number + 1)))
+    };
+    text.lines().enumerate().map(read).collect()
+}
+
+/// Replaces a file of operations, a line of JSON each.
+///
+/// # Errors
+/// If the file can't be written.
+pub(crate) fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreError> {
+    let mut text = Vec::new();
+    for operation in operations {
+        serde_json::to_writer(&mut text, operation).map_err(unpack)?;
+        text.push(b'\n');
+    }
+    let file = files::private_options().write(true).create(true).truncate(true).open(path);
+    let written = file.and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_all()));
+    Ok(written.map_err(SpoolError::from)?)
+}
+
+fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
+    match payload {
+        Payload::Operations(all) => Ok(all),
+        Payload::Batch(batch) => Ok(vec![batch.into_operation()?]),
+        Payload::Part(_) => Err(unpack("a part of an entry holds another part")),
+    }
+}
+
+/// Removes everything about deleted transactions.
+pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), StoreError> {
+    let deleted: HashSet<_> = deleted.iter().map(identity).collect();
+    for WholePayload { positions, payload } in join_parts(&load(db)?)? {
+        let before = into_operations(decode(&payload)?)?;
+        let after: Vec<Envelope> = before.iter().filter_map(|envelope| without(envelope, &deleted)).collect();
+        if after == before {
+            continue;
+        }
+        for position in &positions {
+            db.execute("DELETE FROM own_entries WHERE seq = ?", [position.seq])?;
+        }
+        let Some(last) = positions.last() else { continue };
+        let payload = match after.as_slice() {
+            [] => continue,
+            // A batch may be too large for one operation.
+            [Envelope { operation: Operation::Track { profile, transactions }, stamp, .. }] => {
+                payload::encode_batch(profile, transactions, stamp)?
+            }
+            several => payload::encode(&several.iter().collect::<Vec<_>>()).map_err(unpack)?,
+        };
+        insert(db, *last, &payload)?;
+    }
+    Ok(())
+}
+
+/// What makes a transaction unique: hashes may differ in case.
+type Identity = (String, String, String);
+
+fn identity(key: &TransactionKey) -> Identity {
+    (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
+}
+
+/// Returns the operation without these transactions; `None` if nothing of it is left.
+fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope> {
+    let stays = |key: &TransactionKey| !deleted.contains(&identity(key));
+    let kept = |keys: &[TransactionKey]| -> Option<Vec<_>> {
+        let kept: Vec<_> = keys.iter().filter(|key| stays(key)).cloned().collect();
+        (!kept.is_empty()).then_some(kept)
+    };
+    let operation = match &envelope.operation {
+        Operation::Track { profile, transactions } => {
+            let stays =
+                |hash: &str, chain: &str| !deleted.contains(&(profile.clone(), chain.to_owned(), hash.to_owned()));
+            let left = transactions
+                .iter()
+                .filter(|new| stays(&new.params.transaction_id.key(), new.params.from_chain.as_str()));
+            let left: Vec<_> = left.cloned().collect();
+            if left.is_empty() {
+                return None;
+            }
+            Operation::Track { profile: profile.clone(), transactions: left }
+        }
+        Operation::Edit { profile, edit } => {
+            let keep = |key: TransactionKey| Ok::<_, std::convert::Infallible>(stays(&key).then_some(key));
+            let (mut is_empty, is_about) = (true, |about: &AlertSubject| match about {
+                AlertSubject::Transaction(key) => stays(key),
+                AlertSubject::Profile(_) => true,
+            });
+            let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(is_about(&alert.about).then_some(alert)));
+            match &edit {
+                Edit::Untrack { transactions }
+                | Edit::AddNote { transactions, .. }
+                | Edit::SetTicket { transactions, .. }
+                | Edit::ChangeLabels { transactions, .. } => is_empty &= transactions.is_empty(),
+                Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
+                    is_empty &= alerts.is_empty();
+                }
+            }
+            if is_empty {
+                return None;
+            }
+            Operation::Edit { profile: profile.clone(), edit }
+        }
+        Operation::Observe { transaction, .. } if !stays(transaction) => return None,
+        Operation::DropBodies { transactions } => Operation::DropBodies { transactions: kept(transactions)? },
+        Operation::RequestPoll { transactions } => Operation::RequestPoll { transactions: kept(transactions)? },
+        // The deletion itself is needed again if the database loses it.
+        Operation::Delete { .. }
+        | Operation::Observe { .. }
+        | Operation::Undo { .. }
+        | Operation::Redo { .. }
+        | Operation::Pause { .. }
+        | Operation::AskQuote { .. }
+        | Operation::WithdrawQuote { .. }
+        | Operation::ClaimQuote { .. }
+        | Operation::AnswerQuote { .. }
+        | Operation::RecordProfileEvent { .. }
+        | Operation::ReportPolling { .. }
+        | Operation::MoveNotificationCursor { .. } => return Some(envelope.clone()),
+    };
+    Some(Envelope { operation, ..envelope.clone() })
+}
