@@ -135,7 +135,8 @@ async fn answer(
     let id = request.headers().get("x-integrator-id").map(|id| id.to_str().unwrap().to_owned());
     let method = if request.method() == Method::GET { service::Method::Get } else { service::Method::Post };
     let path = request.uri().path().to_owned();
-    let request = Request { method, path, integrator_id: id, query: query.unwrap_or_default(), body: None };
+    let body = axum::body::to_bytes(request.into_body(), 1 << 16).await.ok().map(Vec::from);
+    let request = Request { method, path, integrator_id: id, query: query.unwrap_or_default(), body };
     let reply = {
         let mut recorder = state.lock().unwrap_or_else(PoisonError::into_inner);
         // The clock is read under the lock, so that the arrivals are in the order of their times.
