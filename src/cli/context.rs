@@ -106,7 +106,7 @@ pub(crate) mod testing {
         store::testing,
     };
 
-    pub(crate) struct Bench {
+    pub(crate) struct CommandFixture {
         pub(crate) folder: TempDir,
         pub(crate) store: Store,
         pub(crate) is_terminal: bool,
@@ -119,7 +119,7 @@ pub(crate) mod testing {
         DateTime::from_timestamp(1_700_000_000, 0).unwrap() + TimeDelta::seconds(seconds)
     }
 
-    impl Bench {
+    impl CommandFixture {
         pub(crate) fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
@@ -164,12 +164,12 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::Bench;
+    use super::testing::CommandFixture;
     use crate::domain::{fixtures, ids::TxHash};
 
     #[test]
     fn part_of_a_hash_that_matches_several_transactions_lists_them() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
         bench.track(fixtures::new(2));
         let (_, err, found) = bench.run(|cx| cx.find("0x000000").unwrap());
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn hash_in_two_profiles_means_the_transaction_of_the_current_profile() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track_as("other", fixtures::new(1));
         let row = bench.track(fixtures::new(1));
         let (_, err, found) = bench.run(|cx| cx.find(&format!("https://scan.example/tx/0x{:064x}", 1)).unwrap());
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn untracked_hash_is_printed_without_its_escape_sequences() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (_, err, found) = bench.run(|cx| cx.find("0xabcdef\u{1b}[31m").unwrap());
         assert!(found.is_none());
         assert_eq!(

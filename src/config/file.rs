@@ -21,7 +21,7 @@ use crate::domain::{
 /// The config file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ConfigFile {
     /// The path of the store.
     pub db: Option<PathBuf>,
     /// The URL of the team's store.
@@ -64,7 +64,7 @@ pub(super) struct File {
     pub keep_bodies: Option<Retention>,
     /// The person who uses hoptop.
     #[serde(default)]
-    pub me: Me,
+    pub me: PersonSettings,
     /// Templates for the reply to a ticket.
     #[serde(default)]
     pub answer: Templates,
@@ -82,7 +82,7 @@ pub(super) struct File {
 /// The person who uses hoptop.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Me {
+pub(super) struct PersonSettings {
     /// The name that notes, tickets, labels and handled alerts of this person bear.
     pub name: Option<String>,
 }
@@ -277,7 +277,7 @@ fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
 }
 
 /// Parses the text of the config file, or returns the line of an error and the reason.
-pub(super) fn parse(text: &str) -> Result<File, TomlError> {
+pub(super) fn parse(text: &str) -> Result<ConfigFile, TomlError> {
     toml_text::parse(text).map_err(|mut wrong: TomlError| {
         if wrong.reason.starts_with("unknown key `integrator_id`;") {
             wrong.reason = "integrator_id: an ID is never written into this file; use integrator_id_env, \

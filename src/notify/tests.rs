@@ -30,7 +30,7 @@ fn at(seconds: i64) -> DateTime<Utc> {
 /// A store with nine transactions in the profile "default" and one in another profile.
 struct Fixture {
     folder: tempfile::TempDir,
-    setup: Setup,
+    setup: NotifierSetup,
 }
 
 impl Fixture {
@@ -40,7 +40,7 @@ impl Fixture {
         testing::track(&store, "default", (1..=9).map(fixtures::new).collect(), at(0));
         testing::track(&store, "other", vec![fixtures::new(10)], at(0));
         let clock = Clock::system();
-        let setup = Setup { store, profile: "default".into(), clock, render: render_plain };
+        let setup = NotifierSetup { store, profile: "default".into(), clock, render: render_plain };
         Self { folder, setup }
     }
 

@@ -101,13 +101,13 @@ fn drop_old_bodies(
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{fixtures, observation::Observation, status::RouterStatus},
     };
 
     #[test]
     fn bodies_of_long_settled_transfers_are_dropped_and_the_history_says_so() {
-        let bench = Bench::new();
+        let bench = CommandFixture::new();
         let with_body = |status| Observation { body: Some("{}".into()), ..fixtures::says(status) };
         let (old, new, open) =
             (bench.track(fixtures::new(1)), bench.track(fixtures::new(2)), bench.track(fixtures::new(3)));

@@ -113,7 +113,7 @@ impl SignalStream {
 }
 
 /// Suspends the process (^Z), after the process has released all that it shares with other processes.
-pub(crate) struct Suspension {
+pub(crate) struct SuspendHandler {
     source: RequestSource,
     /// The order to carry out, if the dashboard gave one.
     order: Option<Order>,
@@ -139,7 +139,7 @@ fn signal_stream(kind: rustix::process::Signal) -> Result<tokio::signal::unix::S
     signal(SignalKind::from_raw(kind.as_raw())).wrap_err("can't listen for signals")
 }
 
-impl Suspension {
+impl SuspendHandler {
     /// Starts to listen for ^Z. From now on ^Z has no effect before `carry_out`.
     pub(crate) fn listen() -> Result<Self> {
         #[cfg(unix)]

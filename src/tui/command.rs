@@ -5,7 +5,7 @@
 
 /// A part of the screen in which a command applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub enum KeyContext {
     /// The list has the focus.
     List,
     /// The detail fills the screen, or has the focus.
@@ -26,7 +26,7 @@ pub enum Context {
     Log,
 }
 
-impl Context {
+impl KeyContext {
     /// Returns the context in words, for the help and for errors.
     pub fn description(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Context {
 
 /// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum HelpSection {
     /// Commands that move the cursor or switch the screen.
     Move,
     /// Commands that act on transactions.
@@ -54,7 +54,7 @@ pub enum Group {
     View,
 }
 
-impl Group {
+impl HelpSection {
     /// All groups, in the order of the help.
     pub const ALL: [Self; 3] = [Self::Move, Self::Act, Self::View];
 
@@ -81,7 +81,7 @@ pub enum Needs {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Command {
+pub struct KeyCommand {
     /// The identifier that `dispatch` matches.
     pub id: Id,
     /// The name in the config file and in the command line.
@@ -93,13 +93,13 @@ pub struct Command {
     /// The default keys, as `key_text` writes them.
     pub keys: &'static [&'static str],
     /// The contexts in which the command applies.
-    pub contexts: &'static [Context],
+    pub contexts: &'static [KeyContext],
     /// The placeholder for the argument in the command line; `None` if the command takes no argument.
     pub argument: Option<&'static str>,
     /// The target that the command needs.
     pub needs: Needs,
     /// The section of the help.
-    pub group: Group,
+    pub group: HelpSection,
 }
 
 macro_rules! argument {
@@ -128,16 +128,16 @@ macro_rules! commands {
         pub enum Id { $(#[doc = $help] $id,)* }
 
         /// Every command, in the order of footer and help.
-        pub(crate) const COMMANDS: &[Command] = &[$(Command {
+        pub(crate) const COMMANDS: &[KeyCommand] = &[$(KeyCommand {
             id: Id::$id,
             name: $name,
             hint: $hint,
             help: $help,
             keys: &[$($key),*],
-            contexts: &[$(Context::$context),*],
+            contexts: &[$(KeyContext::$context),*],
             argument: argument!($($argument)?),
             needs: needs!($($needs)?),
-            group: Group::$group,
+            group: HelpSection::$group,
         },)*];
     };
 }
@@ -224,7 +224,7 @@ impl Id {
 #[cfg(test)]
 fn markdown() -> String {
     let mut table = String::from("| key | does |\n| --- | --- |\n");
-    for group in Group::ALL {
+    for group in HelpSection::ALL {
         for command in COMMANDS.iter().filter(|command| command.group == group) {
             let keys: Vec<_> = command.keys.iter().map(|key| format!("`{key}`")).collect();
             let keys = if keys.is_empty() { format!("`:{}`", command.name) } else { keys.join(" ") };
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_key_has_one_command_per_context() {
-        use Context::{Alerts, Detail, History, List, Log, Page, Raw, Stats, Steps};
+        use KeyContext::{Alerts, Detail, History, List, Log, Page, Raw, Stats, Steps};
         for context in [List, Detail, Alerts, Page, Steps, History, Raw, Stats, Log] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();

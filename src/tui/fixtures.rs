@@ -14,7 +14,7 @@ use super::{
     effect::{Effect, Markable},
     key_text,
     message::{Msg, StoreUpdate},
-    model::{DashboardSettings, Listing, Model, Overview, polling::Polled},
+    model::{DashboardSettings, ListCounts, Model, Overview, polling::PollingState},
     screens::{
         alerts::state::{AlertPage, AlertRow},
         list::{
@@ -209,7 +209,7 @@ impl TestDashboard {
                 .iter()
                 .filter_map(urgent)
                 .min_by_key(|(alert, tx)| (Reverse(alert.rule.severity()), !tx.is_waiting(), tx.deadline().at, tx.id)),
-            listed: Listing { view: list.view(), total: rows.len() as u64, before },
+            listed: ListCounts { view: list.view(), total: rows.len() as u64, before },
         }
     }
 
@@ -220,20 +220,20 @@ impl TestDashboard {
 }
 
 /// A change of the store in memory.
-pub(super) struct Story {
+pub(super) struct StoreChange {
     transactions: Vec<Transaction>,
     /// All active alerts; `None` if they don't change.
     alerts: Option<Vec<Alert>>,
 }
 
 /// Returns the whole contents of the store, for the first read.
-pub(super) fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> Story {
-    Story { transactions, alerts: Some(alerts) }
+pub(super) fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> StoreChange {
+    StoreChange { transactions, alerts: Some(alerts) }
 }
 
 /// Returns changed transactions, for a later read.
-pub(super) fn changed(transactions: Vec<Transaction>) -> Story {
-    Story { transactions, alerts: None }
+pub(super) fn changed(transactions: Vec<Transaction>) -> StoreChange {
+    StoreChange { transactions, alerts: None }
 }
 
 /// Returns the report of a poller that polls at `at`.
@@ -255,7 +255,12 @@ pub(super) fn at_work(at: DateTime<Utc>) -> PollerReport {
 }
 
 /// Changes the store in memory, and sends the changes to the dashboard. Returns the effects.
-pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
+pub(super) fn hear(
+    dashboard: &mut TestDashboard,
+    story: StoreChange,
+    poller: Option<PollerReport>,
+    now: Now,
+) -> Vec<Effect> {
     let mut feed = Changes { resync: dashboard.changes == 0, ..Changes::default() };
     for transaction in story.transactions {
         dashboard.changes += 1;
@@ -287,7 +292,7 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
         });
     }
     let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());
-    let own = Polled { poller, oldest_answer, ..Polled::default() };
+    let own = PollingState { poller, oldest_answer, ..PollingState::default() };
     dashboard
         .take(Msg::StoreChanged(Box::new(StoreUpdate { feed, own, profile_alerts, ..StoreUpdate::default() })), now)
 }

@@ -54,7 +54,7 @@ use crate::{
 const TICK: Duration = Duration::from_secs(1);
 
 /// The inputs of the loop.
-pub struct Parts {
+pub struct DashboardInputs {
     /// The store that the dashboard shows and writes to.
     pub store: Store,
     /// The clock.
@@ -77,7 +77,7 @@ pub struct Parts {
 pub async fn run<B, S>(
     terminal: &mut Terminal<B>,
     input: impl Stream<Item = io::Result<Event>>,
-    parts: Parts,
+    parts: DashboardInputs,
     stop: impl Future<Output = S>,
 ) -> Result<Option<S>, RunError>
 where
@@ -127,8 +127,8 @@ impl Drop for Dashboard {
 }
 
 impl Dashboard {
-    fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, system, export, memory, log } = parts;
+    fn start<B: Backend>(terminal: &Terminal<B>, parts: DashboardInputs) -> Result<Self, RunError> {
+        let DashboardInputs { store, clock, setting, theme, system, export, memory, log } = parts;
         let size = terminal.size().map_err(terminal_error)?;
         let remembered = memory.map(Remembered::read);
         let chosen = remembered.as_ref().and_then(|remembered| remembered.view_state().theme.as_ref());

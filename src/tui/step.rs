@@ -45,7 +45,7 @@ mod tests {
         domain::{fixtures as tx, ids::RowId},
         tui::{
             fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
-            model::{Screen, geometry::Target},
+            model::{Screen, geometry::ClickTarget},
             screens::{detail::state::DetailTab, list::state::Tab},
         },
     };
@@ -109,7 +109,7 @@ mod tests {
             press(&mut model, keys, now());
             let everywhere = (0..36).flat_map(|row| (0..120).map(move |column| (column, row)));
             let titles = everywhere.filter(|at| {
-                let is_timing = view::target(&model, now(), *at) == Some(Target::DetailTab(DetailTab::Timing));
+                let is_timing = view::target(&model, now(), *at) == Some(ClickTarget::DetailTab(DetailTab::Timing));
                 if is_timing {
                     mouse(&mut model, CLICK, *at);
                     assert_eq!((model.screen, model.detail.tab), (Screen::Detail, DetailTab::Timing));

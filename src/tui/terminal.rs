@@ -35,7 +35,7 @@ const CLICKS: crossterm::event::EnableMouseCapture = crossterm::event::EnableMou
 
 /// A request to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request<'a> {
+pub enum TerminalRequest<'a> {
     /// Begin a frame: show nothing until its end.
     BeginFrame,
     /// End a frame.
@@ -63,13 +63,13 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 
 /// The terminal, while the dashboard has it.
 #[derive(Debug)]
-pub struct Screen {
+pub struct TerminalGuard {
     /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
     /// gone, and panics if standard error is gone too. `give_back` restores the cursor instead.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
-impl Screen {
+impl TerminalGuard {
     /// Takes over the terminal.
     pub fn take() -> io::Result<Self> {
         // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
@@ -80,28 +80,28 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         give_back();
     }
 }
 
 /// Performs a request to the terminal.
-pub(crate) fn carry_out(request: Request<'_>) -> io::Result<()> {
+pub(crate) fn carry_out(request: TerminalRequest<'_>) -> io::Result<()> {
     let mut out = io::stdout();
     match request {
-        Request::BeginFrame => queue!(out, BeginSynchronizedUpdate),
-        Request::EndFrame => execute!(out, EndSynchronizedUpdate),
-        Request::Title(title) => execute!(out, SetTitle(title)),
-        Request::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
-        Request::StatusMessage(sequence) => execute!(out, Print(sequence)),
-        Request::Mouse(true) => execute!(out, CLICKS),
-        Request::Mouse(false) => execute!(out, DisableMouseCapture),
-        Request::Restore => {
+        TerminalRequest::BeginFrame => queue!(out, BeginSynchronizedUpdate),
+        TerminalRequest::EndFrame => execute!(out, EndSynchronizedUpdate),
+        TerminalRequest::Title(title) => execute!(out, SetTitle(title)),
+        TerminalRequest::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
+        TerminalRequest::StatusMessage(sequence) => execute!(out, Print(sequence)),
+        TerminalRequest::Mouse(true) => execute!(out, CLICKS),
+        TerminalRequest::Mouse(false) => execute!(out, DisableMouseCapture),
+        TerminalRequest::Restore => {
             give_back();
             Ok(())
         }
-        Request::TakeOver => take(),
+        TerminalRequest::TakeOver => take(),
     }
 }
 

@@ -39,14 +39,14 @@ mod tests {
                 alerts::{self, AlertsArgs},
                 undo,
             },
-            context::testing::Bench,
+            context::testing::CommandFixture,
         },
         domain::{fixtures, status::RouterStatus},
     };
 
     #[test]
     fn acknowledgement_ends_when_the_status_changes() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
         bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let ack_args = |alert: &str| AckArgs { alerts: vec![alert.into()], note: Some("asked".into()) };
@@ -55,7 +55,7 @@ mod tests {
         let (out, ..) = bench.run(|cx| ack(&ack_args(&format!("0x{:064x}", 1)), cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
         let acked = crate::domain::filter::Filter::parse("is:acked").unwrap();
-        let count = |bench: &Bench| {
+        let count = |bench: &CommandFixture| {
             bench.store.reader().unwrap().listing(&acked, chrono::DateTime::UNIX_EPOCH).count().unwrap()
         };
         assert_eq!(count(&bench), 1);

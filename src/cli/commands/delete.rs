@@ -54,7 +54,7 @@ pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::context::testing::Bench, domain::fixtures};
+    use crate::{cli::context::testing::CommandFixture, domain::fixtures};
 
     fn hash(number: i64) -> String {
         fixtures::params(number).transaction_id.to_string()
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn nothing_is_deleted_without_yes_or_if_a_transaction_is_unknown() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
-        let run = |bench: &mut Bench, number: i64, yes| {
+        let run = |bench: &mut CommandFixture, number: i64, yes| {
             let args = DeleteArgs { transactions: vec![hash(1), hash(number)], yes };
             bench.run(|cx| delete(&args, cx).unwrap())
         };

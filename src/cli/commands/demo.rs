@@ -34,7 +34,7 @@ use crate::{
     store::Store,
     tui::{
         model::DashboardSettings,
-        run::Parts,
+        run::DashboardInputs,
         system::{System, notice::NotificationMode},
     },
 };
@@ -102,13 +102,13 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         };
         let system = System::process(None, true, NotificationMode::Auto, false);
         if is_plain {
-            let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
+            let parts = plain::parts::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {
                 exit = plain::show(parts, vec![(polling, place)]) => exit,
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
-        let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory: None, log };
+        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory: None, log };
         tokio::select! {
             exit = dashboard::run_screen(parts, vec![(polling, place)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),

@@ -88,18 +88,18 @@ fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Ex
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{fixtures, status::RouterStatus},
     };
 
-    fn acknowledge(bench: &mut Bench, named: &[&str]) -> (String, String, Exit) {
+    fn acknowledge(bench: &mut CommandFixture, named: &[&str]) -> (String, String, Exit) {
         let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
         bench.run(|cx| handle_alerts(&named, |alerts| Edit::Acknowledge { alerts, note: None }, cx).unwrap())
     }
 
     #[test]
     fn alert_is_named_by_its_number_or_by_its_transaction() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
         bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let hash = format!("0x{:064x}", 1);

@@ -79,14 +79,14 @@ mod tests {
                 unack::{self, UnackArgs},
                 undo::{self, UndoArgs},
             },
-            context::testing::{Bench, at},
+            context::testing::{CommandFixture, at},
         },
         domain::{filter::Filter, fixtures, ids::RowId, status::RouterStatus},
     };
 
     /// Returns a store with two transactions that need gas since second 10. Commands run at second 60.
-    fn bench_with_two_alerts() -> Bench {
-        let bench = Bench::new();
+    fn bench_with_two_alerts() -> CommandFixture {
+        let bench = CommandFixture::new();
         for number in [1, 2] {
             let row = bench.track(fixtures::new(number));
             bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
@@ -94,13 +94,13 @@ mod tests {
         bench
     }
 
-    fn run(bench: &mut Bench, words: &str) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, words: &str) -> (String, String, Exit) {
         let command = Cli::try_parse_from(["hoptop", "snooze"].into_iter().chain(words.split(' '))).unwrap().command;
         let Some(Command::Snooze(args)) = command else { panic!("{command:?}") };
         bench.run(|cx| snooze(&args, cx).unwrap())
     }
 
-    fn count(bench: &Bench, filter: &str, second: i64) -> u64 {
+    fn count(bench: &CommandFixture, filter: &str, second: i64) -> u64 {
         bench.store.reader().unwrap().listing(&Filter::parse(filter).unwrap(), at(second)).count().unwrap()
     }
 
@@ -177,7 +177,7 @@ mod tests {
         let mut bench = bench_with_two_alerts();
         run(&mut bench, "1");
         run(&mut bench, "2 --until-change");
-        let print = |bench: &mut Bench, json, resolved| {
+        let print = |bench: &mut CommandFixture, json, resolved| {
             bench.run(|cx| alerts::alerts(&AlertsArgs { json, resolved }, cx).unwrap()).0
         };
         let table = print(&mut bench, false, false);

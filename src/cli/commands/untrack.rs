@@ -50,13 +50,13 @@ pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::context::testing::Bench, domain::fixtures};
+    use crate::{cli::context::testing::CommandFixture, domain::fixtures};
 
     fn hash(number: i64) -> String {
         fixtures::params(number).transaction_id.to_string()
     }
 
-    fn run(bench: &mut Bench, numbers: &[i64]) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, numbers: &[i64]) -> (String, String, Exit) {
         let args = UntrackArgs { transactions: numbers.iter().map(|number| hash(*number)).collect() };
         let (out, err, exit) = bench.run(|cx| untrack(&args, cx));
         (out, err, exit.unwrap())
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn untracked_transaction_is_kept() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
         let (out, err, exit) = run(&mut bench, &[1, 1]);
         assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Success));

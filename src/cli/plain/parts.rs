@@ -3,7 +3,7 @@
 use crate::{clock::Clock, domain::answer::Templates, store::Store, tui::model::DashboardSettings};
 
 /// The store, the clock and the settings of a plain dashboard.
-pub(crate) struct Parts {
+pub(crate) struct PlainInputs {
     /// The store whose changes are printed.
     pub store: Store,
     /// The source of the time.
@@ -16,7 +16,7 @@ pub(crate) struct Parts {
     pub ellipsis: &'static str,
 }
 
-impl Parts {
+impl PlainInputs {
     /// Returns the reply templates of the settings.
     pub(super) fn templates(&self) -> &Templates {
         &self.setting.templates

@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal, Write};
 use clap::{Parser, Subcommand, error::ErrorKind};
 use color_eyre::eyre::Result;
 
-use super::parts::Parts;
+use super::parts::PlainInputs;
 use crate::{
     cli::{
         commands::{
@@ -55,10 +55,10 @@ impl TypedLine {
         if words.is_empty() {
             return Self::Nothing;
         }
-        match Line::try_parse_from(words) {
-            Ok(Line { command: TypedCommand::Quit }) => Self::Quit,
-            Ok(Line { command: TypedCommand::Summary }) => Self::Summary,
-            Ok(Line { command }) => Self::Run(command),
+        match CommandLine::try_parse_from(words) {
+            Ok(CommandLine { command: TypedCommand::Quit }) => Self::Quit,
+            Ok(CommandLine { command: TypedCommand::Summary }) => Self::Summary,
+            Ok(CommandLine { command }) => Self::Run(command),
             Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
                 writeln!(io::stdout(), "There is no such command here; type help and Enter for the commands.").ok();
                 Self::Nothing
@@ -75,7 +75,7 @@ impl TypedLine {
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "", disable_help_flag = true)]
 #[command(help_template = "Commands (press Enter after each); help COMMAND shows more:\n{subcommands}")]
-struct Line {
+struct CommandLine {
     #[command(subcommand)]
     command: TypedCommand,
 }
@@ -125,7 +125,7 @@ pub(super) struct CommandRunner {
 
 impl CommandRunner {
     /// Creates the runner from the parts of the dashboard.
-    pub(super) fn of(parts: &Parts) -> Self {
+    pub(super) fn of(parts: &PlainInputs) -> Self {
         Self {
             store: parts.store.clone(),
             profile: parts.setting.profile.clone(),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn typed_commands_are_valid() {
-        Line::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]

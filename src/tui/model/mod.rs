@@ -19,19 +19,19 @@ use chrono::{DateTime, Utc};
 pub use self::setting::DashboardSettings;
 use self::{
     geometry::Geometry,
-    polling::{Budget, Polled},
+    polling::{BudgetUse, PollingState},
     temporary_view::TemporaryView,
     view_state::ViewState,
 };
 use super::{
-    command::Context,
+    command::KeyContext,
     dialogs::{Dialog, quote::state::QuoteForm},
     screens::{
         alerts::state::AlertList,
         detail::{history::History, state::Detail},
         list::{
             marks::{self, Marks},
-            state::{List, PageRequest, Part, Tab},
+            state::{List, ListPart, PageRequest, Tab},
         },
         log::state::LogPane,
         stats::state::Charts,
@@ -99,12 +99,12 @@ pub struct Overview {
     /// The most urgent alert of a transaction, with the transaction.
     pub most_urgent: Option<(Alert, Transaction)>,
     /// The counts of the list that was shown.
-    pub listed: Listing,
+    pub listed: ListCounts,
 }
 
 /// The counts of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct ListCounts {
     /// The number of the view.
     pub view: u64,
     /// The number of rows.
@@ -155,9 +155,9 @@ pub struct Model {
     /// The transaction that was last marked as open, and when.
     pub marked_open: Option<(RowId, Mono)>,
     /// The polling of the active profile.
-    pub own: Polled,
+    pub own: PollingState,
     /// The polling of the other shown profiles, in the setting's order.
-    pub other_profiles: Vec<Polled>,
+    pub other_profiles: Vec<PollingState>,
     /// Why writes to the store fail, if they do.
     pub store_fault: Option<String>,
     /// The state of the team's store; `None` for a store of one machine.
@@ -186,8 +186,8 @@ impl Model {
     /// Returns a model without data.
     pub fn new(setting: DashboardSettings, size: (u16, u16)) -> Self {
         Self {
-            own: Polled::default(),
-            other_profiles: vec![Polled::default(); setting.other_profiles.len()],
+            own: PollingState::default(),
+            other_profiles: vec![PollingState::default(); setting.other_profiles.len()],
             list: List::of_person(setting.author.clone()),
             setting,
             transactions: HashMap::new(),
@@ -271,7 +271,7 @@ impl Model {
             self.transactions.insert(transaction.id, transaction);
         }
         self.as_of = page.as_of;
-        let part = Part { rows: page.order, more_before: page.more_before, more_behind: page.more_behind };
+        let part = ListPart { rows: page.order, more_before: page.more_before, more_behind: page.more_behind };
         self.list.take_in(request, part);
         self.loaded = true;
     }
@@ -294,7 +294,7 @@ impl Model {
     /// Applies the counts.
     pub fn take_overview(&mut self, overview: Overview) {
         self.list.counts = overview.tabs;
-        let Listing { view, total, before } = overview.listed;
+        let ListCounts { view, total, before } = overview.listed;
         if view == self.list.view() {
             self.list.total = Some(total);
             let first = self.list.part.rows.first();
@@ -323,14 +323,14 @@ impl Model {
 
     /// Returns the contexts in which keys are looked up, the first before the others. A text field takes keys before
     /// them.
-    pub fn contexts(&self) -> &'static [Context] {
+    pub fn contexts(&self) -> &'static [KeyContext] {
         match (&self.dialog, self.screen) {
-            (Dialog::Help { .. } | Dialog::Answer { .. }, _) => &[Context::Page],
-            (_, Screen::List) => &[Context::List],
+            (Dialog::Help { .. } | Dialog::Answer { .. }, _) => &[KeyContext::Page],
+            (_, Screen::List) => &[KeyContext::List],
             (_, Screen::Detail) => self.detail.tab.contexts(),
-            (_, Screen::Alerts) => &[Context::Alerts],
-            (_, Screen::Stats) => &[Context::Stats],
-            (_, Screen::Log) => &[Context::Log],
+            (_, Screen::Alerts) => &[KeyContext::Alerts],
+            (_, Screen::Stats) => &[KeyContext::Stats],
+            (_, Screen::Log) => &[KeyContext::Log],
         }
     }
 
@@ -402,9 +402,9 @@ impl Model {
     }
 
     /// Returns the budget of the active profile, then those of the other shown profiles.
-    pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = Budget<'_>> {
+    pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = BudgetUse<'_>> {
         let polled = std::iter::once(&self.own).chain(&self.other_profiles);
-        self.setting.profiles().zip(polled).map(move |(profile, polled)| Budget {
+        self.setting.profiles().zip(polled).map(move |(profile, polled)| BudgetUse {
             profile,
             report: polled.live_poller(now),
             paused_until: polled.paused_until(now),

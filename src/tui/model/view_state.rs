@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     domain::filter::Filter,
-    tui::screens::list::{columns::Columns, state::Tab},
+    tui::screens::list::{columns::ListColumns, state::Tab},
 };
 
 /// The number of used filters that are saved.
@@ -108,15 +108,15 @@ impl ViewState {
     }
 
     /// Returns the columns of a saved view.
-    pub fn columns_of(&self, tab: Tab) -> Columns {
-        self.columns.get(index_of(tab)).and_then(|text| Columns::parse(text).ok()).unwrap_or_default()
+    pub fn columns_of(&self, tab: Tab) -> ListColumns {
+        self.columns.get(index_of(tab)).and_then(|text| ListColumns::parse(text).ok()).unwrap_or_default()
     }
 
     /// Records the saved view on screen, with its filter and columns.
-    pub fn leave(&mut self, tab: Tab, filter: &str, columns: &Columns) {
+    pub fn leave(&mut self, tab: Tab, filter: &str, columns: &ListColumns) {
         self.view = index_of(tab) + 1;
         if let Some(left) = self.columns.get_mut(index_of(tab)) {
-            *left = if *columns == Columns::default() { String::new() } else { columns.written() };
+            *left = if *columns == ListColumns::default() { String::new() } else { columns.written() };
         }
         if let Some(left) = self.filters.get_mut(index_of(tab)) {
             filter.clone_into(left);

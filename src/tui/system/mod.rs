@@ -13,8 +13,8 @@ use std::{io, time::Duration};
 
 use tokio::sync::oneshot;
 
-use self::{browser::Browser, clipboard::CopyMethod, environment::Environment, suspension::Suspension};
-use super::terminal::Request;
+use self::{browser::Browser, clipboard::CopyMethod, environment::TerminalEnvironment, suspension::Suspension};
+use super::terminal::TerminalRequest;
 use crate::process::program;
 
 /// The time limit of a clipboard tool. Such a tool ends at once, and leaves a child process that holds the text.
@@ -29,7 +29,7 @@ pub struct System {
     /// The way to open a checked link.
     pub browser: Browser,
     /// Sends a request to the terminal, between two frames only.
-    pub terminal: fn(Request<'_>) -> io::Result<()>,
+    pub terminal: fn(TerminalRequest<'_>) -> io::Result<()>,
     /// Whether clicks and the wheel are used.
     pub mouse: bool,
     /// How a person who looks elsewhere is notified of alerts.
@@ -59,7 +59,7 @@ impl System {
     /// protocol of notices, `bell` whether the bell rings.
     pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::NotificationMode, bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
-        let environment = Environment { variable: &variable, has_program: &program::is_there };
+        let environment = TerminalEnvironment { variable: &variable, has_program: &program::is_there };
         Self {
             copy_methods: clipboard::methods(&environment, clipboard),
             feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::environment::Environment;
+use super::environment::TerminalEnvironment;
 use crate::{
     clock::Mono,
     domain::{alert::Rule, text},
@@ -61,7 +61,11 @@ pub struct NotificationSettings {
 }
 
 /// Returns how notices are sent to this terminal.
-pub(crate) fn choose(environment: &Environment<'_>, wanted: NotificationMode, bell: bool) -> NotificationSettings {
+pub(crate) fn choose(
+    environment: &TerminalEnvironment<'_>,
+    wanted: NotificationMode,
+    bell: bool,
+) -> NotificationSettings {
     let protocol = match wanted {
         NotificationMode::Off => None,
         NotificationMode::Always(protocol) => Some(protocol),
@@ -73,7 +77,7 @@ pub(crate) fn choose(environment: &Environment<'_>, wanted: NotificationMode, be
 }
 
 /// Returns the protocol that the variables announce. Within tmux some variables describe the outer terminal.
-fn known(environment: &Environment<'_>) -> Option<NotificationProtocol> {
+fn known(environment: &TerminalEnvironment<'_>) -> Option<NotificationProtocol> {
     let is = |name: &str, values: &[&str]| environment.is(name, values);
     if environment.has(&["KITTY_WINDOW_ID"]) || is("TERM", &["xterm-kitty"]) {
         return Some(NotificationProtocol::Osc99);
@@ -162,7 +166,7 @@ mod tests {
     fn chosen(variables: &[(&str, &str)], wanted: NotificationMode) -> NotificationSettings {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(*value));
-        choose(&Environment { variable: &variable, has_program: &|_| false }, wanted, false)
+        choose(&TerminalEnvironment { variable: &variable, has_program: &|_| false }, wanted, false)
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::{
         command::{Id, Needs},
         dialogs::{
             Dialog,
-            menu::state::{Choice, Entry, Menu},
+            menu::state::{Choice, Menu, MenuEntry},
             prompt::{self, state::Prompt},
         },
         effect::{AlertTarget, Effect, ScreenEdit, SnoozeLength, Write},
@@ -158,7 +158,7 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
         return model.show_message(Tone::Bad, why, now);
     }
     let alerts = of_alert.map_or_else(|| AlertTarget::of(&rows), |alert| vec![AlertTarget::Alert(alert.id)]);
-    let entry = |key, label, length| Entry::new(key, label, Choice::Snooze(alerts.clone(), length));
+    let entry = |key, label, length| MenuEntry::new(key, label, Choice::Snooze(alerts.clone(), length));
     let entries = vec![
         entry("m", "15 minutes", SnoozeLength::Minutes(15)),
         entry("h", "1 hour", SnoozeLength::Minutes(60)),

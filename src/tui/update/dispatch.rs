@@ -6,7 +6,7 @@
 use super::{actions, poll, theme};
 use crate::{
     clock::{Mono, Now},
-    domain::answer::{self, Format},
+    domain::answer::{self, ReplyFormat},
     tui::{
         command::Id,
         dialogs::{Dialog, copy, filter, help::state::HelpPage, palette, quote},
@@ -243,7 +243,7 @@ fn find_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
     let Some(tx) = model.current_transaction() else { return Vec::new() };
-    let text = answer::answer(tx, now.wall, zone, Format::Markdown, own);
+    let text = answer::answer(tx, now.wall, zone, ReplyFormat::Markdown, own);
     model.list.chosen = true;
     (model.dialog, model.copied) = (Dialog::Answer { text: text.clone(), scroll: 0 }, None);
     vec![Effect::Copy(text)]

@@ -16,7 +16,7 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 pub(crate) use self::dispatch::dispatch;
 use self::dispatch::no_effects;
 use super::{
-    command::{Context, Id},
+    command::{Id, KeyContext},
     dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote},
     effect::{Effect, KeyOutcome},
     key_text,
@@ -184,7 +184,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let name = key_text::name(key);
     // Quitting and suspending work in text fields too, unless their key is a letter.
     let control = name.as_deref().filter(|name| name.starts_with('^') && name.len() > 1);
-    let anywhere = control.and_then(|name| model.setting.keys.lookup(&[Context::Page], name));
+    let anywhere = control.and_then(|name| model.setting.keys.lookup(&[KeyContext::Page], name));
     if let Some(id @ (Id::Quit | Id::Suspend)) = anywhere {
         return dispatch(model, id, now);
     }

@@ -13,14 +13,14 @@ use crate::{
         ids::TxHash,
         observation::Outcome,
         poller::{PollerHealth, PollerReport},
-        record::{StatusRecord, Step},
+        record::{RouteStep, StatusRecord},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
     presentation::{filter_completion::Names, json_tree::JsonTree},
     store::ImportReport,
     tui::{
-        command::{COMMANDS, Command, Context},
+        command::{COMMANDS, KeyCommand, KeyContext},
         dialogs::{Dialog, add::state::Focus, copy, help::state::HelpPage},
         effect::{AlertTarget, ScreenEdit, Write},
         fixtures::{TestDashboard, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
@@ -29,7 +29,7 @@ use crate::{
             alerts::state::AlertTab,
             detail::{
                 history::{EntryKind, History, HistoryEntry},
-                raw::Body,
+                raw::ResponseBody,
                 state::DetailTab,
             },
             list::state::Tab,
@@ -45,7 +45,7 @@ fn now() -> Now {
 
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
-    let step = |index| Step { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..Step::default() };
+    let step = |index| RouteStep { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..RouteStep::default() };
     let mut record = StatusRecord::bare(status);
     record.from.url = Some(LINK.into());
     if number == 21 {
@@ -78,49 +78,49 @@ fn dashboard(tab: &str) -> TestDashboard {
 }
 
 /// Returns a dashboard in this context, with enough content to scroll, and scrolled down a little.
-fn dashboard_in(context: Context, tab: &str) -> TestDashboard {
+fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
     let mut model = dashboard(tab);
     match context {
-        Context::List => {}
-        Context::Detail => {
+        KeyContext::List => {}
+        KeyContext::Detail => {
             press(&mut model, &["Enter"], now());
             press(&mut model, &["j"; 6], now());
         }
-        Context::Steps => {
+        KeyContext::Steps => {
             press(&mut model, &["Enter", "]"], now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::History => {
+        KeyContext::History => {
             press(&mut model, &["Enter", "]", "]", "]"], now());
             let entry = HistoryEntry { at: now().wall, kind: EntryKind::Poll, text: "answer: ongoing".into() };
             let history = History { entries: vec![entry; 40], ..History::default() };
             model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Raw => {
+        KeyContext::Raw => {
             press(&mut model, &["Enter", "[", "["], now());
             model.take(Msg::Body(RowId(21), Box::new(Some(body()))), now());
             press(&mut model, &["/"], now());
             type_in(&mut model, "status", now());
             press(&mut model, &["Enter"], now());
         }
-        Context::Alerts => {
+        KeyContext::Alerts => {
             let alerts = (1..=25).map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).collect();
             hear(&mut model, everything(Vec::new(), alerts), Some(at_work(now().wall)), now());
             press(&mut model, &["A"], now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Page => {
+        KeyContext::Page => {
             model.dialog = Dialog::Answer { text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
-        Context::Stats => {
+        KeyContext::Stats => {
             press(&mut model, &["%"], now());
             let read = Ok(aside::statistics(40));
             model.take(Msg::Statistics(Box::new((read, Duration::ZERO))), now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Log => {
+        KeyContext::Log => {
             press(&mut model, &["@"], now());
             model.take(Msg::Log(Ok(Some(aside::tail(60)))), now());
             press(&mut model, &["j"; 12], now());
@@ -130,10 +130,10 @@ fn dashboard_in(context: Context, tab: &str) -> TestDashboard {
 }
 
 /// Returns a body with four matches of `status`. A search puts the cursor on the first.
-fn body() -> Body {
+fn body() -> ResponseBody {
     let text = r#"{"id":"x","status":"success","to":{"statuses":[{"status":1},2]},"routeStatus":[]}"#;
     let json_tree = JsonTree::new(text, None);
-    Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree }
+    ResponseBody { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree }
 }
 
 fn position(model: &Model) -> usize {
@@ -260,7 +260,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
 
 #[test]
 fn every_key_of_every_command_does_what_its_help_says() {
-    for Command { id, name, help, keys, contexts, .. } in COMMANDS {
+    for KeyCommand { id, name, help, keys, contexts, .. } in COMMANDS {
         for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
             let tab = if *id == Id::All { "2" } else { "5" };
             let mut model = dashboard_in(context, tab);
@@ -799,7 +799,7 @@ fn smaller_window_keeps_the_selection_visible() {
 
 #[test]
 fn half_a_page_in_the_detail_is_half_of_its_lines() {
-    let mut model = dashboard_in(Context::Detail, "5");
+    let mut model = dashboard_in(KeyContext::Detail, "5");
     let before = position(&model);
     press(&mut model, &["PgDn"], now());
     assert_eq!(position(&model) - before, model.geometry.page / 2);

@@ -25,7 +25,7 @@ use crate::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
-        model::{Screen, Tone, polling::Budget},
+        model::{Screen, Tone, polling::BudgetUse},
         screens::list::view::marks,
     },
 };
@@ -161,7 +161,7 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
 
 /// Returns the budget line of a profile: the need against the budget, the time of a full sweep, the age of the oldest answer.
 /// Pieces that don't fit are left out whole, the least important ones first.
-fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, columns: usize) -> Line<'static> {
+fn budget(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     let name = if context.model.other_profiles.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
@@ -213,7 +213,7 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, colu
 }
 
 /// Returns the profile's ID, if several profiles are shown. The header shows the ID of a single profile.
-fn id_span(context: &DrawContext<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
+fn id_span(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> Vec<Span<'static>> {
     let Some(report) = of.report.filter(|_| !context.model.other_profiles.is_empty()) else { return Vec::new() };
     let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
     vec![Span::styled(format!("{id}  "), context.theme.dim())]

@@ -20,7 +20,7 @@ use crate::{
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Outcome},
         poller::PollerHealth,
-        record::{ChainSide, StatusRecord, Step},
+        record::{ChainSide, RouteStep, StatusRecord},
         status::RouterStatus,
         text::clean,
         transaction::Transaction,
@@ -89,7 +89,7 @@ pub(crate) fn overdue() -> Transaction {
         ..ChainSide::default()
     };
     let hash = sent.params.transaction_id.clone();
-    let step = |chain: &str, action: &str, hash: Option<TxHash>, status: &str| Step {
+    let step = |chain: &str, action: &str, hash: Option<TxHash>, status: &str| RouteStep {
         chain_id: Some(ChainId::new(chain)),
         transaction_id: hash,
         status: Some(status.into()),

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Finding, Focus, LineState, Source, Stage};
+use super::state::{Finding, Focus, FormStage, LineState, TextSource};
 use crate::{
     clock::{Mono, Now},
     domain::{ask, ids::RowId, operation::Edit, text},
@@ -46,7 +46,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         _ => {
             let input = form.focused_input();
             if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
-                form.source = Source::Typed;
+                form.source = TextSource::Typed;
                 form.on_field_changed();
                 return if form.focus == Focus::Text { read(model) } else { Vec::new() };
             }
@@ -58,8 +58,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 /// Closes the dialog. Typed text needs a second Esc.
 fn leave(model: &mut Model) {
     match &mut model.dialog {
-        Dialog::Add(form) if form.source == Source::Typed && form.stage == Stage::Editing => {
-            form.stage = Stage::ConfirmLeave;
+        Dialog::Add(form) if form.source == TextSource::Typed && form.stage == FormStage::Editing => {
+            form.stage = FormStage::ConfirmLeave;
         }
         _ => model.dialog = Dialog::None,
     }
@@ -124,7 +124,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Eff
     if let Focus::Cell(_) | Focus::Extra(_) = form.focus {
         let pasted = text::clean(text);
         form.focused_input().into_iter().for_each(|input| *input = Input::new(format!("{}{pasted}", input.value())));
-        form.source = Source::Typed;
+        form.source = TextSource::Typed;
         form.on_field_changed();
         return Vec::new();
     }
@@ -172,11 +172,11 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };
-    if form.stage == Stage::Sent {
+    if form.stage == FormStage::Sent {
         return Vec::new();
     }
     if !batch.is_empty() {
-        form.stage = Stage::Sent;
+        form.stage = FormStage::Sent;
         return vec![Effect::Import(batch)];
     }
     if form.wait_for_known() {
@@ -253,7 +253,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let text = format!("{new} tracked, {changed} updated, {known} already tracked{left_out}{twice}");
             let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
             model.show_message(tone, text, now.mono);
-            let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == Stage::Sent);
+            let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == FormStage::Sent);
             let is_done = quote::update::on_tracked(model) || was_sent;
             if let (true, Some(row)) = (is_done, report.first()) {
                 // A single transaction that was already tracked is opened, to show its verdict.
@@ -265,7 +265,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
         Err(error) if quote::update::on_not_tracked(model, &error) => {}
         Err(error) => {
             if let Dialog::Add(form) = &mut model.dialog {
-                form.stage = Stage::Editing;
+                form.stage = FormStage::Editing;
             }
             model.show_message(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
         }

@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
     advice,
-    answer::{self, Format, Templates},
+    answer::{self, ReplyFormat, Templates},
     route,
     transaction::Transaction,
 };
@@ -22,7 +22,7 @@ pub enum LinkAction {
 
 /// A text or link in the menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct CopyItem {
     /// The key that chooses the item.
     pub key: char,
     /// The name of the item.
@@ -33,31 +33,39 @@ pub struct Item {
 
 /// The menu of items.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct CopyMenu {
     /// The action on the chosen item.
     pub purpose: LinkAction,
     /// All items.
-    pub items: Vec<Item>,
+    pub items: Vec<CopyItem>,
     /// The index of the item that Enter chooses.
     pub place: usize,
 }
 
-impl Offer {
+impl CopyMenu {
     /// Returns the menu of texts to copy. `zone` is the time zone of the texts.
     pub fn texts(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
         let ends = route::ends(tx);
         let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
         let mut items = vec![
-            Item { key: 'p', label: "packet for support", text: answer::packet(tx, now, zone) },
-            Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, now, zone, Format::Markdown, own) },
-            Item { key: 't', label: "answer, plain text", text: answer::answer(tx, now, zone, Format::Text, own) },
-            Item { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
-            Item { key: 'd', label: "destination hash", text: destination },
-            Item { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
-            Item { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
+            CopyItem { key: 'p', label: "packet for support", text: answer::packet(tx, now, zone) },
+            CopyItem {
+                key: 'a',
+                label: "answer, Markdown",
+                text: answer::answer(tx, now, zone, ReplyFormat::Markdown, own),
+            },
+            CopyItem {
+                key: 't',
+                label: "answer, plain text",
+                text: answer::answer(tx, now, zone, ReplyFormat::Text, own),
+            },
+            CopyItem { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
+            CopyItem { key: 'd', label: "destination hash", text: destination },
+            CopyItem { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
+            CopyItem { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
         ];
         let keys = ['s', 'e', 'b'];
-        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| Item { key, label, text }));
+        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| CopyItem { key, label, text }));
         items.retain(|item| !item.text.is_empty());
         Self { purpose: LinkAction::Copy, items, place: 0 }
     }
@@ -65,12 +73,12 @@ impl Offer {
     /// Returns the menu of links to open.
     pub fn links(tx: &Transaction) -> Self {
         let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
-        let items = known.zip('1'..).map(|((label, text), key)| Item { key, label, text }).collect();
+        let items = known.zip('1'..).map(|((label, text), key)| CopyItem { key, label, text }).collect();
         Self { purpose: LinkAction::Open, items, place: 0 }
     }
 
     /// Returns the item that Enter chooses.
-    pub fn chosen(&self) -> Option<&Item> {
+    pub fn chosen(&self) -> Option<&CopyItem> {
         self.items.get(self.place)
     }
 
@@ -114,19 +122,19 @@ mod tests {
         tx
     }
 
-    fn texts(tx: &Transaction) -> Offer {
-        Offer::texts(tx, tx.first_seen_at, Utc.fix(), &Templates::default())
+    fn texts(tx: &Transaction) -> CopyMenu {
+        CopyMenu::texts(tx, tx.first_seen_at, Utc.fix(), &Templates::default())
     }
 
     #[test]
     fn empty_items_are_left_out() {
-        let labels = |offer: &Offer| offer.items.iter().map(|item| item.label).collect::<Vec<_>>();
+        let labels = |offer: &CopyMenu| offer.items.iter().map(|item| item.label).collect::<Vec<_>>();
         let bare = answered(|_| {});
         assert_eq!(
             labels(&texts(&bare)),
             ["packet for support", "answer, Markdown", "answer, plain text", "source hash", "quoteId"]
         );
-        assert!(Offer::links(&bare).items.is_empty() && best_link(&bare).is_none());
+        assert!(CopyMenu::links(&bare).items.is_empty() && best_link(&bare).is_none());
         let full = answered(|record| {
             record.from.url = Some("https://from.example/1".into());
             record.bridge_url = Some("https://bridge.example/1".into());
@@ -136,7 +144,7 @@ mod tests {
         assert_eq!(labels(&offer)[5..], ["requestId", "source explorer", "bridge explorer"]);
         assert_eq!(
             offer.items.last().unwrap(),
-            &Item { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
+            &CopyItem { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
         );
     }
 
@@ -165,6 +173,6 @@ mod tests {
             record.bridge_url = Some("https://bridge.example/1".into());
         });
         assert_eq!(best_link(&both).as_deref(), Some("https://from.example/1"));
-        assert_eq!(Offer::links(&both).items.len(), 2);
+        assert_eq!(CopyMenu::links(&both).items.len(), 2);
     }
 }

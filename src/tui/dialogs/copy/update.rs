@@ -4,7 +4,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::state::{Item, LinkAction, Offer};
+use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     clock::Now,
     domain::link,
@@ -19,7 +19,7 @@ use crate::{
 /// Opens the menu of texts to copy.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     if let Some(tx) = model.selected() {
-        let offer = Offer::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
+        let offer = CopyMenu::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
         (model.dialog, model.list.chosen) = (Dialog::Offer(offer), true);
     }
     Vec::new()
@@ -27,7 +27,7 @@ pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(offer) = model.selected().map(Offer::links) else { return Vec::new() };
+    let Some(offer) = model.selected().map(CopyMenu::links) else { return Vec::new() };
     model.list.chosen = true;
     match offer.items.is_empty() {
         true => model.show_message(Tone::Bad, NO_LINK, now.mono),
@@ -92,8 +92,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     Vec::new()
 }
 
-fn choose(model: &mut Model, chosen: Option<Item>, opens: bool, now: Now) -> Vec<Effect> {
-    let Some(Item { text, .. }) = chosen else { return Vec::new() };
+fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) -> Vec<Effect> {
+    let Some(CopyItem { text, .. }) = chosen else { return Vec::new() };
     (model.dialog, model.copied) = (Dialog::None, None);
     if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
 }

@@ -9,7 +9,7 @@ use ratatui::{
     widgets::{Block, Clear},
 };
 
-use super::state::{Item, LinkAction, Offer};
+use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     domain::{link, text},
     presentation::width,
@@ -22,7 +22,7 @@ use crate::{
 /// The width of the names in columns.
 const LABEL: usize = 21;
 
-pub(crate) fn draw(context: &DrawContext<'_>, offer: &Offer, body: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, offer: &CopyMenu, body: Rect, frame: &mut Frame<'_>) {
     let (title, foot) = match offer.purpose {
         LinkAction::Copy => (" Copy ", " Enter or a key copies   Esc closes "),
         LinkAction::Open => (" Links ", " Enter or a number opens   y copies   Esc closes "),
@@ -46,7 +46,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, offer: &Offer, body: Rect, frame: 
     hyperlink::mark_written(context, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
-fn line(context: &DrawContext<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {
+fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize) -> Line<'static> {
     let refused = link_error(item);
     let preview = match &refused {
         Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
@@ -69,6 +69,6 @@ fn line(context: &DrawContext<'_>, item: &Item, chosen: bool, columns: usize) ->
 }
 
 /// Returns the reason why a link would be refused; `None` for an allowed link or another text.
-fn link_error(item: &Item) -> Option<link::LinkError> {
+fn link_error(item: &CopyItem) -> Option<link::LinkError> {
     item.label.ends_with("explorer").then(|| link::check(&item.text).err()).flatten()
 }

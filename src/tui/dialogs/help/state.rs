@@ -5,7 +5,7 @@
 use tui_input::Input;
 
 use crate::tui::{
-    command::{COMMANDS, Command, Id},
+    command::{COMMANDS, Id, KeyCommand},
     dialogs::palette::state::scores,
     keys::Keys,
 };
@@ -44,7 +44,7 @@ impl HelpPage {
 
 /// Finds commands by key, name or help. Weak matches, whose letters are scattered over the text, are left out.
 fn find(query: &str, keys: &Keys) -> Vec<Id> {
-    let has_key = |command: &Command| keys.of(command.id).iter().any(|key| key == query);
+    let has_key = |command: &KeyCommand| keys.of(command.id).iter().any(|key| key == query);
     let by_key = || COMMANDS.iter().filter(|command| has_key(command));
     // A single letter is in every help text, and the matcher treats `^` as an anchor.
     if query.chars().count() <= 2 && by_key().next().is_some() {

@@ -18,7 +18,7 @@ use crate::{
     domain::status::RouterStatus,
     presentation::{row_text, width},
     tui::{
-        command::{Command, Context, Group},
+        command::{HelpSection, KeyCommand, KeyContext},
         draw::{DrawContext, put_lines},
     },
 };
@@ -32,7 +32,7 @@ const NAME: usize = 13;
 const LOW_HEIGHT: u16 = 8;
 
 /// The parts of the pane.
-struct Parts {
+struct HelpLayout {
     search: Rect,
     rows: Rect,
     legend: Rect,
@@ -40,7 +40,7 @@ struct Parts {
     lines: Vec<Line<'static>>,
 }
 
-impl Parts {
+impl HelpLayout {
     fn new(context: &DrawContext<'_>, pane: Rect) -> Self {
         let inner = Block::bordered().inner(pane);
         let lines = legend(context, usize::from(inner.width));
@@ -73,7 +73,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
         .title_bottom(Span::styled(" Esc closes   change keys under [keys] in the config file ", context.theme.dim()));
     frame.render_widget(block, pane);
-    let parts = Parts::new(context, pane);
+    let parts = HelpLayout::new(context, pane);
     let typed: String = page.input.value().chars().filter(|letter| !letter.is_control()).collect();
     let search = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
     frame.render_widget(search, parts.search);
@@ -95,18 +95,18 @@ fn place_cursor(page: &HelpPage, search: Rect, frame: &mut Frame<'_>) {
 
 /// Returns the height of the scrolled part in rows.
 pub(crate) fn rows(context: &DrawContext<'_>, pane: Rect) -> usize {
-    usize::from(Parts::new(context, pane).rows.height)
+    usize::from(HelpLayout::new(context, pane).rows.height)
 }
 
 pub(crate) fn scroll_end(context: &DrawContext<'_>, page: &HelpPage, pane: Rect) -> usize {
-    let parts = Parts::new(context, pane);
+    let parts = HelpLayout::new(context, pane);
     parts.scrolled_lines(context, page).len().saturating_sub(usize::from(parts.rows.height))
 }
 
 fn all_commands(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let title = |title: &'static str| Line::styled(title, context.theme.label());
     let mut lines = Vec::new();
-    for group in Group::ALL {
+    for group in HelpSection::ALL {
         lines.push(title(group.title()));
         let of_group = context.model.setting.keys.all().filter(|(command, _)| command.group == group);
         lines.extend(of_group.flat_map(|(command, keys)| row(context, command, keys, columns)));
@@ -139,13 +139,13 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
 }
 
 /// Returns the keys, the name and the help of a command. A command without a key shows `:`.
-fn row(context: &DrawContext<'_>, command: &Command, keys: &[String], columns: usize) -> Vec<Line<'static>> {
+fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns: usize) -> Vec<Line<'static>> {
     let keys = if keys.is_empty() { ":".to_owned() } else { keys.join(" ") };
     let [keys, name] = [(keys.as_str(), KEYS), (command.name, NAME)]
         .map(|(text, columns)| width::fit(text, columns, context.theme.ellipsis));
     // A command of a single context names it, since other commands have the same key in other contexts.
     let place = match command.contexts {
-        [Context::List] | [_, _, ..] | [] => String::new(),
+        [KeyContext::List] | [_, _, ..] | [] => String::new(),
         [place] => {
             let place = place.description();
             let is_named = place.rsplit(' ').next().is_some_and(|word| command.help.contains(word));

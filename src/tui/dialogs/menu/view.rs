@@ -9,7 +9,7 @@ use ratatui::{
     widgets::{Block, Clear},
 };
 
-use super::state::{Entry, Menu};
+use super::state::{Menu, MenuEntry};
 use crate::{
     presentation::width,
     tui::draw::{DrawContext, put_lines},
@@ -37,7 +37,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
     put_lines(lines, inner, frame);
 }
 
-fn line(context: &DrawContext<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {
+fn line(context: &DrawContext<'_>, entry: &MenuEntry, is_chosen: bool, columns: u16) -> Line<'static> {
     if is_chosen {
         let text = format!(">{:<6} {}", entry.key, entry.label);
         return Line::styled(width::fit(&text, usize::from(columns), context.theme.ellipsis), context.theme.selected());

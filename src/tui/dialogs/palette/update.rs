@@ -3,7 +3,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Palette, Suggestion};
+use super::state::{CommandPalette, Suggestion};
 use crate::{
     clock::Now,
     domain::text,
@@ -19,7 +19,7 @@ use crate::{
 
 /// Opens the command line in the present contexts, with this text.
 pub(crate) fn open(model: &mut Model, text: &str) {
-    model.dialog = Dialog::Palette(Palette::new(model.contexts(), text));
+    model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), text));
 }
 
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {

@@ -7,7 +7,7 @@ use ratatui::{
     widgets::{Block, Clear},
 };
 
-use super::state::{Palette, Suggestion};
+use super::state::{CommandPalette, Suggestion};
 use crate::{
     presentation::width,
     tui::draw::{DrawContext, put_lines},
@@ -20,7 +20,7 @@ const NAME: usize = 24;
 /// The width of the keys, in columns.
 const KEYS: usize = 10;
 
-pub(crate) fn draw(context: &DrawContext<'_>, palette: &Palette, pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Rect, frame: &mut Frame<'_>) {
     let rows = u16::try_from(palette.suggestions.len()).unwrap_or(u16::MAX).max(1);
     let pane = Rect { height: pane.height.min(rows.saturating_add(3)), ..pane };
     frame.render_widget(Clear, pane);
@@ -67,7 +67,7 @@ fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, col
     ])
 }
 
-fn place_cursor(palette: &Palette, inner: Rect, frame: &mut Frame<'_>) {
+fn place_cursor(palette: &CommandPalette, inner: Rect, frame: &mut Frame<'_>) {
     let column = width::of(PROMPT) + palette.input.visual_cursor();
     let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
     if inner.area() > 0 {

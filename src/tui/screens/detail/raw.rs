@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 
 use crate::{
     domain::ids::RowId,
-    presentation::json_tree::{JsonTree, Kind, Line, Path},
+    presentation::json_tree::{JsonTree, LineKind, Path, TreeLine},
 };
 
 /// The depth from which large nodes without a change are folded at first.
@@ -20,7 +20,7 @@ const LARGE: usize = 6;
 
 /// A response body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body {
+pub struct ResponseBody {
     /// When the body arrived.
     pub at: DateTime<Utc>,
     /// The HTTP status of the response.
@@ -42,7 +42,7 @@ pub enum LoadedBody {
     /// No body is stored.
     Missing,
     /// The body was loaded.
-    Body(Box<Body>),
+    Body(Box<ResponseBody>),
 }
 
 /// The last body, with folds, cursor and search.
@@ -84,7 +84,7 @@ impl Raw {
     }
 
     /// Shows a body that was loaded. The cursor and the folds stay.
-    pub fn set_body(&mut self, body: Option<Body>) {
+    pub fn set_body(&mut self, body: Option<ResponseBody>) {
         let path = self.line().map(|(_, line)| line.path);
         self.loaded = body.map_or(LoadedBody::Missing, |body| LoadedBody::Body(Box::new(body)));
         self.update_visible();
@@ -109,19 +109,19 @@ impl Raw {
     }
 
     /// Returns the tree and the line under the cursor.
-    pub fn line(&self) -> Option<(&JsonTree, &Line)> {
+    pub fn line(&self) -> Option<(&JsonTree, &TreeLine)> {
         let json_tree = self.json_tree()?;
         Some((json_tree, json_tree.lines().get(*self.visible.get(self.cursor)?)?))
     }
 
     /// Whether the array or object of this line is folded.
-    pub fn is_folded(&self, line: &Line) -> bool {
+    pub fn is_folded(&self, line: &TreeLine) -> bool {
         match line.kind {
-            Kind::Open { changed, entries, .. } => {
+            LineKind::Open { changed, entries, .. } => {
                 let least = if entries > LARGE { LARGE_FOLD_DEPTH } else { FOLD_DEPTH };
                 (line.depth >= least && !changed) != self.toggled.contains(&line.path)
             }
-            Kind::Value | Kind::Close => false,
+            LineKind::Value | LineKind::Close => false,
         }
     }
 
@@ -141,7 +141,7 @@ impl Raw {
     }
 
     /// Returns at most `most` visible lines from an index on, each with whether it has the cursor.
-    pub fn shown(&self, from: usize, most: usize) -> impl DoubleEndedIterator<Item = (&Line, bool)> {
+    pub fn shown(&self, from: usize, most: usize) -> impl DoubleEndedIterator<Item = (&TreeLine, bool)> {
         let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let end = from.saturating_add(most).min(self.visible.len());
         let visible = self.visible.get(from.min(end)..end).unwrap_or_default();
@@ -164,7 +164,9 @@ impl Raw {
     pub fn turn(&mut self) {
         let Some((json_tree, line)) = self.line() else { return };
         let parent = || json_tree.lines().get(line.parent?);
-        let Some(target) = (if matches!(line.kind, Kind::Open { .. }) { Some(line) } else { parent() }) else { return };
+        let Some(target) = (if matches!(line.kind, LineKind::Open { .. }) { Some(line) } else { parent() }) else {
+            return;
+        };
         let path = target.path;
         if !self.toggled.remove(&path) {
             self.toggled.insert(path);
@@ -172,7 +174,7 @@ impl Raw {
         self.update_visible();
         let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let is_target = |line: &usize| {
-            lines.get(*line).is_some_and(|line| line.path == path && matches!(line.kind, Kind::Open { .. }))
+            lines.get(*line).is_some_and(|line| line.path == path && matches!(line.kind, LineKind::Open { .. }))
         };
         self.cursor = self.visible.iter().position(is_target).unwrap_or(self.cursor);
         self.move_by(0);
@@ -186,7 +188,7 @@ impl Raw {
         while let Some(line) = lines.get(index) {
             visible.push(index);
             index = match line.kind {
-                Kind::Open { end, .. } if self.is_folded(line) => end.max(index) + 1,
+                LineKind::Open { end, .. } if self.is_folded(line) => end.max(index) + 1,
                 _ => index + 1,
             };
         }
@@ -253,10 +255,10 @@ impl Raw {
 mod tests {
     use super::*;
 
-    fn body(text: &str, before: Option<&str>) -> Option<Body> {
+    fn body(text: &str, before: Option<&str>) -> Option<ResponseBody> {
         let json_tree = JsonTree::new(text, before);
         let at = DateTime::UNIX_EPOCH;
-        Some(Body { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), json_tree })
+        Some(ResponseBody { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), json_tree })
     }
 
     fn visible(raw: &Raw) -> Vec<String> {

@@ -3,7 +3,7 @@
 //! The transaction and its history are elsewhere in the model; this module must never hold these.
 
 use super::raw::Raw;
-use crate::tui::command::Context;
+use crate::tui::command::KeyContext;
 
 /// A tab of the detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,12 +48,12 @@ impl DetailTab {
     }
 
     /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.
-    pub fn contexts(self) -> &'static [Context] {
+    pub fn contexts(self) -> &'static [KeyContext] {
         match self {
-            Self::Summary | Self::Timing | Self::Notes => &[Context::Detail],
-            Self::Steps => &[Context::Steps, Context::Detail],
-            Self::History => &[Context::History, Context::Detail],
-            Self::Raw => &[Context::Raw, Context::Detail],
+            Self::Summary | Self::Timing | Self::Notes => &[KeyContext::Detail],
+            Self::Steps => &[KeyContext::Steps, KeyContext::Detail],
+            Self::History => &[KeyContext::History, KeyContext::Detail],
+            Self::Raw => &[KeyContext::Raw, KeyContext::Detail],
         }
     }
 }

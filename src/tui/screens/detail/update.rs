@@ -5,7 +5,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{raw::Body, state::DetailTab};
+use super::{raw::ResponseBody, state::DetailTab};
 use crate::{
     clock::Now,
     domain::{ids::RowId, text},
@@ -28,7 +28,7 @@ pub(crate) fn settle(model: &mut Model) -> Option<Effect> {
 }
 
 /// Shows a body that was loaded.
-pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<Body>) {
+pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<ResponseBody>) {
     // If another transaction is selected by now, its own body is loaded.
     if model.list.selected == Some(row) {
         model.detail.raw.set_body(body);
@@ -149,7 +149,7 @@ mod tests {
 
     fn body(text: &str) -> Msg {
         let json_tree = JsonTree::new(text, None);
-        let body = Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree };
+        let body = ResponseBody { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree };
         Msg::Body(RowId(1), Box::new(Some(body)))
     }
 

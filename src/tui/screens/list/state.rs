@@ -4,12 +4,12 @@
 //! the transaction, never the row: when the order changes, the selected transaction keeps its row on the screen, and the other
 //! rows move. Until a person selects a transaction, the first and most urgent one is selected.
 
-use super::columns::Columns;
+use super::columns::ListColumns;
 use crate::{
     domain::{
         filter::{
             Filter, FilterError,
-            term::{State, Term},
+            term::{FilterState, Term},
         },
         ids::RowId,
         status::RouterStatus,
@@ -51,10 +51,10 @@ impl Tab {
     /// Returns the filter of the transactions that the view shows.
     pub fn filter(self) -> Filter {
         match self {
-            Self::Attention => Filter::of_terms([Term::is(State::Attention)]),
-            Self::Active => Filter::of_terms([Term::is(State::Active)]),
+            Self::Attention => Filter::of_terms([Term::is(FilterState::Attention)]),
+            Self::Active => Filter::of_terms([Term::is(FilterState::Active)]),
             Self::Refunds => Filter::of_terms([Term::status(RouterStatus::Refund)]),
-            Self::Done => Filter::of_terms([Term::is(State::Settled)]),
+            Self::Done => Filter::of_terms([Term::is(FilterState::Settled)]),
             Self::All => Filter::everything(),
         }
     }
@@ -81,7 +81,7 @@ impl PartialEq for PageRequest {
 
 /// The loaded part of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct ListPart {
     /// The rows, in order.
     pub rows: Vec<RowId>,
     /// Whether the list has rows before this part.
@@ -104,9 +104,9 @@ pub struct List {
     person: Option<String>,
     view: u64,
     /// The columns that are shown.
-    pub columns: Columns,
+    pub columns: ListColumns,
     /// The loaded part.
-    pub part: Part,
+    pub part: ListPart,
     /// The number of rows before the loaded part; `None` if unknown.
     pub before: Option<u64>,
     /// The number of rows of the list; `None` if unknown.
@@ -151,8 +151,8 @@ impl Default for List {
             filter: Filter::everything(),
             person: None,
             view: 0,
-            columns: Columns::default(),
-            part: Part::default(),
+            columns: ListColumns::default(),
+            part: ListPart::default(),
             before: None,
             total: None,
             counts: [0; 5],
@@ -305,7 +305,7 @@ impl List {
     }
 
     /// Shows a part that was loaded, unless view or filter changed since the request.
-    pub fn take_in(&mut self, request: &PageRequest, part: Part) {
+    pub fn take_in(&mut self, request: &PageRequest, part: ListPart) {
         if request.view != self.view {
             return;
         }
@@ -338,7 +338,7 @@ impl List {
     }
 
     /// Computes the number of rows before a new part from the previous part; `None` if the parts don't overlap.
-    fn count_before(&mut self, part: &Part, is_view_new: bool) {
+    fn count_before(&mut self, part: &ListPart, is_view_new: bool) {
         let place = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
         let later = place(&self.part.rows, part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
         let earlier = place(&part.rows, self.part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
@@ -462,7 +462,7 @@ mod tests {
                 }
             };
             let to = (from + request.length).min(all.len());
-            let part = Part { rows: all[from..to].to_vec(), more_before: from > 0, more_behind: to < all.len() };
+            let part = ListPart { rows: all[from..to].to_vec(), more_before: from > 0, more_behind: to < all.len() };
             list.take_in(&request, part);
         }
     }
@@ -575,7 +575,7 @@ mod tests {
         let mut list = List { height: 5, ..List::default() };
         let request = list.next_request().unwrap();
         list.set_filter("vip", "");
-        list.take_in(&request, Part { rows: rows(1..=5), ..Part::default() });
-        assert_eq!(list.part, Part::default());
+        list.take_in(&request, ListPart { rows: rows(1..=5), ..ListPart::default() });
+        assert_eq!(list.part, ListPart::default());
     }
 }

@@ -8,7 +8,7 @@ use crate::{clock::Mono, domain::text};
 
 /// The level of a line, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     /// A failure that a person should know of.
     Error,
     /// A problem that hoptop handles by itself.
@@ -17,7 +17,7 @@ pub enum Level {
     Info,
 }
 
-impl Level {
+impl LogLevel {
     /// Returns the level's word in the log.
     pub fn word(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ pub struct LogLine {
     /// When the line was logged.
     pub at: DateTime<Utc>,
     /// The level.
-    pub level: Level,
+    pub level: LogLevel,
     /// The message, cleaned.
     pub text: String,
     /// The profile, cleaned; empty if the line is about no profile.
@@ -70,7 +70,7 @@ impl LogLine {
         let (words, profile) = words.rsplit_once(" profile=").unwrap_or((words, ""));
         let [text, profile, about, body] =
             [words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
-        Some(Self { at, level: Level::of(level)?, text, profile, about, body })
+        Some(Self { at, level: LogLevel::of(level)?, text, profile, about, body })
     }
 
     fn matches(&self, wanted: &str) -> bool {
@@ -117,7 +117,7 @@ pub struct LogPane {
     /// The log that was read, or the error; `None` before the first read.
     pub read: Option<Result<LogTail, String>>,
     /// The least severe level that is shown.
-    pub least: Level,
+    pub least: LogLevel,
     /// The text that shown lines contain.
     pub wanted: String,
     /// Whether long lines are wrapped instead of cut.
@@ -130,7 +130,7 @@ pub struct LogPane {
 
 impl Default for LogPane {
     fn default() -> Self {
-        Self { read: None, least: Level::Info, wanted: String::new(), wrap: false, top: 0, asked_at: None }
+        Self { read: None, least: LogLevel::Info, wanted: String::new(), wrap: false, top: 0, asked_at: None }
     }
 }
 
@@ -201,9 +201,9 @@ mod tests {
         assert_eq!(
             shown,
             [
-                (Level::Info, "it crashed: frame 1"),
-                (Level::Warn, "the service throttled the integrator ID"),
-                (Level::Error, "unreachable: connect timeout"),
+                (LogLevel::Info, "it crashed: frame 1"),
+                (LogLevel::Warn, "the service throttled the integrator ID"),
+                (LogLevel::Error, "unreachable: connect timeout"),
             ]
         );
         assert_eq!((pane.all()[1].profile.as_str(), pane.all()[1].about.as_str()), ("prod", "0xab"));
@@ -217,7 +217,7 @@ mod tests {
         pane.narrow();
         assert_eq!(pane.lines().count(), 2);
         pane.narrow();
-        assert_eq!(pane.lines().map(|line| line.level).collect::<Vec<_>>(), [Level::Error]);
+        assert_eq!(pane.lines().map(|line| line.level).collect::<Vec<_>>(), [LogLevel::Error]);
         pane.narrow();
         pane.want("rate");
         assert_eq!(pane.lines().count(), 1);

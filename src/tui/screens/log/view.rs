@@ -8,7 +8,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::state::{Level, LogLine};
+use super::state::{LogLevel, LogLine};
 use crate::{
     domain::ids::TxHash,
     presentation::width,
@@ -46,9 +46,9 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, body: Rect) -> usize {
 pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'_>) {
     let log = &context.model.log;
     let level = match log.least {
-        Level::Info => "all levels",
-        Level::Warn => "WARN and ERROR",
-        Level::Error => "ERROR only",
+        LogLevel::Info => "all levels",
+        LogLevel::Warn => "WARN and ERROR",
+        LogLevel::Error => "ERROR only",
     };
     let last = if matches!(&log.read, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
     let mut line = Line::from(vec![
@@ -96,9 +96,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
 fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
     let time = format!(" {} ", time(context, entry.at));
     let style = match entry.level {
-        Level::Error => context.theme.critical(),
-        Level::Warn => context.theme.warning(),
-        Level::Info => context.theme.dim(),
+        LogLevel::Error => context.theme.critical(),
+        LogLevel::Warn => context.theme.warning(),
+        LogLevel::Info => context.theme.dim(),
     };
     let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
     let about = match entry.about.as_str() {
@@ -117,7 +117,7 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Ve
         0 => Line::from(vec![
             Span::styled(time.clone(), context.theme.dim()),
             Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
-            Span::styled(text, if entry.level == Level::Error { style } else { Style::new() }),
+            Span::styled(text, if entry.level == LogLevel::Error { style } else { Style::new() }),
         ]),
         _ => Line::raw(format!("{}{text}", " ".repeat(indent))),
     };

@@ -79,7 +79,7 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
 
 #[test]
 fn chart_selection_follows_the_route() {
-    let mut model = dashboard_in(Context::Stats, "5");
+    let mut model = dashboard_in(KeyContext::Stats, "5");
     let chosen = model.charts.chosen.clone();
     let mut other = statistics(40);
     other.spreads.remove(1);
@@ -134,7 +134,7 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
 
 #[test]
 fn log_is_searched_for_a_text() {
-    let mut model = dashboard_in(Context::Log, "5");
+    let mut model = dashboard_in(KeyContext::Log, "5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "line 5", now());
     assert_eq!(model.log.lines().count(), 11);
@@ -151,7 +151,7 @@ fn log_is_searched_for_a_text() {
 
 #[test]
 fn a_report_holds_no_body_and_no_more_of_the_id_than_its_end() {
-    let mut model = dashboard_in(Context::Log, "5");
+    let mut model = dashboard_in(KeyContext::Log, "5");
     let effects = press(&mut model, &["y"], now());
     let [Effect::Copy(report)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(model.log.all().iter().all(|line| line.body.contains(CANARY)));

@@ -10,7 +10,7 @@ use crate::{
     tui::{
         dialogs::{
             Dialog,
-            quote::state::{QuoteForm, Stage},
+            quote::state::{QuoteForm, QuoteStage},
         },
         effect::QuoteWork,
         fixtures::{pending, write_quote},
@@ -85,7 +85,7 @@ fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
 #[test]
 fn answer_takes_the_keys() {
     let mut model = answered();
-    assert!(matches!(form(&model).stage, Stage::Answered(_)));
+    assert!(matches!(form(&model).stage, QuoteStage::Answered(_)));
     assert_eq!(press(&mut model, &["y"], now()), [Effect::Copy("5f2a".into())]);
     press(&mut model, &["T"], now());
     let link = format!("https://explorer.example/tx/0x{:064x}", 99);
@@ -108,7 +108,7 @@ fn invalid_hash_stays_in_the_field() {
     type_in(&mut model, "0x1", now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let wrong = |model: &Model| match &form(model).stage {
-        Stage::Tracking { wrong, .. } => wrong.clone().unwrap_or_default(),
+        QuoteStage::Tracking { wrong, .. } => wrong.clone().unwrap_or_default(),
         other => panic!("{other:?}"),
     };
     assert!(wrong(&model).contains("a hash has at least"), "{}", wrong(&model));
@@ -117,7 +117,7 @@ fn invalid_hash_stays_in_the_field() {
     model.take(Msg::Imported(Err("the disk is full".into())), now());
     assert_eq!(wrong(&model), "the disk is full");
     press(&mut model, &["Esc"], now());
-    assert!(matches!(form(&model).stage, Stage::Answered(_)));
+    assert!(matches!(form(&model).stage, QuoteStage::Answered(_)));
 }
 
 #[test]
@@ -147,10 +147,12 @@ fn late_answer_is_withdrawn_with_a_reason() {
     assert_eq!(model.take(Msg::Tick, later(39)), []);
     assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     model.take(Msg::Quote(QuoteProgress::Read(7, stored(request, None))), later(40));
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.contains("its answer was lost")));
+    assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
     model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no answer was received in time")));
+    assert!(
+        matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no answer was received in time"))
+    );
 }
 
 #[test]
@@ -160,7 +162,7 @@ fn request_without_a_poller_is_refused() {
     hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
     write_quote(&mut model, now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no process is polling")));
+    assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no process is polling")));
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
     assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     // An answer that arrives now has no effect.
     model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
-    assert!(matches!(form(&model).stage, Stage::Writing));
+    assert!(matches!(form(&model).stage, QuoteStage::Writing));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));
     press(&mut model, &["T"], now());
@@ -190,5 +192,5 @@ fn changed_value_removes_the_answer() {
     let mut model = answered();
     press(&mut model, &["Tab"], now());
     type_in(&mut model, "x", now());
-    assert!(matches!(form(&model).stage, Stage::Writing));
+    assert!(matches!(form(&model).stage, QuoteStage::Writing));
 }

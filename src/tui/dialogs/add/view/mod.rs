@@ -21,7 +21,7 @@ use ratatui::{
 };
 use tui_input::Input;
 
-use super::state::{AddForm, Counts, Extra, Focus, Stage};
+use super::state::{AddForm, Extra, FindingCounts, Focus, FormStage};
 use crate::{
     domain::{need, span, text},
     presentation::width,
@@ -78,7 +78,7 @@ fn draw_line(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mut 
 
 fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(pane.width.saturating_sub(2));
-    let foot = match (form.stage == Stage::ConfirmLeave, form.is_truncated) {
+    let foot = match (form.stage == FormStage::ConfirmLeave, form.is_truncated) {
         (true, _) => Span::styled(" Esc again closes, and the typed text is lost ", context.theme.critical()),
         (false, true) => {
             Span::styled(" the text was cut: `hoptop import FILE` reads any size ", context.theme.warning())
@@ -110,7 +110,7 @@ fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut
 
 /// Returns the counts of the findings as a title.
 fn summary(form: &AddForm) -> String {
-    let Counts { known, new, needs_input, others, .. } = form.counts();
+    let FindingCounts { known, new, needs_input, others, .. } = form.counts();
     let counted = [(known, "known"), (new, "to track"), (needs_input, "to fill in"), (others, "skipped")];
     let parts: Vec<_> =
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();

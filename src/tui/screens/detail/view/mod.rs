@@ -46,7 +46,7 @@ const LEAST_CONTENT: usize = 5;
 const AMPLE: usize = 16;
 
 /// The parts of the pane.
-struct Parts {
+struct DetailLayout {
     top: Vec<Line<'static>>,
     /// The lines of the top that don't fit.
     rest: Vec<Line<'static>>,
@@ -54,7 +54,7 @@ struct Parts {
     content: Rect,
 }
 
-impl Parts {
+impl DetailLayout {
     fn new(context: &DrawContext<'_>, tx: &Transaction, panes: &Panes, pane: Rect) -> Self {
         let inner = inside(panes, pane);
         let (columns, rows) = (usize::from(inner.width), usize::from(inner.height));
@@ -106,7 +106,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     let Some(tx) = context.model.selected() else {
         return frame.render_widget(Line::styled(" Select a transaction.", context.theme.dim()), inner);
     };
-    let parts = Parts::new(context, tx, panes, pane);
+    let parts = DetailLayout::new(context, tx, panes, pane);
     let (content, place) = content(context, tx, &parts);
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     put_lines(parts.top, top, frame);
@@ -117,12 +117,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 
 /// Returns the tab whose title is at a position of the screen.
 pub(crate) fn tab_at(context: &DrawContext<'_>, panes: &Panes, pane: Rect, at: Position) -> Option<DetailTab> {
-    let row = Parts::new(context, context.model.selected()?, panes, pane).tabs;
+    let row = DetailLayout::new(context, context.model.selected()?, panes, pane).tabs;
     row.contains(at).then(|| tabs::at(context, tab(context), row, at.x))?
 }
 
 /// Returns the visible lines of the open tab, and the position in the tab in words.
-fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
+fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let (columns, rows) = (usize::from(parts.content.width), usize::from(parts.content.height));
     match tab(context) {
         DetailTab::Steps => steps::shown(context, tx, columns, rows),
@@ -148,7 +148,7 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<L
 }
 
 /// Returns all lines of a tab that scrolls line by line, and a remark on the lines.
-fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
+fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let columns = usize::from(parts.content.width);
     match tab(context) {
         DetailTab::Timing => (timing::lines(context, tx, columns), String::new()),
@@ -173,7 +173,7 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -
         DetailTab::Steps => steps::of(tx).len().saturating_sub(1),
         DetailTab::Raw => context.model.detail.raw.count().saturating_sub(1),
         _ => {
-            let parts = Parts::new(context, tx, panes, pane);
+            let parts = DetailLayout::new(context, tx, panes, pane);
             scrolled(context, tx, &parts).0.len().saturating_sub(usize::from(parts.content.height))
         }
     }
@@ -182,7 +182,7 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -
 /// Returns the number of rows of the open tab.
 pub(crate) fn rows(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usize {
     let Some(tx) = context.model.selected() else { return 0 };
-    let rows = usize::from(Parts::new(context, tx, panes, pane).content.height);
+    let rows = usize::from(DetailLayout::new(context, tx, panes, pane).content.height);
     if tab(context) == DetailTab::Raw { raw::rows(rows) } else { rows }
 }
 

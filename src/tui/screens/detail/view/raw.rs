@@ -10,12 +10,12 @@ use ratatui::{
 use super::lines::time;
 use crate::{
     presentation::{
-        json_tree::{JsonTree, Kind, Line as Entry, Mark},
+        json_tree::{JsonTree, LineKind, Mark, TreeLine as Entry},
         width,
     },
     tui::{
         draw::DrawContext,
-        screens::detail::raw::{Body, LoadedBody, Raw},
+        screens::detail::raw::{LoadedBody, Raw, ResponseBody},
     },
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usi
 }
 
 /// Returns the heading: `14:26:07  HTTP 200, 3.1 kB   4 changes since 14:18:09: +new ~changed -removed`
-fn head(context: &DrawContext<'_>, body: &Body, columns: usize) -> Line<'static> {
+fn head(context: &DrawContext<'_>, body: &ResponseBody, columns: usize) -> Line<'static> {
     let status = body.http_status.map_or_else(String::new, |status| format!("HTTP {status}, "));
     let what = format!("{}  {status}{}", time(context, body.at), size(body.bytes));
     let changes = match (body.before, body.json_tree.changes()) {
@@ -159,7 +159,7 @@ impl BodyView<'_> {
             text.push_str(self.context.theme.ellipsis);
         }
         match line.kind {
-            Kind::Open { entries, .. } if self.raw.is_folded(line) => {
+            LineKind::Open { entries, .. } if self.raw.is_folded(line) => {
                 let (what, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
                 format!("{text} {entries} {what}{} {end}", if entries == 1 { "" } else { "s" })
             }

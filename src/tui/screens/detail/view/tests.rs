@@ -8,7 +8,7 @@ use crate::{
         alert::Rule,
         change::{Change, ChangeKind},
         ids::{RowId, TxHash},
-        record::Step,
+        record::RouteStep,
         status::RouterStatus,
         text::clean,
     },
@@ -17,7 +17,7 @@ use crate::{
     tui::{
         fixtures::{TestDashboard, blank, changed, everything, hear, press, type_in},
         message::Msg,
-        screens::detail::{history::History, raw::Body},
+        screens::detail::{history::History, raw::ResponseBody},
         theme::Theme,
         view::tests::{Make, SMALL, ago, answered, detail, drawn, history, hostile, now, overdue, screen, sent},
     },
@@ -49,7 +49,7 @@ const AFTER: &str = r#"{"id":"0x9f3c41","status":"destination_executing","gasSta
 fn body(text: &str, before: Option<&str>) -> Msg {
     let json_tree = JsonTree::new(text, before);
     let before = before.map(|_| ago(8, 0));
-    let body = Body { at: ago(0, 12), http_status: Some(200), bytes: text.len(), before, json_tree };
+    let body = ResponseBody { at: ago(0, 12), http_status: Some(200), bytes: text.len(), before, json_tree };
     Msg::Body(RowId(1), Box::new(Some(body)))
 }
 
@@ -71,7 +71,8 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     let mut sent = dashboard.transactions[&RowId(1)].clone();
     if let Some(record) = &mut sent.state.record {
         let (status, action) = (Some(text.clone()), Some(text.clone()));
-        record.steps = vec![Step { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
+        record.steps =
+            vec![RouteStep { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
         record.time_spent = [(text.clone(), 7.into()), ("x".into(), text.clone().into())].into();
     }
     hear(&mut dashboard, changed(vec![sent]), None, now());
@@ -199,7 +200,7 @@ fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
     let mut long = overdue();
     let step = long.state.record.as_ref().unwrap().steps[0].clone();
     let status = Some("reverted".to_owned());
-    long.state.record.as_mut().unwrap().steps = vec![Step { status, ..step }; 40];
+    long.state.record.as_mut().unwrap().steps = vec![RouteStep { status, ..step }; 40];
     hear(&mut dashboard, changed(vec![long]), None, now());
     press(&mut dashboard, &["G"], now());
     insta::assert_snapshot!(screen(&dashboard));
