@@ -152,7 +152,7 @@ pub(crate) mod testing {
             testing::track(&self.store, profile, vec![new], at(0)).added.first[0]
         }
 
-        pub(crate) fn hear(&self, row: RowId, observation: Observation, second: i64) {
+        pub(crate) fn observe(&self, row: RowId, observation: Observation, second: i64) {
             testing::observe(&self.store, row, observation, at(second));
         }
 

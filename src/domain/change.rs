@@ -137,8 +137,8 @@ pub enum ChangeKind {
         /// The changed fields. A field that a person edited is followed by its new value.
         fields: Vec<String>,
         /// Whether the change is an undo or a redo; `None` for any other change.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        turned: Option<ReversalKind>,
+        #[serde(rename = "turned", default, skip_serializing_if = "Option::is_none")]
+        reversal: Option<ReversalKind>,
     },
     /// A person stopped the polling of the transaction.
     Untracked,
@@ -214,7 +214,7 @@ pub enum OutageChange {
 impl ChangeKind {
     /// Returns the event for changes to these fields that are neither an undo nor a redo.
     pub fn edited(fields: Vec<String>) -> Self {
-        Self::Edited { fields, turned: None }
+        Self::Edited { fields, reversal: None }
     }
 
     /// Returns the beginning or the end of an outage of the profile; `None` if the event is something else.
@@ -380,8 +380,8 @@ impl ChangeKind {
             Self::PollRequested => format!("poll requested{by}"),
             Self::QuoteAsked { .. } => "quote requested".into(),
             Self::QuoteAnswered { .. } => "quote request answered".into(),
-            Self::Edited { fields, turned } => {
-                let how = match turned {
+            Self::Edited { fields, reversal } => {
+                let how = match reversal {
                     None => "edited",
                     Some(ReversalKind::Undone) => "undone",
                     Some(ReversalKind::Redone) => "redone",
@@ -424,10 +424,11 @@ mod tests {
 
     #[test]
     fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
-        let sentence = |turned| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
+        let sentence =
+            |reversal| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], reversal }.sentence();
         assert_eq!(sentence(Some(ReversalKind::Undone)), "undone: ticket, note");
         assert_eq!(sentence(Some(ReversalKind::Redone)), "redone: ticket, note");
-        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(ReversalKind::Undone) };
+        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], reversal: Some(ReversalKind::Undone) };
         assert_eq!(params.sentence(), "undone: transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
         let read: ChangeKind = serde_json::from_value(old.clone()).unwrap();

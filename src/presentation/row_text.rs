@@ -53,10 +53,11 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
     let by = people::by(alert.handling.as_ref().and_then(Handling::author));
     let words = match (state, &alert.handling) {
         (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), |at| format!("{word} {}", ago(at))),
-        (AlertState::Acknowledged, Some(Handling::Acknowledged(taken))) => {
-            let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
+        (AlertState::Acknowledged, Some(Handling::Acknowledged(acknowledgement))) => {
+            let note =
+                acknowledgement.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
             let comma = if by.is_empty() { "" } else { "," };
-            format!("{word}{by}{comma} {}{note}", ago(taken.at))
+            format!("{word}{by}{comma} {}{note}", ago(acknowledgement.at))
         }
         (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
             Snooze::Until(moment) => format!("{word}{by} until {}", span::clock_time(moment, now, zone)),
@@ -224,14 +225,14 @@ mod tests {
 
     #[test]
     fn an_alert_says_where_it_is_in_its_life() {
-        let taken = |note: Option<&str>| {
+        let acknowledgement = |note: Option<&str>| {
             Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned), author: None }))
         };
         let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until, author: None }));
         let table = [
             (None, "firing"),
-            (taken(None), "acknowledged 9m ago"),
-            (taken(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
+            (acknowledgement(None), "acknowledged 9m ago"),
+            (acknowledgement(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
             (snoozed(Snooze::Change), "snoozed until the status changes"),
             (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
             (snoozed(Snooze::Until(at(600))), "firing"),
@@ -249,10 +250,10 @@ mod tests {
     #[test]
     fn handled_alert_names_the_person() {
         let author = || Some("Ana\u{7}".to_owned());
-        let taken = Acknowledgement { at: at(60), note: Some("asked".into()), author: author() };
+        let acknowledgement = Acknowledgement { at: at(60), note: Some("asked".into()), author: author() };
         let snoozed = |until| Handling::Snoozed(Snoozed { at: at(60), until, author: author() });
         let table = [
-            (Handling::Acknowledged(taken), "acknowledged by Ana, 9m ago: asked"),
+            (Handling::Acknowledged(acknowledgement), "acknowledged by Ana, 9m ago: asked"),
             (snoozed(Snooze::Change), "snoozed by Ana until the status changes"),
             (snoozed(Snooze::Until(at(3_600))), "snoozed by Ana until 01:00 UTC"),
             (snoozed(Snooze::Until(at(600))), "firing"),
@@ -263,11 +264,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_has_its_mark_in_brackets_unless_something_else_fires() {
-        let aside = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
+    fn an_acknowledged_alert_has_its_mark_in_brackets_unless_something_else_fires() {
+        let acknowledged = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
         assert_eq!(urgency(&[]), "");
-        assert_eq!(urgency(&[alert(Rule::Overdue, aside())]), "(!!)");
-        assert_eq!(urgency(&[alert(Rule::Refund, aside()), alert(Rule::RefundSlow, aside())]), "(!)");
-        assert_eq!(urgency(&[alert(Rule::Overdue, aside()), alert(Rule::Refund, None)]), "i");
+        assert_eq!(urgency(&[alert(Rule::Overdue, acknowledged())]), "(!!)");
+        assert_eq!(urgency(&[alert(Rule::Refund, acknowledged()), alert(Rule::RefundSlow, acknowledged())]), "(!)");
+        assert_eq!(urgency(&[alert(Rule::Overdue, acknowledged()), alert(Rule::Refund, None)]), "i");
     }
 }

@@ -137,7 +137,7 @@ async fn poll_until_stopped(
         let is_stopped = tokio::select! {
             ended = &mut running => return ended,
             _ = &mut stopped => true,
-            () = suspension.wanted() => false,
+            () = suspension.suspension_requested() => false,
         };
         drop(halt);
         running.await?;
@@ -147,7 +147,7 @@ async fn poll_until_stopped(
         // A process that is suspended in the middle of a write would block every other writer.
         store.flush().await?;
         tokio::select! {
-            () = suspension.carry_out() => {}
+            () = suspension.suspend() => {}
             _ = &mut stopped => return Ok(()),
         }
     }

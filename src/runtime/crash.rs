@@ -65,7 +65,7 @@ pub fn install_hooks() -> Result<()> {
         // were restored here, the loop would draw over the shell.
         let is_other_thread = terminal::is_another_s();
         if !is_other_thread {
-            terminal::give_back();
+            terminal::restore();
         }
         let report = panic_hook.panic_report(info).to_string();
         let message = match write_report(&report) {

@@ -18,7 +18,7 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
             let room = usize::from(end - x);
             x = put_text(frame.buffer_mut(), (x, y), &span.content, room, line.style.patch(span.style));
             // A wide letter that doesn't fit ends the line, even if one column is left.
-            if x == end || (x + 1 == end && width::of(&span.content) > usize::from(x - start)) {
+            if x == end || (x + 1 == end && width::display_width(&span.content) > usize::from(x - start)) {
                 break;
             }
         }

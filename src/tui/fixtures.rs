@@ -29,7 +29,7 @@ use crate::{
     domain::{
         alert::{Alert, AlertState, Rule, Subject},
         change::{Change, ChangeKind},
-        filter::{self, Candidate, Filter},
+        filter::{self, Candidate, Direction, Filter},
         fixtures,
         ids::{RowId, TxHash},
         need::Need,
@@ -106,13 +106,13 @@ impl TestDashboard {
         Some(match effect {
             Effect::LoadPage(request) => Msg::Page(Box::new((request.clone(), Ok(self.page(request, now))))),
             Effect::Count => Msg::Counted(Box::new((self.model.list.view(), Ok(self.overview(now))))),
-            Effect::FindAlert { row, forwards } => {
+            Effect::FindAlert { row, direction } => {
                 let rows = self.rows(&self.model.list.listed(), now);
                 let here = rows.iter().position(|own| own == row)?;
                 let alerting = |row: &&RowId| self.alerts.contains_key(row);
-                let found = match forwards {
-                    true => rows.iter().skip(here + 1).find(alerting),
-                    false => rows.iter().take(here).rev().find(alerting),
+                let found = match direction {
+                    Direction::Forwards => rows.iter().skip(here + 1).find(alerting),
+                    Direction::Backwards => rows.iter().take(here).rev().find(alerting),
                 };
                 Msg::FoundAlert(found.copied())
             }
@@ -255,14 +255,14 @@ pub(super) fn at_work(at: DateTime<Utc>) -> PollerReport {
 }
 
 /// Changes the store in memory, and sends the changes to the dashboard. Returns the effects.
-pub(super) fn hear(
+pub(super) fn change_store(
     dashboard: &mut TestDashboard,
-    story: StoreChange,
+    change: StoreChange,
     poller: Option<PollerReport>,
     now: Now,
 ) -> Vec<Effect> {
     let mut feed = Changes { resync: dashboard.changes == 0, ..Changes::default() };
-    for transaction in story.transactions {
+    for transaction in change.transactions {
         dashboard.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
         let what = ChangeKind::edited(Vec::new());
@@ -277,7 +277,7 @@ pub(super) fn hear(
         });
         dashboard.transactions.insert(transaction.id, transaction);
     }
-    if let Some(alerts) = story.alerts {
+    if let Some(alerts) = change.alerts {
         (dashboard.alerts, dashboard.profile_alerts) = fixtures::by_subject(alerts);
         dashboard.changes += 1;
         let (seq, at, profile) = (dashboard.changes, now.wall, dashboard.setting.profile.clone());

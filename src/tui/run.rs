@@ -96,7 +96,7 @@ where
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             events = input.next() => dashboard.on_events(events)?,
             _ = dashboard.commits.changed(), if dashboard.reads_immediately() => dashboard.read_changes(),
-            () = Suspension::wanted(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(SuspendScope::Process),
+            () = Suspension::suspension_requested(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(SuspendScope::Process),
             () = clock.sleep_until(wake) => dashboard.on_timer(),
         }
         if dashboard.quit {
@@ -361,7 +361,7 @@ impl Dashboard {
             Effect::LoadBody(row) => self.load_body(row),
             Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.wanted = true,
-            Effect::FindAlert { row, forwards } => self.find_alert(row, forwards, at),
+            Effect::FindAlert { row, direction } => self.find_alert(row, direction, at),
             Effect::LoadAlerts => self.load_alerts(at),
             Effect::LoadStatistics => self.load_statistics(),
             Effect::LoadLog(known) => self.load_log(known),

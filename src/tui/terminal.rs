@@ -65,7 +65,7 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 #[derive(Debug)]
 pub struct TerminalGuard {
     /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
-    /// gone, and panics if standard error is gone too. `give_back` restores the cursor instead.
+    /// gone, and panics if standard error is gone too. `restore` restores the cursor instead.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
@@ -75,19 +75,19 @@ impl TerminalGuard {
         // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
         force_color_output(true);
         take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| restore())?;
         Ok(Self { terminal: ManuallyDrop::new(terminal) })
     }
 }
 
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
 /// Performs a request to the terminal.
-pub(crate) fn carry_out(request: TerminalRequest<'_>) -> io::Result<()> {
+pub(crate) fn perform_request(request: TerminalRequest<'_>) -> io::Result<()> {
     let mut out = io::stdout();
     match request {
         TerminalRequest::BeginFrame => queue!(out, BeginSynchronizedUpdate),
@@ -98,7 +98,7 @@ pub(crate) fn carry_out(request: TerminalRequest<'_>) -> io::Result<()> {
         TerminalRequest::Mouse(true) => execute!(out, CLICKS),
         TerminalRequest::Mouse(false) => execute!(out, DisableMouseCapture),
         TerminalRequest::Restore => {
-            give_back();
+            restore();
             Ok(())
         }
         TerminalRequest::TakeOver => take(),
@@ -110,11 +110,11 @@ fn take() -> io::Result<()> {
     *owner() = Some(thread::current().id());
     let set_up =
         execute!(io::stdout(), Print(KEEP_TITLE), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, Hide);
-    set_up.inspect_err(|_| give_back())
+    set_up.inspect_err(|_| restore())
 }
 
 /// Restores the terminal, if this process has taken it over.
-pub(crate) fn give_back() {
+pub(crate) fn restore() {
     if owner().take().is_some() {
         let modes = queue!(io::stdout(), EndSynchronizedUpdate, DisableMouseCapture, DisableFocusChange);
         let title = queue!(io::stdout(), SetTitle(""), Print(OLD_TITLE));

@@ -48,7 +48,7 @@ mod tests {
     fn acknowledgement_ends_when_the_status_changes() {
         let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let ack_args = |alert: &str| AckArgs { alerts: vec![alert.into()], note: Some("asked".into()) };
         let (_, err, exit) = bench.run(|cx| ack(&ack_args("9"), cx).unwrap());
         assert!(err.starts_with("no active alert has the number 9") && exit == Exit::Error, "{err}");
@@ -64,7 +64,7 @@ mod tests {
         let (out, ..) = bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
         assert_eq!((out.as_str(), count(&bench)), ("undone: acknowledge 1 alert (0x0000…0001)\n", 0));
         bench.run(|cx| ack(&ack_args("1"), cx).unwrap());
-        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
+        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(count(&bench), 0);
     }
 }

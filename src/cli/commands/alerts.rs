@@ -194,7 +194,7 @@ mod tests {
     fn alert_names_the_person_who_handled_it() {
         let mut bench = CommandFixture::new();
         for number in 1..3 {
-            bench.hear(bench.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
+            bench.observe(bench.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
         }
         let edit = LocalEdit::Acknowledge { alerts: vec![2], note: None };
         testing::edit(&bench.store.clone().with_author(Some("Ana".into())), "default", edit, at(20));
@@ -209,7 +209,7 @@ mod tests {
         let mut bench = CommandFixture::new();
         let says = [RouterStatus::Refund, RouterStatus::NeedsGas, RouterStatus::PartialSuccess, RouterStatus::NeedsGas];
         for (number, status) in (1..).zip(says) {
-            bench.hear(bench.track(fixtures::new(number)), fixtures::says(status), 10);
+            bench.observe(bench.track(fixtures::new(number)), fixtures::says(status), 10);
         }
         testing::edit(&bench.store, "default", LocalEdit::Acknowledge { alerts: vec![3], note: None }, at(60));
         bench.in_words = true;

@@ -86,7 +86,7 @@ mod tests {
         let (out, err) = run(&mut bench, AnswerFormat::Text);
         assert!(out.starts_with("NOT CHECKED YET\n") && out.ends_with("not checked yet\n"), "{out}");
         assert!(err.contains("hoptop check"), "{err}");
-        bench.hear(row, fixtures::says(RouterStatus::Success), 30);
+        bench.observe(row, fixtures::says(RouterStatus::Success), 30);
         let (out, err) = run(&mut bench, AnswerFormat::Markdown);
         assert!(
             out.starts_with(
@@ -104,9 +104,9 @@ mod tests {
     fn reply_that_may_be_old_has_a_warning_and_rejected_transaction_has_none() {
         let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
+        bench.observe(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
         assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
-        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
+        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
         testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
         let (out, err) = run(&mut bench, AnswerFormat::Text);

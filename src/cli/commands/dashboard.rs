@@ -235,8 +235,8 @@ fn start_pollers(
     }
     tokio::spawn(async move {
         loop {
-            suspension.wanted().await;
-            suspension.carry_out().await;
+            suspension.suspension_requested().await;
+            suspension.suspend().await;
         }
     });
     None

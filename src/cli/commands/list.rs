@@ -218,8 +218,8 @@ mod tests {
         let mut new = fixtures::new(1);
         new.params.ticket = Some("SUP-4412 重要".into());
         new.labels = vec!["two words".into()];
-        bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
-        bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
+        bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
+        bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
         bench.track(fixtures::new(3));
         bench
     }

@@ -430,9 +430,9 @@ mod tests {
     #[test]
     fn page_shows_the_whole_record_and_the_history() {
         let (mut bench, row) = tracked_bench();
-        bench.hear(row, with_body("{}"), 10);
-        bench.hear(row, with_body("{}"), 15);
-        bench.hear(row, fixtures::fails(Failure::Transport("reset".into())), 20);
+        bench.observe(row, with_body("{}"), 10);
+        bench.observe(row, with_body("{}"), 15);
+        bench.observe(row, fixtures::fails(Failure::Transport("reset".into())), 20);
         let (out, ..) = run(&mut bench, &args());
         for line in [
             "bridge says   source_gateway_called",
@@ -456,7 +456,7 @@ mod tests {
     #[test]
     fn json_adds_notes_and_history_to_the_transaction() {
         let (mut bench, row) = tracked_bench();
-        bench.hear(row, with_body("{}"), 10);
+        bench.observe(row, with_body("{}"), 10);
         let (out, ..) = run(&mut bench, &ShowArgs { json: true, ..args() });
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(out.starts_with(r#"{"transactionId":"0x"#) && out.lines().count() == 1, "{out}");
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert!(err.starts_with("no response body for 0x") && err.contains("hoptop check"), "{err}");
         let body = format!("{{\n  \"a\": \"\u{1b}]52;c;aGk=\u{7}\u{202e}b\"\n}}{}", "y".repeat(2_000));
-        bench.hear(row, with_body(&body), 10);
+        bench.observe(row, with_body(&body), 10);
         assert_eq!(run(&mut bench, &raw).0, body);
         bench.is_terminal = true;
         let expected = format!("{{\n  \"a\": \"]52;c;aGk=b\"\n}}{}\n", "y".repeat(2_000));

@@ -89,7 +89,7 @@ mod tests {
         let bench = CommandFixture::new();
         for number in [1, 2] {
             let row = bench.track(fixtures::new(number));
-            bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+            bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         }
         bench
     }
@@ -202,7 +202,7 @@ mod tests {
         );
         assert_eq!(of(1), ["snoozed".into(), since.into(), null.clone(), null.clone(), false.into(), null]);
         assert_eq!(print(&mut bench, false, true), "no alert was resolved in the last 24 hours\n");
-        bench.hear(RowId(2), fixtures::says(RouterStatus::Success), 30);
+        bench.observe(RowId(2), fixtures::says(RouterStatus::Success), 30);
         let table = print(&mut bench, false, true);
         assert!(
             table.contains("resolved 30s ago") && table.contains("needs_gas") && table.lines().count() == 2,

@@ -320,9 +320,9 @@ mod tests {
             new.params.submitted_at = Some(crate::cli::context::testing::at(-600));
             let row = bench.track(new);
             let ends = 100 + 10 * (number - 1);
-            bench.hear(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
+            bench.observe(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
             if number < 31 {
-                bench.hear(row, fixtures::says(RouterStatus::Success), ends - 599);
+                bench.observe(row, fixtures::says(RouterStatus::Success), ends - 599);
             }
         }
         bench
@@ -365,8 +365,8 @@ mod tests {
             let mut new = fixtures::new(number);
             new.params.submitted_at = Some(crate::cli::context::testing::at(0));
             let row = bench.track(new);
-            bench.hear(row, fixtures::says(RouterStatus::NotFound), 28);
-            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 32);
+            bench.observe(row, fixtures::says(RouterStatus::NotFound), 28);
+            bench.observe(row, fixtures::says(RouterStatus::Ongoing), 32);
         }
         let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: false }, 1.0, cx));
         assert!(out.contains("\nINDEXED ARB: half within 24s, 95 in 100 within 33s (25 timed)\n"), "{out}");

@@ -57,7 +57,7 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Marked>)
     for entry in entries {
         if entry.token == Token::Close {
             // Removed entries go to the end of their array or object.
-            for Gone { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
+            for RemovedEntry { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
                 let range = keep(&mut text, before, entry.range.start..end);
                 let value = range.start + (entry.value - entry.range.start);
                 let entry = JsonEntry { token: Token::Value, range, value, ..entry.clone() };
@@ -83,7 +83,7 @@ fn keep(text: &mut String, before: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// A removed entry, and the byte offset of its end.
-struct Gone<'a> {
+struct RemovedEntry<'a> {
     entry: &'a JsonEntry,
     end: usize,
 }
@@ -93,15 +93,15 @@ fn by_path(entries: &[JsonEntry]) -> HashMap<Path, &JsonEntry> {
 }
 
 /// Returns the removed entries by their parent; for a removed array or object only the entry itself.
-fn removed<'a>(old: &'a [JsonEntry], present: &HashMap<Path, &JsonEntry>) -> HashMap<Path, Vec<Gone<'a>>> {
+fn removed<'a>(old: &'a [JsonEntry], present: &HashMap<Path, &JsonEntry>) -> HashMap<Path, Vec<RemovedEntry<'a>>> {
     let closes = old.iter().filter(|entry| entry.token == Token::Close);
     let ends: HashMap<Path, usize> = closes.map(|entry| (entry.path, entry.range.end)).collect();
-    let mut removed: HashMap<Path, Vec<Gone<'a>>> = HashMap::new();
+    let mut removed: HashMap<Path, Vec<RemovedEntry<'a>>> = HashMap::new();
     let is_open = |path: &Path| present.get(path).is_some_and(|entry| entry.token == Token::Open);
     for entry in old.iter().filter(|entry| entry.token != Token::Close) {
         if !present.contains_key(&entry.path) && is_open(&entry.parent) {
             let end = ends.get(&entry.path).copied().unwrap_or(entry.range.end);
-            removed.entry(entry.parent).or_default().push(Gone { entry, end });
+            removed.entry(entry.parent).or_default().push(RemovedEntry { entry, end });
         }
     }
     removed

@@ -53,7 +53,7 @@ pub enum Dialog {
     /// A menu with a key for each entry.
     Menu(Menu),
     /// Texts to copy, or links to open.
-    Offer(CopyMenu),
+    CopyMenu(CopyMenu),
     /// The form that requests a quote.
     Quote(Box<QuoteForm>),
 }
@@ -62,7 +62,7 @@ impl Dialog {
     /// Whether the dialog takes typed text.
     pub fn takes_text(&self) -> bool {
         match self {
-            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::Offer(_) => false,
+            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::CopyMenu(_) => false,
             Self::Help(_)
             | Self::Filter(_)
             | Self::Find { .. }

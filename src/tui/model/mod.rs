@@ -137,7 +137,7 @@ pub struct Model {
     /// The screen that is shown.
     pub screen: Screen,
     /// The screen before the charts or the log; Esc returns there.
-    pub behind: Screen,
+    pub previous_screen: Screen,
     /// The charts.
     pub charts: Charts,
     /// The log.
@@ -198,7 +198,7 @@ impl Model {
             marks: Marks::default(),
             alert_list: AlertList::default(),
             screen: Screen::List,
-            behind: Screen::List,
+            previous_screen: Screen::List,
             charts: Charts::default(),
             log: LogPane::default(),
             dialog: Dialog::None,
@@ -271,7 +271,7 @@ impl Model {
             self.transactions.insert(transaction.id, transaction);
         }
         self.as_of = page.as_of;
-        let part = ListPart { rows: page.order, more_before: page.more_before, more_behind: page.more_behind };
+        let part = ListPart { rows: page.order, has_more_before: page.more_before, has_more_after: page.more_behind };
         self.list.take_in(request, part);
         self.loaded = true;
     }
@@ -361,7 +361,7 @@ impl Model {
 
     /// Whether a transaction is open, also if the charts or the log cover it.
     pub fn is_open(&self) -> bool {
-        let screen = if self.is_side_screen() { self.behind } else { self.screen };
+        let screen = if self.is_side_screen() { self.previous_screen } else { self.screen };
         screen == Screen::Detail
     }
 
@@ -413,11 +413,11 @@ impl Model {
     }
 
     /// Opens a temporary view: the whole list without a filter, around this transaction.
-    pub fn begin_temporary_view(&mut self, wanted: RowId) {
+    pub fn begin_temporary_view(&mut self, target: RowId) {
         if self.list.tab == Tab::All && self.list.filter_text.is_empty() && self.temporary_view.is_none() {
             return;
         }
-        self.open_temporary_view(Some(wanted), "");
+        self.open_temporary_view(Some(target), "");
     }
 
     /// Opens a temporary view of the matches of a filter. The filter is not saved.
@@ -425,10 +425,10 @@ impl Model {
         self.open_temporary_view(None, filter);
     }
 
-    fn open_temporary_view(&mut self, wanted: Option<RowId>, filter: &str) {
-        let temporary_view = TemporaryView { wanted, left: self.view_state_to_save(), selected: self.list.selected };
+    fn open_temporary_view(&mut self, target: Option<RowId>, filter: &str) {
+        let temporary_view = TemporaryView { target, left: self.view_state_to_save(), selected: self.list.selected };
         // A search within a temporary view keeps the view to return to.
-        self.temporary_view.get_or_insert(temporary_view).wanted = wanted;
+        self.temporary_view.get_or_insert(temporary_view).target = target;
         self.show(Tab::All);
         self.list.set_filter(filter, "");
     }
@@ -436,7 +436,7 @@ impl Model {
     /// Whether the selection is the transaction of the temporary view; leaving that transaction ends the view.
     pub fn is_at_temporary_target(&self) -> bool {
         self.temporary_view.as_ref().is_some_and(|temporary_view| {
-            temporary_view.wanted.is_some() && self.list.selected == temporary_view.wanted
+            temporary_view.target.is_some() && self.list.selected == temporary_view.target
         })
     }
 
@@ -447,7 +447,7 @@ impl Model {
         let tab = left.tab();
         self.view_state = memory;
         self.restore_view(tab);
-        (self.list.selected, self.list.wanted) = (selected, selected);
+        (self.list.selected, self.list.pending_selection) = (selected, selected);
         true
     }
 
@@ -467,7 +467,7 @@ impl Model {
     }
 
     /// Removes the status message after further input, unless the status message is too new to have been read.
-    pub fn go_on(&mut self, now: Mono) {
+    pub fn dismiss_read_message(&mut self, now: Mono) {
         /// The time in which everybody has read a few words.
         const READING_TIME: Duration = Duration::from_secs(2);
         self.status_message.take_if(|notice| notice.until + READING_TIME <= now + STATUS_MESSAGE_DURATION);

@@ -10,7 +10,7 @@ use crate::domain::ids::RowId;
 #[derive(Debug)]
 pub struct TemporaryView {
     /// The transaction that was searched for; `None` for the matches of a filter.
-    pub(crate) wanted: Option<RowId>,
+    pub(crate) target: Option<RowId>,
     pub(crate) left: ViewState,
     pub(crate) selected: Option<RowId>,
 }

@@ -10,7 +10,7 @@ use crate::{
     domain::{
         alert::RESOLVED_FOR,
         duration_stats::RouteKey,
-        filter::{Filter, Named},
+        filter::{Direction, Filter, Named},
         ids::{RowId, TxHash},
         notification,
     },
@@ -76,11 +76,11 @@ pub(crate) fn alert(
     filter: &Filter,
     now: DateTime<Utc>,
     row: RowId,
-    forwards: bool,
+    direction: Direction,
 ) -> Result<Option<RowId>, StoreError> {
     let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
-    let next = match alerting.next(row, forwards)? {
-        None => alerting.outermost(forwards)?,
+    let next = match alerting.next(row, direction)? {
+        None => alerting.outermost(direction)?,
         next => next,
     };
     Ok(next.filter(|next| *next != row))
@@ -215,14 +215,14 @@ mod tests {
         let batch = (1..=4).map(fixtures::new).collect();
         let rows = testing::track(&store, "default", batch, now).added.first;
         let (reader, filter) = (store.reader().unwrap(), Filter::everything());
-        let next = |row, forwards| alert(&reader, &filter, now, row, forwards).unwrap();
-        assert_eq!(next(rows[1], true), None);
+        let next = |row, direction| alert(&reader, &filter, now, row, direction).unwrap();
+        assert_eq!(next(rows[1], Direction::Forwards), None);
         let raise = |row| testing::observe(&store, row, fixtures::says(RouterStatus::NeedsGas), now);
         raise(rows[1]);
-        assert_eq!((next(rows[1], true), next(rows[3], true)), (None, Some(rows[1])));
+        assert_eq!((next(rows[1], Direction::Forwards), next(rows[3], Direction::Forwards)), (None, Some(rows[1])));
         raise(rows[2]);
-        for forwards in [true, false] {
-            assert_eq!((next(rows[1], forwards), next(rows[2], forwards)), (Some(rows[2]), Some(rows[1])));
+        for direction in [Direction::Forwards, Direction::Backwards] {
+            assert_eq!((next(rows[1], direction), next(rows[2], direction)), (Some(rows[2]), Some(rows[1])));
         }
     }
 }

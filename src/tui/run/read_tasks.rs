@@ -15,7 +15,7 @@ use super::{
 use crate::{
     clock::{Mono, Now},
     domain::{
-        filter::Named,
+        filter::{Direction, Named},
         ids::{RowId, TxHash},
     },
     store::{AlertQuery, LoadedRows, Reader, SharedReader, StoreError},
@@ -74,10 +74,10 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn find_alert(&mut self, row: RowId, forwards: bool, at: DateTime<Utc>) {
+    pub(super) fn find_alert(&mut self, row: RowId, direction: Direction, at: DateTime<Utc>) {
         let filter = self.model.list.listed();
         self.read(&self.details.clone(), move |reader| {
-            queries::alert(reader, &filter, at, row, forwards).map(Msg::FoundAlert)
+            queries::alert(reader, &filter, at, row, direction).map(Msg::FoundAlert)
         });
     }
 

@@ -59,12 +59,12 @@ impl System {
     /// protocol of notices, `bell` whether the bell rings.
     pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::NotificationMode, bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
-        let environment = TerminalEnvironment { variable: &variable, has_program: &program::is_there };
+        let environment = TerminalEnvironment { variable: &variable, has_program: &program::program_exists };
         Self {
             copy_methods: clipboard::methods(&environment, clipboard),
             feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),
             browser: browser::choose(&environment),
-            terminal: super::terminal::carry_out,
+            terminal: super::terminal::perform_request,
             mouse,
             notices: notice::choose(&environment, wanted, bell),
             suspension: None,

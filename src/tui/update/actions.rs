@@ -52,7 +52,7 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
     let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
     match outcome {
         Ok(text) => {
-            model.marks.served(write.completed_transactions());
+            model.marks.clear_if_completed(write.completed_transactions());
             let left = model.marks.count();
             let text = match write {
                 Write::Export { .. } => text,
@@ -126,7 +126,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
 
 /// Returns the prompt for the acknowledgement of an alert, with the present note if the alert has one.
 pub(crate) fn note_prompt(alert: &Alert) -> Prompt {
-    let note = alert.acknowledged().and_then(|taken| taken.note.clone());
+    let note = alert.acknowledged().and_then(|acknowledgement| acknowledgement.note.clone());
     let alerts = vec![AlertTarget::Alert(alert.id)];
     Prompt::new(Write::Edit(Edit::Acknowledge { alerts, note: None }), note.unwrap_or_default())
 }

@@ -12,7 +12,7 @@ use crate::tui::{
 /// Scrolls the open page or screen, or moves the cursor of an open list of links and texts.
 pub(crate) fn on_wheel(model: &mut Model, lines: isize) {
     match &mut model.dialog {
-        Dialog::Offer(offer) => offer.move_by(lines.signum()),
+        Dialog::CopyMenu(menu) => menu.move_by(lines.signum()),
         Dialog::None | Dialog::Help { .. } | Dialog::Answer { .. } => scroll(model, lines),
         Dialog::Filter(_)
         | Dialog::Find { .. }

@@ -79,7 +79,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
         feed.changes.iter().any(|change| matches!(change.what, ChangeKind::Deleted { row } if is_selected(row)));
     if removed && model.is_open() {
         if model.is_side_screen() {
-            model.behind = Screen::List;
+            model.previous_screen = Screen::List;
         } else {
             model.screen = Screen::List;
         }

@@ -46,7 +46,7 @@ fn tab(model: &Model, now: Now, header: Rect, column: u16) -> Option<Tab> {
     let line = header::line(&DrawContext { model, theme: &theme, now }, header.width);
     let mut end = usize::from(header.x);
     let span = line.spans.iter().find(|span| {
-        end += width::of(&span.content);
+        end += width::display_width(&span.content);
         usize::from(column) < end
     })?;
     let title = span.content.trim_matches(['[', ']', ' ']);

@@ -24,14 +24,14 @@ pub(crate) fn window(input: &Input, columns: usize) -> (String, usize) {
     let behind = shown(&mut letters);
     // If the text before the cursor is too long, its start is cut.
     let mut start = before.as_str();
-    while width::of(start) > columns.saturating_sub(1) {
+    while width::display_width(start) > columns.saturating_sub(1) {
         let mut letters = start.chars();
         if letters.next().is_none() {
             break;
         }
         start = letters.as_str();
     }
-    (width::cut(&format!("{start}{behind}"), columns, ""), width::of(start))
+    (width::cut(&format!("{start}{behind}"), columns, ""), width::display_width(start))
 }
 
 /// Draws the field at the left of a line; puts the cursor into the field if the field has the focus.

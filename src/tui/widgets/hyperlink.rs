@@ -100,7 +100,7 @@ fn words(buffer: &Buffer, row: Rect) -> Vec<Word> {
     for x in row.x..row.right() {
         let symbol = buffer.cell((x, row.y)).map_or(" ", |cell| cell.symbol());
         // A letter that is wider than its cell is in no link.
-        let is_letter = symbol != " " && width::of(symbol) == 1;
+        let is_letter = symbol != " " && width::display_width(symbol) == 1;
         match words.last_mut().filter(|_| is_inside && is_letter) {
             Some(word) => {
                 word.text.push_str(symbol);

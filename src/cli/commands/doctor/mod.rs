@@ -263,7 +263,7 @@ fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Diagnosis> {
     };
     let names = notifiers::names(&channels);
     let missing = channels.iter().find_map(|channel| match channel {
-        Channel::Command(words) => words.first().filter(|name| !program::is_there(name)),
+        Channel::Command(words) => words.first().filter(|name| !program::program_exists(name)),
         Channel::Webhook(_) => None,
     });
     if let Some(name) = missing {
@@ -367,7 +367,7 @@ mod tests {
         let mut bench = CommandFixture::new();
         for number in 1..=100 {
             let row = bench.track(fixtures::new(number));
-            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 30);
+            bench.observe(row, fixtures::says(RouterStatus::Ongoing), 30);
         }
         let (out, exit) = run(&mut bench, &ALL);
         assert_eq!(exit, Exit::Success);
@@ -430,7 +430,7 @@ mod tests {
     fn answer_from_the_future_is_reported_as_a_clock_set_back() {
         let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 3_660);
+        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 3_660);
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("look   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
     }

@@ -57,7 +57,7 @@ fn three_transactions_by(author: Option<&str>) -> CommandFixture {
     new.params.submitted_at = Some(at(-3_000));
     new.params.from_address = Some("@from".into());
     (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
-    bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
+    bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
     let mut untracked = fixtures::new(2);
     untracked.untracked = true;
     bench.track(untracked);
@@ -117,7 +117,7 @@ fn truncated_request_id_of_the_service_does_not_prevent_an_import() {
         record.request_id = Some(clean(&"r".repeat(600)));
         let outcome = Outcome::Record(Box::new(record));
         let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
-        bench.hear(bench.track(fixtures::new(1)), answer, 30);
+        bench.observe(bench.track(fixtures::new(1)), answer, 30);
         let (text, ..) = run_export(&mut bench, &args(format));
         assert!(text.contains("rrr"), "{text}");
         assert_eq!(run_import(&mut CommandFixture::new(), &text).0, "1 tracked, 0 updated, 0 already tracked\n");
@@ -427,12 +427,12 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     let mut record = StatusRecord::bare(RouterStatus::Success);
     record.from.url = Some("javascript:alert(1)".into());
     record.to.url = Some("https://explorer.example/tx/1".into());
-    bench.hear(
+    bench.observe(
         row,
         Observation { outcome: Outcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
         30,
     );
-    bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
+    bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
     bench.track(fixtures::new(3));
     let (page, err, exit) = run_export(&mut bench, &args(ExportFormat::Html));
     assert_eq!((err.as_str(), exit), ("", Exit::Success));

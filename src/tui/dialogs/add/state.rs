@@ -9,6 +9,7 @@ use tui_input::Input;
 pub(crate) use super::found::{Finding, LineState, MissingField};
 use crate::{
     domain::{
+        filter::Direction,
         ids::{RowId, TxHash},
         span, text,
         transaction::NewTransaction,
@@ -375,15 +376,14 @@ impl AddForm {
     }
 
     /// Moves the focus to the next or previous part of the form.
-    pub fn move_focus(&mut self, forwards: bool) {
+    pub fn move_focus(&mut self, direction: Direction) {
         self.expand_chain_names();
         let stops = self.focus_order();
         let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
-        if forwards && self.focus == Focus::Results && self.go_to_next_missing() {
+        if direction == Direction::Forwards && self.focus == Focus::Results && self.go_to_next_missing() {
             return;
         }
-        let next = if forwards { here + 1 } else { here + stops.len() - 1 };
-        self.focus = stops.get(next % stops.len().max(1)).copied().unwrap_or_default();
+        self.focus = stops.get(direction.next_index(here, stops.len())).copied().unwrap_or_default();
     }
 
     /// Moves from a complete finding to the first missing value of the next incomplete one. Returns `false` if there is

@@ -10,7 +10,7 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 use super::state::{Finding, Focus, FormStage, LineState, TextSource};
 use crate::{
     clock::{Mono, Now},
-    domain::{ask, ids::RowId, operation::Edit, text},
+    domain::{ask, filter::Direction, ids::RowId, operation::Edit, text},
     intake,
     store::ImportReport,
     tui::{
@@ -34,8 +34,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     form.end_paste();
     match (key.code, form.focus) {
         (KeyCode::Enter, _) => return enter(model),
-        (KeyCode::Tab, _) => form.move_focus(true),
-        (KeyCode::BackTab, _) => form.move_focus(false),
+        (KeyCode::Tab, _) => form.move_focus(Direction::Forwards),
+        (KeyCode::BackTab, _) => form.move_focus(Direction::Backwards),
         (KeyCode::Down, _) => form.move_by(1),
         (KeyCode::Up, _) => form.move_by(-1),
         (_, Focus::Results) => return on_result_key(model, key.code, now),
@@ -207,13 +207,13 @@ fn search_list(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &model.dialog else { return Vec::new() };
     let Some(wanted) = form.search_filter() else { return Vec::new() };
     model.dialog = Dialog::None;
-    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
+    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
     model.begin_search(&wanted);
     vec![Effect::Count]
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
-    let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.is_behind;
+    let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.returns_to_alerts;
     // A typed ticket is set although the transaction is known.
     let ticket = match &model.dialog {
         Dialog::Add(form) => form.own_ticket(),
@@ -224,7 +224,7 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
     model.dialog = Dialog::None;
     model.open_detail();
     let effects = show_in_list(model, row);
-    model.alert_list.is_behind = is_from_alerts;
+    model.alert_list.returns_to_alerts = is_from_alerts;
     effects.into_iter().chain(write).collect()
 }
 
@@ -232,11 +232,11 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
 /// transaction that is not read yet is selected when its page arrives.
 fn show_in_list(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
-    model.alert_list.is_behind = false;
+    model.alert_list.returns_to_alerts = false;
     if hidden || model.temporary_view.is_some() {
         model.begin_temporary_view(row);
     }
-    model.list.want(row);
+    model.list.select_when_loaded(row);
     if hidden { vec![Effect::Count] } else { Vec::new() }
 }
 

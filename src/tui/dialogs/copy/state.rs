@@ -39,7 +39,7 @@ pub struct CopyMenu {
     /// All items.
     pub items: Vec<CopyItem>,
     /// The index of the item that Enter chooses.
-    pub place: usize,
+    pub cursor: usize,
 }
 
 impl CopyMenu {
@@ -67,24 +67,24 @@ impl CopyMenu {
         let keys = ['s', 'e', 'b'];
         items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| CopyItem { key, label, text }));
         items.retain(|item| !item.text.is_empty());
-        Self { purpose: LinkAction::Copy, items, place: 0 }
+        Self { purpose: LinkAction::Copy, items, cursor: 0 }
     }
 
     /// Returns the menu of links to open.
     pub fn links(tx: &Transaction) -> Self {
         let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
         let items = known.zip('1'..).map(|((label, text), key)| CopyItem { key, label, text }).collect();
-        Self { purpose: LinkAction::Open, items, place: 0 }
+        Self { purpose: LinkAction::Open, items, cursor: 0 }
     }
 
     /// Returns the item that Enter chooses.
     pub fn chosen(&self) -> Option<&CopyItem> {
-        self.items.get(self.place)
+        self.items.get(self.cursor)
     }
 
     /// Moves the cursor by this many items, at most to the ends.
     pub fn move_by(&mut self, items: isize) {
-        self.place = self.place.saturating_add_signed(items).min(self.items.len().saturating_sub(1));
+        self.cursor = self.cursor.saturating_add_signed(items).min(self.items.len().saturating_sub(1));
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn empty_items_are_left_out() {
-        let labels = |offer: &CopyMenu| offer.items.iter().map(|item| item.label).collect::<Vec<_>>();
+        let labels = |menu: &CopyMenu| menu.items.iter().map(|item| item.label).collect::<Vec<_>>();
         let bare = answered(|_| {});
         assert_eq!(
             labels(&texts(&bare)),
@@ -140,10 +140,10 @@ mod tests {
             record.bridge_url = Some("https://bridge.example/1".into());
             record.request_id = Some("9c1e".into());
         });
-        let offer = texts(&full);
-        assert_eq!(labels(&offer)[5..], ["requestId", "source explorer", "bridge explorer"]);
+        let menu = texts(&full);
+        assert_eq!(labels(&menu)[5..], ["requestId", "source explorer", "bridge explorer"]);
         assert_eq!(
-            offer.items.last().unwrap(),
+            menu.items.last().unwrap(),
             &CopyItem { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
         );
     }

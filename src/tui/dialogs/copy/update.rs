@@ -19,19 +19,19 @@ use crate::{
 /// Opens the menu of texts to copy.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     if let Some(tx) = model.selected() {
-        let offer = CopyMenu::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
-        (model.dialog, model.list.chosen) = (Dialog::Offer(offer), true);
+        let menu = CopyMenu::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
+        (model.dialog, model.list.chosen) = (Dialog::CopyMenu(menu), true);
     }
     Vec::new()
 }
 
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(offer) = model.selected().map(CopyMenu::links) else { return Vec::new() };
+    let Some(menu) = model.selected().map(CopyMenu::links) else { return Vec::new() };
     model.list.chosen = true;
-    match offer.items.is_empty() {
+    match menu.items.is_empty() {
         true => model.show_message(Tone::Bad, NO_LINK, now.mono),
-        false => model.dialog = Dialog::Offer(offer),
+        false => model.dialog = Dialog::CopyMenu(menu),
     }
     Vec::new()
 }
@@ -68,23 +68,23 @@ fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
 
 /// Applies a key while the menu is open.
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Offer(offer) = &mut model.dialog else { return Vec::new() };
-    let opens = offer.purpose == LinkAction::Open;
+    let Dialog::CopyMenu(menu) = &mut model.dialog else { return Vec::new() };
+    let opens = menu.purpose == LinkAction::Open;
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => model.dialog = Dialog::None,
-        KeyCode::Down | KeyCode::Char('j') => offer.move_by(1),
-        KeyCode::Up | KeyCode::Char('k') => offer.move_by(-1),
+        KeyCode::Down | KeyCode::Char('j') => menu.move_by(1),
+        KeyCode::Up | KeyCode::Char('k') => menu.move_by(-1),
         KeyCode::Enter => {
-            let chosen = offer.chosen().cloned();
+            let chosen = menu.chosen().cloned();
             return choose(model, chosen, opens, now);
         }
         // The menu of links can copy a link, too.
         KeyCode::Char('y') if opens => {
-            let chosen = offer.chosen().cloned();
+            let chosen = menu.chosen().cloned();
             return choose(model, chosen, false, now);
         }
         KeyCode::Char(letter) => {
-            let chosen = offer.items.iter().find(|item| item.key == letter).cloned();
+            let chosen = menu.items.iter().find(|item| item.key == letter).cloned();
             return choose(model, chosen, opens, now);
         }
         _ => {}
@@ -127,7 +127,7 @@ mod tests {
     use crate::{
         domain::{fixtures as tx, observation::Outcome, record::StatusRecord, status::RouterStatus},
         tui::{
-            fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
+            fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
             message::Msg,
         },
     };
@@ -144,7 +144,7 @@ mod tests {
         let mut transaction = tx::transaction(1);
         transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
         let mut model = blank((80, 24));
-        hear(&mut model, everything(vec![transaction], Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(vec![transaction], Vec::new()), Some(at_work(now().wall)), now());
         model
     }
 

@@ -22,15 +22,15 @@ use crate::{
 /// The width of the names in columns.
 const LABEL: usize = 21;
 
-pub(crate) fn draw(context: &DrawContext<'_>, offer: &CopyMenu, body: Rect, frame: &mut Frame<'_>) {
-    let (title, foot) = match offer.purpose {
+pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame: &mut Frame<'_>) {
+    let (title, foot) = match menu.purpose {
         LinkAction::Copy => (" Copy ", " Enter or a key copies   Esc closes "),
         LinkAction::Open => (" Links ", " Enter or a number opens   y copies   Esc closes "),
     };
     let room = usize::from(body.height.saturating_sub(2));
     // The item at the cursor is always visible.
-    let skipped = (offer.place + 1).saturating_sub(room.max(1));
-    let height = u16::try_from(offer.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
+    let skipped = (menu.cursor + 1).saturating_sub(room.max(1));
+    let height = u16::try_from(menu.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
     let pane = Rect { height, ..body };
     frame.render_widget(Clear, pane);
     let block = Block::bordered()
@@ -40,10 +40,10 @@ pub(crate) fn draw(context: &DrawContext<'_>, offer: &CopyMenu, body: Rect, fram
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let columns = usize::from(inner.width);
-    let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
-    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == offer.place, columns)).collect();
+    let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
+    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == menu.cursor, columns)).collect();
     put_lines(lines, inner, frame);
-    hyperlink::mark_written(context, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
+    hyperlink::mark_written(context, menu.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
 fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize) -> Line<'static> {

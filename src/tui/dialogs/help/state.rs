@@ -23,7 +23,7 @@ pub struct HelpPage {
 
 impl HelpPage {
     /// Returns the searched text, without the `/` that opens a search elsewhere.
-    pub fn wanted(&self) -> &str {
+    pub fn search_text(&self) -> &str {
         let typed = self.input.value().trim();
         typed.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(typed)
     }
@@ -31,7 +31,7 @@ impl HelpPage {
     /// Searches again, after the text changed.
     pub fn search(&mut self, keys: &Keys) {
         self.scroll = 0;
-        self.found = Some(self.wanted()).filter(|query| !query.is_empty()).map(|query| find(query, keys));
+        self.found = Some(self.search_text()).filter(|query| !query.is_empty()).map(|query| find(query, keys));
     }
 
     /// Clears the search. Returns `true` if there was one.

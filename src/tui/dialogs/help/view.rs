@@ -86,7 +86,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame
 }
 
 fn place_cursor(page: &HelpPage, search: Rect, frame: &mut Frame<'_>) {
-    let column = width::of(PROMPT) + page.input.visual_cursor();
+    let column = width::display_width(PROMPT) + page.input.visual_cursor();
     let column = u16::try_from(column).unwrap_or(u16::MAX).min(search.width.saturating_sub(1));
     if search.area() > 0 {
         frame.set_cursor_position((search.x + column, search.y));
@@ -126,7 +126,7 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
     let ids = page.found.iter().flatten();
     let commands = ids.filter_map(|id| context.model.setting.keys.all().find(|(command, _)| command.id == *id));
     let mut lines: Vec<_> = commands.flat_map(|(command, keys)| row(context, command, keys, columns)).collect();
-    let query = page.wanted().to_lowercase();
+    let query = page.search_text().to_lowercase();
     let filters: Vec<_> = FILTERS.iter().filter(|example| query.len() > 1 && example.contains(&query)).collect();
     if !filters.is_empty() {
         lines.extend([Line::default(), Line::styled("FILTER", context.theme.label())]);

@@ -84,7 +84,7 @@ impl Menu {
     }
 
     /// Whether the menu stays open after a choice.
-    pub fn stays(&self) -> bool {
+    pub fn stays_open(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.choice, Choice::Column(_)))
     }
 

@@ -68,7 +68,7 @@ fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, col
 }
 
 fn place_cursor(palette: &CommandPalette, inner: Rect, frame: &mut Frame<'_>) {
-    let column = width::of(PROMPT) + palette.input.visual_cursor();
+    let column = width::display_width(PROMPT) + palette.input.visual_cursor();
     let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
     if inner.area() > 0 {
         frame.set_cursor_position((inner.x + column, inner.y));

@@ -24,7 +24,7 @@ pub struct QuoteForm {
     /// The typed values, in the order of [`QuoteField::ALL`].
     pub inputs: [Input; QuoteField::ALL.len()],
     /// The index of the value that takes the keys, unless the answer takes them.
-    pub place: usize,
+    pub cursor: usize,
     /// The errors that Enter found in the values.
     pub wrong: Vec<QuoteFieldError>,
     /// The progress of the request.
@@ -147,14 +147,14 @@ impl QuoteForm {
     /// Returns the value that takes the keys; `None` while the answer takes them, or while the values can't be changed.
     pub fn focus(&self) -> Option<QuoteField> {
         let is_open = matches!(self.stage, QuoteStage::Writing | QuoteStage::Held { .. } | QuoteStage::NoAnswer(_));
-        QuoteField::ALL.get(self.place).copied().filter(|_| is_open)
+        QuoteField::ALL.get(self.cursor).copied().filter(|_| is_open)
     }
 
     /// Moves the focus by this many values, round the ends. From an answer, returns to the values.
     pub fn move_by(&mut self, values: isize) {
         self.expand_chain_names();
         let count = QuoteField::ALL.len() as isize;
-        self.place = (self.place as isize + values).rem_euclid(count).unsigned_abs();
+        self.cursor = (self.cursor as isize + values).rem_euclid(count).unsigned_abs();
         if let QuoteStage::Answered(_) = self.stage {
             self.stage = QuoteStage::Writing;
         }
@@ -162,7 +162,7 @@ impl QuoteForm {
 
     /// Drops the error of the changed value, and the answer to the previous values.
     pub fn on_value_changed(&mut self) {
-        let place = self.place;
+        let place = self.cursor;
         self.wrong.retain(|wrong| wrong.part as usize != place);
         self.stage = QuoteStage::Writing;
     }
@@ -202,7 +202,7 @@ impl QuoteForm {
         match draft.request(any_chain) {
             Ok(request) => Some(request),
             Err(wrong) => {
-                self.place = wrong.first().map_or(self.place, |wrong| wrong.part as usize);
+                self.cursor = wrong.first().map_or(self.cursor, |wrong| wrong.part as usize);
                 self.wrong = wrong;
                 None
             }

@@ -52,7 +52,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
             on_answer_key(model, answer, code, now)
         }
         (_, _) => {
-            let input = form.inputs.get_mut(form.place);
+            let input = form.inputs.get_mut(form.cursor);
             if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
                 form.on_value_changed();
             }
@@ -98,7 +98,7 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
             form.stage = QuoteStage::Tracking { answer, hash, wrong: None, is_sent: false };
         }
         _ => {
-            if let Some(input) = form.inputs.get_mut(form.place) {
+            if let Some(input) = form.inputs.get_mut(form.cursor) {
                 *input = Input::new(format!("{}{pasted}", input.value()));
                 form.on_value_changed();
             }

@@ -61,7 +61,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, fram
 
 fn draw_values(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
     let rows = usize::from(pane.height);
-    let first = (form.place + 1).saturating_sub(rows);
+    let first = (form.cursor + 1).saturating_sub(rows);
     for (y, part) in (pane.y..pane.bottom()).zip(QuoteField::ALL.iter().skip(first)) {
         draw_value(context, form, *part, Rect { y, height: 1, ..pane }, frame);
     }

@@ -88,9 +88,9 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     }
     let [previous, next] = [Id::PrevState, Id::NextState].map(|id| context.key(id));
     let hint = format!("{previous} {next} switch tab ");
-    let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+    let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
     let room = usize::from(columns).saturating_sub(used);
-    if room > width::of(&hint) {
+    if room > width::display_width(&hint) {
         spans.push(Span::styled(format!("{hint:>room$}"), context.theme.dim()));
     }
     Line::from(spans)
@@ -145,7 +145,7 @@ fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line
         spans.push(Span::raw(" "));
     }
     if columns_of_pane >= WITH_ACTION {
-        let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+        let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(columns_of_pane).saturating_sub(used);
         spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
     }

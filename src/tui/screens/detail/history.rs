@@ -48,7 +48,7 @@ impl EntryKind {
             | ChangeKind::AlertAcknowledged { .. }
             | ChangeKind::AlertUnacknowledged { .. } => Self::Alert,
             ChangeKind::Imported => Self::Edit,
-            ChangeKind::Edited { fields, turned: None } if *fields == ["note"] => Self::Note,
+            ChangeKind::Edited { fields, reversal: None } if *fields == ["note"] => Self::Note,
             what if what.is_routine() => Self::Edit,
             _ => Self::Change,
         }

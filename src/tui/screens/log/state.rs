@@ -119,7 +119,7 @@ pub struct LogPane {
     /// The least severe level that is shown.
     pub least: LogLevel,
     /// The text that shown lines contain.
-    pub wanted: String,
+    pub search_text: String,
     /// Whether long lines are wrapped instead of cut.
     pub wrap: bool,
     /// The number of lines above the first visible line.
@@ -130,7 +130,7 @@ pub struct LogPane {
 
 impl Default for LogPane {
     fn default() -> Self {
-        Self { read: None, least: LogLevel::Info, wanted: String::new(), wrap: false, top: 0, asked_at: None }
+        Self { read: None, least: LogLevel::Info, search_text: String::new(), wrap: false, top: 0, asked_at: None }
     }
 }
 
@@ -145,7 +145,7 @@ impl LogPane {
 
     /// Returns the lines that pass level and text, the newest first.
     pub fn lines(&self) -> impl Iterator<Item = &LogLine> {
-        let wanted = self.wanted.to_lowercase();
+        let wanted = self.search_text.to_lowercase();
         self.all().iter().filter(move |line| line.level <= self.least && line.matches(&wanted))
     }
 
@@ -170,8 +170,8 @@ impl LogPane {
     }
 
     /// Shows only lines that contain this text.
-    pub fn want(&mut self, text: &str) {
-        (self.wanted, self.top) = (text.to_owned(), 0);
+    pub fn set_search(&mut self, text: &str) {
+        (self.search_text, self.top) = (text.to_owned(), 0);
     }
 
     /// Scrolls down by so many lines, or up; no further than `end`.
@@ -219,7 +219,7 @@ mod tests {
         pane.narrow();
         assert_eq!(pane.lines().map(|line| line.level).collect::<Vec<_>>(), [LogLevel::Error]);
         pane.narrow();
-        pane.want("rate");
+        pane.set_search("rate");
         assert_eq!(pane.lines().count(), 1);
     }
 

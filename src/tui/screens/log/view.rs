@@ -56,14 +56,14 @@ pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'
         Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
     ]);
     if let Dialog::Find { input, .. } = &context.model.dialog {
-        let column = line.width() + width::of(PROMPT) + input.visual_cursor();
+        let column = line.width() + width::display_width(PROMPT) + input.visual_cursor();
         line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), context.theme.key()));
         let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
         if row.area() > 0 {
             frame.set_cursor_position((row.x + column, row.y));
         }
-    } else if !log.wanted.is_empty() {
-        line.push_span(Span::styled(format!("{PROMPT}{}", log.wanted), context.theme.info()));
+    } else if !log.search_text.is_empty() {
+        line.push_span(Span::styled(format!("{PROMPT}{}", log.search_text), context.theme.info()));
     }
     frame.render_widget(line, row);
 }
@@ -105,7 +105,7 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Ve
         "" => String::new(),
         about => format!(" | {}", TxHash::new(about).short(context.theme.ellipsis)),
     };
-    let indent = width::of(&time) + LEVEL + 1;
+    let indent = width::display_width(&time) + LEVEL + 1;
     let room = columns.saturating_sub(indent).max(1);
     let profile_prefix = context.model.setting.profile_prefix(&entry.profile);
     let words = format!("{profile_prefix}{}{about}{body}", entry.text);

@@ -77,7 +77,7 @@ fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
     let mut model = dashboard("5");
     press(&mut model, &["T", "Tab", "Tab"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert_eq!((form(&model).wrong.len(), form(&model).place), (6, 0));
+    assert_eq!((form(&model).wrong.len(), form(&model).cursor), (6, 0));
     type_in(&mut model, "1", now());
     assert_eq!(form(&model).wrong.len(), 5);
 }
@@ -98,7 +98,7 @@ fn answer_takes_the_keys() {
     assert!(params.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
-    assert!(matches!(model.dialog, Dialog::None) && model.list.wanted == Some(RowId(99)));
+    assert!(matches!(model.dialog, Dialog::None) && model.list.pending_selection == Some(RowId(99)));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn late_answer_is_withdrawn_with_a_reason() {
 fn request_without_a_poller_is_refused() {
     let mut model = blank((80, 24));
     model.setting.polls = false;
-    hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+    change_store(&mut model, everything(Vec::new(), Vec::new()), None, now());
     write_quote(&mut model, now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no process is polling")));

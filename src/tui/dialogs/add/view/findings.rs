@@ -234,7 +234,7 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
         let label = format!(" {} ", cell.field.name());
         let line = Rect { height: pane.height.min(1), ..pane };
         frame.render_widget(Span::styled(label.clone(), context.theme.label()), line);
-        let at = (width::of(&label) as u16).min(line.width);
+        let at = (width::display_width(&label) as u16).min(line.width);
         field::draw(
             &cell.input,
             true,

@@ -128,7 +128,8 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
         let is_wrong = form.extra_error.as_ref().is_some_and(|(wrong, _)| *wrong == extra);
         let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
         let [name, value] =
-            Layout::horizontal([Constraint::Length(width::of(label) as u16), Constraint::Fill(1)]).areas(pane);
+            Layout::horizontal([Constraint::Length(width::display_width(label) as u16), Constraint::Fill(1)])
+                .areas(pane);
         frame.render_widget(Span::styled(label, style), name);
         let is_focused = form.focus == Focus::Extra(extra);
         let empty = Input::default();
@@ -167,6 +168,6 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
             (words, style)
         }
     };
-    let room = usize::from(columns).saturating_sub(width::of(&label.content));
+    let room = usize::from(columns).saturating_sub(width::display_width(&label.content));
     Line::from(vec![label, Span::styled(width::cut(&words, room, context.theme.ellipsis), style)])
 }

@@ -188,7 +188,7 @@ pub(crate) fn rows(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usiz
 
 /// Returns the title of the open transaction and its row number in the list, in place of the filter.
 pub(crate) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
-    let (place, count) = context.model.list.standing();
+    let (place, count) = context.model.list.position_text();
     // A transaction that was opened from the alerts may not be in the list.
     let place = match context.model.list.position() {
         Some(_) => format!("{place} of {count} in {} ", context.model.list.tab.titles().0),
@@ -196,10 +196,10 @@ pub(crate) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     };
     let Some(tx) = context.model.selected() else { return Line::styled(format!(" {place}"), context.theme.dim()) };
     let columns = usize::from(columns);
-    let mut line = verdict::title(context, tx, columns.saturating_sub(width::of(&place) + 5));
+    let mut line = verdict::title(context, tx, columns.saturating_sub(width::display_width(&place) + 5));
     line.spans.insert(0, Span::styled(" > ", context.theme.dim()));
     let room = columns.saturating_sub(line.width());
-    if room > width::of(&place) {
+    if room > width::display_width(&place) {
         line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
     }
     line

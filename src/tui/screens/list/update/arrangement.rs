@@ -58,7 +58,7 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Ef
 
 /// Reverses the order.
 pub(crate) fn reverse_order(model: &mut Model, now: Now) -> Vec<Effect> {
-    let reversed: Vec<_> = model.list.listed().sort().iter().map(|key| key.turned()).collect();
+    let reversed: Vec<_> = model.list.listed().sort().iter().map(|key| key.reversed()).collect();
     set_order(model, &reversed, now)
 }
 

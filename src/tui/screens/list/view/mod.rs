@@ -63,7 +63,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
-    let (number, total) = list.standing();
+    let (number, total) = list.position_text();
     let title = format!(" {} {total} ", list.tab.titles().0);
     Block::bordered()
         .border_set(context.theme.border)

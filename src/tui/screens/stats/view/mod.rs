@@ -156,7 +156,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     );
     for (place, piece) in pieces.into_iter().enumerate() {
         let gap = if place == 0 { "" } else { "   " };
-        if line.width() + gap.len() + width::of(&piece.content) <= usize::from(columns) {
+        if line.width() + gap.len() + width::display_width(&piece.content) <= usize::from(columns) {
             line.push_span(Span::raw(gap));
             line.push_span(piece);
         }
