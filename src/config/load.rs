@@ -12,13 +12,15 @@ use super::{
     ColorChoice, Flags, ThemeChoice,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, Argv, ConfigFile, KeyNames, NotifyMethod, Profile, Rank, Retention, Weight},
+    file::{self, Argv, ConfigFile, KeyNames, Profile, Rank, Retention, Weight},
     settings::{Account, Alerting, Hidden, SettingEntry, Settings},
     source::SettingSource,
     team_store::{PasswordKeys, TeamStore, default_store_path, describe_secret},
 };
 use crate::{
-    domain::{people, span, team_address::TeamAddress, text::clean, toml_text::TomlError},
+    domain::{
+        notification::NotificationMode, people, span, team_address::TeamAddress, text::clean, toml_text::TomlError,
+    },
     process::secret_source::SecretSource,
 };
 
@@ -147,12 +149,12 @@ impl<'a> Inputs<'a> {
     /// Returns how alerts are notified, and the entries that show these settings.
     fn alerting(&self) -> (Alerting, [SettingEntry; 4]) {
         let notify =
-            from_file(self.file.notify.map(NotifyMethod::name), "notify").unwrap_or(("auto", SettingSource::Default));
+            from_file(self.file.notify, "notify").unwrap_or((NotificationMode::default(), SettingSource::Default));
         let bell = from_file(self.file.bell, "bell").unwrap_or((false, SettingSource::Default));
         let command = from_file(self.file.on_alert.as_ref().map(Argv::words), "on_alert");
         let webhook = from_file(self.file.webhook.clone().map(Hidden), "webhook");
         let entries = [
-            entry("notify", Some(&notify), ToString::to_string),
+            entry("notify", Some(&notify), |mode| mode.name().to_owned()),
             entry("bell", Some(&bell), ToString::to_string),
             entry("on_alert", command.as_ref(), |words| clean(&words.join(" "))),
             entry("webhook", webhook.as_ref(), |Hidden(url)| scheme_and_host(url)),
@@ -444,7 +446,7 @@ fn read_file((path, source): &Chosen<PathBuf>) -> Result<ConfigFile, ConfigError
             return Err(ConfigError::Unreadable { path: path.clone(), source_of_path: source.clone(), error });
         }
     };
-    let invalid = |TomlError { line, reason }| ConfigError::Invalid { path: path.clone(), line, reason };
+    let invalid = |TomlError { line, reason, .. }| ConfigError::Invalid { path: path.clone(), line, reason };
     let file = file::parse(&text).map_err(invalid)?;
     PasswordKeys::of_file(&file).check("the top of the file", path.display().to_string())?;
     Ok(file)

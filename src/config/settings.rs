@@ -8,7 +8,9 @@ use super::{
     ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::SettingSource, team_store::TeamStore,
 };
 use crate::{
-    domain::{answer::Templates, secret::IntegratorId, team_address::TeamAddress, text::clean},
+    domain::{
+        answer::Templates, notification::NotificationMode, secret::IntegratorId, team_address::TeamAddress, text::clean,
+    },
     process::secret_source::{COMMAND_LIMIT, SecretSource},
 };
 
@@ -95,8 +97,8 @@ pub struct Account {
 /// How alerts reach a person who isn't looking at the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alerting {
-    /// How the dashboard asks the terminal to notify: `auto`, `off`, `osc9`, `osc777` or `osc99`.
-    pub notify: &'static str,
+    /// How the dashboard asks the terminal to notify.
+    pub notify: NotificationMode,
     /// Whether the bell rings with a notification.
     pub bell: bool,
     /// The command that receives each alert on its standard input, if configured.

@@ -3,6 +3,8 @@
 //! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The symbols are
 //! ASCII, since other symbols have an ambiguous width in some terminals (`mockups.md`).
 
+use std::time::Duration;
+
 use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
@@ -108,12 +110,10 @@ pub(crate) fn name_in_words(tx: &Transaction) -> String {
 
 /// Returns a list row as a sentence, the most important facts first.
 pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> String {
-    let due = match due(tx, now) {
-        due if due == "-" => String::new(),
-        due => match due.strip_prefix('-') {
-            Some(since) => format!(", due {since} ago"),
-            None => format!(", due in {due}"),
-        },
+    let due = match due_time(tx, now) {
+        None => String::new(),
+        Some(DueTime::Since(since)) => format!(", due {} ago", span::short(since)),
+        Some(DueTime::In(left)) => format!(", due in {}", span::short(left)),
     };
     let checked = match tx.state.last_checked_at {
         _ if tx.is_stopped() => "not polled any more".to_owned(),
@@ -142,12 +142,26 @@ pub(crate) fn route<R>(tx: &Transaction<R>) -> String {
 /// Returns the time until the deadline, `12m`, or since the deadline, `-8m`; `-` for a transaction that doesn't wait
 /// for its deadline.
 pub(crate) fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
-    let at = tx.deadline().at;
-    match tx.is_awaited() {
-        false => "-".into(),
-        true if at <= now => format!("-{}", span::short(span::between(at, now))),
-        true => span::short(span::between(now, at)),
+    match due_time(tx, now) {
+        None => "-".into(),
+        Some(DueTime::Since(since)) => format!("-{}", span::short(since)),
+        Some(DueTime::In(left)) => span::short(left),
     }
+}
+
+/// The time since a deadline, or until it.
+enum DueTime {
+    Since(Duration),
+    In(Duration),
+}
+
+/// Returns the distance to the deadline; `None` if the transaction isn't awaited.
+fn due_time(tx: &Transaction, now: DateTime<Utc>) -> Option<DueTime> {
+    let at = tx.deadline().at;
+    tx.is_awaited().then(|| match at <= now {
+        true => DueTime::Since(span::between(at, now)),
+        false => DueTime::In(span::between(now, at)),
+    })
 }
 
 /// Returns the time since the last answer; `stopped` if a person stopped the polling.

@@ -44,7 +44,7 @@ use crate::{
         keys::Keys,
         model::DashboardSettings,
         run::{DashboardInputs, RunError, run},
-        system::{System, notice::NotificationMode},
+        system::System,
         terminal::TerminalGuard,
     },
 };
@@ -113,8 +113,6 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         notification_channels: notifiers::names(&channels),
     };
     let theme = theme::of(settings)?;
-    let wanted = NotificationMode::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
-    let wanted = wanted.map_or(NotificationMode::Auto, |(_, wanted)| wanted);
     tokio_runtime::start()?.block_on(async {
         let clock = Clock::system();
         let _maintenance = Maintenance::start(&store, settings.keep_bodies, &clock);
@@ -130,7 +128,12 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
             notifiers::stop_notifiers(started_notifiers, &ended).await;
             return ended;
         }
-        let system = System::process(settings.clipboard.clone(), settings.mouse, wanted, settings.alerting.bell);
+        let system = System::process(
+            settings.clipboard.clone(),
+            settings.mouse,
+            settings.alerting.notify,
+            settings.alerting.bell,
+        );
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory, log };
         let ended = run_screen(parts, pollings).await;

@@ -18,7 +18,7 @@ use crate::{
     cli::{plain, theme},
     clock::{self, Clock},
     config::{ColorChoice, Flags},
-    domain::{operation::Operation, secret::IntegratorId},
+    domain::{notification::NotificationMode, operation::Operation, secret::IntegratorId},
     poller::Scope,
     process,
     runtime::{
@@ -32,11 +32,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{
-        model::DashboardSettings,
-        run::DashboardInputs,
-        system::{System, notice::NotificationMode},
-    },
+    tui::{model::DashboardSettings, run::DashboardInputs, system::System},
 };
 
 /// The limit of the demo's integrator ID, in requests per second.

@@ -85,6 +85,8 @@ pub struct StatusMessage {
     pub tone: Tone,
     /// When the status message disappears.
     pub until: Mono,
+    /// Whether the message says that a link was not opened and is copied instead.
+    pub is_refused_link: bool,
 }
 
 /// The counts of the tracked transactions and their alerts.
@@ -463,7 +465,8 @@ impl Model {
 
     /// Shows a status message.
     pub fn show_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
-        self.status_message = Some(StatusMessage { text: text.into(), tone, until: now + STATUS_MESSAGE_DURATION });
+        let (text, until) = (text.into(), now + STATUS_MESSAGE_DURATION);
+        self.status_message = Some(StatusMessage { text, tone, until, is_refused_link: false });
     }
 
     /// Removes the status message after further input, unless the status message is too new to have been read.

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use self::{browser::Browser, clipboard::CopyMethod, environment::TerminalEnvironment, suspension::Suspension};
 use super::terminal::TerminalRequest;
-use crate::process::program;
+use crate::{domain::notification::NotificationMode, process::program};
 
 /// The time limit of a clipboard tool. Such a tool ends at once, and leaves a child process that holds the text.
 const CLIPBOARD_LIMIT: Duration = Duration::from_secs(3);
@@ -55,9 +55,9 @@ impl System {
         }
     }
 
-    /// Returns the system of this process. `clipboard` is the command of the config, `wanted` the requested
+    /// Returns the system of this process. `clipboard` is the command of the config, `mode` the requested
     /// protocol of notices, `bell` whether the bell rings.
-    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::NotificationMode, bell: bool) -> Self {
+    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, mode: NotificationMode, bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
         let environment = TerminalEnvironment { variable: &variable, has_program: &program::program_exists };
         Self {
@@ -66,7 +66,7 @@ impl System {
             browser: browser::choose(&environment),
             terminal: super::terminal::perform_request,
             mouse,
-            notices: notice::choose(&environment, wanted, bell),
+            notices: notice::choose(&environment, mode, bell),
             suspension: None,
             first_rows: None,
         }

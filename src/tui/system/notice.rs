@@ -1,4 +1,4 @@
-//! DesktopNotifications for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
+//! Desktop notifications for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
 //!
 //! Pure: environment, moments and alerts in, a protocol and a line out. A notice must never disturb a person who looks
 //! at the screen, nor come more than once a minute.
@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, time::Duration};
 use super::environment::TerminalEnvironment;
 use crate::{
     clock::Mono,
-    domain::{alert::Rule, text},
+    domain::{alert::Rule, notification::NotificationMode, text},
 };
 
 /// The shortest interval between two notices.
@@ -23,28 +23,6 @@ pub enum NotificationProtocol {
     Osc777,
     /// OSC 99: kitty.
     Osc99,
-}
-
-/// The notices setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotificationMode {
-    /// The protocol that the terminal is known to support.
-    Auto,
-    /// No notices.
-    Off,
-    /// This protocol, whatever the terminal.
-    Always(NotificationProtocol),
-}
-
-impl NotificationMode {
-    /// The names in the config file.
-    pub const NAMES: [(&'static str, Self); 5] = [
-        ("auto", Self::Auto),
-        ("off", Self::Off),
-        ("osc9", Self::Always(NotificationProtocol::Osc9)),
-        ("osc777", Self::Always(NotificationProtocol::Osc777)),
-        ("osc99", Self::Always(NotificationProtocol::Osc99)),
-    ];
 }
 
 /// How notices are sent.
@@ -68,7 +46,9 @@ pub(crate) fn choose(
 ) -> NotificationSettings {
     let protocol = match wanted {
         NotificationMode::Off => None,
-        NotificationMode::Always(protocol) => Some(protocol),
+        NotificationMode::Osc9 => Some(NotificationProtocol::Osc9),
+        NotificationMode::Osc777 => Some(NotificationProtocol::Osc777),
+        NotificationMode::Osc99 => Some(NotificationProtocol::Osc99),
         NotificationMode::Auto => known(environment),
     };
     let in_tmux = environment.has(&["TMUX"]);
@@ -183,10 +163,7 @@ mod tests {
             assert_eq!(chosen(variables, NotificationMode::Auto).protocol, protocol, "{variables:?}");
             assert_eq!(chosen(variables, NotificationMode::Off).protocol, None);
         }
-        assert_eq!(
-            chosen(&[], NotificationMode::Always(NotificationProtocol::Osc777)).protocol,
-            Some(NotificationProtocol::Osc777)
-        );
+        assert_eq!(chosen(&[], NotificationMode::Osc777).protocol, Some(NotificationProtocol::Osc777));
         let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], NotificationMode::Auto);
         assert!(within.through_tmux && !within.tells_focus, "tmux may not forward focus reports");
         assert!(chosen(&[("KITTY_WINDOW_ID", "1")], NotificationMode::Auto).tells_focus);

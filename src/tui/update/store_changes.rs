@@ -58,7 +58,7 @@ fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
             return None;
         };
         let known = change.transaction.and_then(|row| model.transactions.get(&row));
-        let profile_name = || model.setting.profile_prefix(&change.profile).trim_end_matches(": ").to_owned();
+        let profile_name = || model.setting.shown_name(&change.profile).unwrap_or_default();
         let about = known.map_or_else(profile_name, describe);
         (severity > Severity::Info).then_some((rule, about))
     });

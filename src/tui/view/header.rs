@@ -110,10 +110,12 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             let rule = alert.rule;
             let firing = context.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
             let profiles: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
-            let prefix = match (context.model.setting.profile_prefix(&alert.profile), profiles.len()) {
-                (prefix, ..=1) => prefix,
-                (prefix, 2) => format!("{} and 1 more profile: ", prefix.trim_end_matches(": ")),
-                (prefix, all) => format!("{} and {} more profiles: ", prefix.trim_end_matches(": "), all - 1),
+            let setting = &context.model.setting;
+            let name = || setting.shown_name(&alert.profile).unwrap_or_default();
+            let prefix = match profiles.len() {
+                ..=1 => setting.profile_prefix(&alert.profile),
+                2 => format!("{} and 1 more profile: ", name()),
+                all => format!("{} and {} more profiles: ", name(), all - 1),
             };
             let name = rule.name().to_uppercase();
             format!(" {prefix}{name}: {} ({}) ", advice::profile_action(rule), alert.message)

@@ -29,6 +29,8 @@ pub struct CopyItem {
     pub label: &'static str,
     /// The whole text or link.
     pub text: String,
+    /// Whether the text is a link from the service.
+    pub is_link: bool,
 }
 
 /// The menu of items.
@@ -47,25 +49,23 @@ impl CopyMenu {
     pub fn texts(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
         let ends = route::ends(tx);
         let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
+        let text_item = |key, label, text| CopyItem { key, label, text, is_link: false };
         let mut items = vec![
-            CopyItem { key: 'p', label: "packet for support", text: answer::packet(tx, now, zone) },
-            CopyItem {
-                key: 'a',
-                label: "answer, Markdown",
-                text: answer::answer(tx, now, zone, ReplyFormat::Markdown, own),
-            },
-            CopyItem {
-                key: 't',
-                label: "answer, plain text",
-                text: answer::answer(tx, now, zone, ReplyFormat::Text, own),
-            },
-            CopyItem { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
-            CopyItem { key: 'd', label: "destination hash", text: destination },
-            CopyItem { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
-            CopyItem { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
+            text_item('p', "packet for support", answer::packet(tx, now, zone)),
+            text_item('a', "answer, Markdown", answer::answer(tx, now, zone, ReplyFormat::Markdown, own)),
+            text_item('t', "answer, plain text", answer::answer(tx, now, zone, ReplyFormat::Text, own)),
+            text_item('x', "source hash", tx.params.transaction_id.to_string()),
+            text_item('d', "destination hash", destination),
+            text_item('u', "quoteId", tx.params.quote_id.clone()),
+            text_item('r', "requestId", tx.request_id().unwrap_or_default().to_owned()),
         ];
         let keys = ['s', 'e', 'b'];
-        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| CopyItem { key, label, text }));
+        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| CopyItem {
+            key,
+            label,
+            text,
+            is_link: true,
+        }));
         items.retain(|item| !item.text.is_empty());
         Self { purpose: LinkAction::Copy, items, cursor: 0 }
     }
@@ -73,7 +73,7 @@ impl CopyMenu {
     /// Returns the menu of links to open.
     pub fn links(tx: &Transaction) -> Self {
         let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
-        let items = known.zip('1'..).map(|((label, text), key)| CopyItem { key, label, text }).collect();
+        let items = known.zip('1'..).map(|((label, text), key)| CopyItem { key, label, text, is_link: true }).collect();
         Self { purpose: LinkAction::Open, items, cursor: 0 }
     }
 
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!(labels(&menu)[5..], ["requestId", "source explorer", "bridge explorer"]);
         assert_eq!(
             menu.items.last().unwrap(),
-            &CopyItem { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
+            &CopyItem { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into(), is_link: true }
         );
     }
 

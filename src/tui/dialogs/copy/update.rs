@@ -52,12 +52,12 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Copies a link that could not be opened, and shows the reason.
 pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
-    model.show_message(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
+    model.show_message(Tone::Bad, format!("Not opened: {reason}; the link is copied instead."), now.mono);
+    model.status_message.iter_mut().for_each(|message| message.is_refused_link = true);
     vec![Effect::Copy(link)]
 }
 
 const NO_LINK: &str = "The service has sent no link yet.";
-const NOT_OPENED: &str = "Not opened";
 
 fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
     match link::check(&link) {
@@ -110,7 +110,7 @@ pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     }
     // The reason why a link was not opened matters more than the success of copying. The page of text shows the success
     // itself.
-    let shows_refusal = model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
+    let shows_refusal = model.status_message.as_ref().is_some_and(|message| message.is_refused_link);
     let shows_text = matches!(model.dialog, Dialog::Answer { .. });
     if failed || !(shows_refusal || shows_text) {
         model.show_message(tone, sentence.clone(), now.mono);

@@ -70,5 +70,5 @@ fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize
 
 /// Returns the reason why a link would be refused; `None` for an allowed link or another text.
 fn link_error(item: &CopyItem) -> Option<link::LinkError> {
-    item.label.ends_with("explorer").then(|| link::check(&item.text).err()).flatten()
+    item.is_link.then(|| link::check(&item.text).err()).flatten()
 }
