@@ -11,7 +11,11 @@ use chrono::FixedOffset;
 
 use crate::{
     clock::Now,
-    domain::{text, transaction::Transaction},
+    domain::{
+        ids::TransactionKey,
+        text,
+        transaction::{Tracking, Transaction},
+    },
     presentation::row_text,
     store::{Lookup, Store},
 };
@@ -90,6 +94,28 @@ impl Context<'_> {
             writeln!(self.err, "  {name}  {route}  profile {}", text::clean(&tx.profile))?;
         }
         Ok(None)
+    }
+}
+
+/// A named transaction, and whether it is polled.
+pub(crate) type FoundTransaction = (TransactionKey, Tracking);
+
+impl Context<'_> {
+    /// Returns all transactions with these names, each once. If one can't be found, prints the reason and returns `None`, so that
+    /// the command changes nothing.
+    pub(crate) fn find_all(&mut self, texts: &[String]) -> color_eyre::Result<Option<Vec<FoundTransaction>>> {
+        let mut found: Vec<FoundTransaction> = Vec::new();
+        for text in texts {
+            let Some(tx) = self.find(text)? else {
+                writeln!(self.err, "nothing was changed")?;
+                return Ok(None);
+            };
+            let key = tx.key();
+            if found.iter().all(|(known, _)| *known != key) {
+                found.push((key, tx.tracking));
+            }
+        }
+        Ok(Some(found))
     }
 }
 

@@ -94,20 +94,29 @@ pub struct KeyCommand {
     pub keys: &'static [&'static str],
     /// The contexts in which the command applies.
     pub contexts: &'static [KeyContext],
-    /// The placeholder for the argument in the command line; `None` if the command takes no argument.
-    pub argument: Option<&'static str>,
+    /// The argument in the command line; `None` if the command takes no argument.
+    pub argument: Option<Argument>,
     /// The target that the command needs.
     pub needs: Needs,
     /// The section of the help.
     pub group: HelpSection,
 }
 
+/// The argument of a command in the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// The command that takes the argument.
+    pub of: ArgumentOf,
+    /// The placeholder that the command line shows.
+    pub placeholder: &'static str,
+}
+
 macro_rules! argument {
     () => {
         None
     };
-    ($argument:literal) => {
-        Some($argument)
+    ($id:ident $placeholder:literal) => {
+        Some(Argument { of: ArgumentOf::$id, placeholder: $placeholder })
     };
 }
 
@@ -127,6 +136,10 @@ macro_rules! commands {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Id { $(#[doc = $help] $id,)* }
 
+        /// The commands that take an argument. The matches on this type ask for the code of a new argument.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ArgumentOf { $($(#[doc = $argument] $id,)?)* }
+
         /// Every command, in the order of footer and help.
         pub(crate) const COMMANDS: &[KeyCommand] = &[$(KeyCommand {
             id: Id::$id,
@@ -135,7 +148,7 @@ macro_rules! commands {
             help: $help,
             keys: &[$($key),*],
             contexts: &[$(KeyContext::$context),*],
-            argument: argument!($($argument)?),
+            argument: argument!($($id $argument)?),
             needs: needs!($($needs)?),
             group: HelpSection::$group,
         },)*];

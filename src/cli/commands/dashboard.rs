@@ -122,8 +122,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let _metrics = Metrics::serve(args.metrics, &store, profiles, &requests, &clock).await?;
         let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock).await?;
         if is_plain {
-            let parts =
-                plain::parts::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
+            let parts = plain::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;
             notifiers::stop_notifiers(started_notifiers, &ended).await;
             return ended;

@@ -6,7 +6,6 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::find_transactions::find_transactions;
 use crate::{
     cli::{completers, context::Context},
     domain::{ids::TransactionKey, operation::Operation},
@@ -34,7 +33,7 @@ pub(crate) struct DeleteArgs {
 
 /// Deletes all named transactions. Deletes nothing if one of them can't be found, or without `--yes`.
 pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(named) = find_transactions(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
     if !args.yes {
         for (TransactionKey { hash, .. }, _) in &named {
             writeln!(cx.err, "{hash} would be deleted, with its history, notes and alerts")?;

@@ -98,7 +98,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         };
         let system = System::process(None, true, NotificationMode::Auto, false);
         if is_plain {
-            let parts = plain::parts::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
+            let parts = plain::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {
                 exit = plain::show(parts, vec![(polling, place)]) => exit,
                 ended = serving => bail!("the simulated service ended: {ended:?}"),

@@ -6,7 +6,6 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::find_transactions::find_transactions;
 use crate::{
     cli::{completers, context::Context},
     domain::{
@@ -35,7 +34,7 @@ pub(crate) struct UntrackArgs {
 
 /// Stops the polling of all named transactions, or of none if one of them can't be found.
 pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(named) = find_transactions(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
     let edit = Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() };
     cx.store.apply(Operation::Edit { profile: cx.profile.clone(), edit }, cx.now.wall).wait()?;
     for (TransactionKey { hash, .. }, tracking) in &named {

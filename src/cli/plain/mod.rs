@@ -4,7 +4,6 @@
 //! line.
 
 mod changes;
-pub(super) mod parts;
 mod typed_commands;
 
 use std::{
@@ -15,9 +14,9 @@ use std::{
 use color_eyre::eyre::{Result, eyre};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
+pub(super) use self::typed_commands::PlainInputs;
 use self::{
     changes::{BatchText, ChangeBatch},
-    parts::PlainInputs,
     typed_commands::{CommandRunner, TypedLine},
 };
 use crate::{

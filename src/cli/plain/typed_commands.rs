@@ -7,7 +7,6 @@ use std::io::{self, IsTerminal, Write};
 use clap::{Parser, Subcommand, error::ErrorKind};
 use color_eyre::eyre::Result;
 
-use super::parts::PlainInputs;
 use crate::{
     cli::{
         commands::{
@@ -25,11 +24,33 @@ use crate::{
         },
         context::Context,
     },
-    clock::Now,
+    clock::{Clock, Now},
     domain::answer::Templates,
     runtime::exit::Exit,
     store::Store,
+    tui::model::DashboardSettings,
 };
+
+/// The store, the clock and the settings of a plain dashboard.
+pub(crate) struct PlainInputs {
+    /// The store whose changes are printed.
+    pub store: Store,
+    /// The source of the time.
+    pub clock: Clock,
+    /// The profiles, the time zone and the reply templates.
+    pub setting: DashboardSettings,
+    /// The limit in requests per second.
+    pub rps: f64,
+    /// The mark of a shortened text.
+    pub ellipsis: &'static str,
+}
+
+impl PlainInputs {
+    /// Returns the reply templates of the settings.
+    fn templates(&self) -> &Templates {
+        &self.setting.templates
+    }
+}
 
 /// The line printed at the start.
 pub(super) const HINT: &str = "Type help and Enter for the commands, quit and Enter to end.";

@@ -6,7 +6,6 @@
 pub(crate) mod geometry;
 pub(crate) mod polling;
 pub(crate) mod setting;
-pub(crate) mod temporary_view;
 pub(crate) mod view_state;
 
 use std::{
@@ -20,8 +19,7 @@ pub use self::setting::DashboardSettings;
 use self::{
     geometry::Geometry,
     polling::{BudgetUse, PollingState},
-    temporary_view::TemporaryView,
-    view_state::ViewState,
+    view_state::{TemporaryView, ViewState},
 };
 use super::{
     command::KeyContext,

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    domain::filter::Filter,
+    domain::{filter::Filter, ids::RowId},
     tui::screens::list::{columns::ListColumns, state::Tab},
 };
 
@@ -137,6 +137,18 @@ impl ViewState {
 /// Returns the index of a saved view in [`Tab::ALL`].
 fn index_of(tab: Tab) -> usize {
     Tab::ALL.iter().position(|own| *own == tab).unwrap_or_default()
+}
+
+/// A temporary view: the whole list around a transaction that was searched for, or the matches of a pasted word. It holds the
+/// view to return to.
+///
+/// A temporary view must end when a person chooses another view, and is never saved for the next start.
+#[derive(Debug)]
+pub struct TemporaryView {
+    /// The transaction that was searched for; `None` for the matches of a filter.
+    pub(crate) target: Option<RowId>,
+    pub(crate) left: ViewState,
+    pub(crate) selected: Option<RowId>,
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use tui_input::Input;
 use crate::{
     domain::filter::SortBy,
     tui::{
-        command::{COMMANDS, HelpSection, Id, KeyCommand, KeyContext},
+        command::{ArgumentOf, COMMANDS, HelpSection, Id, KeyCommand, KeyContext},
         theme::Shipped,
     },
 };
@@ -56,8 +56,8 @@ impl CommandPalette {
     pub fn update_matches(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
-            let command = applying(self.contexts).find(|command| command.name == name && command.argument.is_some())?;
-            Some(with_arguments(command, argument.trim()))
+            let command = applying(self.contexts).find(|command| command.name == name)?;
+            Some(with_arguments(command, command.argument?.of, argument.trim()))
         });
         self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
         (self.chosen, self.is_picked) = (0, false);
@@ -118,12 +118,12 @@ fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl 
 }
 
 /// Returns a command with the typed argument, or with each known argument that matches it.
-fn with_arguments(command: &'static KeyCommand, typed: &str) -> Vec<Suggestion> {
+fn with_arguments(command: &'static KeyCommand, of: ArgumentOf, typed: &str) -> Vec<Suggestion> {
     let suggestion = |argument: String| Suggestion { command, argument };
-    let names: Vec<&str> = match command.id {
-        Id::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
-        Id::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
-        _ => return vec![suggestion(typed.to_owned())],
+    let names: Vec<&str> = match of {
+        ArgumentOf::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
+        ArgumentOf::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
+        ArgumentOf::Filter | ArgumentOf::Columns | ArgumentOf::Delete => return vec![suggestion(typed.to_owned())],
     };
     // Several sort keys, or a reversed one, match no single name: the argument is used as typed.
     let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));

@@ -8,7 +8,7 @@ use crate::{
     clock::Now,
     domain::text,
     tui::{
-        command::Id,
+        command::{Argument, ArgumentOf, Id},
         dialogs::{Dialog, filter},
         effect::{Effect, KeyOutcome},
         model::{Model, Tone},
@@ -65,17 +65,27 @@ fn run(model: &mut Model, now: Now) -> KeyOutcome {
         return KeyOutcome::NONE;
     };
     model.dialog = Dialog::None;
-    KeyOutcome::Effects(match command.id {
-        Id::Filter if !argument.is_empty() => filter::update::set_typed(model, &argument, now),
-        Id::Sort if !argument.is_empty() => arrangement::set_typed_order(model, &argument, now),
-        Id::Columns if !argument.is_empty() => {
-            arrangement::set_columns(model, &argument, now.mono);
+    match command.argument {
+        // Without its argument, `delete` asks for confirmation.
+        Some(Argument { of, .. }) if !argument.is_empty() || of == ArgumentOf::Delete => {
+            KeyOutcome::Effects(run_with_argument(model, of, &argument, now))
+        }
+        Some(_) | None => KeyOutcome::Command(command.id),
+    }
+}
+
+/// Runs a command with its argument.
+fn run_with_argument(model: &mut Model, of: ArgumentOf, argument: &str, now: Now) -> Vec<Effect> {
+    match of {
+        ArgumentOf::Filter => filter::update::set_typed(model, argument, now),
+        ArgumentOf::Sort => arrangement::set_typed_order(model, argument, now),
+        ArgumentOf::Columns => {
+            arrangement::set_columns(model, argument, now.mono);
             Vec::new()
         }
-        Id::Delete => delete(model, &argument, now),
-        Id::Theme if !argument.is_empty() => theme::choose(model, &argument, now),
-        id => return KeyOutcome::Command(id),
-    })
+        ArgumentOf::Delete => delete(model, argument, now),
+        ArgumentOf::Theme => theme::choose(model, argument, now),
+    }
 }
 
 /// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation.

@@ -10,7 +10,10 @@ use ratatui::{
 use super::state::{CommandPalette, Suggestion};
 use crate::{
     presentation::width,
-    tui::draw::{DrawContext, put_lines},
+    tui::{
+        command::Argument,
+        draw::{DrawContext, put_lines},
+    },
 };
 
 /// The label of the text.
@@ -48,7 +51,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Re
 fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, columns: usize) -> Line<'static> {
     let Suggestion { command, argument } = suggestion;
     let argument = match (argument.as_str(), command.argument) {
-        ("", Some(wanted)) => wanted,
+        ("", Some(Argument { placeholder, .. })) => placeholder,
         (argument, _) => argument,
     };
     let name = width::fit(&format!("{} {argument}", command.name), NAME, context.theme.ellipsis);

@@ -49,7 +49,7 @@ pub(crate) fn open_find(model: &mut Model) {
     }
     let before = match model.screen {
         Screen::Log => model.log.search_text.clone(),
-        _ => model.detail.search_text().to_owned(),
+        Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => model.detail.search_text().to_owned(),
     };
     model.dialog = Dialog::Find { input: Input::new(before.clone()), before };
 }
@@ -58,7 +58,7 @@ pub(crate) fn open_find(model: &mut Model) {
 fn search(model: &mut Model, text: &str) {
     match model.screen {
         Screen::Log => model.log.set_search(text),
-        _ => model.detail.set_search(text),
+        Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => model.detail.set_search(text),
     }
 }
 
@@ -114,7 +114,7 @@ fn under_cursor(model: &Model) -> Option<String> {
             let (json_tree, line) = model.detail.raw.line()?;
             json_tree.value(line, MOST)
         }
-        _ => return None,
+        DetailTab::Summary | DetailTab::Timing | DetailTab::History | DetailTab::Notes => return None,
     };
     Some(part).filter(|part| !part.is_empty())
 }

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Applies the edit to all named alerts, and prints how many it changed. Changes nothing if one of them can't be found.
-pub(super) fn handle_alerts(
+pub(crate) fn handle_alerts(
     named: &[String],
     edit: impl FnOnce(Vec<i64>) -> LocalEdit,
     cx: &mut Context,
