@@ -180,7 +180,7 @@ pub(crate) enum Command {
     #[command(after_help = store::EXAMPLES)]
     /// Set up the team's store, move a store into it or out of it, or show its state
     Store(StoreArgs),
-    /// Poll for a team, as another process of this machine orders on standard input
+    /// Internal: poll for a team, configured through standard input
     #[command(hide = true, name = team_poller::COMMAND)]
     PollForTeam,
     #[command(after_help = config::EXAMPLES)]

@@ -32,7 +32,7 @@ use crate::{
 
 /// The mean time until a gas problem ends: somebody adds gas, or the price falls, at any moment.
 const NEEDS_GAS_MEAN: Duration = Duration::from_secs(10 * 60);
-/// The mean time until a refund ends. A refund that was seen needs only to be watched.
+/// The mean time until a refund ends. A refund under way needs no fast answers.
 const REFUND_MEAN: Duration = Duration::from_secs(15 * 60);
 
 /// The inputs of one poller's plans.

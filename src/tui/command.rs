@@ -172,11 +172,11 @@ commands! {
     Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
     Answer        Act  needs One     [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the reply for the ticket, and copy it to the clipboard";
-    Copy          Act  needs One     [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID or a link; y p copies the packet for support";
+    Copy          Act  needs One     [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for support";
     Browser       Act  needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
     Links         Act  needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
     Mark          Act  needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any";
-    MarkRange     Act                [List]                          "mark_range"    ""         ["v"]            "start a range here, or mark the range up to here";
+    MarkRange     Act                [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark it";
     MarkAll       Act                [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions";
     Acknowledge   Act  needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note";
     Snooze        Act  needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";

@@ -1,8 +1,8 @@
 //! The dashboard's loop: applies messages, performs effects, and draws. Generic over backend and input, so that tests
 //! drive the real loop.
 //!
-//! The loop draws at most 30 frames a second, only after a change, and once a second for ages; once a second is all
-//! while the keyboard is idle. It must never wait for the disk or the network: the pool for blocking work reads and
+//! The loop draws at most 30 frames a second, after changes only, and once a second to update ages. While the keyboard is idle,
+//! it draws once a second at most. It must never wait for the disk or the network: the pool for blocking work reads and
 //! writes the store.
 
 mod dashboard;

@@ -54,7 +54,7 @@ pub(crate) struct AddArgs {
     pub any_chain: bool,
 }
 
-/// Tracks the transaction, or updates it if it is already tracked, and prints which of both it did.
+/// Tracks the transaction, or updates it if it is already tracked, and prints whether it was added or updated.
 pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let labels = args.labels.join(";");
     let (new, warning) = match intake::one(&values(args, &labels), args.any_chain) {

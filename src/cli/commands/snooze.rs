@@ -163,7 +163,7 @@ mod tests {
         assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));
         for (expected, snoozed) in [
             ("undone: acknowledge 1 alert (0x0000…0001)\n", 1),
-            ("undone: acknowledge or snooze 1 alert no more (0x0000…0002)\n", 2),
+            ("undone: unacknowledge 1 alert (0x0000…0002)\n", 2),
             ("undone: snooze 2 alerts\n", 0),
         ] {
             let (out, ..) = bench.run(|cx| undo::undo(&UndoArgs::default(), cx).unwrap());

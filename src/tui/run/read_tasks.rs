@@ -33,7 +33,7 @@ const NOTICED: Duration = Duration::from_millis(50);
 /// The time after which unchanged rows are read again too: statistics of chains and routes change rows without an entry
 /// in the change feed.
 const REREAD_AFTER: Duration = Duration::from_secs(30);
-/// The same while the keyboard is idle.
+/// Like `REREAD_AFTER`, while the keyboard is idle.
 const REREAD_AFTER_IDLE: Duration = Duration::from_secs(300);
 impl Dashboard {
     pub(super) fn load_history(&mut self, row: RowId) {

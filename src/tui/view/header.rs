@@ -96,9 +96,7 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         (Some(_), _) if let Some(TeamLink::Away { reason, since }) = team => {
             let since = span::clock_time(*since, context.now.wall, zone);
             let reason = text::clean(reason);
-            format!(
-                " TEAM'S STORE AWAY since {since}: all can be read, edits are refused, this machine doesn't poll ({reason}) "
-            )
+            format!(" TEAM'S STORE UNREACHABLE since {since}: read-only, polling stopped here ({reason}) ")
         }
         (Some(_), _) if let Some(TeamLink::Refused { reason }) = team => {
             format!(" TEAM'S STORE: {} ", text::clean(reason))

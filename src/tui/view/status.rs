@@ -234,8 +234,10 @@ fn seconds(span: Duration) -> String {
 fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let team = context.model.team.as_ref()?;
     let online = format!("{} online", team.online());
-    let poller =
-        team.poller.as_ref().map_or("nobody polls".to_owned(), |poller| format!("polled by {}", machine(poller)));
+    let poller = team
+        .poller
+        .as_ref()
+        .map_or("no machine is polling".to_owned(), |poller| format!("polled by {}", machine(poller)));
     let behind = match team.behind_since {
         None => "up to date".to_owned(),
         Some(since) => format!("{} behind", span::short(span::between(since, context.now.wall))),
@@ -252,7 +254,7 @@ fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
         TeamLink::Live => [online, poller, behind].join(context.theme.separator()),
         TeamLink::Away { since, .. } => {
             let since = span::clock_time(*since, context.now.wall, context.model.setting.zone);
-            format!("the team's store is away since {since}; it is tried again")
+            format!("team's store unreachable since {since}; retrying")
         }
         TeamLink::Refused { .. } => "the team's store can't be used: see above".to_owned(),
     };
@@ -280,10 +282,10 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
         }
         (None, None) if let Some(link) = team_link(context) => match link {
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
-                "nobody polls: the team is choosing a machine".to_owned()
+                "no machine is polling: the team is choosing a machine".to_owned()
             }
             TeamLink::Away { .. } | TeamLink::Refused { .. } => {
-                "stopped on this machine while the team's store is away".to_owned()
+                "stopped on this machine while the team's store is unreachable".to_owned()
             }
         },
         (None, None) if setting.polls => "starting".to_owned(),

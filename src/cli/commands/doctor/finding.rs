@@ -21,10 +21,10 @@ pub(super) fn print_findings(findings: &[(&str, Diagnosis)], out: &mut dyn Write
     for (name, finding) in findings {
         let (word, sentence) = match finding {
             Diagnosis::Ok(sentence) => ("ok", sentence),
-            Diagnosis::Warning(sentence) => ("look", sentence),
+            Diagnosis::Warning(sentence) => ("warn", sentence),
             Diagnosis::Error(sentence) => {
                 exit = Exit::Error;
-                ("WRONG", sentence)
+                ("error", sentence)
             }
         };
         writeln!(out, "{word:<5}  {name:<9} {}", text::clean(sentence))?;

@@ -230,7 +230,7 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosi
     let state = format!("limit {} requests/s as last set, {under_way} in flight", ledger.limit());
     if ledger.limit() != rps {
         return Diagnosis::Warning(format!(
-            "{state}; your limit of {rps} applies once a hoptop starts polling with it"
+            "{state}; your limit of {rps} applies when a hoptop process starts polling"
         ));
     }
     match (rest.is_zero(), ledger.pace.share() < 1.0) {
@@ -326,7 +326,7 @@ mod tests {
         let mut bench = CommandFixture::new();
         let (out, exit) = run(&mut bench, &[ALL.as_slice(), &[("HOPTOP_THEME", "pink")]].concat());
         assert_eq!(exit, Exit::Error);
-        assert!(out.starts_with("WRONG  config    the dashboard doesn't start: unknown theme"), "{out}");
+        assert!(out.starts_with("error  config    the dashboard doesn't start: unknown theme"), "{out}");
         let folder = bench.folder.path().join(".config/hoptop");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), "[keys]\nadd = \"a\"\n").unwrap();
@@ -338,7 +338,7 @@ mod tests {
     fn missing_setting_is_wrong_and_names_the_remedy() {
         let (out, exit) = run(&mut CommandFixture::new(), &[]);
         assert_eq!(exit, Exit::Error);
-        let wrong: Vec<_> = out.lines().filter(|line| line.starts_with("WRONG")).collect();
+        let wrong: Vec<_> = out.lines().filter(|line| line.starts_with("error")).collect();
         assert!(
             wrong.len() == 2 && wrong[0].contains("--base-url") && wrong[1].contains("HOPTOP_INTEGRATOR_ID"),
             "{out}"
@@ -359,7 +359,7 @@ mod tests {
         assert!(alerting("on_alert = \"no-such-program-here\"").0.contains("there is no program no-such-program-here"));
         assert!(alerting("webhook = \"https://hooks.example/canary\"").0.ends_with("alerts are sent by webhook"));
         let (line, exit) = alerting("webhook = \"http://hooks.example/canary\"");
-        assert!(line.starts_with("WRONG") && exit == Exit::Error, "{line}");
+        assert!(line.starts_with("error") && exit == Exit::Error, "{line}");
     }
 
     #[test]
@@ -371,10 +371,10 @@ mod tests {
         }
         let (out, exit) = run(&mut bench, &ALL);
         assert_eq!(exit, Exit::Success);
-        assert!(out.contains("look   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
+        assert!(out.contains("warn   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
         assert!(out.contains("raise the limit to 2 requests/s, or track at most 67"), "{out}");
         assert!(out.contains("ok     id        …7f3a from HOPTOP_INTEGRATOR_ID"), "{out}");
-        assert!(out.contains("look   poller    no poller is running"), "{out}");
+        assert!(out.contains("warn   poller    no poller is running"), "{out}");
     }
 
     #[test]
@@ -389,7 +389,7 @@ mod tests {
         other.release(ticket, RequestEnd::Throttled { retry_after: None, jitter: 0.0 }, now.mono, now.mono);
         let (out, _) = run(&mut bench, &ALL);
         assert!(
-            out.contains("look   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),
+            out.contains("warn   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),
             "{out}"
         );
     }
@@ -401,7 +401,7 @@ mod tests {
         let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
         let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("look   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");
+        assert!(out.contains("warn   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");
     }
 
     #[test]
@@ -411,17 +411,17 @@ mod tests {
         assert!(out.contains("0 transactions, 0 alerts, intact\n"), "{out}");
         assert!(out.contains("ok     backup    none, because nothing is tracked"), "{out}");
         bench.track(fixtures::new(1));
-        assert!(run(&mut bench, &ALL).0.contains("look   backup    none yet; hoptop makes one a day"));
+        assert!(run(&mut bench, &ALL).0.contains("warn   backup    none yet; hoptop makes one a day"));
         let two_days_before = crate::cli::context::testing::at(60) - TimeDelta::hours(49);
         Store::backup_if_due(bench.store.path(), two_days_before, &|| true).unwrap();
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("look   backup    1 kept, the newest 2d 01h old: "), "{out}");
+        assert!(out.contains("warn   backup    1 kept, the newest 2d 01h old: "), "{out}");
         assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
         let next_year = two_days_before + TimeDelta::days(365);
         Store::backup_if_due(bench.store.path(), next_year, &|| true).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(
-            out.contains("look   backup    1 of 2 are dated ahead of this clock; was the clock set back?"),
+            out.contains("warn   backup    1 of 2 are dated ahead of this clock; was the clock set back?"),
             "{out}"
         );
     }
@@ -432,6 +432,6 @@ mod tests {
         let row = bench.track(fixtures::new(1));
         bench.observe(row, fixtures::says(RouterStatus::Ongoing), 3_660);
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("look   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
+        assert!(out.contains("warn   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
     }
 }

@@ -1,6 +1,6 @@
-//! What a watch says about its team's store: what the database lost, and that no machine polls.
+//! The notices of a watch about its team's store: the loss of entries in the database, and the absence of a polling machine.
 //!
-//! It must never print, nor say the same twice.
+//! The module must never print, nor return a notice twice.
 
 use std::pin::pin;
 
@@ -25,7 +25,7 @@ pub(super) struct TeamNotices {
     unpolled: Unpolled,
 }
 
-/// Since when nobody polls.
+/// Since when no machine polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unpolled {
     No,
