@@ -435,19 +435,13 @@ impl Transaction {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::{
         super::{
-            fixtures::{answer, fails, says},
+            fixtures::{answer, at, fails, says},
             record::RouteStep,
         },
         *,
     };
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
 
     fn transaction() -> Transaction {
         super::super::fixtures::transaction(1)

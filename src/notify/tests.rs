@@ -5,11 +5,13 @@ use std::{
     thread,
 };
 
-use chrono::TimeDelta;
-
 use super::*;
 use crate::{
-    domain::{fixtures, ids::RowId, status::RouterStatus},
+    domain::{
+        fixtures::{self, at},
+        ids::RowId,
+        status::RouterStatus,
+    },
     store::testing,
 };
 
@@ -21,10 +23,6 @@ fn render_plain(
 ) -> serde_json::Result<String> {
     let id = transaction.map_or("", |(tx, _)| tx.params.transaction_id.as_str());
     serde_json::to_string(&(change.what.name(), id))
-}
-
-fn at(seconds: i64) -> DateTime<Utc> {
-    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
 }
 
 /// A store with nine transactions in the profile "default" and one in another profile.

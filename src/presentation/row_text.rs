@@ -189,7 +189,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         alert::{Acknowledgement, Rule, Snoozed, Subject},
-        fixtures,
+        fixtures::{self, at},
     };
 
     #[test]
@@ -231,10 +231,6 @@ mod tests {
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
         Alert { handling, ..fixtures::alert(rule, Subject::Profile) }
-    }
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
     }
 
     #[test]

@@ -292,21 +292,15 @@ pub(crate) fn event(
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
     use crate::domain::{
         alert::{Severity, Subject},
         change::ChangeKind,
-        fixtures,
+        fixtures::{self, at},
         ids::RowId,
         observation::{Failure, Outcome},
         record::StatusRecord,
     };
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
 
     fn alert(rule: Rule) -> Alert {
         fixtures::alert(rule, Subject::Transaction(RowId(1)))

@@ -18,6 +18,7 @@ use crate::{
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
         screens::list::state::Tab,
+        widgets::field,
     },
 };
 
@@ -195,9 +196,5 @@ fn split(text: &str, start: usize, end: usize) -> (String, String, String) {
 }
 
 pub(crate) fn place_cursor(frame: &mut Frame<'_>, row: Rect, input: &Input) {
-    let column = width::display_width(PROMPT) + input.visual_cursor();
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
-    if row.area() > 0 {
-        frame.set_cursor_position((row.x + column, row.y));
-    }
+    field::place_cursor(width::display_width(PROMPT) + input.visual_cursor(), row, frame);
 }

@@ -6,7 +6,7 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Clear},
+    widgets::Clear,
 };
 
 use super::state::{CopyItem, CopyMenu, LinkAction};
@@ -14,7 +14,7 @@ use crate::{
     domain::{link, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         widgets::hyperlink,
     },
 };
@@ -33,12 +33,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame
     let height = u16::try_from(menu.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
     let pane = Rect { height, ..body };
     frame.render_widget(Clear, pane);
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(title, context.theme.label()))
-        .title_bottom(Span::styled(foot, context.theme.dim()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title).title_bottom(Span::styled(foot, context.theme.dim()));
+    let inner = put_block(block, pane, frame);
     let columns = usize::from(inner.width);
     let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
     let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == menu.cursor, columns)).collect();

@@ -9,6 +9,7 @@
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
+    style::Style,
     text::{Line, Span},
     widgets::Block,
 };
@@ -20,6 +21,7 @@ use crate::{
     tui::{
         command::{HelpSection, KeyCommand, KeyContext},
         draw::{DrawContext, put_lines},
+        widgets::field,
     },
 };
 
@@ -67,30 +69,18 @@ impl HelpLayout {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame: &mut Frame<'_>) {
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(" Help ", context.theme.label()))
+    let block = context
+        .titled_block(" Help ")
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
         .title_bottom(Span::styled(" Esc closes   change keys under [keys] in the config file ", context.theme.dim()));
     frame.render_widget(block, pane);
     let parts = HelpLayout::new(context, pane);
-    let typed: String = page.input.value().chars().filter(|letter| !letter.is_control()).collect();
-    let search = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
-    frame.render_widget(search, parts.search);
     let lines = parts.scrolled_lines(context, page);
     let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let text_area = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
     put_lines(parts.lines, text_area, frame);
-    place_cursor(page, parts.search, frame);
-}
-
-fn place_cursor(page: &HelpPage, search: Rect, frame: &mut Frame<'_>) {
-    let column = width::display_width(PROMPT) + page.input.visual_cursor();
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(search.width.saturating_sub(1));
-    if search.area() > 0 {
-        frame.set_cursor_position((search.x + column, search.y));
-    }
+    field::draw_after(Span::styled(PROMPT, context.theme.key()), &page.input, Style::new(), parts.search, frame);
 }
 
 /// Returns the height of the scrolled part in rows.

@@ -3,8 +3,9 @@
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
-    widgets::{Block, Clear},
+    widgets::Clear,
 };
 
 use super::state::{CommandPalette, Suggestion};
@@ -12,7 +13,8 @@ use crate::{
     presentation::width,
     tui::{
         command::Argument,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
+        widgets::field,
     },
 };
 
@@ -27,25 +29,22 @@ pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Re
     let rows = u16::try_from(palette.suggestions.len()).unwrap_or(u16::MAX).max(1);
     let pane = Rect { height: pane.height.min(rows.saturating_add(3)), ..pane };
     frame.render_widget(Clear, pane);
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(" Command ", context.theme.label()))
+    let block = context
+        .titled_block(" Command ")
         .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", context.theme.dim()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let inner = put_block(block, pane, frame);
     let columns = usize::from(inner.width);
     let room = usize::from(inner.height.saturating_sub(1));
-    let typed: String = palette.input.value().chars().filter(|letter| !letter.is_control()).collect();
-    let prompt = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
     let first = (palette.chosen + 1).saturating_sub(room);
     let suggestions = palette.suggestions.iter().enumerate().skip(first).take(room);
-    let mut lines = vec![prompt];
+    let mut lines = vec![Line::default()];
     lines.extend(suggestions.map(|(index, suggestion)| line(context, suggestion, index == palette.chosen, columns)));
     if palette.suggestions.is_empty() {
         lines.push(Line::styled("  no matching command here", context.theme.warning()));
     }
     put_lines(lines, inner, frame);
-    place_cursor(palette, inner, frame);
+    let row = Rect { height: inner.height.min(1), ..inner };
+    field::draw_after(Span::styled(PROMPT, context.theme.key()), &palette.input, Style::new(), row, frame);
 }
 
 fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, columns: usize) -> Line<'static> {
@@ -68,12 +67,4 @@ fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, col
         Span::styled(format!("{keys} "), context.theme.key()),
         Span::styled(help, context.theme.dim()),
     ])
-}
-
-fn place_cursor(palette: &CommandPalette, inner: Rect, frame: &mut Frame<'_>) {
-    let column = width::display_width(PROMPT) + palette.input.visual_cursor();
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
-    if inner.area() > 0 {
-        frame.set_cursor_position((inner.x + column, inner.y));
-    }
 }

@@ -14,7 +14,6 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     style::Style,
     text::{Line, Span},
-    widgets::Block,
 };
 
 use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
@@ -26,7 +25,7 @@ use crate::{
     },
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         widgets::field,
     },
 };
@@ -38,9 +37,8 @@ const VALUE: u16 = 48;
 pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
     let title = " Quote: pricing only (quoteOnly), no per-wallet limit ";
     let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
-    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title);
+    let inner = put_block(block, pane, frame);
     let below = outcome_lines(context, form, usize::from(inner.width.saturating_sub(1)));
     let wanted = u16::try_from(below.len()).unwrap_or(u16::MAX);
     // The values take precedence while they are typed, the answer once it is shown.

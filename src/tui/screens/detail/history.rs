@@ -187,14 +187,11 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
-    use crate::domain::alert::{Rule, Severity};
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
+    use crate::domain::{
+        alert::{Rule, Severity},
+        fixtures::at,
+    };
 
     fn change(seconds: i64, what: ChangeKind) -> HistoryLine {
         let (profile, transaction, observation) = ("p".into(), None, None);

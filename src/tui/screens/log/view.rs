@@ -16,6 +16,7 @@ use crate::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
+        widgets::field,
     },
 };
 
@@ -56,13 +57,10 @@ pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'
         Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
     ]);
     if let Dialog::Find { input, .. } = &context.model.dialog {
-        let column = line.width() + width::display_width(PROMPT) + input.visual_cursor();
-        line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), context.theme.key()));
-        let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
-        if row.area() > 0 {
-            frame.set_cursor_position((row.x + column, row.y));
-        }
-    } else if !log.search_text.is_empty() {
+        line.push_span(Span::styled(PROMPT, context.theme.key()));
+        return field::draw_after(line, input, context.theme.key(), row, frame);
+    }
+    if !log.search_text.is_empty() {
         line.push_span(Span::styled(format!("{PROMPT}{}", log.search_text), context.theme.info()));
     }
     frame.render_widget(line, row);

@@ -17,7 +17,6 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::Block,
 };
 use tui_input::Input;
 
@@ -26,7 +25,7 @@ use crate::{
     domain::{need, span, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         widgets::field,
     },
 };
@@ -87,12 +86,8 @@ fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut
     };
     let title =
         width::cut(" Add or find: paste a hash, a URL, CSV, JSON, curl, ticket text ", columns, context.theme.ellipsis);
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(title, context.theme.label()))
-        .title_bottom(foot);
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title).title_bottom(foot);
+    let inner = put_block(block, pane, frame);
     let height = usize::from(inner.height).max(1);
     let earlier = form.lines.len().saturating_sub(height - 1);
     let cut = |line: &String| Line::raw(width::cut(&text::clean(line), columns, context.theme.ellipsis));
@@ -102,9 +97,9 @@ fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut
     let (typed, column) = field::window(&form.input, columns);
     lines.push(Line::raw(typed));
     put_lines(lines, inner, frame);
-    let column = column.min(columns.saturating_sub(1));
-    if form.focus == Focus::Text && inner.area() > 0 && row < height {
-        frame.set_cursor_position((inner.x + column as u16, inner.y + row as u16));
+    if form.focus == Focus::Text && row < height {
+        let y = inner.y + row as u16;
+        field::place_cursor(column, Rect { y, height: inner.height.min(1), width: columns as u16, ..inner }, frame);
     }
 }
 

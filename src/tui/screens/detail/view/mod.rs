@@ -24,7 +24,6 @@ use ratatui::{
     Frame,
     layout::{Margin, Position, Rect},
     text::{Line, Span},
-    widgets::Block,
 };
 
 use super::state::DetailTab;
@@ -97,10 +96,7 @@ fn tab(context: &DrawContext<'_>) -> DetailTab {
 pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
     let inner = inside(panes, pane);
     if panes.split {
-        let block = Block::bordered()
-            .border_set(context.theme.border)
-            .border_style(context.theme.dim())
-            .title(Span::styled(" Detail ", context.theme.label()));
+        let block = context.titled_block(" Detail ").border_style(context.theme.dim());
         frame.render_widget(block, pane);
     }
     let Some(tx) = context.model.selected() else {

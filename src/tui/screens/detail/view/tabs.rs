@@ -9,7 +9,7 @@ use tui_input::Input;
 
 use crate::{
     presentation::width,
-    tui::{dialogs::Dialog, draw::DrawContext, screens::detail::state::DetailTab},
+    tui::{dialogs::Dialog, draw::DrawContext, screens::detail::state::DetailTab, widgets::field},
 };
 
 /// The text before the search text.
@@ -62,19 +62,7 @@ fn draw_search(context: &DrawContext<'_>, input: &Input, tab: DetailTab, row: Re
     let left = row.width.saturating_sub(taken);
     let offset = if usize::from(left) < LEAST_FIELD { 0 } else { taken };
     let field = Rect { x: row.x + offset, width: row.width - offset, ..row };
-    let room = usize::from(field.width).saturating_sub(width::display_width(PROMPT) + 1);
-    let scroll = input.visual_scroll(room);
-    let mut skipped = 0;
-    let is_scrolled = |letter: &char| {
-        skipped += width::display_width(letter.encode_utf8(&mut [0; 4]));
-        skipped <= scroll
-    };
-    let typed: String = input.value().chars().skip_while(is_scrolled).collect();
-    let shown = width::fit(&format!("{PROMPT}{typed}"), usize::from(field.width), "");
-    frame.render_widget(Line::styled(shown, context.theme.key()), field);
-    let column = width::display_width(PROMPT) + input.visual_cursor().saturating_sub(scroll);
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(field.width.saturating_sub(1));
-    if field.area() > 0 {
-        frame.set_cursor_position((field.x + column, field.y));
-    }
+    frame.render_widget(Line::raw(" ".repeat(usize::from(field.width))), field);
+    let style = context.theme.key();
+    field::draw_after(Span::styled(PROMPT, style), input, style, field, frame);
 }

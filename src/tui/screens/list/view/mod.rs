@@ -65,10 +65,9 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
     let (number, total) = list.position_text();
     let title = format!(" {} {total} ", list.tab.titles().0);
-    Block::bordered()
-        .border_set(context.theme.border)
+    context
+        .titled_block(title)
         .border_style(context.theme.dim())
-        .title(Span::styled(title, context.theme.label()))
         .title_bottom(Span::styled(format!(" row {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(
             marks::words(context).map_or_else(String::new, |words| format!(" {words} ")),

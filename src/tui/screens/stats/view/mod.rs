@@ -26,7 +26,7 @@ use crate::{
     domain::{span, status::RouterStatus},
     presentation::{row_text, width},
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         model::Model,
     },
 };
@@ -114,10 +114,7 @@ fn draw_heading(
         Span::styled(format!("{remark} "), context.theme.dim()),
     ]);
     if is_framed {
-        let block = Block::bordered().border_set(context.theme.border).title(heading);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
-        return inner;
+        return put_block(Block::bordered().border_set(context.theme.border).title(heading), area, frame);
     }
     let [row, inner] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     frame.render_widget(heading, row);
