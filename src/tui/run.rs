@@ -357,17 +357,32 @@ impl Dashboard {
             Effect::Redo => self.reverse(at, edits::redo),
             Effect::Quote(work) => self.quote(work, at),
             Effect::MarkOpen(open) => self.mark_open(open, at),
-            Effect::LoadHistory(row) => self.load_history(row),
-            Effect::LoadBody(row) => self.load_body(row),
+            Effect::LoadHistory(row) => {
+                self.query(move |reader| Ok(Msg::History(row, Box::new(queries::history(reader, row)?))));
+            }
+            Effect::LoadBody(row) => {
+                self.query(move |reader| Ok(Msg::Body(row, Box::new(queries::body(reader, row)?))));
+            }
             Effect::LoadPage(request) => self.request_page(request),
-            Effect::Count => self.counting.wanted = true,
-            Effect::FindAlert { row, direction } => self.find_alert(row, direction, at),
+            Effect::Count => self.counting.is_requested = true,
+            Effect::FindAlert { row, direction } => {
+                let filter = self.model.list.listed();
+                self.query(move |reader| queries::alert(reader, &filter, at, row, direction).map(Msg::FoundAlert));
+            }
             Effect::LoadAlerts => self.load_alerts(at),
             Effect::LoadStatistics => self.load_statistics(),
             Effect::LoadLog(known) => self.load_log(known),
-            Effect::FindMarks(wanted) => self.find_marks(wanted, at),
-            Effect::FindNames(of, beginning) => self.find_names(of, beginning),
-            Effect::FindKnown(hashes) => self.find_known(hashes),
+            Effect::FindMarks(rows) => {
+                let filter = self.model.list.listed();
+                self.query(move |reader| queries::marks(reader, &filter, at, rows).map(Msg::FoundMarks));
+            }
+            Effect::FindNames(of, beginning) => {
+                self.query(move |reader| queries::names(reader, of, beginning).map(Msg::Names));
+            }
+            Effect::FindKnown(hashes) => {
+                let profile = self.model.setting.profile.clone();
+                self.query(move |reader| queries::known(reader, &profile, &hashes).map(Msg::Known));
+            }
         }
     }
 }

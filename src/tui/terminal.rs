@@ -127,6 +127,6 @@ pub(crate) fn restore() {
 }
 
 /// Whether another thread has taken over the terminal, so that this thread must not use it.
-pub(crate) fn is_another_s() -> bool {
+pub(crate) fn is_held_by_another_thread() -> bool {
     owner().is_some_and(|owner| owner != thread::current().id())
 }

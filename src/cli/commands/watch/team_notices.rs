@@ -30,7 +30,7 @@ pub(super) struct TeamNotices {
 enum Unpolled {
     No,
     Since(Mono),
-    Told,
+    Reported,
 }
 
 impl TeamNotices {
@@ -53,7 +53,7 @@ impl TeamNotices {
             (true, Unpolled::No) => Unpolled::Since(now),
             (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
                 lines.push(NOBODY_POLLS.to_owned());
-                Unpolled::Told
+                Unpolled::Reported
             }
             (true, known) => known,
         };
@@ -67,7 +67,7 @@ impl TeamNotices {
         let due = pin!(async {
             match *unpolled {
                 Unpolled::Since(since) => clock.sleep_until(since + TAKEOVER_LIMIT).await,
-                Unpolled::No | Unpolled::Told => std::future::pending().await,
+                Unpolled::No | Unpolled::Reported => std::future::pending().await,
             }
         });
         let was_unpolled = *unpolled != Unpolled::No;
