@@ -39,14 +39,14 @@ pub struct Setup<W> {
     pub lease: Option<LeasePermit>,
 }
 
-/// The lease of an integrator ID, as one poller sees it. The lease decides which machine of a team may poll.
+/// What a poller knows of the lease of its integrator ID, which decides which machine of a team may poll.
 #[derive(Clone)]
 pub struct LeasePermit {
-    /// The end of the time in which requests may begin, on [`Clock::since_boot`]; `None` while no request may begin.
+    /// Until when requests may begin, on [`Clock::since_boot`]; `None` while none may begin.
     pub begins_until: watch::Receiver<Option<Mono>>,
-    /// The pace of the machine that polled before.
+    /// What the machine that polled before left.
     pub inherited: Option<PaceLeft>,
-    /// Receives the pace of this machine, which the next machine inherits; `None` until this machine has inherited a pace.
+    /// Takes the pace of this machine, which the next one inherits; `None` until this machine has inherited.
     pub pace: watch::Sender<Option<Pace>>,
 }
 
