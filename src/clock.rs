@@ -42,10 +42,10 @@ pub struct Now {
 /// All clocks except [`Clock::system`] take the monotonic time from tokio, so that a test with paused time controls the
 /// whole program.
 #[derive(Clone, Debug)]
-pub struct Clock(Source);
+pub struct Clock(TimeSource);
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum TimeSource {
     Machine,
     Tokio { origin: tokio::time::Instant, start: DateTime<Utc>, speed: f64, can_be_paused: bool },
 }
@@ -53,7 +53,7 @@ enum Source {
 impl Clock {
     /// Returns the clock of the machine.
     pub fn system() -> Self {
-        Self(Source::Machine)
+        Self(TimeSource::Machine)
     }
 
     /// Returns a clock whose wall time runs `speed` times as fast as real time. Pacing stays real: a demonstration at
@@ -68,14 +68,14 @@ impl Clock {
     }
 
     fn tokio(start: DateTime<Utc>, speed: f64, can_be_paused: bool) -> Self {
-        Self(Source::Tokio { origin: tokio::time::Instant::now(), start, speed, can_be_paused })
+        Self(TimeSource::Tokio { origin: tokio::time::Instant::now(), start, speed, can_be_paused })
     }
 
     /// Returns the current moment.
     pub fn now(&self) -> Now {
         match self.0 {
-            Source::Machine => Now { mono: since_boot(), wall: Utc::now() },
-            Source::Tokio { origin, start, speed, .. } => {
+            TimeSource::Machine => Now { mono: since_boot(), wall: Utc::now() },
+            TimeSource::Tokio { origin, start, speed, .. } => {
                 let elapsed = origin.elapsed();
                 let passed = TimeDelta::from_std(elapsed.mul_f64(speed)).ok();
                 let wall = passed.and_then(|passed| start.checked_add_signed(passed)).unwrap_or(start);
@@ -88,16 +88,16 @@ impl Clock {
     /// a lease; other clocks than the machine's have no such clock, and return their monotonic time.
     pub fn since_boot(&self) -> Mono {
         match self.0 {
-            Source::Machine => including_suspension(),
-            Source::Tokio { origin, .. } => Mono(origin.elapsed()),
+            TimeSource::Machine => including_suspension(),
+            TimeSource::Tokio { origin, .. } => Mono(origin.elapsed()),
         }
     }
 
     /// Returns how far the wall clock advances during the real time `span`.
     pub fn to_wall_duration(&self, span: Duration) -> Duration {
         match self.0 {
-            Source::Machine => span,
-            Source::Tokio { speed, .. } => span.mul_f64(speed),
+            TimeSource::Machine => span,
+            TimeSource::Tokio { speed, .. } => span.mul_f64(speed),
         }
     }
 
@@ -106,13 +106,13 @@ impl Clock {
     /// paused.
     pub fn hold(&self) -> ClockHold {
         match self.0 {
-            Source::Tokio { can_be_paused: true, .. } => {
+            TimeSource::Tokio { can_be_paused: true, .. } => {
                 let (guard, released) = mpsc::channel::<()>();
                 // tokio doesn't advance a paused clock while a blocking task runs.
                 drop(tokio::task::spawn_blocking(move || released.recv().is_ok()));
                 ClockHold(Some(guard))
             }
-            Source::Machine | Source::Tokio { .. } => ClockHold(None),
+            TimeSource::Machine | TimeSource::Tokio { .. } => ClockHold(None),
         }
     }
 
@@ -120,8 +120,8 @@ impl Clock {
     pub async fn sleep_until(&self, moment: Mono) {
         let instant = match self.0 {
             // While the machine is suspended or the process stopped, both clocks stop or both continue.
-            Source::Machine => tokio::time::Instant::now().checked_add(moment.since(since_boot())),
-            Source::Tokio { origin, .. } => origin.checked_add(moment.0),
+            TimeSource::Machine => tokio::time::Instant::now().checked_add(moment.since(since_boot())),
+            TimeSource::Tokio { origin, .. } => origin.checked_add(moment.0),
         };
         match instant {
             Some(instant) => tokio::time::sleep_until(instant).await,

@@ -87,7 +87,9 @@ pub mod domain {
 }
 
 pub mod intake {
-    pub use crate::intake::{Batch, Content, Format, InputPosition, LineError, Options, Pasted, paste, read};
+    pub use crate::intake::{
+        InputFormat, InputPosition, LineError, Options, ParsedFile, Pasted, PastedContent, paste, read,
+    };
 }
 
 pub mod poller {
@@ -116,7 +118,7 @@ pub mod sim {
     }
 
     pub mod plan {
-        pub use crate::sim::plan::{Answer, Content, FaultyAnswer, Stage, Transfer};
+        pub use crate::sim::plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage};
     }
 
     pub mod scenario {
@@ -174,12 +176,12 @@ pub mod tui {
         pub use crate::tui::model::{DashboardSettings, Model, Screen};
 
         pub mod polling {
-            pub use crate::tui::model::polling::Polled;
+            pub use crate::tui::model::polling::PollingState;
         }
     }
 
     pub mod run {
-        pub use crate::tui::run::{Parts, RunError, run};
+        pub use crate::tui::run::{DashboardInputs, RunError, run};
     }
 
     pub mod step {
@@ -195,7 +197,7 @@ pub mod tui {
     }
 
     pub mod terminal {
-        pub use crate::tui::terminal::Screen;
+        pub use crate::tui::terminal::TerminalGuard;
     }
 
     pub mod theme {

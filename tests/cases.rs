@@ -31,7 +31,7 @@ use hoptop::internals::{
         transaction::{NewTransaction, Tracking, Transaction},
     },
     sim::{
-        plan::{Answer, Content, FaultyAnswer, Stage, Transfer},
+        plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer, TransferStage},
         scenario::Scenario,
         server,
         service::{Limits, Service},
@@ -92,9 +92,9 @@ fn parse_transfers(text: &str) -> Vec<Transfer> {
 /// Returns the transfers with their sound, unchanged records as the only answers.
 fn without_faults(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
     for transfer in &mut transfers {
-        transfer.stages.retain(|stage| matches!(stage.answer, Answer::Record { .. }));
+        transfer.stages.retain(|stage| matches!(stage.answer, PlannedAnswer::Record { .. }));
         for stage in &mut transfer.stages {
-            if let Answer::Record { edits, .. } = &mut stage.answer {
+            if let PlannedAnswer::Record { edits, .. } = &mut stage.answer {
                 edits.clear();
             }
         }
@@ -103,10 +103,10 @@ fn without_faults(mut transfers: Vec<Transfer>) -> Vec<Transfer> {
 }
 
 /// Returns the timeout for an answer: short if it never becomes complete, else long enough for a busy machine.
-fn answer_timeout(stage: &Stage) -> Duration {
+fn answer_timeout(stage: &TransferStage) -> Duration {
     let is_never_complete = matches!(
         &stage.answer,
-        Answer::Http { content: Content::FaultyAnswer(FaultyAnswer::Silence | FaultyAnswer::Drip), .. }
+        PlannedAnswer::Http { content: AnswerContent::FaultyAnswer(FaultyAnswer::Silence | FaultyAnswer::Drip), .. }
     );
     if is_never_complete { SHORT_TIMEOUT } else { Timeouts::default().total }
 }

@@ -38,7 +38,7 @@ use hoptop::internals::{
         export::ExportOrder,
         key_text,
         model::DashboardSettings,
-        run::{Parts, RunError, run},
+        run::{DashboardInputs, RunError, run},
         system::{System, clipboard::CopyMethod},
         theme::Theme,
     },
@@ -181,7 +181,7 @@ impl Fixture {
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);
         let log = Some(self.folder.path().join("hoptop.log"));
-        let parts = Parts { store, clock, setting, theme, system: self.system, export, memory: None, log };
+        let parts = DashboardInputs { store, clock, setting, theme, system: self.system, export, memory: None, log };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut user));
         stop_poller.send(()).expect("the poller is running");
         poller.await.unwrap().unwrap();

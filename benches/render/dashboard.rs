@@ -7,7 +7,7 @@ use hoptop::internals::{
         effect::Effect,
         key_text,
         message::{Msg, StoreUpdate},
-        model::{DashboardSettings, Model, polling::Polled},
+        model::{DashboardSettings, Model, polling::PollingState},
         step::step,
     },
 };
@@ -28,7 +28,7 @@ impl Dashboard {
         let mut dashboard = Self { model: Model::new(setting(), size), reader, clock: clock.clone() };
         dashboard.handle_message(Msg::StoreChanged(Box::new(StoreUpdate {
             feed,
-            own: Polled { oldest_answer, ..Polled::default() },
+            own: PollingState { oldest_answer, ..PollingState::default() },
             ..StoreUpdate::default()
         })));
         assert!(dashboard.model.list.part.rows.len() > usize::from(size.1) / 2, "rows for the whole screen");

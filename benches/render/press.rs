@@ -20,7 +20,7 @@ use hoptop::internals::{
     tui::{
         export::ExportOrder,
         key_text,
-        run::{Parts, run},
+        run::{DashboardInputs, run},
         system::System,
         theme::Theme,
     },
@@ -84,7 +84,7 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
     let input = stream::unfold(input, async |mut input: events::UnboundedReceiver<io::Result<Event>>| {
         Some((input.recv().await?, input))
     });
-    let parts = Parts {
+    let parts = DashboardInputs {
         store: tracked.store.clone(),
         clock: clock.clone(),
         setting: dashboard::setting(),

@@ -7,7 +7,7 @@ use hoptop::internals::{
     clock::Clock,
     domain::{secret::IntegratorId, transaction::NewTransaction},
     sim::{
-        plan::{Answer, Stage, Transfer},
+        plan::{PlannedAnswer, Transfer, TransferStage},
         world::{CountsFrom, World},
     },
     store::{Receipt, Store},
@@ -60,7 +60,7 @@ impl Tracked {
             .map(|new| seeded.find(new.params.transaction_id.as_str()).unwrap().clone())
             .collect();
         for (index, transfer) in transfers.iter_mut().enumerate() {
-            transfer.stages = vec![Stage::new(Duration::ZERO, Answer::record("ongoing", 1))];
+            transfer.stages = vec![TransferStage::new(Duration::ZERO, PlannedAnswer::record("ongoing", 1))];
             transfer.begins = TimeDelta::hours(-1);
             transfer.new.params.estimate = Some(ESTIMATE);
             transfer.new.params.submitted_at = Some(now - TimeDelta::seconds((index % 600) as i64));

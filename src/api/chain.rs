@@ -3,7 +3,7 @@
 //! Missing fields other than the ID give no warning, because a transfer doesn't depend on them. It must never return a
 //! chain without an ID.
 
-use super::reader::{Reader, Scope, plain_link};
+use super::reader::{JsonObject, RecordReader, plain_link};
 use crate::domain::{
     chain_config::{ChainConfig, Currency},
     ids::ChainId,
@@ -33,13 +33,13 @@ const OTHER_FIELDS: [&str; 10] = [
 const CURRENCY: [&str; 4] = ["name", "symbol", "decimals", "icon"];
 
 /// Returns the chain that `chainData` describes; `None` if the chain has no ID.
-pub(super) fn read_config(reader: &mut Reader, chain: &Scope<'_>) -> Option<ChainConfig> {
+pub(super) fn read_config(reader: &mut RecordReader, chain: &JsonObject<'_>) -> Option<ChainConfig> {
     let optional = chain.clone().without_missing_warnings();
     let id = reader.chain_id(&optional, "chainId").or_else(|| reader.chain_id(chain, "id"))?;
     let mut texts = reader.texts(&optional, &TEXTS);
     let documented: Vec<_> = TEXTS.into_iter().chain(LISTS).chain(OTHER_FIELDS).collect();
     let mut other = reader.undocumented(&optional, &documented);
-    let mut read_nested = |reader: &mut Reader, name: &str, documented: &[&str]| {
+    let mut read_nested = |reader: &mut RecordReader, name: &str, documented: &[&str]| {
         let scope = reader.object(&optional, name)?;
         other.extend(
             reader
@@ -80,7 +80,7 @@ fn display_name(texts: &std::collections::BTreeMap<String, String>, id: &ChainId
     name.filter(|name| !repeats_id(name)).or(network).or(name).cloned()
 }
 
-fn read_currency(reader: &mut Reader, scope: &Scope<'_>) -> Currency {
+fn read_currency(reader: &mut RecordReader, scope: &JsonObject<'_>) -> Currency {
     Currency {
         name: reader.nonempty_text(scope, "name"),
         symbol: reader.nonempty_text(scope, "symbol"),
@@ -90,7 +90,7 @@ fn read_currency(reader: &mut Reader, scope: &Scope<'_>) -> Currency {
 }
 
 /// Returns the links of a list that may be opened. Every other element becomes a warning.
-fn read_links(reader: &mut Reader, scope: &Scope<'_>, name: &str) -> Vec<String> {
+fn read_links(reader: &mut RecordReader, scope: &JsonObject<'_>, name: &str) -> Vec<String> {
     let (links, others): (Vec<_>, Vec<_>) =
         reader.list(scope, name).into_iter().partition(|text| plain_link(text).is_some());
     for other in others {

@@ -78,7 +78,7 @@ impl fmt::Debug for Client {
 }
 
 /// An answer as received, and the failure that cut its body short, if any.
-struct Answer {
+struct RawAnswer {
     status: u16,
     retry_after: Option<String>,
     body: Vec<u8>,
@@ -168,7 +168,7 @@ impl Client {
         Exchange { latency: now.mono.since(sent.mono), wall: now.wall, result }
     }
 
-    fn redact_answer(&self, answer: Answer) -> RedactedAnswer {
+    fn redact_answer(&self, answer: RawAnswer) -> RedactedAnswer {
         // The ID is redacted before decoding, so that shortening a long message can't leave a part of the ID.
         let is_text = std::str::from_utf8(&answer.body).is_ok();
         let whole = answer.body.len() < BODY_LIMIT;
@@ -179,11 +179,11 @@ impl Client {
         RedactedAnswer { status: answer.status, retry_after: answer.retry_after, bytes, kept, cut: answer.cut }
     }
 
-    async fn send(&self, request: RequestBuilder) -> Result<Answer, Failure> {
+    async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, Failure> {
         let request = request.header("x-integrator-id", self.header.clone());
         let mut response = request.send().await.map_err(|error| self.transport_failure(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut answer = Answer { status: response.status().as_u16(), retry_after, body: Vec::new(), cut: None };
+        let mut answer = RawAnswer { status: response.status().as_u16(), retry_after, body: Vec::new(), cut: None };
         loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if answer.body.len() + chunk.len() > BODY_LIMIT => {
@@ -271,7 +271,7 @@ mod tests {
     const CANARY: &str = "canary-integrator-7f3a";
 
     /// What a test server does with the connection after it has read the head of the request.
-    enum Behavior {
+    enum ServerBehavior {
         Send(String),
         Silence,
         Drip,
@@ -279,22 +279,22 @@ mod tests {
         Close,
     }
 
-    async fn serve_connection(behavior: Behavior, mut stream: TcpStream) -> String {
+    async fn serve_connection(behavior: ServerBehavior, mut stream: TcpStream) -> String {
         let (mut request, mut byte) = (Vec::new(), [0]);
         while !request.ends_with(b"\r\n\r\n") && stream.read(&mut byte).await.unwrap() == 1 {
             request.push(byte[0]);
         }
         match behavior {
-            Behavior::Send(reply) => stream.write_all(reply.as_bytes()).await.unwrap(),
-            Behavior::Close => {}
-            Behavior::Silence => while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {},
-            Behavior::Drip => {
+            ServerBehavior::Send(reply) => stream.write_all(reply.as_bytes()).await.unwrap(),
+            ServerBehavior::Close => {}
+            ServerBehavior::Silence => while stream.read(&mut byte).await.is_ok_and(|read| read > 0) {},
+            ServerBehavior::Drip => {
                 stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n").await.unwrap();
                 while stream.write_all(b" ").await.is_ok() {
                     tokio::time::sleep(Duration::from_millis(20)).await;
                 }
             }
-            Behavior::Endless(status) => {
+            ServerBehavior::Endless(status) => {
                 stream.write_all(format!("HTTP/1.1 {status}\r\n\r\n").as_bytes()).await.unwrap();
                 while stream.write_all(&[b'x'; 8192]).await.is_ok() {}
             }
@@ -302,8 +302,11 @@ mod tests {
         String::from_utf8(request).unwrap()
     }
 
-    fn reply(head: &str, body: &str) -> Behavior {
-        Behavior::Send(format!("HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}", body.len()))
+    fn reply(head: &str, body: &str) -> ServerBehavior {
+        ServerBehavior::Send(format!(
+            "HTTP/1.1 {head}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        ))
     }
 
     fn client(base: &str, total: Duration) -> Client {
@@ -312,10 +315,10 @@ mod tests {
     }
 
     /// Sends one request to a server with this behaviour; returns the observation and the request that the server read.
-    async fn ask(behavior: Behavior, params: &TransactionParams) -> (Observation, String) {
+    async fn ask(behavior: ServerBehavior, params: &TransactionParams) -> (Observation, String) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/base/", listener.local_addr().unwrap());
-        let timeout_ms = if matches!(behavior, Behavior::Silence | Behavior::Drip) { 200 } else { 10_000 };
+        let timeout_ms = if matches!(behavior, ServerBehavior::Silence | ServerBehavior::Drip) { 200 } else { 10_000 };
         let client = client(&base, Duration::from_millis(timeout_ms));
         let server = tokio::spawn(async move { serve_connection(behavior, listener.accept().await.unwrap().0).await });
         let observation = client.status(params, &Clock::system()).await;
@@ -383,7 +386,7 @@ mod tests {
 
     #[tokio::test]
     async fn closed_connection_is_a_transport_failure() {
-        let (observation, _) = ask(Behavior::Close, &params(1)).await;
+        let (observation, _) = ask(ServerBehavior::Close, &params(1)).await;
         let message = failure(&observation);
         assert!(message.starts_with("the request to 127.0.0.1 failed: "), "{message}");
         assert!(!message.contains("quote-1") && !message.contains(CANARY), "{message}");
@@ -438,7 +441,7 @@ mod tests {
 
     #[tokio::test]
     async fn silent_and_slow_answers_time_out_at_the_total_limit() {
-        for behavior in [Behavior::Silence, Behavior::Drip] {
+        for behavior in [ServerBehavior::Silence, ServerBehavior::Drip] {
             let (observation, _) = ask(behavior, &params(1)).await;
             let deadline = Duration::from_millis(200);
             assert_eq!(observation.outcome, Outcome::Failed(Failure::TimedOut(deadline)));
@@ -452,10 +455,10 @@ mod tests {
 
     #[tokio::test]
     async fn endless_body_is_cut_and_its_http_status_still_counts() {
-        let (observation, _) = ask(Behavior::Endless("200 OK"), &params(1)).await;
+        let (observation, _) = ask(ServerBehavior::Endless("200 OK"), &params(1)).await;
         assert_eq!(failure(&observation), "the answer can't be read: the body is larger than 1 MiB");
         assert_eq!(observation.body.map(|body| body.len()), Some(HEAD_LIMIT));
-        let (observation, _) = ask(Behavior::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
+        let (observation, _) = ask(ServerBehavior::Endless("429 Slow down\r\nretry-after: 9"), &params(1)).await;
         let rest = Some(Duration::from_secs(9));
         assert!(
             matches!(&observation.outcome, Outcome::Failed(Failure::Throttled { retry_after, .. }) if *retry_after == rest),
@@ -466,7 +469,7 @@ mod tests {
     #[tokio::test]
     async fn truncated_body_is_not_a_record() {
         let short = "HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n{\"routerTransactionStatus\":\"success\"}";
-        let (observation, _) = ask(Behavior::Send(short.into()), &params(1)).await;
+        let (observation, _) = ask(ServerBehavior::Send(short.into()), &params(1)).await;
         assert!(matches!(observation.outcome, Outcome::Failed(Failure::Transport(_))), "{observation:?}");
     }
 

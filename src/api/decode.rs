@@ -9,12 +9,12 @@ use serde_json::{Map, Value};
 
 use super::{
     chain, message,
-    reader::{Reader, Scope, compact},
+    reader::{JsonObject, RecordReader, compact},
     redact,
 };
 use crate::domain::{
     chain_config::ChainConfig,
-    record::{ChainSide, StatusRecord, Step},
+    record::{ChainSide, RouteStep, StatusRecord},
     status::RouterStatus,
     text,
 };
@@ -39,7 +39,7 @@ const IDENTIFYING_FIELDS: [&str; 8] = [
 
 /// Whether the object has a field that identifies a status record.
 pub(super) fn is_record(object: &Map<String, Value>) -> bool {
-    let scope = Scope::top(object);
+    let scope = JsonObject::top(object);
     IDENTIFYING_FIELDS.iter().any(|name| scope.get(name).is_some())
 }
 
@@ -73,8 +73,8 @@ pub(super) struct Decoded {
 
 /// Decodes a record, as far as it can be read.
 pub(super) fn decode_record(object: &Map<String, Value>) -> Decoded {
-    let top = Scope::top(object);
-    let mut reader = Reader::default();
+    let top = JsonObject::top(object);
+    let mut reader = RecordReader::default();
     let mut chains = Vec::new();
     let status = reader.text(&top, "routerTransactionStatus").unwrap_or_default();
     if status == "refunded" {
@@ -82,9 +82,9 @@ pub(super) fn decode_record(object: &Map<String, Value>) -> Decoded {
     }
     let from = reader.object(&top, "fromChain");
     // The destination's fields are filled as the transfer proceeds, so missing fields give no warning.
-    let to = reader.object(&top, "toChain").map(Scope::without_missing_warnings);
+    let to = reader.object(&top, "toChain").map(JsonObject::without_missing_warnings);
     let mut other = reader.undocumented(&top, &RECORD_FIELDS);
-    let mut side = |scope: Scope<'_>| {
+    let mut side = |scope: JsonObject<'_>| {
         let (side, chain) = decode_side(&mut reader, &scope, &mut other);
         chains.extend(chain);
         side
@@ -113,8 +113,8 @@ pub(super) fn decode_record(object: &Map<String, Value>) -> Decoded {
 
 /// Decodes a side and its chain. The undocumented fields of both go to `other`.
 fn decode_side(
-    reader: &mut Reader,
-    scope: &Scope<'_>,
+    reader: &mut RecordReader,
+    scope: &JsonObject<'_>,
     other: &mut BTreeMap<String, String>,
 ) -> (ChainSide, Option<ChainConfig>) {
     other.extend(scope.with_path(reader.undocumented(scope, &SIDE_FIELDS)));
@@ -135,7 +135,11 @@ fn decode_side(
     (side, config)
 }
 
-fn decode_steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<String, String>) -> Vec<Step> {
+fn decode_steps(
+    reader: &mut RecordReader,
+    top: &JsonObject<'_>,
+    other: &mut BTreeMap<String, String>,
+) -> Vec<RouteStep> {
     let entries = match reader.value(top, "routeStatus") {
         Some(Value::Array(entries)) => entries.as_slice(),
         Some(other) => {
@@ -152,7 +156,7 @@ fn decode_steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<Strin
         let path = format!("routeStatus[{index}]");
         match entry {
             Value::Object(object) => {
-                let scope = Scope::at(object, &path);
+                let scope = JsonObject::at(object, &path);
                 steps.push(decode_step(reader, &scope));
                 other.extend(scope.with_path(reader.undocumented(&scope, &STEP_FIELDS)));
             }
@@ -162,8 +166,8 @@ fn decode_steps(reader: &mut Reader, top: &Scope<'_>, other: &mut BTreeMap<Strin
     steps
 }
 
-fn decode_step(reader: &mut Reader, scope: &Scope<'_>) -> Step {
-    Step {
+fn decode_step(reader: &mut RecordReader, scope: &JsonObject<'_>) -> RouteStep {
+    RouteStep {
         chain_id: reader.chain_id(scope, "chainId"),
         transaction_id: reader.hash(scope, "txHash"),
         status: reader.nonempty_text(scope, "status"),
@@ -172,7 +176,7 @@ fn decode_step(reader: &mut Reader, scope: &Scope<'_>) -> Step {
 }
 
 /// Decodes the times as received, by key. Cumulative and single times are mixed, so they must never be added up.
-fn decode_times(reader: &mut Reader, top: &Scope<'_>) -> BTreeMap<String, Value> {
+fn decode_times(reader: &mut RecordReader, top: &JsonObject<'_>) -> BTreeMap<String, Value> {
     let entries = match reader.value(top, "timeSpent") {
         Some(Value::Object(entries)) => entries,
         Some(other) => {

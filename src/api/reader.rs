@@ -34,13 +34,13 @@ const ALIASES: &[(&str, &[&str])] = &[
 
 /// An object of the answer, its path, and whether its missing fields give a warning.
 #[derive(Clone)]
-pub(super) struct Scope<'a> {
+pub(super) struct JsonObject<'a> {
     object: &'a Map<String, Value>,
     path: String,
     warns_if_missing: bool,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> JsonObject<'a> {
     /// Creates a scope for the top-level object of the answer.
     pub(super) fn top(object: &'a Map<String, Value>) -> Self {
         Self { object, path: String::new(), warns_if_missing: true }
@@ -89,13 +89,13 @@ fn aliases(name: &str) -> &'static [&'static str] {
 
 /// Reads fields and collects warnings.
 #[derive(Default)]
-pub(super) struct Reader {
+pub(super) struct RecordReader {
     warnings: Vec<String>,
     omitted: usize,
     missing: Vec<String>,
 }
 
-impl Reader {
+impl RecordReader {
     /// Adds a warning.
     pub(super) fn warn(&mut self, sentence: &str) {
         // One place is reserved for the missing fields, and one for the count of omitted warnings.
@@ -127,7 +127,7 @@ impl Reader {
     }
 
     /// Returns a field that is present and not null. A missing field is recorded if the scope warns about them.
-    pub(super) fn value<'a>(&mut self, scope: &Scope<'a>, name: &str) -> Option<&'a Value> {
+    pub(super) fn value<'a>(&mut self, scope: &JsonObject<'a>, name: &str) -> Option<&'a Value> {
         let value = scope.get(name).filter(|value| !value.is_null());
         if value.is_none() && scope.warns_if_missing {
             self.missing.push(scope.path(name));
@@ -136,7 +136,7 @@ impl Reader {
     }
 
     /// Returns a field's text, which may be empty. A number is read as text, with a warning.
-    pub(super) fn text(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
+    pub(super) fn text(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<String> {
         let value = self.value(scope, name)?;
         if !value.is_string() {
             self.warn_unexpected(&scope.path(name), value, "text");
@@ -149,17 +149,17 @@ impl Reader {
     }
 
     /// Returns a field's text; `None` if the text is empty.
-    pub(super) fn nonempty_text(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
+    pub(super) fn nonempty_text(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<String> {
         self.text(scope, name).filter(|text| !text.is_empty())
     }
 
     /// Returns a transaction hash, which is opaque text.
-    pub(super) fn hash(&mut self, scope: &Scope<'_>, name: &str) -> Option<TxHash> {
+    pub(super) fn hash(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<TxHash> {
         self.nonempty_text(scope, name).map(TxHash::new)
     }
 
     /// Returns a chain ID, from text or a whole number.
-    pub(super) fn chain_id(&mut self, scope: &Scope<'_>, name: &str) -> Option<ChainId> {
+    pub(super) fn chain_id(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<ChainId> {
         match self.value(scope, name)? {
             Value::Number(number) if number.is_u64() => Some(ChainId::new(number.to_string())),
             Value::String(raw) => text::clean_or_none(raw).map(ChainId::new),
@@ -171,7 +171,7 @@ impl Reader {
     }
 
     /// Returns a boolean field.
-    pub(super) fn flag(&mut self, scope: &Scope<'_>, name: &str) -> Option<bool> {
+    pub(super) fn flag(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<bool> {
         let value = self.value(scope, name)?;
         if !value.is_boolean() {
             self.warn_unexpected(&scope.path(name), value, "true or false");
@@ -180,7 +180,7 @@ impl Reader {
     }
 
     /// Returns a whole number such as a block number, from a number or numeric text. Empty text and null mean none yet.
-    pub(super) fn whole_number(&mut self, scope: &Scope<'_>, name: &str) -> Option<u64> {
+    pub(super) fn whole_number(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<u64> {
         if scope.get(name).is_some_and(Value::is_null) {
             return None;
         }
@@ -198,7 +198,7 @@ impl Reader {
     }
 
     /// Returns a link that may be opened: http or https, without user info, in its unambiguous ASCII spelling.
-    pub(super) fn url(&mut self, scope: &Scope<'_>, name: &str) -> Option<String> {
+    pub(super) fn url(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<String> {
         let link_text = self.nonempty_text(scope, name)?;
         let link = plain_link(&link_text);
         if link.is_none() {
@@ -209,7 +209,7 @@ impl Reader {
     }
 
     /// Returns a number of any kind.
-    pub(super) fn number(&mut self, scope: &Scope<'_>, name: &str) -> Option<Number> {
+    pub(super) fn number(&mut self, scope: &JsonObject<'_>, name: &str) -> Option<Number> {
         let value = self.value(scope, name)?;
         if !value.is_number() {
             self.warn_unexpected(&scope.path(name), value, "a number");
@@ -218,7 +218,7 @@ impl Reader {
     }
 
     /// Returns the elements of a list as clean text; elements that aren't text become compact JSON.
-    pub(super) fn list(&mut self, scope: &Scope<'_>, name: &str) -> Vec<String> {
+    pub(super) fn list(&mut self, scope: &JsonObject<'_>, name: &str) -> Vec<String> {
         let elements = match self.value(scope, name) {
             Some(Value::Array(elements)) => elements.as_slice(),
             Some(other) => {
@@ -235,12 +235,12 @@ impl Reader {
     }
 
     /// Returns the texts of an object by key, without empty texts.
-    pub(super) fn texts(&mut self, scope: &Scope<'_>, names: &[&str]) -> BTreeMap<String, String> {
+    pub(super) fn texts(&mut self, scope: &JsonObject<'_>, names: &[&str]) -> BTreeMap<String, String> {
         names.iter().filter_map(|name| Some(((*name).to_owned(), self.nonempty_text(scope, name)?))).collect()
     }
 
     /// Returns the undocumented keys of an object with their values.
-    pub(super) fn undocumented(&mut self, scope: &Scope<'_>, documented: &[&str]) -> BTreeMap<String, String> {
+    pub(super) fn undocumented(&mut self, scope: &JsonObject<'_>, documented: &[&str]) -> BTreeMap<String, String> {
         let known = |key: &str| documented.iter().any(|name| *name == key || aliases(name).contains(&key));
         let unknown: Vec<_> = scope.object.iter().filter(|(key, _)| !known(key)).collect();
         if unknown.len() > OTHER_LIMIT {
@@ -252,13 +252,13 @@ impl Reader {
     }
 
     /// Returns the scope of a nested object.
-    pub(super) fn object<'a>(&mut self, scope: &Scope<'a>, name: &str) -> Option<Scope<'a>> {
+    pub(super) fn object<'a>(&mut self, scope: &JsonObject<'a>, name: &str) -> Option<JsonObject<'a>> {
         let value = self.value(scope, name)?;
         let Value::Object(object) = value else {
             self.warn_unexpected(&scope.path(name), value, "an object");
             return None;
         };
-        Some(Scope { warns_if_missing: scope.warns_if_missing, ..Scope::at(object, &scope.path(name)) })
+        Some(JsonObject { warns_if_missing: scope.warns_if_missing, ..JsonObject::at(object, &scope.path(name)) })
     }
 }
 
@@ -312,10 +312,10 @@ mod tests {
 
     use super::*;
 
-    fn read<T>(value: Value, with: impl Fn(&mut Reader, &Scope<'_>) -> T) -> (T, usize) {
+    fn read<T>(value: Value, with: impl Fn(&mut RecordReader, &JsonObject<'_>) -> T) -> (T, usize) {
         let object = json!({"f": value});
-        let mut reader = Reader::default();
-        let read = with(&mut reader, &Scope::top(object.as_object().unwrap()));
+        let mut reader = RecordReader::default();
+        let read = with(&mut reader, &JsonObject::top(object.as_object().unwrap()));
         (read, reader.finish().len())
     }
 
@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn alias_replaces_an_empty_field() {
         let url = |object: Value| {
-            let scope = Scope::top(object.as_object().unwrap());
+            let scope = JsonObject::top(object.as_object().unwrap());
             scope.get("bridgeTransactionUrl").cloned()
         };
         let two = json!({"bridgeTransactionUrl": "", "axelarTransactionUrl": null, "coralTransactionUrl": "https://c"});
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn warnings_are_clean_and_bounded() {
-        let mut reader = Reader::default();
+        let mut reader = RecordReader::default();
         for number in 0..100 {
             reader.warn_unexpected(&format!("f{number}"), &json!("\u{1b}[2J".repeat(100)), "a number");
             reader.missing.push(format!("g{number}"));

@@ -29,7 +29,7 @@ const MOST_LEFT_OVER: usize = 512;
 /// The content of the file: one line of JSON.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Content {
+struct LedgerRecord {
     /// The boot of the machine to which the moments belong.
     boot: String,
     ledger: Ledger,
@@ -171,7 +171,7 @@ impl LedgerFile {
     fn write(&mut self, ledger: &Ledger, length: usize) -> io::Result<()> {
         // If the write fails half way, nobody knows the content.
         self.known = None;
-        let mut line = serde_json::to_vec(&Content { boot: self.boot.clone(), ledger: ledger.clone() })?;
+        let mut line = serde_json::to_vec(&LedgerRecord { boot: self.boot.clone(), ledger: ledger.clone() })?;
         line.push(b'\n');
         self.file.rewind()?;
         self.file.write_all(&line)?;
@@ -202,7 +202,7 @@ pub(crate) fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
 
 /// Parses the first line. A longer content of before may follow the line.
 fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
-    let content = serde_json::from_slice::<Content>(first_line(text)?).ok();
+    let content = serde_json::from_slice::<LedgerRecord>(first_line(text)?).ok();
     content.filter(|content| content.boot == boot).map(|content| content.ledger)
 }
 

@@ -6,36 +6,33 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{
-    commands::{
-        ack::AckArgs,
-        add::AddArgs,
-        alerts::{self, AlertsArgs},
-        answer::{self, AnswerArgs},
-        backup::{self, BackupArgs},
-        check::{self, CheckArgs},
-        completions::{self, CompletionsArgs},
-        config::{self, ConfigArgs},
-        dashboard::DashboardArgs,
-        delete::{self, DeleteArgs},
-        demo::DemoArgs,
-        doctor::{self, DoctorArgs},
-        export::{self, ExportArgs},
-        import::{self, ImportArgs},
-        list::ListArgs,
-        man::{self, ManArgs},
-        quote::{self, QuoteArgs},
-        show::ShowArgs,
-        simulate::SimulateArgs,
-        snooze::{self, SnoozeArgs},
-        stats::{self, StatsArgs},
-        store::{self, StoreArgs},
-        unack::UnackArgs,
-        undo::{self, UndoArgs},
-        untrack::{self, UntrackArgs},
-        watch::{self, WatchArgs},
-    },
-    opening::StoreUse,
+use super::commands::{
+    ack::AckArgs,
+    add::AddArgs,
+    alerts::{self, AlertsArgs},
+    answer::{self, AnswerArgs},
+    backup::{self, BackupArgs},
+    check::{self, CheckArgs},
+    completions::{self, CompletionsArgs},
+    config::{self, ConfigArgs},
+    dashboard::DashboardArgs,
+    delete::{self, DeleteArgs},
+    demo::DemoArgs,
+    doctor::{self, DoctorArgs},
+    export::{self, ExportArgs},
+    import::{self, ImportArgs},
+    list::ListArgs,
+    man::{self, ManArgs},
+    quote::{self, QuoteArgs},
+    show::ShowArgs,
+    simulate::SimulateArgs,
+    snooze::{self, SnoozeArgs},
+    stats::{self, StatsArgs},
+    store::{self, StoreArgs},
+    unack::UnackArgs,
+    undo::{self, UndoArgs},
+    untrack::{self, UntrackArgs},
+    watch::{self, WatchArgs},
 };
 use crate::{
     config::{ColorChoice, Flags},
@@ -183,7 +180,7 @@ pub(crate) enum Command {
     #[command(after_help = store::EXAMPLES)]
     /// Set up the team's store, move a store into it or out of it, or show its state
     Store(StoreArgs),
-    /// Poll for a team, as another process of this machine orders on standard input
+    /// Internal: poll for a team, configured through standard input
     #[command(hide = true, name = team_poller::COMMAND)]
     PollForTeam,
     #[command(after_help = config::EXAMPLES)]
@@ -195,26 +192,6 @@ pub(crate) enum Command {
     #[command(after_help = man::EXAMPLES)]
     /// Print the manual page of hoptop, or of one command
     Man(ManArgs),
-}
-
-impl Command {
-    /// Returns what the command needs of the store.
-    pub(crate) fn store_use(&self) -> StoreUse {
-        match self {
-            Self::List(_) | Self::Export(_) | Self::Show(_) | Self::Answer(_) | Self::Stats(_) | Self::Alerts(_) => {
-                StoreUse::Existing
-            }
-            Self::Ack(_) | Self::Snooze(_) | Self::Unack(_) => StoreUse::Existing,
-            Self::Untrack(_) | Self::Delete(_) | Self::Undo(_) => StoreUse::Existing,
-            Self::Import(args) if args.dry_run => StoreUse::Existing,
-            Self::Doctor(_) => StoreUse::Inspected,
-            Self::Import(_) | Self::Add(_) | Self::Check(_) | Self::Quote(_) | Self::Backup(_) => StoreUse::Created,
-            Self::Demo(_) | Self::Watch(_) | Self::Simulate(_) | Self::Store(_) | Self::PollForTeam => {
-                StoreUse::Created
-            }
-            Self::Config(_) | Self::Completions(_) | Self::Man(_) => StoreUse::Created,
-        }
-    }
 }
 
 impl GlobalArgs {

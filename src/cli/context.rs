@@ -11,7 +11,11 @@ use chrono::FixedOffset;
 
 use crate::{
     clock::Now,
-    domain::{text, transaction::Transaction},
+    domain::{
+        ids::TransactionKey,
+        text,
+        transaction::{Tracking, Transaction},
+    },
     presentation::row_text,
     store::{Lookup, Store},
 };
@@ -93,6 +97,28 @@ impl Context<'_> {
     }
 }
 
+/// A named transaction, and whether it is polled.
+pub(crate) type FoundTransaction = (TransactionKey, Tracking);
+
+impl Context<'_> {
+    /// Returns all transactions with these names, each once. If one can't be found, prints the reason and returns `None`, so that
+    /// the command changes nothing.
+    pub(crate) fn find_all(&mut self, texts: &[String]) -> color_eyre::Result<Option<Vec<FoundTransaction>>> {
+        let mut found: Vec<FoundTransaction> = Vec::new();
+        for text in texts {
+            let Some(tx) = self.find(text)? else {
+                writeln!(self.err, "nothing was changed")?;
+                return Ok(None);
+            };
+            let key = tx.key();
+            if found.iter().all(|(known, _)| *known != key) {
+                found.push((key, tx.tracking));
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
 /// Runs commands in tests, over a store in a temporary folder, and captures their output.
 #[cfg(test)]
 pub(crate) mod testing {
@@ -106,7 +132,7 @@ pub(crate) mod testing {
         store::testing,
     };
 
-    pub(crate) struct Bench {
+    pub(crate) struct CommandFixture {
         pub(crate) folder: TempDir,
         pub(crate) store: Store,
         pub(crate) is_terminal: bool,
@@ -119,7 +145,7 @@ pub(crate) mod testing {
         DateTime::from_timestamp(1_700_000_000, 0).unwrap() + TimeDelta::seconds(seconds)
     }
 
-    impl Bench {
+    impl CommandFixture {
         pub(crate) fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
             let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
@@ -152,7 +178,7 @@ pub(crate) mod testing {
             testing::track(&self.store, profile, vec![new], at(0)).added.first[0]
         }
 
-        pub(crate) fn hear(&self, row: RowId, observation: Observation, second: i64) {
+        pub(crate) fn observe(&self, row: RowId, observation: Observation, second: i64) {
             testing::observe(&self.store, row, observation, at(second));
         }
 
@@ -164,12 +190,12 @@ pub(crate) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::Bench;
+    use super::testing::CommandFixture;
     use crate::domain::{fixtures, ids::TxHash};
 
     #[test]
     fn part_of_a_hash_that_matches_several_transactions_lists_them() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
         bench.track(fixtures::new(2));
         let (_, err, found) = bench.run(|cx| cx.find("0x000000").unwrap());
@@ -180,7 +206,7 @@ mod tests {
 
     #[test]
     fn hash_in_two_profiles_means_the_transaction_of_the_current_profile() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track_as("other", fixtures::new(1));
         let row = bench.track(fixtures::new(1));
         let (_, err, found) = bench.run(|cx| cx.find(&format!("https://scan.example/tx/0x{:064x}", 1)).unwrap());
@@ -196,7 +222,7 @@ mod tests {
 
     #[test]
     fn untracked_hash_is_printed_without_its_escape_sequences() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (_, err, found) = bench.run(|cx| cx.find("0xabcdef\u{1b}[31m").unwrap());
         assert!(found.is_none());
         assert_eq!(

@@ -7,6 +7,7 @@ pub(crate) mod args;
 pub(crate) mod commands;
 mod completers;
 pub(crate) mod context;
+pub(crate) mod handle_alerts;
 mod notifiers;
 mod one_shot_poll;
 mod opening;
@@ -22,16 +23,19 @@ use color_eyre::eyre::{Result, bail};
 use self::{
     args::{Cli, Command},
     commands::{
-        ack, add, alerts, answer, backup, check, completions, config, dashboard, delete, demo, doctor, export, guide,
+        ack, add, alerts, answer,
+        backup::{self, BackupArgs},
+        check, completions, config, dashboard, delete, demo, doctor, export, guide,
         import::{self, follow},
         list, man, quote, show, simulate, snooze, stats, store, unack, undo, untrack, watch,
     },
-    opening::with_context,
+    context::Context,
+    opening::{StoreUse, with_context},
 };
 pub use crate::runtime::crash::install_hooks;
 use crate::{
     api,
-    config::{Environment, Flags},
+    config::{Environment, Flags, Settings},
     domain::text,
     runtime::{
         crash,
@@ -57,75 +61,125 @@ pub fn main() -> Exit {
             if let Some(path) = crash::report() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
-            if is_wrong_setting(&report) { Exit::Usage } else { Exit::Error }
+            if is_wrong_setting(&report) || report.is::<DashboardOnly>() { Exit::Usage } else { Exit::Error }
         }
     }
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit> {
-    // These commands need no settings, so that they work with an invalid config file.
-    match (&cli.command, cli.global.db()) {
-        (Some(Command::Demo(args)), _) => return demo::demo(args, &cli.global.flags()),
-        (Some(Command::Simulate(args)), _) => return simulate::simulate(args, cli.global.rps),
-        (Some(Command::PollForTeam), _) => return team_poller::run_as_child(),
-        (Some(Command::Backup(args)), Some(db)) if args.daily => return backup::daily(db),
-        (Some(Command::Completions(args)), _) => return completions::completions(args, &mut io::stdout().lock()),
-        (Some(Command::Man(args)), _) => {
-            return man::man(args, Cli::command(), &mut io::stdout().lock(), &mut io::stderr().lock());
+    let Some(command) = &cli.command else {
+        let loaded = Loaded::new(cli)?;
+        return dashboard::dashboard(&cli.dashboard, cli.global.flags().plain, &loaded.settings);
+    };
+    let (existing, created) = (StoreUse::Existing, StoreUse::Created);
+    let with_store = |store_use: StoreUse, run: &dyn Fn(&Loaded, &mut Context<'_>) -> Result<Exit>| {
+        let loaded = Loaded::new(cli)?;
+        with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| run(&loaded, context))
+    };
+    match command {
+        // These commands need no settings, so that they work with an invalid config file.
+        Command::Demo(args) => demo::demo(args, &cli.global.flags()),
+        Command::Simulate(args) => simulate::simulate(args, cli.global.rps),
+        Command::PollForTeam => team_poller::run_as_child(),
+        Command::Completions(args) => completions::completions(args, &mut io::stdout().lock()),
+        Command::Man(args) => man::man(args, Cli::command(), &mut io::stdout().lock(), &mut io::stderr().lock()),
+        Command::Config(args) if args.template => config::template(&mut io::stdout().lock()),
+        Command::Config(_) => config::config(&Loaded::new(cli)?.settings, &mut io::stdout().lock()),
+        Command::Watch(args) => watch::watch(args, &Loaded::new(cli)?.settings, &cli.global.flags()),
+        Command::Store(args) => {
+            let loaded = Loaded::new(cli)?;
+            store::store(args, &loaded.settings, loaded.team.as_ref())
         }
-        (Some(Command::Config(args)), _) if args.template => return config::template(&mut io::stdout().lock()),
-        _ => {}
-    }
-    let mut flags = Flags { beside: cli.dashboard.beside.clone(), ..cli.global.flags() };
-    if let Some(Command::Store(args)) = &cli.command
-        && let Some(address) = args.address()
-    {
-        flags.store = Some(address.to_owned());
-    }
-    let settings = crate::config::load(flags, &Environment::process())?;
-    crash::keep_in(&settings.state_dir);
-    crate::process::program::hide(settings.secret_variables.clone());
-    if cli.dashboard.metrics.is_some() && cli.command.is_some() {
-        print_line("`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`");
-        return Ok(Exit::Usage);
-    }
-    if !cli.dashboard.beside.is_empty() && cli.command.is_some() {
-        print_line("`--beside` works only in the dashboard; a command uses one profile (--profile)");
-        return Ok(Exit::Usage);
-    }
-    let team = TeamAccess::of(&settings, team_store::COMMAND_RANK)?;
-    match &cli.command {
-        None => dashboard::dashboard(&cli.dashboard, cli.global.flags().plain, &settings),
-        Some(Command::Watch(args)) => watch::watch(args, &settings, &cli.global.flags()),
-        Some(Command::Store(args)) => store::store(args, &settings, team.as_ref()),
-        Some(Command::Config(_)) => config::config(&settings, &mut io::stdout().lock()),
-        Some(Command::Backup(_)) if Store::has_no_store_at(&settings.db) => {
-            bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
+        Command::Backup(args) => backup(cli, args),
+        Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
+        Command::Import(args) if args.follow => with_store(created, &|_, context| follow::follow(args, context)),
+        Command::Import(args) => {
+            let store_use = if args.dry_run { existing } else { created };
+            with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
         }
-        Some(Command::Backup(args)) if args.daily => backup::daily(&settings.db),
-        Some(command) => with_context(&settings, team.as_ref(), command.store_use(), |context| match command {
-            Command::Add(args) => add::add(args, context),
-            Command::Import(args) if args.follow => follow::follow(args, context),
-            Command::Import(args) => import::import(args, &mut io::stdin().lock(), context),
-            Command::List(args) => list::list(args, context),
-            Command::Export(args) => export::export(args, context),
-            Command::Show(args) => show::show(args, context),
-            Command::Check(args) => check::check(args, &settings, team.as_ref(), context),
-            Command::Answer(args) => answer::answer(args, context, &settings.answer),
-            Command::Quote(args) => quote::quote(args, &settings, team.as_ref(), context),
-            Command::Stats(args) => stats::stats(args, settings.rps, context),
-            Command::Untrack(args) => untrack::untrack(args, context),
-            Command::Delete(args) => delete::delete(args, context),
-            Command::Undo(args) => undo::undo(args, context),
-            Command::Alerts(args) => alerts::alerts(args, context),
-            Command::Ack(args) => ack::ack(args, context),
-            Command::Snooze(args) => snooze::snooze(args, context),
-            Command::Unack(args) => unack::unack(args, context),
-            Command::Backup(args) => backup::backup(args, context),
-            Command::Doctor(args) => doctor::doctor(args, &settings, team.as_ref(), api::reach, context),
-            Command::Demo(_) | Command::Simulate(_) | Command::Watch(_) => Ok(Exit::Success),
-            Command::Store(_) | Command::PollForTeam => Ok(Exit::Success),
-            Command::Config(_) | Command::Completions(_) | Command::Man(_) => Ok(Exit::Success),
+        Command::List(args) => with_store(existing, &|_, context| list::list(args, context)),
+        Command::Export(args) => with_store(existing, &|_, context| export::export(args, context)),
+        Command::Show(args) => with_store(existing, &|_, context| show::show(args, context)),
+        Command::Check(args) => {
+            with_store(created, &|loaded, context| check::check(args, &loaded.settings, loaded.team.as_ref(), context))
+        }
+        Command::Answer(args) => {
+            with_store(existing, &|loaded, context| answer::answer(args, context, &loaded.settings.answer))
+        }
+        Command::Quote(args) => {
+            with_store(created, &|loaded, context| quote::quote(args, &loaded.settings, loaded.team.as_ref(), context))
+        }
+        Command::Stats(args) => {
+            with_store(existing, &|loaded, context| stats::stats(args, loaded.settings.rps, context))
+        }
+        Command::Untrack(args) => with_store(existing, &|_, context| untrack::untrack(args, context)),
+        Command::Delete(args) => with_store(existing, &|_, context| delete::delete(args, context)),
+        Command::Undo(args) => with_store(existing, &|_, context| undo::undo(args, context)),
+        Command::Alerts(args) => with_store(existing, &|_, context| alerts::alerts(args, context)),
+        Command::Ack(args) => with_store(existing, &|_, context| ack::ack(args, context)),
+        Command::Snooze(args) => with_store(existing, &|_, context| snooze::snooze(args, context)),
+        Command::Unack(args) => with_store(existing, &|_, context| unack::unack(args, context)),
+        Command::Doctor(args) => with_store(StoreUse::Inspected, &|loaded, context| {
+            doctor::doctor(args, &loaded.settings, loaded.team.as_ref(), api::reach, context)
         }),
     }
+}
+
+/// Writes a backup. A daily backup of the store that `--db` names works with an invalid config file.
+fn backup(cli: &Cli, args: &BackupArgs) -> Result<Exit> {
+    if let Some(db) = cli.global.db().filter(|_| args.daily) {
+        return backup::daily(db);
+    }
+    let Loaded { settings, team } = Loaded::new(cli)?;
+    if Store::has_no_store_at(&settings.db) {
+        bail!("there is no store at {}; give the store's path with --db", text::clean_path(&settings.db))
+    }
+    match args.daily {
+        true => backup::daily(&settings.db),
+        false => with_context(&settings, team.as_ref(), StoreUse::Created, |context| backup::backup(args, context)),
+    }
+}
+
+/// An option before a command that only the dashboard uses.
+#[derive(Debug, thiserror::Error)]
+enum DashboardOnly {
+    /// `--metrics`.
+    #[error("`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`")]
+    Metrics,
+    /// `--beside`.
+    #[error("`--beside` works only in the dashboard; a command uses one profile (--profile)")]
+    Beside,
+}
+
+/// The settings, and the access to the team's store if the settings name one.
+struct Loaded {
+    settings: Settings,
+    team: Option<TeamAccess>,
+}
+
+impl Loaded {
+    /// Loads the settings, and refuses options that the command doesn't use.
+    fn new(cli: &Cli) -> Result<Self> {
+        let mut flags = Flags { beside: cli.dashboard.beside.clone(), ..cli.global.flags() };
+        if let Some(Command::Store(args)) = &cli.command
+            && let Some(address) = args.address()
+        {
+            flags.store = Some(address.to_owned());
+        }
+        let settings = crate::config::load(flags, &Environment::process())?;
+        crash::keep_in(&settings.state_dir);
+        crate::process::program::hide(settings.secret_variables.clone());
+        if cli.command.is_some() {
+            refuse_dashboard_options(cli)?;
+        }
+        let team = TeamAccess::of(&settings, team_store::COMMAND_RANK)?;
+        Ok(Self { settings, team })
+    }
+}
+
+fn refuse_dashboard_options(cli: &Cli) -> Result<(), DashboardOnly> {
+    if cli.dashboard.metrics.is_some() {
+        return Err(DashboardOnly::Metrics);
+    }
+    if cli.dashboard.beside.is_empty() { Ok(()) } else { Err(DashboardOnly::Beside) }
 }

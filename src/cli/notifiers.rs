@@ -11,7 +11,7 @@ use super::output::json;
 use crate::{
     clock::Clock,
     config::Settings,
-    notify::{Channel, Notifier, Setup, webhook::Webhook},
+    notify::{Channel, Notifier, NotifierSetup, webhook::Webhook},
     runtime::exit::Exit,
     store::Store,
 };
@@ -39,7 +39,8 @@ pub(super) fn names(channels: &[Channel]) -> Vec<&'static str> {
 
 /// Starts to send the alerts of a profile. Must be called before polling starts, so that no alert is missed.
 pub(super) async fn start(channels: Vec<Channel>, profile: &str, store: &Store, clock: &Clock) -> Result<Notifier> {
-    let setup = Setup { store: store.clone(), profile: profile.to_owned(), clock: clock.clone(), render: json::event };
+    let setup =
+        NotifierSetup { store: store.clone(), profile: profile.to_owned(), clock: clock.clone(), render: json::event };
     Ok(Notifier::start(&setup, channels).await?)
 }
 

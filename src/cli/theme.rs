@@ -6,7 +6,7 @@ use std::fs;
 
 use crate::{
     config::{ColorChoice, Settings, ThemeChoice},
-    tui::theme::{Abilities, Depth, Theme, ThemeError},
+    tui::theme::{Abilities, ColorDepth, Theme, ThemeError},
 };
 
 /// Returns the theme of the settings.
@@ -29,7 +29,7 @@ pub(super) fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, T
 
 /// Returns the abilities of the terminal, without hyperlinks.
 fn abilities(color: ColorChoice, ascii: bool) -> Abilities {
-    let depth = Depth::announced(|name| std::env::var_os(name));
+    let depth = ColorDepth::announced(|name| std::env::var_os(name));
     Abilities { color: color != ColorChoice::Never, depth, ascii, hyperlinks: false }
 }
 

@@ -13,11 +13,11 @@ use etcetera::{BaseStrategy, base_strategy::Xdg};
 
 use super::error::ConfigError;
 
-type Lookup = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
+type VariableLookup = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 
 /// The variables and the default folders of the process, or of a test.
 pub struct Environment {
-    lookup: Lookup,
+    lookup: VariableLookup,
     folders: Option<Folders>,
 }
 

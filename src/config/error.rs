@@ -4,7 +4,7 @@
 
 use std::{io, path::PathBuf};
 
-use super::source::Source;
+use super::source::SettingSource;
 use crate::domain::{secret::SecretError, team_address::AddressError};
 
 /// The reason why the settings can't be loaded, or don't suffice for polling.
@@ -32,7 +32,7 @@ pub enum ConfigError {
         /// The file.
         path: PathBuf,
         /// The source of the path.
-        source_of_path: Source,
+        source_of_path: SettingSource,
         /// The reason why reading failed.
         error: io::Error,
     },
@@ -52,7 +52,7 @@ pub enum ConfigError {
         /// The profile.
         name: String,
         /// The source of the profile's name.
-        named_by: Source,
+        named_by: SettingSource,
         /// The profiles that exist.
         known: String,
     },
@@ -84,7 +84,7 @@ pub enum ConfigError {
     #[error("{given_by}: {reason}")]
     Store {
         /// The source of the address.
-        given_by: Source,
+        given_by: SettingSource,
         /// The reason, which holds no password.
         reason: AddressError,
     },
@@ -109,7 +109,7 @@ pub enum ConfigError {
         /// The given value.
         value: String,
         /// The source of the value.
-        given_by: Source,
+        given_by: SettingSource,
     },
     /// Polling is requested and there is no base URL.
     #[error(

@@ -13,6 +13,7 @@ use serde::{
 use super::ColorChoice;
 use crate::domain::{
     answer::Templates,
+    notification::NotificationMode,
     span,
     text::clean,
     toml_text::{self, TomlError},
@@ -21,7 +22,7 @@ use crate::domain::{
 /// The config file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct File {
+pub(super) struct ConfigFile {
     /// The path of the store.
     pub db: Option<PathBuf>,
     /// The URL of the team's store.
@@ -51,7 +52,7 @@ pub(super) struct File {
     /// Whether the dashboard responds to the mouse.
     pub mouse: Option<bool>,
     /// How the dashboard notifies a person who isn't looking at the screen of alerts.
-    pub notify: Option<NotifyMethod>,
+    pub notify: Option<NotificationMode>,
     /// Whether the bell rings with a notification.
     pub bell: Option<bool>,
     /// The command that receives each alert on its standard input.
@@ -64,7 +65,7 @@ pub(super) struct File {
     pub keep_bodies: Option<Retention>,
     /// The person who uses hoptop.
     #[serde(default)]
-    pub me: Me,
+    pub me: PersonSettings,
     /// Templates for the reply to a ticket.
     #[serde(default)]
     pub answer: Templates,
@@ -82,7 +83,7 @@ pub(super) struct File {
 /// The person who uses hoptop.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Me {
+pub(super) struct PersonSettings {
     /// The name that notes, tickets, labels and handled alerts of this person bear.
     pub name: Option<String>,
 }
@@ -144,35 +145,6 @@ impl TryFrom<String> for Retention {
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let kept = span::parse(&text).ok().filter(|kept| *kept >= Duration::from_secs(60 * 60));
         kept.map(Self).ok_or("give a duration of at least one hour, like 36h or 90d")
-    }
-}
-
-/// How the terminal is asked to show a notification. The dashboard interprets these names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum NotifyMethod {
-    /// By the escape sequence that the terminal is known to support.
-    Auto,
-    /// Not at all.
-    Off,
-    /// By OSC 9.
-    Osc9,
-    /// By OSC 777.
-    Osc777,
-    /// By OSC 99.
-    Osc99,
-}
-
-impl NotifyMethod {
-    /// Returns the name in the config file.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Off => "off",
-            Self::Osc9 => "osc9",
-            Self::Osc777 => "osc777",
-            Self::Osc99 => "osc99",
-        }
     }
 }
 
@@ -277,18 +249,20 @@ fn argv<E: Error>(mut words: impl Iterator<Item = String>) -> Result<Argv, E> {
 }
 
 /// Parses the text of the config file, or returns the line of an error and the reason.
-pub(super) fn parse(text: &str) -> Result<File, TomlError> {
+pub(super) fn parse(text: &str) -> Result<ConfigFile, TomlError> {
     toml_text::parse(text).map_err(|mut wrong: TomlError| {
-        if wrong.reason.starts_with("unknown key `integrator_id`;") {
-            wrong.reason = "integrator_id: an ID is never written into this file; use integrator_id_env, \
-                            integrator_id_file or integrator_id_command"
-                .into();
-        }
-        if wrong.reason.starts_with("unknown key `store_password`;") {
-            wrong.reason = "store_password: a password is never written into this file; use store_password_env, \
-                            store_password_file or store_password_command"
-                .into();
-        }
+        let refused = match wrong.unknown_key.as_deref() {
+            Some("integrator_id") => Some(
+                "integrator_id: an ID is never written into this file; use integrator_id_env, integrator_id_file or \
+                 integrator_id_command",
+            ),
+            Some("store_password") => Some(
+                "store_password: a password is never written into this file; use store_password_env, \
+                 store_password_file or store_password_command",
+            ),
+            Some(_) | None => None,
+        };
+        refused.iter().for_each(|reason| wrong.reason = (*reason).to_owned());
         wrong
     })
 }
@@ -373,7 +347,7 @@ mod tests {
             ("[profiles.p]\nrps = 1\nrps = 2", 3, "rps: duplicate key"),
         ];
         for (text, line, part) in table {
-            let TomlError { line: at, reason } = parse(text).err().unwrap();
+            let TomlError { line: at, reason, .. } = parse(text).err().unwrap();
             assert!(at == line && reason.contains(part) && !reason.contains("canary"), "{text}\n{at}: {reason}");
         }
     }

@@ -12,13 +12,15 @@ use super::{
     ColorChoice, Flags, ThemeChoice,
     environment::{Environment, Folders},
     error::ConfigError,
-    file::{self, Argv, File, KeyNames, NotifyMethod, Profile, Rank, Retention, Weight},
-    settings::{Account, Alerting, Entry, Hidden, Settings},
-    source::Source,
+    file::{self, Argv, ConfigFile, KeyNames, Profile, Rank, Retention, Weight},
+    settings::{Account, Alerting, Hidden, SettingEntry, Settings},
+    source::SettingSource,
     team_store::{PasswordKeys, TeamStore, default_store_path, describe_secret},
 };
 use crate::{
-    domain::{people, span, team_address::TeamAddress, text::clean, toml_text::TomlError},
+    domain::{
+        notification::NotificationMode, people, span, team_address::TeamAddress, text::clean, toml_text::TomlError,
+    },
     process::secret_source::SecretSource,
 };
 
@@ -30,7 +32,7 @@ const RPS_LIMIT: f64 = 1000.0;
 const DEFAULT_RPS: f64 = 1.0;
 
 /// A value and its source.
-type Chosen<T> = (T, Source);
+type Chosen<T> = (T, SettingSource);
 
 /// Loads the settings from the command line, the environment and the config file.
 ///
@@ -49,15 +51,15 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let color = inputs.color(flags.color);
     let ascii = from_switch_flag(flags.ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
     let plain = from_switch_flag(flags.plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
-    let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, Source::Default)));
+    let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, SettingSource::Default)));
     let author = inputs.author()?;
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
     let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
-    let mouse = from_file(inputs.file.mouse, "mouse").unwrap_or((true, Source::Default));
+    let mouse = from_file(inputs.file.mouse, "mouse").unwrap_or((true, SettingSource::Default));
     let theme = inputs.theme()?;
     let (alerting, alerting_entries) = inputs.alerting();
-    let hyperlinks = from_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, Source::Default));
+    let hyperlinks = from_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, SettingSource::Default));
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -113,7 +115,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
 struct Inputs<'a> {
     env: &'a Environment,
     config: Option<Chosen<PathBuf>>,
-    file: File,
+    file: ConfigFile,
     name: Chosen<String>,
     profile: Profile,
 }
@@ -122,12 +124,12 @@ impl<'a> Inputs<'a> {
     fn gather(flags: &mut Flags, env: &'a Environment) -> Result<Self, ConfigError> {
         let config = from_flag(flags.config.take(), "--config")
             .or_else(|| from_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
-            .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), Source::Default)));
-        let file = config.as_ref().map_or_else(|| Ok(File::default()), read_file)?;
+            .or_else(|| env.folders().map(|folders| (folders.config.join("config.toml"), SettingSource::Default)));
+        let file = config.as_ref().map_or_else(|| Ok(ConfigFile::default()), read_file)?;
         let name = from_flag(flags.profile.take(), "--profile")
             .or(from_variable(env.text("HOPTOP_PROFILE")?, "HOPTOP_PROFILE"))
             .or_else(|| from_file(file.default_profile.clone(), "default_profile"))
-            .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), Source::Default));
+            .unwrap_or_else(|| (DEFAULT_PROFILE.to_owned(), SettingSource::Default));
         let profile = find_profile(&file, config.as_ref(), &name)?;
         Ok(Self { env, config, file, name, profile })
     }
@@ -145,13 +147,14 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns how alerts are notified, and the entries that show these settings.
-    fn alerting(&self) -> (Alerting, [Entry; 4]) {
-        let notify = from_file(self.file.notify.map(NotifyMethod::name), "notify").unwrap_or(("auto", Source::Default));
-        let bell = from_file(self.file.bell, "bell").unwrap_or((false, Source::Default));
+    fn alerting(&self) -> (Alerting, [SettingEntry; 4]) {
+        let notify =
+            from_file(self.file.notify, "notify").unwrap_or((NotificationMode::default(), SettingSource::Default));
+        let bell = from_file(self.file.bell, "bell").unwrap_or((false, SettingSource::Default));
         let command = from_file(self.file.on_alert.as_ref().map(Argv::words), "on_alert");
         let webhook = from_file(self.file.webhook.clone().map(Hidden), "webhook");
         let entries = [
-            entry("notify", Some(&notify), ToString::to_string),
+            entry("notify", Some(&notify), |mode| mode.name().to_owned()),
             entry("bell", Some(&bell), ToString::to_string),
             entry("on_alert", command.as_ref(), |words| clean(&words.join(" "))),
             entry("webhook", webhook.as_ref(), |Hidden(url)| scheme_and_host(url)),
@@ -187,7 +190,10 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns the team's store of the active profile, and the entries that show this machine's part in the team.
-    fn store(&self, shared_url: Option<&Chosen<String>>) -> Result<(Option<TeamStore>, [Entry; 3]), ConfigError> {
+    fn store(
+        &self,
+        shared_url: Option<&Chosen<String>>,
+    ) -> Result<(Option<TeamStore>, [SettingEntry; 3]), ConfigError> {
         let mut store = self.store_of_profile(&self.name.0, &self.profile, shared_url)?;
         let setting = self.store_password_setting();
         if let Some(store) = &mut store {
@@ -219,7 +225,7 @@ impl<'a> Inputs<'a> {
         let url = shared_url.cloned().or_else(in_profile).or_else(|| from_file(self.file.store.clone(), "store"));
         let Some((url, source)) = url else { return Ok(None) };
         let mut store = TeamStore::parse(&url, source, self.env)?;
-        if let Source::File(_) = store.source {
+        if let SettingSource::File(_) = store.source {
             store.address.root_certificate = store.address.root_certificate.map(|path| self.resolve(&path));
         }
         Ok(Some(store))
@@ -229,10 +235,10 @@ impl<'a> Inputs<'a> {
     fn store_password_setting(&self) -> Option<Chosen<SecretSource>> {
         let resolve = |path: &Path| self.resolve(path);
         let in_profile = PasswordKeys::of_profile(&self.profile).source(self.env, resolve);
-        let in_profile = in_profile.map(|(setting, key)| (setting, Source::File(self.profile_key(key))));
+        let in_profile = in_profile.map(|(setting, key)| (setting, SettingSource::File(self.profile_key(key))));
         in_profile.or_else(|| {
             let (setting, key) = PasswordKeys::of_file(&self.file).source(self.env, resolve)?;
-            Some((setting, Source::File(key.to_owned())))
+            Some((setting, SettingSource::File(key.to_owned())))
         })
     }
 
@@ -264,7 +270,7 @@ impl<'a> Inputs<'a> {
         let (value, given_by) = from_flag(flag.map(|rps| rps.to_string()), "--rps")
             .or(variable)
             .or_else(|| from_file(self.profile.rps.map(|rps| rps.to_string()), &self.profile_key("rps")))
-            .unwrap_or_else(|| (DEFAULT_RPS.to_string(), Source::Default));
+            .unwrap_or_else(|| (DEFAULT_RPS.to_string(), SettingSource::Default));
         match value.trim().parse::<f64>() {
             Ok(rps) => within_limits(rps, given_by),
             // Text that isn't a number may even be an ID in the wrong variable, so the message doesn't repeat it.
@@ -280,19 +286,22 @@ impl<'a> Inputs<'a> {
         flags: Vec<String>,
         base_url: Option<&String>,
         store_url: Option<&Chosen<String>>,
-    ) -> Result<(Vec<Account>, Entry), ConfigError> {
+    ) -> Result<(Vec<Account>, SettingEntry), ConfigError> {
         let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
-        let (names, source) = flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), Source::Default));
+        let (names, source) =
+            flags.or_else(|| from_file(named, "beside")).unwrap_or((Vec::new(), SettingSource::Default));
         let mut accounts: Vec<Account> = Vec::new();
         for name in names {
             if name == self.name.0 || accounts.iter().any(|account| account.profile == name) {
                 continue;
             }
             let profile = find_profile(&self.file, self.config.as_ref(), &(name.clone(), source.clone()))?;
-            let given_by = Source::File(format!("profiles.{name}.rps"));
-            let rps =
-                profile.rps.map_or_else(|| Ok((DEFAULT_RPS, Source::Default)), |rps| within_limits(rps, given_by))?.0;
+            let given_by = SettingSource::File(format!("profiles.{name}.rps"));
+            let rps = profile
+                .rps
+                .map_or_else(|| Ok((DEFAULT_RPS, SettingSource::Default)), |rps| within_limits(rps, given_by))?
+                .0;
             let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
             accounts.push(Account {
                 store,
@@ -304,7 +313,7 @@ impl<'a> Inputs<'a> {
             });
         }
         let names: Vec<String> = accounts.iter().map(|account| clean(&account.profile)).collect();
-        Ok((accounts, Entry { name: "beside", value: names.join(", "), source }))
+        Ok((accounts, SettingEntry { name: "beside", value: names.join(", "), source }))
     }
 
     /// Returns when to use colour. `NO_COLOR` overrides every source except the flag (no-color.org).
@@ -314,7 +323,7 @@ impl<'a> Inputs<'a> {
             .or_else(|| from_variable(self.env.path("NO_COLOR").map(|_| ColorChoice::Never), "NO_COLOR"))
             .or_else(|| switched("CLICOLOR_FORCE", ColorChoice::Always))
             .or_else(|| from_file(self.file.color, "color"))
-            .unwrap_or((ColorChoice::Auto, Source::Default))
+            .unwrap_or((ColorChoice::Auto, SettingSource::Default))
     }
 
     /// Returns the theme. A path in the variable starts at the current folder, a path in the config file at the file's
@@ -323,7 +332,7 @@ impl<'a> Inputs<'a> {
         let variable = self.env.text("HOPTOP_THEME")?.map(ThemeChoice::from_here);
         let in_config = || self.file.theme.clone().map(|text| ThemeChoice::parse_with(text, |path| self.resolve(path)));
         let chosen = from_variable(variable, "HOPTOP_THEME").or_else(|| from_file(in_config(), "theme"));
-        Ok(chosen.unwrap_or((ThemeChoice::default(), Source::Default)))
+        Ok(chosen.unwrap_or((ThemeChoice::default(), SettingSource::Default)))
     }
 
     fn id_source(&self) -> Option<SecretSource> {
@@ -354,7 +363,7 @@ impl<'a> Inputs<'a> {
     }
 
     fn in_default_folder(&self, path: impl Fn(&Folders) -> PathBuf) -> Option<Chosen<PathBuf>> {
-        self.env.folders().map(|folders| (path(folders), Source::Default))
+        self.env.folders().map(|folders| (path(folders), SettingSource::Default))
     }
 
     fn profile_key(&self, key: &str) -> String {
@@ -362,7 +371,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-fn within_limits(rps: f64, given_by: Source) -> Result<Chosen<f64>, ConfigError> {
+fn within_limits(rps: f64, given_by: SettingSource) -> Result<Chosen<f64>, ConfigError> {
     match rps > 0.0 && rps <= RPS_LIMIT {
         true => Ok((rps, given_by)),
         false => Err(ConfigError::Rps { value: rps.to_string(), given_by }),
@@ -402,7 +411,7 @@ fn describe_keys(keys: &BTreeMap<String, Vec<String>>) -> String {
 }
 
 fn from_flag<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
-    value.map(|value| (value, Source::Flag(flag)))
+    value.map(|value| (value, SettingSource::Flag(flag)))
 }
 
 fn from_switch_flag(is_given: bool, flag: &'static str) -> Option<Chosen<bool>> {
@@ -410,7 +419,7 @@ fn from_switch_flag(is_given: bool, flag: &'static str) -> Option<Chosen<bool>> 
 }
 
 fn from_variable<T>(value: Option<T>, name: &'static str) -> Option<Chosen<T>> {
-    value.map(|value| (value, Source::Variable(name)))
+    value.map(|value| (value, SettingSource::Variable(name)))
 }
 
 fn from_switch_variable(env: &Environment, name: &'static str) -> Option<Chosen<bool>> {
@@ -418,33 +427,33 @@ fn from_switch_variable(env: &Environment, name: &'static str) -> Option<Chosen<
 }
 
 fn from_file<T>(value: Option<T>, key: &str) -> Option<Chosen<T>> {
-    value.map(|value| (value, Source::File(key.to_owned())))
+    value.map(|value| (value, SettingSource::File(key.to_owned())))
 }
 
-fn entry<T>(name: &'static str, choice: Option<&Chosen<T>>, show: impl Fn(&T) -> String) -> Entry {
+fn entry<T>(name: &'static str, choice: Option<&Chosen<T>>, show: impl Fn(&T) -> String) -> SettingEntry {
     match choice {
-        Some((value, source)) => Entry { name, value: show(value), source: source.clone() },
-        None => Entry { name, value: String::new(), source: Source::Default },
+        Some((value, source)) => SettingEntry { name, value: show(value), source: source.clone() },
+        None => SettingEntry { name, value: String::new(), source: SettingSource::Default },
     }
 }
 
 /// Reads the config file. A file at the default path may be missing; a file that was named may not.
-fn read_file((path, source): &Chosen<PathBuf>) -> Result<File, ConfigError> {
+fn read_file((path, source): &Chosen<PathBuf>) -> Result<ConfigFile, ConfigError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && *source == Source::Default => String::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && *source == SettingSource::Default => String::new(),
         Err(error) => {
             return Err(ConfigError::Unreadable { path: path.clone(), source_of_path: source.clone(), error });
         }
     };
-    let invalid = |TomlError { line, reason }| ConfigError::Invalid { path: path.clone(), line, reason };
+    let invalid = |TomlError { line, reason, .. }| ConfigError::Invalid { path: path.clone(), line, reason };
     let file = file::parse(&text).map_err(invalid)?;
     PasswordKeys::of_file(&file).check("the top of the file", path.display().to_string())?;
     Ok(file)
 }
 
 fn find_profile(
-    file: &File,
+    file: &ConfigFile,
     config: Option<&Chosen<PathBuf>>,
     (name, named_by): &Chosen<String>,
 ) -> Result<Profile, ConfigError> {

@@ -4,21 +4,25 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
 
-use super::{ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::Source, team_store::TeamStore};
+use super::{
+    ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::SettingSource, team_store::TeamStore,
+};
 use crate::{
-    domain::{answer::Templates, secret::IntegratorId, team_address::TeamAddress, text::clean},
+    domain::{
+        answer::Templates, notification::NotificationMode, secret::IntegratorId, team_address::TeamAddress, text::clean,
+    },
     process::secret_source::{COMMAND_LIMIT, SecretSource},
 };
 
 /// A setting as `hoptop config` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct SettingEntry {
     /// The name of the setting.
     pub name: &'static str,
     /// The value of the setting; empty if unset.
     pub value: String,
     /// The source of the value.
-    pub source: Source,
+    pub source: SettingSource,
 }
 
 /// All settings, checked. `Debug` shows no secret.
@@ -71,7 +75,7 @@ pub struct Settings {
     /// Keys of the dashboard, by the names of their commands, not checked yet.
     pub keys: BTreeMap<String, Vec<String>>,
     /// Each setting and its source, except the integrator ID.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<SettingEntry>,
     /// The profiles that the dashboard polls in addition to the active profile.
     pub beside: Vec<Account>,
     pub(super) id: Option<SecretSource>,
@@ -87,14 +91,14 @@ pub struct Account {
     pub(super) id: Option<SecretSource>,
     pub(super) config_file: Option<PathBuf>,
     /// The profile's store, and the source of its address; `None` for the store of this machine.
-    pub(super) store: Option<(TeamAddress, Source)>,
+    pub(super) store: Option<(TeamAddress, SettingSource)>,
 }
 
 /// How alerts reach a person who isn't looking at the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alerting {
-    /// How the dashboard asks the terminal to notify: `auto`, `off`, `osc9`, `osc777` or `osc99`.
-    pub notify: &'static str,
+    /// How the dashboard asks the terminal to notify.
+    pub notify: NotificationMode,
     /// Whether the bell rings with a notification.
     pub bell: bool,
     /// The command that receives each alert on its standard input, if configured.

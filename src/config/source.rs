@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum SettingSource {
     /// A flag.
     Flag(&'static str),
     /// An environment variable.
@@ -15,7 +15,7 @@ pub enum Source {
     Default,
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for SettingSource {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Flag(name) | Self::Variable(name) => out.write_str(name),

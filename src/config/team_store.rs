@@ -11,8 +11,8 @@ use std::{
 use super::{
     environment::Environment,
     error::ConfigError,
-    file::{Argv, File, Profile},
-    source::Source,
+    file::{Argv, ConfigFile, Profile},
+    source::SettingSource,
 };
 use crate::{
     domain::{
@@ -33,7 +33,7 @@ pub struct TeamStore {
     /// The address of the database.
     pub address: TeamAddress,
     /// The source of the address.
-    pub source: Source,
+    pub source: SettingSource,
     /// The places where the password may stand.
     pub password: StorePassword,
 }
@@ -57,7 +57,7 @@ impl TeamStore {
     ///
     /// # Errors
     /// If the address is not valid, or the service can't be read.
-    pub(super) fn parse(url: &str, source: Source, env: &Environment) -> Result<Self, ConfigError> {
+    pub(super) fn parse(url: &str, source: SettingSource, env: &Environment) -> Result<Self, ConfigError> {
         let default_service = env.text("PGSERVICE")?;
         let find = |name: &str| read_service(name, env);
         match TeamAddress::parse_with_service(url.trim(), default_service.as_deref(), find) {
@@ -98,7 +98,7 @@ impl<'a> PasswordKeys<'a> {
     }
 
     /// Returns the keys at the top of the config file, which apply to all profiles.
-    pub(super) fn of_file(file: &'a File) -> Self {
+    pub(super) fn of_file(file: &'a ConfigFile) -> Self {
         Self {
             variable: file.store_password_env.as_ref(),
             file: file.store_password_file.as_ref(),

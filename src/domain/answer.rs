@@ -10,7 +10,7 @@ use super::{advice, ids::TxHash, route, span, transaction::Transaction};
 
 /// The format of the reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ReplyFormat {
     /// Markdown, for ticket systems.
     #[default]
     Markdown,
@@ -18,7 +18,7 @@ pub(crate) enum Format {
     Text,
 }
 
-impl Format {
+impl ReplyFormat {
     /// Returns the template that is used unless the config has another.
     fn default_template(self) -> &'static str {
         match self {
@@ -62,13 +62,13 @@ enum Style {
 }
 
 /// The inputs of a reply.
-struct Facts<'a> {
+struct ReplyInputs<'a> {
     tx: &'a Transaction,
     now: DateTime<Utc>,
     zone: FixedOffset,
 }
 
-type FieldReader = fn(&Facts<'_>) -> String;
+type FieldReader = fn(&ReplyInputs<'_>) -> String;
 
 /// THE table: the names that a template may use, and their values; a value is empty if there is nothing to say.
 const FIELDS: &[(&str, Style, FieldReader)] = &[
@@ -104,7 +104,7 @@ fn hash_text(hash: Option<&TxHash>) -> String {
     hash.map(ToString::to_string).unwrap_or_default()
 }
 
-impl Facts<'_> {
+impl ReplyInputs<'_> {
     fn advice(&self) -> advice::Advice {
         advice::advise(self.tx, self.now, self.zone)
     }
@@ -172,10 +172,10 @@ pub struct Templates {
 /// A checked template: the pieces of each line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Template(Vec<Vec<Piece>>);
+pub struct Template(Vec<Vec<TemplatePiece>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     /// An index into [`FIELDS`].
     Field(usize),
@@ -213,11 +213,11 @@ impl Template {
         text.lines().map(parse_line).collect::<Result<_, _>>().map(Self)
     }
 
-    fn fill(&self, facts: &Facts<'_>, format: Format) -> String {
+    fn fill(&self, facts: &ReplyInputs<'_>, format: ReplyFormat) -> String {
         let mut reply = String::new();
         for pieces in &self.0 {
             let written: Vec<_> = pieces.iter().map(|piece| piece.write(facts, format)).collect();
-            let is_field = |piece: &&Piece| matches!(piece, Piece::Field(_));
+            let is_field = |piece: &&TemplatePiece| matches!(piece, TemplatePiece::Field(_));
             let fields = pieces.iter().filter(is_field).count();
             let empty = pieces.iter().zip(&written).filter(|(piece, text)| is_field(piece) && text.is_empty()).count();
             let line = written.concat();
@@ -233,13 +233,13 @@ impl Template {
     }
 }
 
-fn parse_line(text: &str) -> Result<Vec<Piece>, TemplateError> {
+fn parse_line(text: &str) -> Result<Vec<TemplatePiece>, TemplateError> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('{') {
-        pieces.push(Piece::Text(before.to_owned()));
+        pieces.push(TemplatePiece::Text(before.to_owned()));
         if let Some(after) = after.strip_prefix('{') {
-            pieces.push(Piece::Text("{".to_owned()));
+            pieces.push(TemplatePiece::Text("{".to_owned()));
             rest = after;
             continue;
         }
@@ -248,15 +248,17 @@ fn parse_line(text: &str) -> Result<Vec<Piece>, TemplateError> {
             return Err(TemplateError::Open);
         }
         let known = FIELDS.iter().position(|(field, ..)| *field == name.trim());
-        pieces.push(Piece::Field(known.ok_or_else(|| TemplateError::Unknown { name: super::text::clean(name) })?));
+        pieces.push(TemplatePiece::Field(
+            known.ok_or_else(|| TemplateError::Unknown { name: super::text::clean(name) })?,
+        ));
         rest = after;
     }
-    pieces.push(Piece::Text(rest.to_owned()));
+    pieces.push(TemplatePiece::Text(rest.to_owned()));
     Ok(pieces)
 }
 
-impl Piece {
-    fn write(&self, facts: &Facts<'_>, format: Format) -> String {
+impl TemplatePiece {
+    fn write(&self, facts: &ReplyInputs<'_>, format: ReplyFormat) -> String {
         let index = match self {
             Self::Text(text) => return text.clone(),
             Self::Field(index) => index,
@@ -264,17 +266,17 @@ impl Piece {
         let Some((_, style, value)) = FIELDS.get(*index) else { return String::new() };
         let value = value(facts);
         match (format, style) {
-            (Format::Text, _) => value,
-            (Format::Markdown, _) if value.is_empty() => value,
-            (Format::Markdown, Style::Words) => words(&value),
-            (Format::Markdown, Style::Say) => {
+            (ReplyFormat::Text, _) => value,
+            (ReplyFormat::Markdown, _) if value.is_empty() => value,
+            (ReplyFormat::Markdown, Style::Words) => words(&value),
+            (ReplyFormat::Markdown, Style::Say) => {
                 let link = advice::bridge_link(facts.tx).filter(|link| value.contains(link));
                 let Some((before, after)) = link.and_then(|link| value.split_once(link)) else { return words(&value) };
                 format!("{}<{}>{}", words(before), link.unwrap_or_default(), words(after))
             }
-            (Format::Markdown, Style::Code) if value.contains('`') => words(&value),
-            (Format::Markdown, Style::Code) => format!("`{value}`"),
-            (Format::Markdown, Style::Link) => format!("<{value}>"),
+            (ReplyFormat::Markdown, Style::Code) if value.contains('`') => words(&value),
+            (ReplyFormat::Markdown, Style::Code) => format!("`{value}`"),
+            (ReplyFormat::Markdown, Style::Link) => format!("<{value}>"),
         }
     }
 }
@@ -312,13 +314,13 @@ pub(crate) fn answer(
     tx: &Transaction,
     now: DateTime<Utc>,
     zone: FixedOffset,
-    format: Format,
+    format: ReplyFormat,
     custom: &Templates,
 ) -> String {
-    let facts = Facts { tx, now, zone };
+    let facts = ReplyInputs { tx, now, zone };
     let custom = match format {
-        Format::Markdown => custom.markdown.as_ref(),
-        Format::Text => custom.text.as_ref(),
+        ReplyFormat::Markdown => custom.markdown.as_ref(),
+        ReplyFormat::Text => custom.text.as_ref(),
     };
     match custom {
         Some(custom) => custom.fill(&facts, format),
@@ -332,9 +334,9 @@ pub(crate) fn answer(
 /// Returns the packet for the provider's support, with times in `zone`: the identifiers, what was seen and when, the
 /// links.
 pub(crate) fn packet(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> String {
-    let facts = Facts { tx, now, zone };
+    let facts = ReplyInputs { tx, now, zone };
     // A test checks that the packet can be parsed.
-    Template::parse(PACKET).map(|packet| packet.fill(&facts, Format::Text)).unwrap_or_default()
+    Template::parse(PACKET).map(|packet| packet.fill(&facts, ReplyFormat::Text)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -356,7 +358,7 @@ mod tests {
 
     /// Returns the reply two minutes after the last of these answers. Answers come at minutes after the transaction was
     /// first seen.
-    fn reply(answers: Vec<(i64, Observation)>, change: impl FnOnce(&mut Transaction), format: Format) -> String {
+    fn reply(answers: Vec<(i64, Observation)>, change: impl FnOnce(&mut Transaction), format: ReplyFormat) -> String {
         let mut tx = fixtures::transaction(1);
         change(&mut tx);
         let mut now = tx.first_seen_at;
@@ -368,7 +370,7 @@ mod tests {
     }
 
     fn plain_reply(minute: i64, outcome: Outcome) -> String {
-        reply(vec![(minute, fixtures::answer(outcome))], |_| {}, Format::Text)
+        reply(vec![(minute, fixtures::answer(outcome))], |_| {}, ReplyFormat::Text)
     }
 
     fn record(status: RouterStatus) -> Outcome {
@@ -435,7 +437,7 @@ mod tests {
             tx.params.from_address = Some("0xabc".into());
             tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
         };
-        let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, Format::Text);
+        let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, ReplyFormat::Text);
         let expected = "REFUND in progress for 2m
 
 The route failed; funds return automatically on Arbitrum to the order's fromAddress, in about 10 minutes.
@@ -482,7 +484,8 @@ As of          1970-01-01 00:40:00 UTC";
         hostile.bridge_url = Some("https://bridge.example/a_b?c=*".into());
         hostile.error = Some(hostile_text.into());
         let change = |tx: &mut Transaction| tx.params.to_chain = ChainId::new("*x*");
-        let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, Format::Markdown);
+        let text =
+            reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, ReplyFormat::Markdown);
         for part in [
             "**NEEDS GAS for 2m**",
             "The gas price rose on \\*x\\* and execution is paused. See it here: <https://bridge.example/a_b?c=*>",
@@ -508,7 +511,7 @@ As of          1970-01-01 00:40:00 UTC";
         let template = Template::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
         let tx = fixtures::transaction(1);
         let custom = Templates { markdown: Some(template), text: None };
-        let text = answer(&tx, tx.first_seen_at, Utc.fix(), Format::Markdown, &custom);
+        let text = answer(&tx, tx.first_seen_at, Utc.fix(), ReplyFormat::Markdown, &custom);
         assert_eq!(text, "See {this}: `42161`>`8453`\n\nend");
         let error = Template::parse("a {verdct}").unwrap_err().to_string();
         assert!(error.starts_with("`{verdct}` is not a known name; known names are verdict, say, do, hash"), "{error}");
@@ -518,7 +521,7 @@ As of          1970-01-01 00:40:00 UTC";
 
     #[test]
     fn the_default_templates_use_known_names_only() {
-        for format in [Format::Markdown, Format::Text] {
+        for format in [ReplyFormat::Markdown, ReplyFormat::Text] {
             assert!(Template::parse(format.default_template()).is_ok());
         }
     }

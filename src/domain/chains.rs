@@ -28,13 +28,13 @@ pub struct Chain {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct ChainFile {
     chain: Vec<Chain>,
 }
 
 static TABLE: LazyLock<Vec<Chain>> = LazyLock::new(|| {
     // The asset is part of the program; a test checks that it can be read.
-    toml::from_str::<Table>(include_str!("../../assets/chains.toml")).map(|table| table.chain).unwrap_or_default()
+    toml::from_str::<ChainFile>(include_str!("../../assets/chains.toml")).map(|table| table.chain).unwrap_or_default()
 });
 
 /// Returns all well-known chains, in the table's order.
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn the_table_can_be_read_and_has_no_duplicates() {
-        let table: Table = toml::from_str(include_str!("../../assets/chains.toml")).unwrap();
+        let table: ChainFile = toml::from_str(include_str!("../../assets/chains.toml")).unwrap();
         assert!(table.chain.len() >= 20);
         let ids: HashSet<_> = table.chain.iter().map(|chain| &chain.id).collect();
         let shorts: HashSet<_> = table.chain.iter().map(|chain| &chain.short).collect();

@@ -7,7 +7,7 @@ use chrono::{DateTime, Offset, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    alert::{Outage, Rule, Severity},
+    alert::{self, Outage, Rule, Severity},
     ids::RowId,
     people, span,
 };
@@ -15,6 +15,9 @@ use super::{
 /// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
 /// entries, so this name must not change; [`ChangeKind::sentence`] shows another.
 pub(crate) const PARAMS_FIELD: &str = "what we were told";
+
+/// The name under which stores keep an added note in [`ChangeKind::Edited`].
+pub(crate) const NOTE_FIELD: &str = "note";
 
 /// One entry of the change feed.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,8 +140,8 @@ pub enum ChangeKind {
         /// The changed fields. A field that a person edited is followed by its new value.
         fields: Vec<String>,
         /// Whether the change is an undo or a redo; `None` for any other change.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        turned: Option<ReversalKind>,
+        #[serde(rename = "turned", default, skip_serializing_if = "Option::is_none")]
+        reversal: Option<ReversalKind>,
     },
     /// A person stopped the polling of the transaction.
     Untracked,
@@ -211,145 +214,97 @@ pub enum OutageChange {
     Ended,
 }
 
+/// The class of an event, which decides who is told of the event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum EventClass {
+    /// News from the service about a transaction, or the start of its tracking.
+    Service,
+    /// The beginning or the end of an outage of the profile.
+    Outage(OutageChange),
+    /// An alert was raised or cleared, or flaps.
+    Alert,
+    /// An action of a person, or maintenance of the store.
+    Action,
+    /// An action of a person on an alert, or the repetition of an alert that flaps.
+    AlertAction,
+}
+
 impl ChangeKind {
     /// Returns the event for changes to these fields that are neither an undo nor a redo.
     pub fn edited(fields: Vec<String>) -> Self {
-        Self::Edited { fields, turned: None }
+        Self::Edited { fields, reversal: None }
     }
 
-    /// Returns the beginning or the end of an outage of the profile; `None` if the event is something else.
-    pub fn outage(&self) -> Option<OutageChange> {
+    /// The properties of each event: its name and its class.
+    fn properties(&self) -> (&'static str, EventClass) {
+        use EventClass::{Action, Alert, AlertAction, Outage, Service};
         match self {
-            Self::Unauthorized { .. } => Some(OutageChange::Began(Outage::Unauthorized)),
-            Self::Unreachable { .. } => Some(OutageChange::Began(Outage::Unreachable)),
-            Self::Throttled { .. } => Some(OutageChange::Began(Outage::Throttled)),
-            Self::Recovered => Some(OutageChange::Ended),
-            Self::Polled
-            | Self::StatusChanged { .. }
-            | Self::StepAdded { .. }
-            | Self::Settled
-            | Self::AlertRaised { .. }
-            | Self::AlertCleared { .. }
-            | Self::AlertFlapping { .. }
-            | Self::AlertFlipped { .. }
-            | Self::PollFailed { .. }
-            | Self::Rejected { .. }
-            | Self::Imported
-            | Self::PollRequested
-            | Self::QuoteAsked { .. }
-            | Self::QuoteAnswered { .. }
-            | Self::Edited { .. }
-            | Self::Untracked
-            | Self::AlertAcknowledged { .. }
-            | Self::AlertUnacknowledged { .. }
-            | Self::AlertSnoozed { .. }
-            | Self::AlertUnsnoozed { .. }
-            | Self::Undone { .. }
-            | Self::Redone { .. }
-            | Self::Deleted { .. }
-            | Self::BodiesDropped { .. } => None,
+            Self::Polled => ("polled", Service),
+            Self::StatusChanged { .. } => ("status_changed", Service),
+            Self::StepAdded { .. } => ("step_added", Service),
+            Self::Settled => ("settled", Service),
+            Self::AlertRaised { .. } => ("alert_raised", Alert),
+            Self::AlertCleared { .. } => ("alert_cleared", Alert),
+            Self::AlertFlapping { .. } => ("alert_flapping", Alert),
+            Self::AlertFlipped { .. } => ("alert_flipped", AlertAction),
+            Self::PollFailed { .. } => ("poll_failed", Service),
+            Self::Rejected { .. } => ("rejected", Service),
+            Self::Throttled { .. } => ("throttled", Outage(OutageChange::Began(alert::Outage::Throttled))),
+            Self::Unauthorized { .. } => ("unauthorized", Outage(OutageChange::Began(alert::Outage::Unauthorized))),
+            Self::Unreachable { .. } => ("unreachable", Outage(OutageChange::Began(alert::Outage::Unreachable))),
+            Self::Recovered => ("recovered", Outage(OutageChange::Ended)),
+            Self::Imported => ("imported", Service),
+            Self::PollRequested => ("poll_requested", Action),
+            Self::QuoteAsked { .. } => ("quote_asked", Action),
+            Self::QuoteAnswered { .. } => ("quote_answered", Action),
+            Self::Edited { .. } => ("edited", Action),
+            Self::Untracked => ("untracked", Action),
+            Self::AlertAcknowledged { .. } => ("alert_acknowledged", AlertAction),
+            Self::AlertUnacknowledged { .. } => ("alert_unacknowledged", AlertAction),
+            Self::AlertSnoozed { .. } => ("alert_snoozed", AlertAction),
+            Self::AlertUnsnoozed { .. } => ("alert_unsnoozed", AlertAction),
+            Self::Undone { .. } => ("taken_back", Action),
+            Self::Redone { .. } => ("done_again", Action),
+            Self::Deleted { .. } => ("deleted", Action),
+            Self::BodiesDropped { .. } => ("bodies_dropped", Action),
         }
     }
 
     /// Returns the event's name, as in `watch --json`.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Polled => "polled",
-            Self::StatusChanged { .. } => "status_changed",
-            Self::StepAdded { .. } => "step_added",
-            Self::Settled => "settled",
-            Self::AlertRaised { .. } => "alert_raised",
-            Self::AlertCleared { .. } => "alert_cleared",
-            Self::AlertFlapping { .. } => "alert_flapping",
-            Self::AlertFlipped { .. } => "alert_flipped",
-            Self::PollFailed { .. } => "poll_failed",
-            Self::Rejected { .. } => "rejected",
-            Self::Throttled { .. } => "throttled",
-            Self::Unauthorized { .. } => "unauthorized",
-            Self::Unreachable { .. } => "unreachable",
-            Self::Recovered => "recovered",
-            Self::Imported => "imported",
-            Self::PollRequested => "poll_requested",
-            Self::QuoteAsked { .. } => "quote_asked",
-            Self::QuoteAnswered { .. } => "quote_answered",
-            Self::Edited { .. } => "edited",
-            Self::Untracked => "untracked",
-            Self::AlertAcknowledged { .. } => "alert_acknowledged",
-            Self::AlertUnacknowledged { .. } => "alert_unacknowledged",
-            Self::AlertSnoozed { .. } => "alert_snoozed",
-            Self::AlertUnsnoozed { .. } => "alert_unsnoozed",
-            Self::Undone { .. } => "taken_back",
-            Self::Redone { .. } => "done_again",
-            Self::Deleted { .. } => "deleted",
-            Self::BodiesDropped { .. } => "bodies_dropped",
+        self.properties().0
+    }
+
+    /// Returns the beginning or the end of an outage of the profile; `None` if the event is something else.
+    pub fn outage(&self) -> Option<OutageChange> {
+        match self.properties().1 {
+            EventClass::Outage(change) => Some(change),
+            EventClass::Service | EventClass::Alert | EventClass::Action | EventClass::AlertAction => None,
         }
     }
 
     /// Whether the event concerns actions of people rather than the service, or repeats an event that was already
     /// reported. A person who watches the service doesn't need such events.
     pub fn is_routine(&self) -> bool {
-        match self {
-            Self::PollRequested
-            | Self::QuoteAsked { .. }
-            | Self::QuoteAnswered { .. }
-            | Self::Edited { .. }
-            | Self::Untracked
-            | Self::AlertAcknowledged { .. }
-            | Self::AlertUnacknowledged { .. }
-            | Self::AlertSnoozed { .. }
-            | Self::AlertUnsnoozed { .. }
-            | Self::AlertFlipped { .. }
-            | Self::Undone { .. }
-            | Self::Redone { .. }
-            | Self::Deleted { .. }
-            | Self::BodiesDropped { .. } => true,
-            Self::Polled
-            | Self::StatusChanged { .. }
-            | Self::StepAdded { .. }
-            | Self::Settled
-            | Self::AlertRaised { .. }
-            | Self::AlertCleared { .. }
-            | Self::AlertFlapping { .. }
-            | Self::PollFailed { .. }
-            | Self::Rejected { .. }
-            | Self::Throttled { .. }
-            | Self::Unauthorized { .. }
-            | Self::Unreachable { .. }
-            | Self::Recovered
-            | Self::Imported => false,
+        match self.properties().1 {
+            EventClass::Action | EventClass::AlertAction => true,
+            EventClass::Service | EventClass::Outage(_) | EventClass::Alert => false,
         }
     }
 
     /// Whether the notification channels send the event.
     pub(crate) fn is_notified(&self) -> bool {
-        match self {
-            Self::AlertRaised { .. } | Self::AlertCleared { .. } | Self::AlertFlapping { .. } => true,
-            Self::Polled
-            | Self::StatusChanged { .. }
-            | Self::StepAdded { .. }
-            | Self::Settled
-            | Self::AlertFlipped { .. }
-            | Self::PollFailed { .. }
-            | Self::Rejected { .. }
-            | Self::Throttled { .. }
-            | Self::Unauthorized { .. }
-            | Self::Unreachable { .. }
-            | Self::Recovered
-            | Self::Imported
-            | Self::PollRequested
-            | Self::QuoteAsked { .. }
-            | Self::QuoteAnswered { .. }
-            | Self::Edited { .. }
-            | Self::Untracked
-            | Self::AlertAcknowledged { .. }
-            | Self::AlertUnacknowledged { .. }
-            | Self::AlertSnoozed { .. }
-            | Self::AlertUnsnoozed { .. }
-            | Self::Undone { .. }
-            | Self::Redone { .. }
-            | Self::Deleted { .. }
-            | Self::BodiesDropped { .. } => false,
-        }
+        self.properties().1 == EventClass::Alert
+    }
+
+    /// Whether the event is about an alert.
+    pub(crate) fn is_about_alert(&self) -> bool {
+        matches!(self.properties().1, EventClass::Alert | EventClass::AlertAction)
+    }
+
+    /// Whether the event is the edit that added a note, and nothing else.
+    pub(crate) fn is_added_note(&self) -> bool {
+        matches!(self, Self::Edited { fields, reversal: None } if *fields == [NOTE_FIELD])
     }
 
     /// Returns the event in words for a person.
@@ -359,6 +314,12 @@ impl ChangeKind {
 
     /// Returns the event in words, with the name of the person who caused the event, if known.
     pub fn sentence_by(&self, author: Option<&str>) -> String {
+        let description = self.description_by(author);
+        if self.is_about_alert() { format!("alert {description}") } else { description }
+    }
+
+    /// Like `sentence_by`, for a line that already says whether the event is about an alert.
+    pub(crate) fn description_by(&self, author: Option<&str>) -> String {
         let by = people::by(author);
         match self {
             Self::Polled => "polled".into(),
@@ -367,11 +328,11 @@ impl ChangeKind {
             }
             Self::StepAdded { index } => format!("step {} added or changed", index + 1),
             Self::Settled => "settled".into(),
-            Self::AlertRaised { rule, severity } => format!("alert raised: {rule} ({})", severity.name()),
-            Self::AlertCleared { rule, severity } => format!("alert resolved: {rule} ({})", severity.name()),
-            Self::AlertFlapping { rule, severity } => format!("alert flapping: {rule} ({})", severity.name()),
-            Self::AlertFlipped { rule, raised: true } => format!("alert raised again: {rule} (flapping)"),
-            Self::AlertFlipped { rule, raised: false } => format!("alert resolved again: {rule} (flapping)"),
+            Self::AlertRaised { rule, severity } => format!("raised: {rule} ({})", severity.name()),
+            Self::AlertCleared { rule, severity } => format!("resolved: {rule} ({})", severity.name()),
+            Self::AlertFlapping { rule, severity } => format!("flapping: {rule} ({})", severity.name()),
+            Self::AlertFlipped { rule, raised: true } => format!("raised again: {rule} (flapping)"),
+            Self::AlertFlipped { rule, raised: false } => format!("resolved again: {rule} (flapping)"),
             Self::PollFailed { error } => format!("poll failed: {error}"),
             Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
             Self::Unreachable { error } => format!("service unreachable: {error}"),
@@ -380,8 +341,8 @@ impl ChangeKind {
             Self::PollRequested => format!("poll requested{by}"),
             Self::QuoteAsked { .. } => "quote requested".into(),
             Self::QuoteAnswered { .. } => "quote request answered".into(),
-            Self::Edited { fields, turned } => {
-                let how = match turned {
+            Self::Edited { fields, reversal } => {
+                let how = match reversal {
                     None => "edited",
                     Some(ReversalKind::Undone) => "undone",
                     Some(ReversalKind::Redone) => "redone",
@@ -393,14 +354,14 @@ impl ChangeKind {
                 format!("{how}{by}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
             Self::Untracked => format!("polling stopped{by}"),
-            Self::AlertAcknowledged { rule, note: None } => format!("alert acknowledged{by}: {rule}"),
-            Self::AlertAcknowledged { rule, note: Some(note) } => format!("alert acknowledged{by}: {rule}, {note}"),
-            Self::AlertUnacknowledged { rule } => format!("alert unacknowledged{by}: {rule}"),
-            Self::AlertSnoozed { rule, until: None } => format!("alert snoozed{by} until something changes: {rule}"),
+            Self::AlertAcknowledged { rule, note: None } => format!("acknowledged{by}: {rule}"),
+            Self::AlertAcknowledged { rule, note: Some(note) } => format!("acknowledged{by}: {rule}, {note}"),
+            Self::AlertUnacknowledged { rule } => format!("unacknowledged{by}: {rule}"),
+            Self::AlertSnoozed { rule, until: None } => format!("snoozed{by} until something changes: {rule}"),
             Self::AlertSnoozed { rule, until: Some(until) } => {
-                format!("alert snoozed{by} until {}: {rule}", span::stamp(*until, Utc.fix()))
+                format!("snoozed{by} until {}: {rule}", span::stamp(*until, Utc.fix()))
             }
-            Self::AlertUnsnoozed { rule } => format!("alert unsnoozed{by}: {rule}"),
+            Self::AlertUnsnoozed { rule } => format!("unsnoozed{by}: {rule}"),
             Self::Undone { summary } => format!("undone{by}: {summary}"),
             Self::Redone { summary } => format!("redone{by}: {summary}"),
             Self::Deleted { .. } => format!("transaction deleted{by}"),
@@ -424,10 +385,11 @@ mod tests {
 
     #[test]
     fn edit_sentences_name_undo_and_redo_and_old_stored_edits_still_parse() {
-        let sentence = |turned| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], turned }.sentence();
+        let sentence =
+            |reversal| ChangeKind::Edited { fields: vec!["ticket".into(), "note".into()], reversal }.sentence();
         assert_eq!(sentence(Some(ReversalKind::Undone)), "undone: ticket, note");
         assert_eq!(sentence(Some(ReversalKind::Redone)), "redone: ticket, note");
-        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], turned: Some(ReversalKind::Undone) };
+        let params = ChangeKind::Edited { fields: vec![PARAMS_FIELD.into()], reversal: Some(ReversalKind::Undone) };
         assert_eq!(params.sentence(), "undone: transaction parameters");
         let old = serde_json::json!({"event": "edited", "fields": ["ticket", "note"]});
         let read: ChangeKind = serde_json::from_value(old.clone()).unwrap();

@@ -63,19 +63,19 @@ fn compare(found: &mut Vec<Difference>, field: String, depth: usize, before: Opt
         });
     }
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-    let names: Vec<&Key> = old.keys().chain(new.keys().filter(|key| !old.contains_key(key))).collect();
+    let names: Vec<&PathSegment> = old.keys().chain(new.keys().filter(|key| !old.contains_key(key))).collect();
     for name in names {
         compare(found, name.path_in(&field), depth + 1, old.get(name).copied(), new.get(name).copied());
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Key {
+enum PathSegment {
     Index(usize),
     Name(String),
 }
 
-impl Key {
+impl PathSegment {
     fn path_in(&self, field: &str) -> String {
         match self {
             Self::Index(index) => format!("{field}[{index}]"),
@@ -86,12 +86,14 @@ impl Key {
 }
 
 /// Returns the children of an object or array; `None` for a value that is compared as a whole.
-fn children(value: Option<&Value>, depth: usize) -> Option<BTreeMap<Key, &Value>> {
+fn children(value: Option<&Value>, depth: usize) -> Option<BTreeMap<PathSegment, &Value>> {
     match value? {
         _ if depth >= DEPTH_LIMIT => None,
-        Value::Object(fields) => Some(fields.iter().map(|(name, value)| (Key::Name(name.clone()), value)).collect()),
+        Value::Object(fields) => {
+            Some(fields.iter().map(|(name, value)| (PathSegment::Name(name.clone()), value)).collect())
+        }
         Value::Array(items) => {
-            Some(items.iter().enumerate().map(|(index, value)| (Key::Index(index), value)).collect())
+            Some(items.iter().enumerate().map(|(index, value)| (PathSegment::Index(index), value)).collect())
         }
         _ => None,
     }

@@ -171,13 +171,10 @@ impl RouteDurations {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
-    use super::{super::fixtures, *};
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
+    use super::{
+        super::fixtures::{self, at},
+        *,
+    };
 
     /// Returns the samples of these answers at these seconds, for a transaction submitted at second 0.
     fn samples(answers: &[(i64, RouterStatus)]) -> Vec<DurationSample> {

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use chrono::DateTime;
+use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     alert::{Alert, Rule, Subject},
@@ -112,4 +112,9 @@ pub(crate) fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec
         }
     }
     (of_transactions, of_profiles)
+}
+
+/// Returns the moment so many seconds after the epoch.
+pub(crate) fn at(seconds: i64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
 }

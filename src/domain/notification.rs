@@ -1,6 +1,36 @@
-//! Notifications: alerts and events that leave the program, through a command or a webhook.
+//! Notifications: alerts and events that leave the program, through the terminal, a command or a webhook.
 
 use serde::{Deserialize, Serialize};
+
+/// How the dashboard asks the terminal to show a desktop notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NotificationMode {
+    /// By the escape sequence that the terminal is known to support.
+    #[default]
+    Auto,
+    /// Not at all.
+    Off,
+    /// By OSC 9.
+    Osc9,
+    /// By OSC 777.
+    Osc777,
+    /// By OSC 99.
+    Osc99,
+}
+
+impl NotificationMode {
+    /// Returns the name in the config file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Off => "off",
+            Self::Osc9 => "osc9",
+            Self::Osc777 => "osc777",
+            Self::Osc99 => "osc99",
+        }
+    }
+}
 
 /// The position of a notification channel in the change feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -326,9 +326,7 @@ impl<T, A> Edit<T, A> {
             }
             Self::Acknowledge { alerts, .. } => format!("acknowledge {}", count_alerts(alerts.len())),
             Self::Snooze { alerts, .. } => format!("snooze {}", count_alerts(alerts.len())),
-            Self::Unacknowledge { alerts } => {
-                format!("acknowledge or snooze {} no more", count_alerts(alerts.len()))
-            }
+            Self::Unacknowledge { alerts } => format!("unacknowledge {}", count_alerts(alerts.len())),
         }
     }
 }

@@ -34,7 +34,7 @@ pub struct StatusRecord {
     /// `toChain`.
     pub to: ChainSide,
     /// `routeStatus`, in the order of the response.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RouteStep>,
     /// `timeSpent`: numbers by key, and other values as text. Only the key `total` is documented, and no unit is. The
     /// parts must not be added up.
     pub time_spent: BTreeMap<String, Value>,
@@ -132,7 +132,7 @@ impl ChainSide {
 
 /// One element of `routeStatus` (`service.md` 2.4).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Step {
+pub struct RouteStep {
     /// `chainId`: the chain of the step.
     pub chain_id: Option<ChainId>,
     /// `txHash`.

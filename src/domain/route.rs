@@ -164,7 +164,7 @@ mod tests {
     use super::{super::fixtures, *};
     use crate::domain::{
         observation::Outcome,
-        record::{StatusRecord, Step},
+        record::{RouteStep, StatusRecord},
     };
 
     fn polled(change: impl FnOnce(&mut StatusRecord), status: RouterStatus) -> Transaction {
@@ -203,13 +203,14 @@ mod tests {
             chain_name: Some("Axelar".into()),
             ..Default::default()
         };
-        let step = |chain: &str, hash: &str| Step {
+        let step = |chain: &str, hash: &str| RouteStep {
             chain_id: Some(ChainId::new(chain)),
             transaction_id: Some(TxHash::new(hash)),
-            ..Step::default()
+            ..RouteStep::default()
         };
-        let with_steps =
-            |steps: Vec<Step>| polled(|record| (record.to, record.steps) = (hop.clone(), steps), RouterStatus::Ongoing);
+        let with_steps = |steps: Vec<RouteStep>| {
+            polled(|record| (record.to, record.steps) = (hop.clone(), steps), RouterStatus::Ongoing)
+        };
         let arrived = with_steps(vec![step("axelar-1", "0xaa"), step("8453", "0xbb")]);
         let found = ends(&arrived);
         assert_eq!(found.destination.transaction_id, Some(&TxHash::new("0xbb")));

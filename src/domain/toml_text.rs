@@ -15,6 +15,8 @@ pub struct TomlError {
     pub line: usize,
     /// What is wrong, and what would be right.
     pub reason: String,
+    /// The unknown key, if that is the error.
+    pub unknown_key: Option<String>,
 }
 
 /// Parses a TOML text.
@@ -25,7 +27,14 @@ pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, TomlError> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
-        TomlError { line, reason: clean(&reason(error.message(), key_at(text, start))) }
+        let message = error.message().lines().next().unwrap_or_default();
+        let names = message.strip_prefix("unknown field ").map(quoted_names);
+        let reason = match &names {
+            Some(names) => unknown_key(names),
+            None => reason(message, key_at(text, start)),
+        };
+        let unknown_key = names.and_then(|names| names.first().copied().map(str::to_owned));
+        TomlError { line, reason: clean(&reason), unknown_key }
     })
 }
 
@@ -37,11 +46,7 @@ fn key_at(text: &str, start: usize) -> Option<&str> {
 }
 
 fn reason(message: &str, key: Option<&str>) -> String {
-    let message = message.lines().next().unwrap_or_default();
     let about = key.map(|key| format!("{key}: ")).unwrap_or_default();
-    if let Some(rest) = message.strip_prefix("unknown field ") {
-        return unknown_key(rest);
-    }
     let expected = message.split_once(", expected ").map(|(_, expected)| expected.replace('`', ""));
     match (message.split([' ', ':']).next(), expected) {
         // The value may be a secret in the wrong place, so only its type is named.
@@ -75,11 +80,14 @@ fn type_of_value(message: &str) -> &'static str {
     known.map_or("something else", |(_, name)| name)
 }
 
-fn unknown_key(rest: &str) -> String {
-    let mut names = rest.split('`').skip(1).step_by(2);
-    let unknown = names.next().unwrap_or_default();
-    let known: Vec<_> = names.collect();
-    let hint = nearest(unknown, &known).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
+fn quoted_names(text: &str) -> Vec<&str> {
+    text.split('`').skip(1).step_by(2).collect()
+}
+
+/// Returns the error about the first of these names, which is unknown; the others are the known names.
+fn unknown_key(names: &[&str]) -> String {
+    let (unknown, known) = names.split_first().map_or(("", &[][..]), |(unknown, known)| (*unknown, known));
+    let hint = nearest(unknown, known).map_or_else(String::new, |name| format!("did you mean `{name}`? "));
     format!("unknown key `{unknown}`; {hint}known keys: {}", known.join(", "))
 }
 

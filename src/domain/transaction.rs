@@ -435,19 +435,13 @@ impl Transaction {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::{
         super::{
-            fixtures::{answer, fails, says},
-            record::Step,
+            fixtures::{answer, at, fails, says},
+            record::RouteStep,
         },
         *,
     };
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
 
     fn transaction() -> Transaction {
         super::super::fixtures::transaction(1)
@@ -481,7 +475,7 @@ mod tests {
     fn new_and_changed_steps_are_news_and_running_times_are_not() {
         let mut tx = transaction();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
-        record.steps.push(Step { action: Some("send".into()), ..Step::default() });
+        record.steps.push(RouteStep { action: Some("send".into()), ..RouteStep::default() });
         record.time_spent.insert("total".into(), 5.into());
         let step = |record: &StatusRecord| answer(Outcome::Record(Box::new(record.clone())));
         assert!(tx.apply(&step(&record), at(1)).contains(&ChangeKind::StepAdded { index: 0 }));

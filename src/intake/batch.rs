@@ -9,7 +9,7 @@ use crate::domain::{
     transaction::NewTransaction,
 };
 
-use super::{Batch, Event, FileFindings, InputPosition, LineError, ReadError, Stop, fields};
+use super::{FileFindings, InputPosition, LineError, ParseEvent, ParsedFile, ReadError, Stop, fields};
 
 /// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 1_000;
@@ -79,9 +79,9 @@ impl<'a, E> Collector<'a, E> {
     }
 
     /// Handles one event of a reader. Returns [`Stop`] if `keep` fails.
-    pub(super) fn handle_event(&mut self, event: Event) -> Result<(), Stop> {
+    pub(super) fn handle_event(&mut self, event: ParseEvent) -> Result<(), Stop> {
         match event {
-            Event::Row(place, row) => match fields::parse_transaction(row, self.any_chain) {
+            ParseEvent::Row(place, row) => match fields::parse_transaction(row, self.any_chain) {
                 Ok(parsed) => {
                     if let Some(clamped) = parsed.clamp_warning {
                         self.clamp_warnings.push(|| format!("{place}: {clamped}"));
@@ -91,8 +91,8 @@ impl<'a, E> Collector<'a, E> {
                 }
                 Err(row_errors) => self.add_error(place, || row_errors.message()),
             },
-            Event::Bad(place, message) => self.add_error(place, || message),
-            Event::UnknownColumn(name) => self.add_unknown_column(name),
+            ParseEvent::Bad(place, message) => self.add_error(place, || message),
+            ParseEvent::UnknownColumn(name) => self.add_unknown_column(name),
         }
         Ok(())
     }
@@ -206,8 +206,8 @@ impl InMemoryRows {
         self.slots.push(Some((place, new)));
     }
 
-    pub(super) fn finish(self, mut warnings: Vec<String>) -> Batch {
+    pub(super) fn finish(self, mut warnings: Vec<String>) -> ParsedFile {
         warnings.extend(self.duplicates.finish());
-        Batch { transactions: self.slots.into_iter().flatten().map(|(_, new)| new).collect(), warnings }
+        ParsedFile { transactions: self.slots.into_iter().flatten().map(|(_, new)| new).collect(), warnings }
     }
 }

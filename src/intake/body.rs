@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value};
 
-use super::fields::{Field, Row};
+use super::fields::{Field, RawRow};
 
 /// The kind of a response body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Body {
+pub(super) enum ResponseKind {
     /// A status record.
     Status,
     /// The answer to a route request.
@@ -17,19 +17,19 @@ pub(super) enum Body {
 }
 
 /// Returns the kind of the body and the transaction's values in it, or `None` if the text is no such body.
-pub(super) fn read(text: &str) -> Option<(Body, Row<'static>)> {
+pub(super) fn read(text: &str) -> Option<(ResponseKind, RawRow<'static>)> {
     let Value::Object(body) = serde_json::from_str(text).ok()? else { return None };
     if let Some(Value::Object(route)) = body.get("route") {
-        return Some((Body::Route, read_route(route, &body)));
+        return Some((ResponseKind::Route, read_route(route, &body)));
     }
     let is_record = body.contains_key("routerTransactionStatus") || get_object(&body, "fromChain").is_some();
-    is_record.then(|| (Body::Status, read_record(&body)))
+    is_record.then(|| (ResponseKind::Status, read_record(&body)))
 }
 
-fn read_route(route: &Map<String, Value>, body: &Map<String, Value>) -> Row<'static> {
+fn read_route(route: &Map<String, Value>, body: &Map<String, Value>) -> RawRow<'static> {
     let sources: Vec<_> = get_object(route, "estimate").into_iter().chain([route, body]).collect();
     let params = get_object(route, "params");
-    let mut row = Row::default();
+    let mut row = RawRow::default();
     let mut set = |field: Field, value: Option<String>| row.set(field, value.unwrap_or_default());
     set(Field::QuoteId, get_text(route, "quoteId").or_else(|| get_text(body, "quoteId")));
     set(Field::EstimatedRouteDuration, sources.iter().find_map(|source| get_text(source, "estimatedRouteDuration")));
@@ -40,7 +40,7 @@ fn read_route(route: &Map<String, Value>, body: &Map<String, Value>) -> Row<'sta
     row
 }
 
-fn read_record(body: &Map<String, Value>) -> Row<'static> {
+fn read_record(body: &Map<String, Value>) -> RawRow<'static> {
     let get_side = |name| get_object(body, name);
     let chain = |name| {
         let data = get_side(name).and_then(|side| get_object(side, "chainData"))?;
@@ -52,7 +52,7 @@ fn read_record(body: &Map<String, Value>) -> Row<'static> {
     // `toChain` may be an intermediate chain; the last step of the route has the destination.
     let last_step = body.get("routeStatus").and_then(Value::as_array).and_then(|steps| steps.last());
     let destination = last_step.and_then(Value::as_object).and_then(|step| get_text(step, "chainId"));
-    let mut row = Row::default();
+    let mut row = RawRow::default();
     let mut set = |field: Field, value: Option<String>| row.set(field, value.unwrap_or_default());
     set(Field::TransactionId, hash);
     set(Field::FromChainId, chain("fromChain"));
@@ -85,7 +85,10 @@ mod tests {
         let (body, row) = read(record).unwrap();
         let fields = [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::RequestId, Field::QuoteId];
         let values = fields.map(|field| row.get(field));
-        assert_eq!((body, values), (Body::Status, [Some("0xab"), Some("42161"), Some("8453"), Some("r"), None]));
+        assert_eq!(
+            (body, values),
+            (ResponseKind::Status, [Some("0xab"), Some("42161"), Some("8453"), Some("r"), None])
+        );
         let with_hop = r#"{"id":"0xab_30_100","fromChain":{"transactionId":"0xab"},"toChain":{"chainData":{"chainId":"1"}},
             "routeStatus":[{"chainId":"42161"},{"chainId":8453}]}"#;
         let (_, row) = read(with_hop).unwrap();
@@ -97,7 +100,7 @@ mod tests {
         let (body, row) = read(route).unwrap();
         let fields = [Field::QuoteId, Field::EstimatedRouteDuration, Field::FromChainId, Field::TransactionId];
         let values = fields.map(|field| row.get(field));
-        assert_eq!((body, values), (Body::Route, [Some("q"), Some("90.5"), Some("1"), None]));
+        assert_eq!((body, values), (ResponseKind::Route, [Some("q"), Some("90.5"), Some("1"), None]));
         for other in ["[]", "{}", "{\"transactionId\":\"0xab\"}", "{\"route\":1}", "no"] {
             assert!(read(other).is_none(), "{other}");
         }

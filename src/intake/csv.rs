@@ -7,20 +7,20 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::domain::text::clean;
 
 use super::{
-    Event, InputPosition, Sink, Stop,
-    fields::{Field, Row},
+    EventSink, InputPosition, ParseEvent, Stop,
+    fields::{Field, RawRow},
     formula,
-    source::{self, BUFFER_SIZE, LineCounting, Source},
+    source::{self, BUFFER_SIZE, LineCounting, SharedInput},
 };
 
 /// An example of a header row, for error messages.
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId";
 
 /// The field of each column; `None` for an unknown column.
-pub(super) type Columns = Vec<Option<Field>>;
+pub(super) type CsvColumns = Vec<Option<Field>>;
 
 /// Reads a file whose byte order mark was removed.
-pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
+pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
     source.set_line_counting(LineCounting::Editor);
     let delimiter = detect_delimiter(&source.head());
     let mut reader = ReaderBuilder::new()
@@ -30,14 +30,14 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         .buffer_capacity(BUFFER_SIZE)
         .from_reader(source);
     let mut record = ByteRecord::new();
-    let mut columns: Option<Columns> = None;
+    let mut columns: Option<CsvColumns> = None;
     loop {
         source.start_record();
         let start = reader.position().byte();
         match reader.read_byte_record(&mut record) {
             Ok(true) => {}
             Err(_) if source.is_too_long() => {
-                return sink(Event::Bad(InputPosition::Line(source.line_at(start)), source::TOO_LONG.into()));
+                return sink(ParseEvent::Bad(InputPosition::Line(source.line_at(start)), source::TOO_LONG.into()));
             }
             // The end of the file, or an input error that the source keeps; `flexible` leaves no other error.
             Ok(false) | Err(_) => return Ok(()),
@@ -46,11 +46,11 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         match source.with_uncounted(reader.position().byte(), |record| check_quotes(record, delimiter)) {
             // The value with the unclosed quotation mark extends to the end of the file.
             Quoting::Unclosed if source.has_ended() && source.with_uncounted(u64::MAX, is_multiline) => {
-                return sink(Event::Bad(place, UNCLOSED_QUOTE.into()));
+                return sink(ParseEvent::Bad(place, UNCLOSED_QUOTE.into()));
             }
-            Quoting::Misplaced if columns.is_none() => return sink(Event::Bad(place, MISPLACED_QUOTE.into())),
+            Quoting::Misplaced if columns.is_none() => return sink(ParseEvent::Bad(place, MISPLACED_QUOTE.into())),
             Quoting::Misplaced => {
-                sink(Event::Bad(place, MISPLACED_QUOTE.into()))?;
+                sink(ParseEvent::Bad(place, MISPLACED_QUOTE.into()))?;
                 continue;
             }
             _ => {}
@@ -59,7 +59,7 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
             continue;
         }
         match (decode_values(&record), &columns) {
-            (Err(reason), _) => sink(Event::Bad(place, reason))?,
+            (Err(reason), _) => sink(ParseEvent::Bad(place, reason))?,
             (Ok(values), Some(columns)) => read_row(place, columns, &values, sink)?,
             (Ok(values), None) => match read_header(place, &values, sink)? {
                 Some(header) => columns = Some(header),
@@ -73,9 +73,9 @@ pub(super) fn read(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
 pub(super) fn read_line(
     place: InputPosition,
     line: &[u8],
-    columns: &mut Option<Columns>,
+    columns: &mut Option<CsvColumns>,
     delimiter: u8,
-    sink: &mut Sink,
+    sink: &mut EventSink,
 ) -> Result<(), Stop> {
     let mut record = ByteRecord::new();
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(line);
@@ -86,11 +86,11 @@ pub(super) fn read_line(
     match check_quotes(line, delimiter) {
         Quoting::Valid => {}
         // The rest of the line became part of one value, so the row's later values are unknown.
-        Quoting::Unclosed => return sink(Event::Bad(place, UNCLOSED_QUOTE.into())),
-        Quoting::Misplaced => return sink(Event::Bad(place, MISPLACED_QUOTE.into())),
+        Quoting::Unclosed => return sink(ParseEvent::Bad(place, UNCLOSED_QUOTE.into())),
+        Quoting::Misplaced => return sink(ParseEvent::Bad(place, MISPLACED_QUOTE.into())),
     }
     match (decode_values(&record), &columns) {
-        (Err(reason), _) => sink(Event::Bad(place, reason)),
+        (Err(reason), _) => sink(ParseEvent::Bad(place, reason)),
         (Ok(values), Some(columns)) => read_row(place, columns, &values, sink),
         (Ok(values), None) => {
             *columns = read_header(place, &values, sink)?;
@@ -118,7 +118,7 @@ enum Quoting {
 
 /// Checks the quotation marks of the first record in these bytes. The CSV parser accepts misplaced marks silently.
 fn check_quotes(record: &[u8], delimiter: u8) -> Quoting {
-    enum State {
+    enum QuotingState {
         Start,
         Plain,
         Quoted,
@@ -128,19 +128,19 @@ fn check_quotes(record: &[u8], delimiter: u8) -> Quoting {
     if !record.contains(&b'"') {
         return Quoting::Valid;
     }
-    let mut state = State::Start;
+    let mut state = QuotingState::Start;
     for byte in record {
         state = match (state, *byte) {
-            (State::Quoted, b'"') => State::Closed,
-            (State::Quoted, _) | (State::Start | State::Closed, b'"') => State::Quoted,
-            (_, byte) if byte == delimiter => State::Start,
+            (QuotingState::Quoted, b'"') => QuotingState::Closed,
+            (QuotingState::Quoted, _) | (QuotingState::Start | QuotingState::Closed, b'"') => QuotingState::Quoted,
+            (_, byte) if byte == delimiter => QuotingState::Start,
             (_, b'\n' | b'\r') => return Quoting::Valid,
-            (State::Closed | State::AfterClosed, b' ' | b'\t') => State::AfterClosed,
-            (State::Closed | State::AfterClosed, _) => return Quoting::Misplaced,
-            (State::Start | State::Plain, _) => State::Plain,
+            (QuotingState::Closed | QuotingState::AfterClosed, b' ' | b'\t') => QuotingState::AfterClosed,
+            (QuotingState::Closed | QuotingState::AfterClosed, _) => return Quoting::Misplaced,
+            (QuotingState::Start | QuotingState::Plain, _) => QuotingState::Plain,
         };
     }
-    if matches!(state, State::Quoted) { Quoting::Unclosed } else { Quoting::Valid }
+    if matches!(state, QuotingState::Quoted) { Quoting::Unclosed } else { Quoting::Valid }
 }
 
 fn is_blank(record: &ByteRecord) -> bool {
@@ -191,8 +191,8 @@ fn decode_values(record: &ByteRecord) -> Result<Vec<&str>, String> {
     record.iter().enumerate().map(text).collect()
 }
 
-fn read_header(place: InputPosition, names: &[&str], sink: &mut Sink) -> Result<Option<Columns>, Stop> {
-    let columns: Columns = names.iter().map(|name| Field::from_name(&clean(name))).collect();
+fn read_header(place: InputPosition, names: &[&str], sink: &mut EventSink) -> Result<Option<CsvColumns>, Stop> {
+    let columns: CsvColumns = names.iter().map(|name| Field::from_name(&clean(name))).collect();
     let known: Vec<Field> = columns.iter().copied().flatten().collect();
     let missing = Field::REQUIRED.iter().filter(|field| !known.contains(field)).map(|field| field.name());
     let missing = missing.collect::<Vec<_>>().join(", ");
@@ -205,30 +205,35 @@ fn read_header(place: InputPosition, names: &[&str], sink: &mut Sink) -> Result<
         None => None,
     };
     if let Some(message) = problem {
-        sink(Event::Bad(place, message))?;
+        sink(ParseEvent::Bad(place, message))?;
         return Ok(None);
     }
     for (name, _) in names.iter().zip(&columns).filter(|(name, column)| column.is_none() && !name.trim().is_empty()) {
-        sink(Event::UnknownColumn(clean(name)))?;
+        sink(ParseEvent::UnknownColumn(clean(name)))?;
     }
     Ok(Some(columns))
 }
 
-fn read_row(place: InputPosition, columns: &[Option<Field>], values: &[&str], sink: &mut Sink) -> Result<(), Stop> {
+fn read_row(
+    place: InputPosition,
+    columns: &[Option<Field>],
+    values: &[&str],
+    sink: &mut EventSink,
+) -> Result<(), Stop> {
     if values.iter().skip(columns.len()).any(|value| !value.trim().is_empty()) {
         let (found, named) = (values.len(), columns.len());
         let message = format!("{found} values for {named} columns; put text that contains the delimiter in quotes");
-        return sink(Event::Bad(place, message));
+        return sink(ParseEvent::Bad(place, message));
     }
-    let mut row = Row::default();
+    let mut row = RawRow::default();
     for (field, value) in columns.iter().zip(values).filter_map(|(column, value)| Some(((*column)?, value.trim()))) {
         // A superfluous quotation mark makes the following rows part of one value. Only notes may span several lines.
         if !matches!(field, Field::Note | Field::Notes) && value.contains(['\n', '\r']) {
             let message = format!("{} spans several lines; is a quotation mark missing or extra?", field.name());
-            return sink(Event::Bad(place, message));
+            return sink(ParseEvent::Bad(place, message));
         }
         // The header names each field at most once, so no value is set twice.
         row.set(field, formula::unescape(value));
     }
-    sink(Event::Row(place, &row))
+    sink(ParseEvent::Row(place, &row))
 }

@@ -128,11 +128,11 @@ fn matches_name(column: &str, name: &str) -> bool {
 
 /// A row of raw values by field. An empty value counts as no value.
 #[derive(Default)]
-pub(super) struct Row<'a> {
+pub(super) struct RawRow<'a> {
     values: [Option<Cow<'a, str>>; FIELD_COUNT],
 }
 
-impl<'a> Row<'a> {
+impl<'a> RawRow<'a> {
     /// Sets a value. Returns `false` and keeps the old value if the field has one already.
     pub(super) fn set(&mut self, field: Field, value: impl Into<Cow<'a, str>>) -> bool {
         let value = value.into();
@@ -203,8 +203,8 @@ impl RowErrors {
 }
 
 /// Builds the transaction of a row, or returns all errors of the row.
-pub(super) fn parse_transaction(row: &Row, any_chain: bool) -> Result<ParsedRow, Box<RowErrors>> {
-    let mut reader = Reader { row, any_chain, errors: Box::default(), clamp_warning: None };
+pub(super) fn parse_transaction(row: &RawRow, any_chain: bool) -> Result<ParsedRow, Box<RowErrors>> {
+    let mut reader = RowReader { row, any_chain, errors: Box::default(), clamp_warning: None };
     let hash = reader.parse_hash();
     let from_chain = reader.parse_chain(Field::FromChainId);
     let to_chain = reader.parse_chain(Field::ToChainId);
@@ -214,7 +214,7 @@ pub(super) fn parse_transaction(row: &Row, any_chain: bool) -> Result<ParsedRow,
     let (submitted_at, first_seen_at) = reader.parse_times();
     let untracked = reader.parse_flag(Field::Untracked);
     let from_address = reader.full_value(Field::FromAddress);
-    let Reader { mut errors, clamp_warning, .. } = reader;
+    let RowReader { mut errors, clamp_warning, .. } = reader;
     let is_valid = errors.missing.is_empty() && errors.invalid.is_empty();
     let (true, Some(hash), Some(from_chain), Some(to_chain), Some(quote_id)) =
         (is_valid, hash.clone(), from_chain, to_chain, quote_id)
@@ -239,26 +239,26 @@ pub(super) fn parse_transaction(row: &Row, any_chain: bool) -> Result<ParsedRow,
 }
 
 /// Returns the notes of a row: `note` is one note, and each line of `notes` is one.
-fn parse_notes(row: &Row) -> Vec<String> {
+fn parse_notes(row: &RawRow) -> Vec<String> {
     let lines = row.get(Field::Notes).unwrap_or_default().lines();
     row.get(Field::Note).into_iter().chain(lines).filter_map(clean_or_none).collect()
 }
 
-fn parse_labels(row: &Row) -> Vec<String> {
+fn parse_labels(row: &RawRow) -> Vec<String> {
     let mut seen = HashSet::new();
     let labels = row.get(Field::Labels).unwrap_or_default().split(';').filter_map(clean_or_none);
     labels.filter(|label| seen.insert(label.clone())).collect()
 }
 
 /// Parses the values of one row and collects their errors.
-struct Reader<'a> {
-    row: &'a Row<'a>,
+struct RowReader<'a> {
+    row: &'a RawRow<'a>,
     any_chain: bool,
     errors: Box<RowErrors>,
     clamp_warning: Option<String>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RowReader<'a> {
     fn add_error<T>(&mut self, field: Field, reason: &str) -> Option<T> {
         self.errors.invalid.push(FieldError { field, reason: reason.into() });
         None

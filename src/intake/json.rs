@@ -15,9 +15,9 @@ use serde_json::Number;
 use crate::domain::text::clean;
 
 use super::{
-    Event, InputPosition, Sink, Stop,
-    fields::{Field, Row},
-    source::{self, BUFFER_SIZE, LineCounting, Source},
+    EventSink, InputPosition, ParseEvent, Stop,
+    fields::{Field, RawRow},
+    source::{self, BUFFER_SIZE, LineCounting, SharedInput},
 };
 
 /// Whether a text is exactly one JSON value.
@@ -26,7 +26,7 @@ pub(super) fn is_single_value(text: &str) -> bool {
 }
 
 /// Reads one array item by item: parsing the whole array at once would take a hundred times its size in memory.
-pub(super) fn read_array(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
+pub(super) fn read_array(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
     let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER_SIZE, source));
     let mut items = ItemVisitor { source, sink, number: 0, stopped: false };
     source.start_record();
@@ -34,20 +34,22 @@ pub(super) fn read_array(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
     let ItemVisitor { sink, number, stopped, .. } = items;
     match read {
         _ if stopped => Err(Stop),
-        Err(_) if source.is_too_long() => sink(Event::Bad(InputPosition::Item(number + 1), source::TOO_LONG.into())),
+        Err(_) if source.is_too_long() => {
+            sink(ParseEvent::Bad(InputPosition::Item(number + 1), source::TOO_LONG.into()))
+        }
         // The source keeps the input error.
         Err(error) if error.is_io() => Ok(()),
         Err(error) if error.is_data() => {
             let message = "the JSON is not an array of objects; put the objects in [ ]";
-            sink(Event::Bad(InputPosition::File, message.into()))
+            sink(ParseEvent::Bad(InputPosition::File, message.into()))
         }
-        Err(error) => sink(Event::Bad(InputPosition::Line(error.line()), syntax_message(&error))),
+        Err(error) => sink(ParseEvent::Bad(InputPosition::Line(error.line()), syntax_message(&error))),
         Ok(()) => Ok(()),
     }
 }
 
 /// Reads objects: one on each line, or spanning several lines.
-pub(super) fn read_lines(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
+pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
     let head = source.head();
     let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
     // A first line that ends inside an object means that objects span several lines.
@@ -62,7 +64,7 @@ pub(super) fn read_lines(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
         let read = reader.read_until(b'\n', &mut line);
         match read {
             Err(_) if source.is_too_long() => {
-                return sink(Event::Bad(InputPosition::Line(number), source::TOO_LONG.into()));
+                return sink(ParseEvent::Bad(InputPosition::Line(number), source::TOO_LONG.into()));
             }
             // The end of the file, or an input error that the source keeps.
             Ok(0) | Err(_) => break,
@@ -73,20 +75,20 @@ pub(super) fn read_lines(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
 }
 
 /// Reads a line that holds exactly one object.
-pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut Sink) -> Result<(), Stop> {
+pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut EventSink) -> Result<(), Stop> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }
-    match serde_json::from_slice::<Cell>(line) {
+    match serde_json::from_slice::<JsonCell>(line) {
         Ok(parsed) => send_row(place, &parsed, sink),
-        Err(error) => sink(Event::Bad(place, syntax_message(&error))),
+        Err(error) => sink(ParseEvent::Bad(place, syntax_message(&error))),
     }
 }
 
-fn read_stream(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
+fn read_stream(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
     source.set_line_counting(LineCounting::Json);
     let reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER_SIZE, source));
-    let mut stream = reader.into_iter::<Cell>();
+    let mut stream = reader.into_iter::<JsonCell>();
     loop {
         source.start_record();
         let start = stream.byte_offset() as u64;
@@ -94,10 +96,12 @@ fn read_stream(source: &Source, sink: &mut Sink) -> Result<(), Stop> {
             None => return Ok(()),
             Some(Ok(parsed)) => send_row(InputPosition::Line(source.line_at(start)), &parsed, sink)?,
             Some(Err(_)) if source.is_too_long() => {
-                return sink(Event::Bad(InputPosition::Line(source.line_at(start)), source::TOO_LONG.into()));
+                return sink(ParseEvent::Bad(InputPosition::Line(source.line_at(start)), source::TOO_LONG.into()));
             }
             Some(Err(error)) if error.is_io() => return Ok(()),
-            Some(Err(error)) => return sink(Event::Bad(InputPosition::Line(error.line()), syntax_message(&error))),
+            Some(Err(error)) => {
+                return sink(ParseEvent::Bad(InputPosition::Line(error.line()), syntax_message(&error)));
+            }
         }
     }
 }
@@ -109,22 +113,25 @@ fn syntax_message(error: &serde_json::Error) -> String {
     format!("invalid JSON at column {}: {reason}", error.column())
 }
 
-fn send_row(place: InputPosition, value: &Cell, sink: &mut Sink) -> Result<(), Stop> {
-    let Cell::Object(object) = value else {
-        return sink(Event::Bad(place, "expected an object like {\"transactionId\": \"0x…\", …}".into()));
+fn send_row(place: InputPosition, value: &JsonCell, sink: &mut EventSink) -> Result<(), Stop> {
+    let JsonCell::Object(object) = value else {
+        return sink(ParseEvent::Bad(place, "expected an object like {\"transactionId\": \"0x…\", …}".into()));
     };
     match build_row(object, sink)? {
-        Ok(row) => sink(Event::Row(place, &row)),
-        Err(message) => sink(Event::Bad(place, message)),
+        Ok(row) => sink(ParseEvent::Row(place, &row)),
+        Err(message) => sink(ParseEvent::Bad(place, message)),
     }
 }
 
-fn build_row<'a>(object: &'a BTreeMap<String, Cell>, sink: &mut Sink) -> Result<Result<Row<'a>, String>, Stop> {
-    let mut row = Row::default();
+fn build_row<'a>(
+    object: &'a BTreeMap<String, JsonCell>,
+    sink: &mut EventSink,
+) -> Result<Result<RawRow<'a>, String>, Stop> {
+    let mut row = RawRow::default();
     let mut errors = Vec::new();
     for (name, value) in object {
         let Some(field) = Field::from_name(&clean(name)) else {
-            sink(Event::UnknownColumn(clean(name)))?;
+            sink(ParseEvent::UnknownColumn(clean(name)))?;
             continue;
         };
         match value_text(field, value) {
@@ -139,19 +146,19 @@ fn build_row<'a>(object: &'a BTreeMap<String, Cell>, sink: &mut Sink) -> Result<
     Ok(if errors.is_empty() { Ok(row) } else { Err(errors.join(". ")) })
 }
 
-fn value_text(field: Field, value: &Cell) -> Result<Cow<'_, str>, &'static str> {
+fn value_text(field: Field, value: &JsonCell) -> Result<Cow<'_, str>, &'static str> {
     match value {
-        Cell::Null => Ok(Cow::Borrowed("")),
-        Cell::Text(text) => Ok(Cow::Borrowed(text)),
-        Cell::Number(number) if field == Field::EstimatedRouteDuration || !number.is_f64() => {
+        JsonCell::Null => Ok(Cow::Borrowed("")),
+        JsonCell::Text(text) => Ok(Cow::Borrowed(text)),
+        JsonCell::Number(number) if field == Field::EstimatedRouteDuration || !number.is_f64() => {
             Ok(number.to_string().into())
         }
         // Numbers past 64 bits or with a fraction lose digits, and an ID with other digits is another ID.
-        Cell::Number(_) => Err("the number has too many digits or a decimal point; write it as text, in quotes"),
-        Cell::Flag(flag) if field.is_flag() => Ok(Cow::Borrowed(if *flag { "true" } else { "false" })),
+        JsonCell::Number(_) => Err("the number has too many digits or a decimal point; write it as text, in quotes"),
+        JsonCell::Flag(flag) if field.is_flag() => Ok(Cow::Borrowed(if *flag { "true" } else { "false" })),
         // Lists are converted to their CSV form, so a label can't contain `;` in either format, and a note is one line.
-        Cell::Texts(texts) if field == Field::Labels => Ok(texts.join(";").into()),
-        Cell::Texts(texts) if field == Field::Notes => {
+        JsonCell::Texts(texts) if field == Field::Labels => Ok(texts.join(";").into()),
+        JsonCell::Texts(texts) if field == Field::Notes => {
             Ok(texts.iter().map(|text| text.replace(['\n', '\r'], " ")).collect::<Vec<_>>().join("\n").into())
         }
         // Other programs may use the name `profile` for something else.
@@ -164,92 +171,92 @@ fn value_text(field: Field, value: &Cell) -> Result<Cow<'_, str>, &'static str> 
 }
 
 /// A JSON value, reduced to what a row can hold.
-enum Cell {
+enum JsonCell {
     Null,
     Flag(bool),
     Text(String),
     Number(Number),
     Texts(Vec<String>),
     /// Only at the level of a row. The last of duplicate names wins.
-    Object(BTreeMap<String, Cell>),
+    Object(BTreeMap<String, JsonCell>),
     Other,
 }
 
 /// The nesting level of a value. Deeper values are skipped and take no memory.
 #[derive(Clone, Copy)]
-enum Level {
+enum NestingLevel {
     Row,
     Value,
 }
 
-impl<'de> Deserialize<'de> for Cell {
+impl<'de> Deserialize<'de> for JsonCell {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Level::Row.deserialize(deserializer)
+        NestingLevel::Row.deserialize(deserializer)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Level {
-    type Value = Cell;
+impl<'de> DeserializeSeed<'de> for NestingLevel {
+    type Value = JsonCell;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Cell, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<JsonCell, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Level {
-    type Value = Cell;
+impl<'de> Visitor<'de> for NestingLevel {
+    type Value = JsonCell;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("any JSON value")
     }
 
-    fn visit_unit<E>(self) -> Result<Cell, E> {
-        Ok(Cell::Null)
+    fn visit_unit<E>(self) -> Result<JsonCell, E> {
+        Ok(JsonCell::Null)
     }
 
-    fn visit_bool<E>(self, flag: bool) -> Result<Cell, E> {
-        Ok(Cell::Flag(flag))
+    fn visit_bool<E>(self, flag: bool) -> Result<JsonCell, E> {
+        Ok(JsonCell::Flag(flag))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Cell, E> {
-        Ok(Cell::Number(number.into()))
+    fn visit_u64<E>(self, number: u64) -> Result<JsonCell, E> {
+        Ok(JsonCell::Number(number.into()))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Cell, E> {
-        Ok(Cell::Number(number.into()))
+    fn visit_i64<E>(self, number: i64) -> Result<JsonCell, E> {
+        Ok(JsonCell::Number(number.into()))
     }
 
-    fn visit_f64<E>(self, number: f64) -> Result<Cell, E> {
-        Ok(Number::from_f64(number).map_or(Cell::Other, Cell::Number))
+    fn visit_f64<E>(self, number: f64) -> Result<JsonCell, E> {
+        Ok(Number::from_f64(number).map_or(JsonCell::Other, JsonCell::Number))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Cell, E> {
-        Ok(Cell::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<JsonCell, E> {
+        Ok(JsonCell::Text(text.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<Cell, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<JsonCell, A::Error> {
         let mut texts = Some(Vec::new());
         while let Some(entry) = entries.next_element_seed(Self::Value)? {
             match (&mut texts, entry) {
-                (Some(texts), Cell::Text(text)) => texts.push(text),
+                (Some(texts), JsonCell::Text(text)) => texts.push(text),
                 _ => texts = None,
             }
         }
-        Ok(texts.map_or(Cell::Other, Cell::Texts))
+        Ok(texts.map_or(JsonCell::Other, JsonCell::Texts))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Cell, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<JsonCell, A::Error> {
         let mut object = BTreeMap::new();
         match self {
             Self::Row => {
                 while let Some(name) = entries.next_key()? {
                     object.insert(name, entries.next_value_seed(Self::Value)?);
                 }
-                Ok(Cell::Object(object))
+                Ok(JsonCell::Object(object))
             }
             Self::Value => {
                 while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Cell::Other)
+                Ok(JsonCell::Other)
             }
         }
     }
@@ -257,8 +264,8 @@ impl<'de> Visitor<'de> for Level {
 
 /// Sends each item of an array to the sink as soon as the item is parsed.
 struct ItemVisitor<'a, 'source, 'sink> {
-    source: &'a Source<'source>,
-    sink: &'a mut Sink<'sink>,
+    source: &'a SharedInput<'source>,
+    sink: &'a mut EventSink<'sink>,
     number: usize,
     stopped: bool,
 }

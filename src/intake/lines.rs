@@ -7,15 +7,15 @@ use std::collections::HashSet;
 use crate::domain::transaction::NewTransaction;
 
 use super::{
-    Event, Format, InputPosition, LineError, Options, batch,
-    csv::{self, Columns},
+    InputFormat, InputPosition, LineError, Options, ParseEvent, batch,
+    csv::{self, CsvColumns},
     fields, json,
     source::{RECORD_LIMIT, TOO_LONG},
 };
 
 /// A result of reading one line; a line may have several.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Taken {
+pub(crate) enum LineResult {
     /// A transaction.
     Transaction(Box<NewTransaction>),
     /// A sentence about something that was ignored or changed.
@@ -28,7 +28,7 @@ pub(crate) enum Taken {
     Hopeless(LineError),
 }
 
-impl Taken {
+impl LineResult {
     /// Whether this is a transaction.
     pub(crate) fn is_transaction(&self) -> bool {
         matches!(self, Self::Transaction(_))
@@ -41,7 +41,7 @@ pub(crate) struct LineReader {
     /// The number of lines received so far.
     line_number: usize,
     delimiter: u8,
-    columns: Option<Columns>,
+    columns: Option<CsvColumns>,
     unknown_columns: HashSet<String>,
     profiles: HashSet<String>,
 }
@@ -65,23 +65,23 @@ impl LineReader {
     }
 
     /// Reads the next complete line, with or without its line end.
-    pub(crate) fn take(&mut self, line: &[u8]) -> Vec<Taken> {
+    pub(crate) fn take(&mut self, line: &[u8]) -> Vec<LineResult> {
         self.line_number += 1;
         let line = if self.line_number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
         let line = line.trim_ascii_end();
         let Some(first) = line.trim_ascii_start().first() else { return Vec::new() };
-        if self.options.format == Format::Auto {
+        if self.options.format == InputFormat::Auto {
             self.options.format = match first {
-                b'{' => Format::Ndjson,
-                b'[' => Format::Json,
-                _ => Format::Csv,
+                b'{' => InputFormat::Ndjson,
+                b'[' => InputFormat::Json,
+                _ => InputFormat::Csv,
             };
         }
         match self.options.format {
-            Format::Json => {
-                vec![Taken::Hopeless(LineError { place: InputPosition::File, message: Self::ARRAY.into() })]
+            InputFormat::Json => {
+                vec![LineResult::Hopeless(LineError { place: InputPosition::File, message: Self::ARRAY.into() })]
             }
-            Format::Csv if self.columns.is_none() => self.read_header(line),
+            InputFormat::Csv if self.columns.is_none() => self.read_header(line),
             _ => self.read_row(line),
         }
     }
@@ -92,58 +92,60 @@ impl LineReader {
     }
 
     /// Counts a line of which only the beginning arrived, and returns the error about it.
-    pub(crate) fn cut(&mut self) -> Taken {
+    pub(crate) fn cut(&mut self) -> LineResult {
         self.line_number += 1;
         let message = "the file was truncated before this line was complete; the line was ignored".into();
-        Taken::Bad(LineError { place: InputPosition::Line(self.line_number), message })
+        LineResult::Bad(LineError { place: InputPosition::Line(self.line_number), message })
     }
 
     /// Counts a line that is longer than [`LINE_LIMIT`](Self::LINE_LIMIT), and returns the error about it.
-    pub(crate) fn skip(&mut self) -> Taken {
+    pub(crate) fn skip(&mut self) -> LineResult {
         self.line_number += 1;
-        Taken::Bad(LineError { place: InputPosition::Line(self.line_number), message: TOO_LONG.into() })
+        LineResult::Bad(LineError { place: InputPosition::Line(self.line_number), message: TOO_LONG.into() })
     }
 
-    fn read_header(&mut self, line: &[u8]) -> Vec<Taken> {
+    fn read_header(&mut self, line: &[u8]) -> Vec<LineResult> {
         self.delimiter = csv::detect_delimiter(line);
         let taken = self.read_row(line);
         let to_hopeless = |taken| match taken {
-            Taken::Bad(error) if self.columns.is_none() => Taken::Hopeless(error),
+            LineResult::Bad(error) if self.columns.is_none() => LineResult::Hopeless(error),
             other => other,
         };
         taken.into_iter().map(to_hopeless).collect()
     }
 
-    fn read_row(&mut self, line: &[u8]) -> Vec<Taken> {
+    fn read_row(&mut self, line: &[u8]) -> Vec<LineResult> {
         let place = InputPosition::Line(self.line_number);
         let (any_chain, unknown_columns, profiles) =
             (self.options.any_chain, &mut self.unknown_columns, &mut self.profiles);
         let mut found = Vec::new();
-        let sink = &mut |event: Event| {
+        let sink = &mut |event: ParseEvent| {
             match event {
-                Event::Row(place, row) => match fields::parse_transaction(row, any_chain) {
+                ParseEvent::Row(place, row) => match fields::parse_transaction(row, any_chain) {
                     Ok(parsed) => {
-                        found.extend(parsed.clamp_warning.map(|clamped| Taken::Warning(format!("{place}: {clamped}"))));
+                        found.extend(
+                            parsed.clamp_warning.map(|clamped| LineResult::Warning(format!("{place}: {clamped}"))),
+                        );
                         let profile = parsed.profile.filter(|_| profiles.len() < batch::PROFILE_LIMIT);
                         let profile = profile.filter(|profile| profiles.insert(profile.clone()));
-                        found.extend(profile.map(|profile| Taken::Profile(place, profile)));
-                        found.push(Taken::Transaction(Box::new(parsed.transaction)));
+                        found.extend(profile.map(|profile| LineResult::Profile(place, profile)));
+                        found.push(LineResult::Transaction(Box::new(parsed.transaction)));
                     }
-                    Err(row_errors) => found.push(Taken::Bad(LineError { place, message: row_errors.message() })),
+                    Err(row_errors) => found.push(LineResult::Bad(LineError { place, message: row_errors.message() })),
                 },
-                Event::Bad(place, message) => found.push(Taken::Bad(LineError { place, message })),
-                Event::UnknownColumn(name)
+                ParseEvent::Bad(place, message) => found.push(LineResult::Bad(LineError { place, message })),
+                ParseEvent::UnknownColumn(name)
                     if fields::is_export_only(&name) || unknown_columns.len() >= batch::COLUMN_LIMIT => {}
-                Event::UnknownColumn(name) => {
+                ParseEvent::UnknownColumn(name) => {
                     let warning = batch::unknown_column_warning(&name);
-                    found.extend(unknown_columns.insert(name).then_some(Taken::Warning(warning)));
+                    found.extend(unknown_columns.insert(name).then_some(LineResult::Warning(warning)));
                 }
             }
             Ok(())
         };
         // The sink never returns `Stop`, so the result holds no error.
         let _read = match self.options.format {
-            Format::Csv => csv::read_line(place, line, &mut self.columns, self.delimiter, sink),
+            InputFormat::Csv => csv::read_line(place, line, &mut self.columns, self.delimiter, sink),
             _ => json::read_line(place, line, sink),
         };
         found

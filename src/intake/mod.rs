@@ -30,20 +30,20 @@ use std::{
 use crate::domain::transaction::NewTransaction;
 
 pub(crate) use batch::Duplicates;
-use fields::Row;
+use fields::RawRow;
 pub(crate) use fields::{Field, FieldError};
 pub(crate) use formula::escape;
 pub(crate) use hashes::oddity;
-pub(crate) use lines::{LineReader, Taken};
+pub(crate) use lines::{LineReader, LineResult};
 pub(crate) use paste::Origin;
-pub use paste::{Content, Pasted, paste};
+pub use paste::{Pasted, PastedContent, paste};
 pub(crate) use redact::without_id;
 pub(crate) use spool::{Duplicate, ImportSpool};
 pub(crate) use ticket::ticket;
 
 /// The format of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum InputFormat {
     /// Detected from the first character that isn't whitespace: `[` is JSON, `{` is NDJSON, anything else is CSV.
     #[default]
     Auto,
@@ -59,14 +59,14 @@ pub enum Format {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// The format of the file. A paste ignores it.
-    pub format: Format,
+    pub format: InputFormat,
     /// Whether any text that can be a chain ID is accepted, known or not (`--any-chain`).
     pub any_chain: bool,
 }
 
 /// The contents of a file, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Batch {
+pub struct ParsedFile {
     /// The transactions, without duplicates.
     pub transactions: Vec<NewTransaction>,
     /// One sentence for each thing that was ignored or changed.
@@ -121,10 +121,10 @@ fn place_prefix(place: InputPosition) -> String {
     }
 }
 
-/// An item that a format's reader sends to a [`Sink`], in the order of the file.
-enum Event<'a> {
+/// An item that a format's reader sends to a [`EventSink`], in the order of the file.
+enum ParseEvent<'a> {
     /// A row of named values.
-    Row(InputPosition, &'a Row<'a>),
+    Row(InputPosition, &'a RawRow<'a>),
     /// Text that can't be read as a row, and the reason.
     Bad(InputPosition, String),
     /// The name of a column that isn't a [`Field`], cleaned.
@@ -132,7 +132,7 @@ enum Event<'a> {
 }
 
 /// The consumer of events. Reading ends when the consumer returns [`Stop`].
-type Sink<'a> = dyn FnMut(Event) -> Result<(), Stop> + 'a;
+type EventSink<'a> = dyn FnMut(ParseEvent) -> Result<(), Stop> + 'a;
 
 /// The consumer of events failed and has stored its own error.
 #[derive(Debug)]
@@ -162,7 +162,7 @@ pub(crate) fn stream<E>(
 ) -> Result<FileFindings, ReadError<E>> {
     let refuse =
         |message: &str| Err(ReadError::Bad(vec![LineError { place: InputPosition::File, message: message.into() }]));
-    let source = source::Source::new(input).map_err(ReadError::Input)?;
+    let source = source::SharedInput::new(input).map_err(ReadError::Input)?;
     source.strip_prefix(b"\xef\xbb\xbf");
     let head = source.head();
     if head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
@@ -172,12 +172,14 @@ pub(crate) fn stream<E>(
         return refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines");
     };
     let mut collector = batch::Collector::new(options.any_chain, keep);
-    let sink = &mut |event: Event| collector.handle_event(event);
+    let sink = &mut |event: ParseEvent| collector.handle_event(event);
     let read = match (options.format, first) {
-        (Format::Csv, _) => csv::read(&source, sink),
-        (Format::Json, b'{') | (Format::Ndjson, _) | (Format::Auto, b'{') => json::read_lines(&source, sink),
-        (Format::Json, _) | (Format::Auto, b'[') => json::read_array(&source, sink),
-        (Format::Auto, _) => csv::read(&source, sink),
+        (InputFormat::Csv, _) => csv::read(&source, sink),
+        (InputFormat::Json, b'{') | (InputFormat::Ndjson, _) | (InputFormat::Auto, b'{') => {
+            json::read_lines(&source, sink)
+        }
+        (InputFormat::Json, _) | (InputFormat::Auto, b'[') => json::read_array(&source, sink),
+        (InputFormat::Auto, _) => csv::read(&source, sink),
     };
     match (source.into_input_error(), read) {
         (Some(fault), _) => Err(ReadError::Input(fault)),
@@ -189,7 +191,7 @@ pub(crate) fn stream<E>(
 ///
 /// # Errors
 /// If any line is bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
-pub fn read(bytes: &[u8], options: &Options) -> Result<Batch, Vec<LineError>> {
+pub fn read(bytes: &[u8], options: &Options) -> Result<ParsedFile, Vec<LineError>> {
     let mut rows = batch::InMemoryRows::default();
     let keep = &mut |place, new| {
         rows.push(place, new);
@@ -212,7 +214,7 @@ pub(crate) fn one(
     values: &[(Field, &str)],
     any_chain: bool,
 ) -> Result<(NewTransaction, Option<String>), Vec<FieldError>> {
-    let mut row = Row::default();
+    let mut row = RawRow::default();
     for (field, value) in values {
         row.set(*field, *value);
     }

@@ -13,10 +13,10 @@ use crate::domain::{
 };
 
 use super::{
-    Event, InputPosition, Options, body, csv,
-    fields::{self, Field, Row},
+    InputPosition, Options, ParseEvent, body, csv,
+    fields::{self, Field, RawRow},
     hashes, json, request,
-    source::Source,
+    source::SharedInput,
 };
 
 /// The most bytes of a paste that are read. A paste is parsed on every key press; longer text is for `hoptop import`.
@@ -32,7 +32,7 @@ pub struct Pasted {
     /// How the line was read.
     pub origin: Origin,
     /// The transaction in the line, or why there is none.
-    pub content: Content,
+    pub content: PastedContent,
 }
 
 /// The kind of text that a line of a paste was read as.
@@ -71,7 +71,7 @@ impl Origin {
 
 /// The transaction in a line of a paste, or why there is none.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Content {
+pub enum PastedContent {
     /// A transaction with all fields that the service requires.
     Complete(NewTransaction),
     /// A transaction that lacks required fields.
@@ -111,7 +111,7 @@ pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
             SIZE_LIMIT / 1024
         );
-        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part: None } });
+        found.push(Pasted { line, origin: Origin::Text, content: PastedContent::Nothing { reason, part: None } });
     }
     found
 }
@@ -136,26 +136,26 @@ fn read_document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
     if first == '{'
         && let Some((body, row)) = body::read(text)
     {
-        let origin = if body == body::Body::Route { Origin::Route } else { Origin::Record };
+        let origin = if body == body::ResponseKind::Route { Origin::Route } else { Origin::Record };
         return Some(vec![Pasted { line: 1, origin, content: content_of_row(&row, options) }]);
     }
     let mut found = Vec::new();
     let mut any_row = false;
     let origin = if matches!(first, '[' | '{') { Origin::Object } else { Origin::Row };
-    let sink = &mut |event: Event| {
+    let sink = &mut |event: ParseEvent| {
         let (place, content) = match event {
-            Event::Row(place, row) => {
+            ParseEvent::Row(place, row) => {
                 any_row = true;
                 (place, content_of_row(row, options))
             }
-            Event::Bad(place, reason) => (place, Content::Nothing { reason, part: None }),
-            Event::UnknownColumn(_) => return Ok(()),
+            ParseEvent::Bad(place, reason) => (place, PastedContent::Nothing { reason, part: None }),
+            ParseEvent::UnknownColumn(_) => return Ok(()),
         };
         found.push(Pasted { line: line_number(place), origin, content });
         Ok(())
     };
     let mut bytes = text.as_bytes();
-    let source = Source::new(&mut bytes).ok()?;
+    let source = SharedInput::new(&mut bytes).ok()?;
     let has_header = csv::has_header(text.as_bytes());
     let read = match first {
         // Ticket text may also start with a bracket: `[SUP-4412] please look at 0x…`.
@@ -220,7 +220,7 @@ fn find_in_text(line: usize, text: &str) -> Vec<Pasted> {
                 let is_missing =
                     |field: &Field| *field != Field::TransactionId && given.iter().all(|(own, _)| own != field);
                 let missing = Field::REQUIRED.into_iter().filter(is_missing).collect();
-                let content = Content::Partial { hash: Some(hash), missing, given, guess };
+                let content = PastedContent::Partial { hash: Some(hash), missing, given, guess };
                 found.push(Pasted { line, origin, content });
             }
         }
@@ -228,7 +228,7 @@ fn find_in_text(line: usize, text: &str) -> Vec<Pasted> {
     if found.is_empty() {
         let (reason, part) =
             (no_hash_reason(text), hashes::parse_hash_part(text.trim()).or_else(|| hashes::find_shortened_hash(text)));
-        found.push(Pasted { line, origin: Origin::Text, content: Content::Nothing { reason, part } });
+        found.push(Pasted { line, origin: Origin::Text, content: PastedContent::Nothing { reason, part } });
     }
     found
 }
@@ -248,13 +248,13 @@ fn no_hash_reason(line: &str) -> String {
 }
 
 /// Returns the line as a row without a header, if a hash is first and a chain ID is where a chain belongs.
-fn parse_row(line: &str, options: &Options) -> Option<Row<'static>> {
+fn parse_row(line: &str, options: &Options) -> Option<RawRow<'static>> {
     let blanks: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::split_values(line, delimiter));
     let values = by_delimiter
         .chain((blanks.len() == Field::REQUIRED.len()).then_some(blanks))
         .find(|values| is_row(values, options.any_chain))?;
-    let mut row = Row::default();
+    let mut row = RawRow::default();
     // A row without a header ends with the ticket; later values are ignored.
     for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::FromAddress).zip(values) {
         // Each field occurs once, so no value is set twice.
@@ -279,16 +279,16 @@ fn is_row(values: &[String], any_chain: bool) -> bool {
 
 /// Converts a row to content. The content is `Partial` if a person can complete the row: if only required fields are
 /// missing or chain IDs are invalid.
-fn content_of_row(row: &Row, options: &Options) -> Content {
+fn content_of_row(row: &RawRow, options: &Options) -> PastedContent {
     let row_errors = match fields::parse_transaction(row, options.any_chain) {
-        Ok(reading) => return Content::Complete(reading.transaction),
+        Ok(reading) => return PastedContent::Complete(reading.transaction),
         Err(row_errors) => row_errors,
     };
     let mut missing: Vec<Field> = row_errors.missing.iter().filter_map(|name| Field::from_name(name)).collect();
     let is_repairable = |field: &Field| matches!(field, Field::FromChainId | Field::ToChainId);
     let has_hash_or_quote = row_errors.hash.is_some() || row.get(Field::QuoteId).is_some();
     if !has_hash_or_quote || row_errors.invalid.iter().any(|error| !is_repairable(&error.field)) {
-        return Content::Nothing { reason: row_errors.message(), part: None };
+        return PastedContent::Nothing { reason: row_errors.message(), part: None };
     }
     missing.extend(row_errors.invalid.iter().map(|error| error.field));
     missing.sort_by_key(|field| *field as usize);
@@ -296,7 +296,7 @@ fn content_of_row(row: &Row, options: &Options) -> Content {
     let given = fields.filter_map(|field| Some((*field, clean(row.get(*field)?)))).collect();
     let link = row.get(Field::TransactionId).and_then(chains::by_link).map(|chain| chain.id.clone());
     let guess = link.or_else(|| row_errors.hash.as_ref().and_then(hashes::guess_chain));
-    Content::Partial { hash: row_errors.hash.clone(), missing, given, guess }
+    PastedContent::Partial { hash: row_errors.hash.clone(), missing, given, guess }
 }
 
 /// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches
@@ -305,10 +305,10 @@ fn mark_repeated(found: &mut [Pasted]) {
     let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {
-        let Content::Complete(new) = &pasted.content else { continue };
+        let PastedContent::Complete(new) = &pasted.content else { continue };
         let hash = new.params.transaction_id.clone();
         match complete.get(&(hash.key(), new.params.from_chain.clone())) {
-            Some(line) => pasted.content = Content::Again { hash, line: *line },
+            Some(line) => pasted.content = PastedContent::Again { hash, line: *line },
             None => {
                 by_hash.entry(hash.key()).or_insert(pasted.line);
                 complete.insert((hash.key(), new.params.from_chain.clone()), pasted.line);
@@ -316,10 +316,10 @@ fn mark_repeated(found: &mut [Pasted]) {
         }
     }
     for pasted in found {
-        let Content::Partial { hash: Some(hash), .. } = &pasted.content else { continue };
+        let PastedContent::Partial { hash: Some(hash), .. } = &pasted.content else { continue };
         let hash = hash.clone();
         match by_hash.get(&hash.key()) {
-            Some(line) => pasted.content = Content::Again { hash, line: *line },
+            Some(line) => pasted.content = PastedContent::Again { hash, line: *line },
             None => drop(by_hash.insert(hash.key(), pasted.line)),
         }
     }

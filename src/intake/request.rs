@@ -2,15 +2,15 @@
 //!
 //! It must never run anything. Of shell syntax it knows only what ends a word.
 
-use super::fields::{Field, Row};
+use super::fields::{Field, RawRow};
 
 /// The parameters of a request (`service.md` 4.1).
 const PARAMETERS: [Field; 5] =
     [Field::TransactionId, Field::FromChainId, Field::ToChainId, Field::QuoteId, Field::RequestId];
 
 /// Returns the parameters in a line, if a transaction ID is one of them.
-pub(super) fn read(line: &str) -> Option<Row<'static>> {
-    let mut row = Row::default();
+pub(super) fn read(line: &str) -> Option<RawRow<'static>> {
+    let mut row = RawRow::default();
     for field in PARAMETERS {
         if let Some(value) = find_parameter(line, field.name()) {
             row.set(field, percent_decode(value));

@@ -28,9 +28,9 @@ pub(super) enum LineCounting {
 }
 
 /// A byte stream that a parser and its caller share: the parser reads, the caller starts records and asks for lines.
-pub(super) struct Source<'a>(RefCell<State<'a>>);
+pub(super) struct SharedInput<'a>(RefCell<InputState<'a>>);
 
-struct State<'a> {
+struct InputState<'a> {
     input: &'a mut dyn Read,
     /// The beginning of the file, read to detect its format.
     head: Vec<u8>,
@@ -50,12 +50,12 @@ struct State<'a> {
     input_error: Option<io::Error>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SharedInput<'a> {
     /// Returns a source that has read `input` up to the end of the first line that isn't blank.
     pub(super) fn new(input: &'a mut dyn Read) -> io::Result<Self> {
         let mut head = Vec::new();
         while head.len() < RECORD_LIMIT && !first_line(&head).1 && read_more(input, &mut head)? > 0 {}
-        Ok(Self(RefCell::new(State {
+        Ok(Self(RefCell::new(InputState {
             input,
             head,
             delivered: 0,
@@ -123,13 +123,13 @@ impl<'a> Source<'a> {
     }
 }
 
-impl Read for &Source<'_> {
+impl Read for &SharedInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0.borrow_mut().read(buffer)
     }
 }
 
-impl State<'_> {
+impl InputState<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.allowance == 0 {
             self.too_long = true;
@@ -246,7 +246,7 @@ mod tests {
         ) {
             let bytes = text.as_bytes();
             let mut input = bytes;
-            let source = Source::new(&mut input).unwrap();
+            let source = SharedInput::new(&mut input).unwrap();
             source.set_line_counting(LineCounting::Editor);
             source.start_record();
             (&source).read_to_end(&mut Vec::new()).unwrap();

@@ -15,7 +15,7 @@ fn hash() -> String {
     format!("0x{}", "ab".repeat(32))
 }
 
-fn batch(text: impl AsRef<[u8]>) -> Batch {
+fn batch(text: impl AsRef<[u8]>) -> ParsedFile {
     read(text.as_ref(), &Options::default()).unwrap()
 }
 
@@ -24,7 +24,7 @@ fn errors(text: impl AsRef<[u8]>) -> Vec<String> {
 }
 
 /// Returns the line number and content of each result for a pasted text.
-fn pasted(text: &str) -> Vec<(usize, Content)> {
+fn pasted(text: &str) -> Vec<(usize, PastedContent)> {
     paste(text, &Options::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
 }
 
@@ -270,7 +270,7 @@ fn exported_columns_are_read_or_ignored_without_a_warning() {
     let object = r#"{"transactionId":"0xabcdef","fromChainId":1,"toChainId":10,"quoteId":"q","submittedAt":"2023-11-14T22:13:20Z",
         "submittedAtIsFirstSeen":true,"firstSeenAt":"2023-11-15T00:00:00Z","untracked":true,"notes":["a\nb","c"],"note":"d",
         "status":"success","from":{"chainId":"1"},"timeSpent":null,"do":"nothing"}"#;
-    let Batch { transactions, warnings } = batch(object);
+    let ParsedFile { transactions, warnings } = batch(object);
     let new = &transactions[0];
     assert_eq!((new.params.submitted_at, new.first_seen_at), (None, DateTime::from_timestamp(1_700_000_000, 0)));
     assert_eq!((new.untracked, warnings.len()), (true, 0));
@@ -314,7 +314,7 @@ fn pasted_rows_need_no_header() {
     for text in table {
         let found = paste(&text, &Options { any_chain: text.contains("solana"), ..Options::default() });
         let contents: Vec<_> = found.iter().map(|pasted| &pasted.content).collect();
-        assert!(matches!(&contents[..], [Content::Complete(_)]), "{text}: {found:?}");
+        assert!(matches!(&contents[..], [PastedContent::Complete(_)]), "{text}: {found:?}");
     }
 }
 
@@ -333,7 +333,7 @@ fn pasted_hash_lists_its_missing_fields() {
     ];
     for (text, lacks, has) in table {
         let found = pasted(&text);
-        let [(_, Content::Partial { hash: Some(found), missing, given, .. })] = &found[..] else {
+        let [(_, PastedContent::Partial { hash: Some(found), missing, given, .. })] = &found[..] else {
             panic!("{text}: {found:?}")
         };
         let missing: Vec<_> = missing.iter().map(|field| field.name()).collect();
@@ -350,7 +350,7 @@ fn paste_without_a_transaction_gives_a_reason() {
     ];
     for (text, at, expected) in table {
         let found = pasted(text);
-        let [(line, Content::Nothing { reason, .. })] = &found[..] else { panic!("{text}: {found:?}") };
+        let [(line, PastedContent::Nothing { reason, .. })] = &found[..] else { panic!("{text}: {found:?}") };
         assert!(*line == at && reason.contains(expected), "{text}: {line} {reason}");
     }
     assert_eq!(pasted(" \n "), []);
@@ -360,21 +360,21 @@ fn paste_without_a_transaction_gives_a_reason() {
 fn shortened_hash_is_found_anywhere_in_a_line() {
     for text in ["0x9f3c…e21b", "> about (0x9f3c…e21b), please", "SUP-1: 0x9f3c...e21b."] {
         let found = pasted(text);
-        let [(1, Content::Nothing { part: Some(part), .. })] = &found[..] else { panic!("{text}: {found:?}") };
+        let [(1, PastedContent::Nothing { part: Some(part), .. })] = &found[..] else { panic!("{text}: {found:?}") };
         assert_eq!(part.as_str().replace("...", "…"), "0x9f3c…e21b", "{text}");
     }
-    assert!(matches!(&pasted("no hash … here")[..], [(1, Content::Nothing { part: None, .. })]));
+    assert!(matches!(&pasted("no hash … here")[..], [(1, PastedContent::Nothing { part: None, .. })]));
 }
 
 #[test]
 fn long_paste_is_truncated_with_a_reason_and_repeats_are_marked() {
     let found = pasted(&"x".repeat(10 << 20));
-    assert!(matches!(&found[..], [(1, Content::Nothing { reason, .. })] if reason.contains("hoptop import")));
+    assert!(matches!(&found[..], [(1, PastedContent::Nothing { reason, .. })] if reason.contains("hoptop import")));
     assert_eq!(pasted(&"no\n".repeat(10_000)).len(), paste::LINE_LIMIT + 1);
     let quoted = format!("> {}\n", hash()).repeat(3);
     assert!(matches!(
         &pasted(&quoted)[..],
-        [_, (2, Content::Again { line: 1, .. }), (3, Content::Again { line: 1, .. })]
+        [_, (2, PastedContent::Again { line: 1, .. }), (3, PastedContent::Again { line: 1, .. })]
     ));
 }
 
@@ -403,7 +403,7 @@ fn fragments() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_and_read_sizes_do_not_matter(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-        for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
+        for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
             let options = Options { format, any_chain: true };
             let whole = read(&bytes, &options);
             if let Err(errors) = &whole {
@@ -432,13 +432,13 @@ proptest! {
             }
             for pasted in paste(&text, &options) {
                 match pasted.content {
-                    Content::Complete(new) => prop_assert!(is_clean(&new)),
-                    Content::Again { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
-                    Content::Partial { hash, given, .. } => {
+                    PastedContent::Complete(new) => prop_assert!(is_clean(&new)),
+                    PastedContent::Again { hash, .. } => prop_assert!(clean(hash.as_str()) == hash.as_str()),
+                    PastedContent::Partial { hash, given, .. } => {
                         prop_assert!(hash.is_none_or(|hash| clean(hash.as_str()) == hash.as_str()));
                         prop_assert!(given.iter().all(|(_, value)| clean(value) == *value));
                     }
-                    Content::Nothing { reason, .. } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
+                    PastedContent::Nothing { reason, .. } => prop_assert!(!reason.chars().any(char::is_control), "{reason:?}"),
                 }
             }
         }
@@ -472,8 +472,8 @@ fn each_kind_of_paste_is_recognised() {
         let found = paste(&text, &Options::default());
         let [pasted] = &found[..] else { panic!("{text}: {found:?}") };
         let (missing, guess) = match &pasted.content {
-            Content::Complete(_) => (0, None),
-            Content::Partial { missing, guess, .. } => (missing.len(), guess.as_ref().map(ChainId::as_str)),
+            PastedContent::Complete(_) => (0, None),
+            PastedContent::Partial { missing, guess, .. } => (missing.len(), guess.as_ref().map(ChainId::as_str)),
             other => panic!("{text}: {other:?}"),
         };
         assert_eq!((pasted.origin, missing, guess), (origin, lacks, guessed), "{text}");
@@ -485,7 +485,10 @@ fn most_complete_line_about_a_transaction_wins() {
     let hash = hash();
     let text = format!("stuck: {hash}\n{hash},1,10,q\n{hash},1,10,other\n{hash},56,10,q");
     let found = pasted(&text);
-    let again = |at: usize| matches!(&found[at], (_, Content::Again { line: 2, .. }));
+    let again = |at: usize| matches!(&found[at], (_, PastedContent::Again { line: 2, .. }));
     assert!(again(0) && again(2), "{found:?}");
-    assert!(matches!((&found[1].1, &found[3].1), (Content::Complete(_), Content::Complete(_))), "{found:?}");
+    assert!(
+        matches!((&found[1].1, &found[3].1), (PastedContent::Complete(_), PastedContent::Complete(_))),
+        "{found:?}"
+    );
 }

@@ -1,4 +1,4 @@
-//! Counts the requests of this process by outcome: a [`Wire`] that wraps another one, and tells of each request.
+//! Counts the requests of this process by outcome: a [`Wire`] that wraps another one, and reports each request.
 //!
 //! It must never change a request or an answer, nor keep any part of an answer.
 
@@ -76,7 +76,7 @@ impl Requests {
     }
 }
 
-/// A wire that tells of the requests that are sent over it.
+/// A wire that reports each request that is sent over it.
 pub(crate) struct Counted<W> {
     /// The wire that sends the requests.
     pub wire: W,

@@ -1,4 +1,3 @@
-use chrono::{DateTime, TimeDelta};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -7,7 +6,7 @@ use tokio::{
 use super::*;
 use crate::{
     domain::{
-        fixtures,
+        fixtures::{self, at},
         ids::RowId,
         observation::{Failure, Observation},
         operation::Operation,
@@ -30,10 +29,6 @@ impl Wire for Scripted {
     async fn quote(&self, _: &crate::domain::quote::QuoteRequest) -> crate::domain::quote::QuoteObservation {
         unreachable!("no route is asked for")
     }
-}
-
-fn at(seconds: i64) -> DateTime<chrono::Utc> {
-    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
 }
 
 fn observe(store: &Store, row: i64, observation: Observation, seconds: i64) {

@@ -66,7 +66,7 @@ impl Channel {
 
 /// The dependencies of a notifier.
 #[derive(Clone)]
-pub(crate) struct Setup {
+pub(crate) struct NotifierSetup {
     /// The store with the alerts.
     pub store: Store,
     /// The profile whose alerts are sent.
@@ -90,7 +90,7 @@ impl Notifier {
     ///
     /// # Errors
     /// If the store can't be read.
-    pub(crate) async fn start(setup: &Setup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
+    pub(crate) async fn start(setup: &NotifierSetup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
@@ -136,7 +136,7 @@ pub(crate) enum NotifierError {
 
 /// An event to send.
 #[derive(Clone, Debug, PartialEq)]
-struct Event {
+struct NotificationEvent {
     /// The sequence number of the event's feed entry.
     seq: i64,
     /// The ID of the event, equal for each attempt.
@@ -146,9 +146,9 @@ struct Event {
 }
 
 /// A page of the feed.
-struct Page {
+struct EventPage {
     /// The events to send.
-    events: Vec<Event>,
+    events: Vec<NotificationEvent>,
     /// The sequence number of the last feed entry.
     last_seq: i64,
     /// Whether the feed has more pages.
@@ -166,7 +166,7 @@ enum SendOutcome {
 
 /// The task that sends the events of one channel.
 struct ChannelTask {
-    setup: Setup,
+    setup: NotifierSetup,
     reader: SharedReader,
     channel: Arc<Channel>,
     /// The sequence number of the last feed entry when the notifier started.
@@ -279,13 +279,13 @@ impl ChannelTask {
     }
 
     /// Returns the page of the feed after `seq`.
-    async fn load_page(&self, seq: i64) -> Result<Page, NotifierError> {
+    async fn load_page(&self, seq: i64) -> Result<EventPage, NotifierError> {
         let (setup, reader) = (self.setup.clone(), self.reader.clone());
         let read = move |reader: &Reader| {
             let changes = reader.changes_after(seq, PAGE_SIZE)?.changes;
             let notified = changes.iter().filter(|change| change.profile == setup.profile && change.what.is_notified());
             let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
-            Ok(Page {
+            Ok(EventPage {
                 events: events.collect::<Result<_, StoreError>>()?,
                 last_seq: changes.last().map_or(seq, |change| change.seq),
                 has_more: changes.len() >= PAGE_SIZE,
@@ -295,7 +295,11 @@ impl ChannelTask {
     }
 
     /// Sends an event through the channel.
-    async fn send(&mut self, event: &Event, cursor: &mut NotificationCursor) -> Result<SendOutcome, NotifierError> {
+    async fn send(
+        &mut self,
+        event: &NotificationEvent,
+        cursor: &mut NotificationCursor,
+    ) -> Result<SendOutcome, NotifierError> {
         let channel = Arc::clone(&self.channel);
         match &*channel {
             Channel::Command(argv) => {
@@ -312,7 +316,7 @@ impl ChannelTask {
     async fn post(
         &mut self,
         webhook: &Webhook,
-        event: &Event,
+        event: &NotificationEvent,
         cursor: &mut NotificationCursor,
     ) -> Result<SendOutcome, NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
@@ -347,7 +351,7 @@ impl ChannelTask {
     /// Saves that an event was sent, with the reason if the webhook refused the event.
     async fn save_sent(
         &mut self,
-        event: &Event,
+        event: &NotificationEvent,
         error: Option<String>,
         cursor: &mut NotificationCursor,
     ) -> Result<(), NotifierError> {
@@ -391,12 +395,16 @@ async fn wait_for_stop(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Renders an event with the current state of its transaction. Returns `None` and logs an error if rendering fails.
-fn render_event(reader: &Reader, change: &Change, setup: &Setup) -> Result<Option<Event>, StoreError> {
+fn render_event(
+    reader: &Reader,
+    change: &Change,
+    setup: &NotifierSetup,
+) -> Result<Option<NotificationEvent>, StoreError> {
     let listed = change.transaction.map(|row| reader.listed(row)).transpose()?.flatten();
     let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
     let id = format!("{}/{}", setup.profile, change.seq);
     match (setup.render)(change, transaction, setup.clock.now().wall) {
-        Ok(text) => Ok(Some(Event { seq: change.seq, id, text })),
+        Ok(text) => Ok(Some(NotificationEvent { seq: change.seq, id, text })),
         Err(error) => {
             tracing::error!("failed to render the event {id}: {error}");
             Ok(None)

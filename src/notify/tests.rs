@@ -5,11 +5,13 @@ use std::{
     thread,
 };
 
-use chrono::TimeDelta;
-
 use super::*;
 use crate::{
-    domain::{fixtures, ids::RowId, status::RouterStatus},
+    domain::{
+        fixtures::{self, at},
+        ids::RowId,
+        status::RouterStatus,
+    },
     store::testing,
 };
 
@@ -23,14 +25,10 @@ fn render_plain(
     serde_json::to_string(&(change.what.name(), id))
 }
 
-fn at(seconds: i64) -> DateTime<Utc> {
-    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-}
-
 /// A store with nine transactions in the profile "default" and one in another profile.
 struct Fixture {
     folder: tempfile::TempDir,
-    setup: Setup,
+    setup: NotifierSetup,
 }
 
 impl Fixture {
@@ -40,7 +38,7 @@ impl Fixture {
         testing::track(&store, "default", (1..=9).map(fixtures::new).collect(), at(0));
         testing::track(&store, "other", vec![fixtures::new(10)], at(0));
         let clock = Clock::system();
-        let setup = Setup { store, profile: "default".into(), clock, render: render_plain };
+        let setup = NotifierSetup { store, profile: "default".into(), clock, render: render_plain };
         Self { folder, setup }
     }
 

@@ -53,7 +53,7 @@ impl From<Refusal> for Action {
 
 /// The numbers of requests since the poller started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub(crate) struct RequestCounts {
     /// The number of requests that were sent.
     pub requests: u64,
     /// The number that were answered with 429.
@@ -91,7 +91,7 @@ pub(crate) struct Core {
     in_flight: usize,
     recent_sends: VecDeque<Mono>,
     started: Mono,
-    counts: Counts,
+    counts: RequestCounts,
     /// The moving average of the duration of a request.
     round_trip_seconds: f64,
 }
@@ -108,7 +108,7 @@ impl Core {
             in_flight: 0,
             recent_sends: VecDeque::new(),
             started: from,
-            counts: Counts::default(),
+            counts: RequestCounts::default(),
             round_trip_seconds: INITIAL_ROUND_TRIP,
         }
     }
@@ -259,7 +259,7 @@ impl Core {
     }
 
     /// Returns the numbers of requests so far.
-    pub(crate) fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> RequestCounts {
         self.counts
     }
 
@@ -437,7 +437,7 @@ mod tests {
         let throttled = Failure::Throttled { message: None, retry_after: Some(Duration::from_secs(7)) };
         assert!(matches!(end(&mut core, first, Some(&throttled), at(50)), Some(ProfileEvent::Throttled(_))));
         assert_eq!(core.next(at(100)), Action::WaitUntil(at(7_050).mono));
-        assert_eq!(core.counts(), Counts { requests: 1, throttled: 1, failed: 0 });
+        assert_eq!(core.counts(), RequestCounts { requests: 1, throttled: 1, failed: 0 });
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    core::{Action, Core, Counts, EndedRequest, ServiceRequest},
+    core::{Action, Core, EndedRequest, RequestCounts, ServiceRequest},
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
     report::{self, REPORT_VALIDITY, Reporter},
@@ -445,7 +445,7 @@ impl<W: Wire> Driver<W> {
         if !stopping && !self.reporter.try_start_report(now.mono) {
             return;
         }
-        let Counts { requests, throttled, failed } = self.core.counts();
+        let RequestCounts { requests, throttled, failed } = self.core.counts();
         let need = self.core.need();
         let (health, resting) = self.core.health(now.mono);
         let paused_until = self.core.paused_until(now.wall);

@@ -23,7 +23,7 @@ const REFUSED_PROBE_INTERVAL: Duration = Duration::from_secs(60);
 const ANSWERS_TO_RECOVER: u32 = 2;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum ProfileState {
     #[default]
     Live,
     Throttled {
@@ -38,7 +38,7 @@ enum State {
 /// The health of one profile's polling.
 #[derive(Debug, Default)]
 pub(super) struct ProfileHealth {
-    state: State,
+    state: ProfileState,
     outages: u32,
     /// When the last answer arrived.
     last_answer: Option<Mono>,
@@ -55,16 +55,16 @@ impl ProfileHealth {
     /// Returns the moment of the next probe if only probes are allowed, one at a time. Returns `None` if polling is
     /// allowed.
     pub(super) fn probe_at(&self) -> Option<Mono> {
-        matches!(self.state, State::Unreachable { .. } | State::Unauthorized).then_some(self.next_probe)
+        matches!(self.state, ProfileState::Unreachable { .. } | ProfileState::Unauthorized).then_some(self.next_probe)
     }
 
     /// Returns the health for the poller's report.
     pub(super) fn poller_health(&self) -> PollerHealth {
         match self.state {
-            State::Live => PollerHealth::Live,
-            State::Throttled { .. } => PollerHealth::Throttled,
-            State::Unreachable { .. } => PollerHealth::Unreachable,
-            State::Unauthorized => PollerHealth::Unauthorized,
+            ProfileState::Live => PollerHealth::Live,
+            ProfileState::Throttled { .. } => PollerHealth::Throttled,
+            ProfileState::Unreachable { .. } => PollerHealth::Unreachable,
+            ProfileState::Unauthorized => PollerHealth::Unauthorized,
         }
     }
 
@@ -86,8 +86,8 @@ impl ProfileHealth {
 
     fn apply_refusal(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.next_probe = now + REFUSED_PROBE_INTERVAL;
-        let is_new = self.state != State::Unauthorized;
-        self.state = State::Unauthorized;
+        let is_new = self.state != ProfileState::Unauthorized;
+        self.state = ProfileState::Unauthorized;
         is_new.then(|| ProfileEvent::Unauthorized(failure.line()))
     }
 
@@ -95,13 +95,13 @@ impl ProfileHealth {
         self.outages = 0;
         match self.state {
             // A refused ID hides the throttling. The budget rests in any case, as the 429 asks.
-            State::Unauthorized => None,
-            State::Throttled { .. } => {
-                self.state = State::Throttled { clean: 0 };
+            ProfileState::Unauthorized => None,
+            ProfileState::Throttled { .. } => {
+                self.state = ProfileState::Throttled { clean: 0 };
                 None
             }
-            State::Live | State::Unreachable { .. } => {
-                self.state = State::Throttled { clean: 0 };
+            ProfileState::Live | ProfileState::Unreachable { .. } => {
+                self.state = ProfileState::Throttled { clean: 0 };
                 Some(ProfileEvent::Throttled(failure.line()))
             }
         }
@@ -110,18 +110,20 @@ impl ProfileHealth {
     fn apply_outage(&mut self, failure: &Failure, now: Mono) -> Option<ProfileEvent> {
         self.outages = self.outages.saturating_add(1);
         let probes = match self.state {
-            State::Unauthorized => {
+            ProfileState::Unauthorized => {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 return None;
             }
-            State::Unreachable { probes } => probes.saturating_add(1),
-            State::Live | State::Throttled { .. } if self.outages < OUTAGES || self.is_alive(now) => return None,
-            State::Live | State::Throttled { .. } => 0,
+            ProfileState::Unreachable { probes } => probes.saturating_add(1),
+            ProfileState::Live | ProfileState::Throttled { .. } if self.outages < OUTAGES || self.is_alive(now) => {
+                return None;
+            }
+            ProfileState::Live | ProfileState::Throttled { .. } => 0,
         };
         let factor = 1_u32.checked_shl(probes).unwrap_or(u32::MAX);
         self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(LONGEST_PROBE_INTERVAL);
-        let is_new = !matches!(self.state, State::Unreachable { .. });
-        self.state = State::Unreachable { probes };
+        let is_new = !matches!(self.state, ProfileState::Unreachable { .. });
+        self.state = ProfileState::Unreachable { probes };
         is_new.then(|| ProfileEvent::Unreachable(failure.line()))
     }
 
@@ -132,7 +134,7 @@ impl ProfileHealth {
 
     /// Returns whether polling has a problem, or an earlier run left one.
     pub(super) fn has_problem(&self) -> bool {
-        self.has_earlier_problem || self.state != State::Live
+        self.has_earlier_problem || self.state != ProfileState::Live
     }
 
     /// Resets the health when nothing is left to ask. Returns `Recovered` if there was a problem.
@@ -147,13 +149,13 @@ impl ProfileHealth {
         self.outages = 0;
         let has_earlier_problem = std::mem::take(&mut self.has_earlier_problem);
         match self.state {
-            State::Live => has_earlier_problem.then_some(ProfileEvent::Recovered),
-            State::Throttled { clean } if clean + 1 < ANSWERS_TO_RECOVER => {
-                self.state = State::Throttled { clean: clean + 1 };
+            ProfileState::Live => has_earlier_problem.then_some(ProfileEvent::Recovered),
+            ProfileState::Throttled { clean } if clean + 1 < ANSWERS_TO_RECOVER => {
+                self.state = ProfileState::Throttled { clean: clean + 1 };
                 None
             }
             _ => {
-                self.state = State::Live;
+                self.state = ProfileState::Live;
                 Some(ProfileEvent::Recovered)
             }
         }

@@ -17,7 +17,7 @@ use crate::{
         duration_stats::DurationStats,
         filter::{
             Filter,
-            term::{State, Term},
+            term::{FilterState, Term},
         },
         forecast::{self, Forecast, Quantile},
         ids::RowId,
@@ -32,7 +32,7 @@ use crate::{
 
 /// The mean time until a gas problem ends: somebody adds gas, or the price falls, at any moment.
 const NEEDS_GAS_MEAN: Duration = Duration::from_secs(10 * 60);
-/// The mean time until a refund ends. A refund that was seen needs only to be watched.
+/// The mean time until a refund ends. A refund under way needs no fast answers.
 const REFUND_MEAN: Duration = Duration::from_secs(15 * 60);
 
 /// The inputs of one poller's plans.
@@ -138,8 +138,11 @@ impl PlanContext {
 
     /// Loads the transactions that are overdue without an active overdue alert, to be polled again soon.
     pub(super) fn load_unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, PollContext)>, StoreError> {
-        let overdue =
-            Filter::of_terms([Term::is(State::Overdue), Term::is(State::Active), Term::is_not(State::Parked)]);
+        let overdue = Filter::of_terms([
+            Term::is(FilterState::Overdue),
+            Term::is(FilterState::Active),
+            Term::is_not(FilterState::Parked),
+        ]);
         let mut unconfirmed = Vec::new();
         reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);

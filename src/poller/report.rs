@@ -13,7 +13,7 @@ use crate::{
 
 /// The interval of reports without a change of state. They carry the figures, which change with every answer.
 const HEARTBEAT: Duration = Duration::from_secs(5);
-/// How long a report is valid. A poller without a newer report by then counts as gone.
+/// How long a report is valid. A poller without a newer report after that time counts as stopped.
 pub(super) const REPORT_VALIDITY: Duration = Duration::from_secs(15);
 /// The shortest time between two reports that are built, submitted or not.
 const LEAST_INTERVAL: Duration = Duration::from_millis(100);
@@ -24,7 +24,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Reporter {
     last: Option<(Mono, PollerReport)>,
-    /// When a report that was held back is to be compared again.
+    /// When a report that was not submitted is compared again.
     recheck_at: Option<Mono>,
     /// The moment before which no report is built.
     earliest: Mono,
@@ -37,11 +37,11 @@ impl Reporter {
         self.recheck_at.map_or(heartbeat, |recheck_at| recheck_at.min(heartbeat)).max(self.earliest)
     }
 
-    /// Returns whether a report should be built now and passed to [`Self::accept`]. Building one takes longer than
-    /// comparing it, so that not every answer builds one.
+    /// Returns whether a report should be built now and passed to [`Self::accept`]. Building a report takes longer than
+    /// comparing two, so not every answer builds a report.
     pub(super) fn try_start_report(&mut self, now: Mono) -> bool {
         if now < self.earliest {
-            // Changes until then are compared then.
+            // The next comparison includes the changes until then.
             self.recheck_at = Some(self.earliest);
             return false;
         }

@@ -17,8 +17,8 @@ use crate::{
     process::lock::KernelLock,
 };
 
-/// The time between two tries to take over. A dead process holds its slot for 9 s (at 1 RPS or more), so that with this
-/// interval the next request is sent within 10 s.
+/// The time between two attempts to take over. The slot of a dead process expires after 9 s (at 1 RPS or more), so the next
+/// request is sent within 10 s.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Waits until this process may poll. Returns `None` at once if no other process uses the store.
@@ -33,7 +33,7 @@ pub(super) async fn acquire_poller_lock<W: Wire>(setup: &Setup<W>) -> Result<Opt
         if let Some(role) = spawn_blocking(move || KernelLock::try_take(&path)).await?? {
             return Ok(Some(role));
         }
-        // At first the other process may be about to submit its first report.
+        // The other process may have started so recently that its first report is still missing.
         tries += 1;
         if tries > 4 {
             report_waiting(setup).await?;

@@ -86,8 +86,8 @@ pub(crate) fn complete(text: &str, names: Option<&Names>) -> Completion {
     }
     // Commas separate several values; a `-` may reverse a sort key.
     let last = value.rfind(',').map_or(0, |at| at + 1);
-    let turned = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
-    let start = start + last + turned;
+    let is_reversed = usize::from(key == "sort" && value.get(last..).is_some_and(|value| value.starts_with('-')));
+    let start = start + last + is_reversed;
     beginning(start, text.get(start..).unwrap_or_default(), values(key).into_iter())
 }
 

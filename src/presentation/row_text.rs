@@ -3,6 +3,8 @@
 //! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The symbols are
 //! ASCII, since other symbols have an ambiguous width in some terminals (`mockups.md`).
 
+use std::time::Duration;
+
 use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
@@ -53,10 +55,11 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
     let by = people::by(alert.handling.as_ref().and_then(Handling::author));
     let words = match (state, &alert.handling) {
         (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), |at| format!("{word} {}", ago(at))),
-        (AlertState::Acknowledged, Some(Handling::Acknowledged(taken))) => {
-            let note = taken.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
+        (AlertState::Acknowledged, Some(Handling::Acknowledged(acknowledgement))) => {
+            let note =
+                acknowledgement.note.as_ref().map_or_else(String::new, |note| format!(": {}", text::clean(note)));
             let comma = if by.is_empty() { "" } else { "," };
-            format!("{word}{by}{comma} {}{note}", ago(taken.at))
+            format!("{word}{by}{comma} {}{note}", ago(acknowledgement.at))
         }
         (AlertState::Snoozed, Some(Handling::Snoozed(snoozed))) => match snoozed.until {
             Snooze::Until(moment) => format!("{word}{by} until {}", span::clock_time(moment, now, zone)),
@@ -107,12 +110,10 @@ pub(crate) fn name_in_words(tx: &Transaction) -> String {
 
 /// Returns a list row as a sentence, the most important facts first.
 pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc>) -> String {
-    let due = match due(tx, now) {
-        due if due == "-" => String::new(),
-        due => match due.strip_prefix('-') {
-            Some(since) => format!(", due {since} ago"),
-            None => format!(", due in {due}"),
-        },
+    let due = match due_time(tx, now) {
+        None => String::new(),
+        Some(DueTime::Since(since)) => format!(", due {} ago", span::short(since)),
+        Some(DueTime::In(left)) => format!(", due in {}", span::short(left)),
     };
     let checked = match tx.state.last_checked_at {
         _ if tx.is_stopped() => "not polled any more".to_owned(),
@@ -141,12 +142,26 @@ pub(crate) fn route<R>(tx: &Transaction<R>) -> String {
 /// Returns the time until the deadline, `12m`, or since the deadline, `-8m`; `-` for a transaction that doesn't wait
 /// for its deadline.
 pub(crate) fn due(tx: &Transaction, now: DateTime<Utc>) -> String {
-    let at = tx.deadline().at;
-    match tx.is_awaited() {
-        false => "-".into(),
-        true if at <= now => format!("-{}", span::short(span::between(at, now))),
-        true => span::short(span::between(now, at)),
+    match due_time(tx, now) {
+        None => "-".into(),
+        Some(DueTime::Since(since)) => format!("-{}", span::short(since)),
+        Some(DueTime::In(left)) => span::short(left),
     }
+}
+
+/// The time since a deadline, or until it.
+enum DueTime {
+    Since(Duration),
+    In(Duration),
+}
+
+/// Returns the distance to the deadline; `None` if the transaction isn't awaited.
+fn due_time(tx: &Transaction, now: DateTime<Utc>) -> Option<DueTime> {
+    let at = tx.deadline().at;
+    tx.is_awaited().then(|| match at <= now {
+        true => DueTime::Since(span::between(at, now)),
+        false => DueTime::In(span::between(now, at)),
+    })
 }
 
 /// Returns the time since the last answer; `stopped` if a person stopped the polling.
@@ -174,7 +189,7 @@ mod tests {
     use super::*;
     use crate::domain::{
         alert::{Acknowledgement, Rule, Snoozed, Subject},
-        fixtures,
+        fixtures::{self, at},
     };
 
     #[test]
@@ -218,20 +233,16 @@ mod tests {
         Alert { handling, ..fixtures::alert(rule, Subject::Profile) }
     }
 
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
-
     #[test]
     fn an_alert_says_where_it_is_in_its_life() {
-        let taken = |note: Option<&str>| {
+        let acknowledgement = |note: Option<&str>| {
             Some(Handling::Acknowledged(Acknowledgement { at: at(60), note: note.map(str::to_owned), author: None }))
         };
         let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until, author: None }));
         let table = [
             (None, "firing"),
-            (taken(None), "acknowledged 9m ago"),
-            (taken(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
+            (acknowledgement(None), "acknowledged 9m ago"),
+            (acknowledgement(Some("asked\u{1b}[31m")), "acknowledged 9m ago: asked[31m"),
             (snoozed(Snooze::Change), "snoozed until the status changes"),
             (snoozed(Snooze::Until(at(3_600))), "snoozed until 01:00 UTC"),
             (snoozed(Snooze::Until(at(600))), "firing"),
@@ -249,10 +260,10 @@ mod tests {
     #[test]
     fn handled_alert_names_the_person() {
         let author = || Some("Ana\u{7}".to_owned());
-        let taken = Acknowledgement { at: at(60), note: Some("asked".into()), author: author() };
+        let acknowledgement = Acknowledgement { at: at(60), note: Some("asked".into()), author: author() };
         let snoozed = |until| Handling::Snoozed(Snoozed { at: at(60), until, author: author() });
         let table = [
-            (Handling::Acknowledged(taken), "acknowledged by Ana, 9m ago: asked"),
+            (Handling::Acknowledged(acknowledgement), "acknowledged by Ana, 9m ago: asked"),
             (snoozed(Snooze::Change), "snoozed by Ana until the status changes"),
             (snoozed(Snooze::Until(at(3_600))), "snoozed by Ana until 01:00 UTC"),
             (snoozed(Snooze::Until(at(600))), "firing"),
@@ -263,11 +274,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_aside_has_its_mark_in_brackets_unless_something_else_fires() {
-        let aside = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
+    fn an_acknowledged_alert_has_its_mark_in_brackets_unless_something_else_fires() {
+        let acknowledged = || Some(Handling::Acknowledged(Acknowledgement { at: at(0), note: None, author: None }));
         assert_eq!(urgency(&[]), "");
-        assert_eq!(urgency(&[alert(Rule::Overdue, aside())]), "(!!)");
-        assert_eq!(urgency(&[alert(Rule::Refund, aside()), alert(Rule::RefundSlow, aside())]), "(!)");
-        assert_eq!(urgency(&[alert(Rule::Overdue, aside()), alert(Rule::Refund, None)]), "i");
+        assert_eq!(urgency(&[alert(Rule::Overdue, acknowledged())]), "(!!)");
+        assert_eq!(urgency(&[alert(Rule::Refund, acknowledged()), alert(Rule::RefundSlow, acknowledged())]), "(!)");
+        assert_eq!(urgency(&[alert(Rule::Overdue, acknowledged()), alert(Rule::Refund, None)]), "i");
     }
 }

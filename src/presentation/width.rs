@@ -5,25 +5,25 @@
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Returns the number of columns that a text takes.
-pub(crate) fn of(text: &str) -> usize {
+pub(crate) fn display_width(text: &str) -> usize {
     text.width()
 }
 
 /// Returns exactly `columns` columns: the text cut with `ellipsis`, or padded with blanks.
 pub(crate) fn fit(text: &str, columns: usize, ellipsis: &str) -> String {
     let mut fitted = cut(text, columns, ellipsis);
-    fitted.extend(std::iter::repeat_n(' ', columns.saturating_sub(of(&fitted))));
+    fitted.extend(std::iter::repeat_n(' ', columns.saturating_sub(display_width(&fitted))));
     fitted
 }
 
 /// Returns at most `columns` columns: a longer text is cut at the end, with `ellipsis`.
 pub(crate) fn cut(text: &str, columns: usize, ellipsis: &str) -> String {
-    if of(text) <= columns {
+    if display_width(text) <= columns {
         return text.to_owned();
     }
-    let room = columns.saturating_sub(of(ellipsis));
+    let room = columns.saturating_sub(display_width(ellipsis));
     let mut kept = prefix(text, room).to_owned();
-    if columns >= of(ellipsis) {
+    if columns >= display_width(ellipsis) {
         kept.push_str(ellipsis);
     }
     kept
@@ -31,10 +31,10 @@ pub(crate) fn cut(text: &str, columns: usize, ellipsis: &str) -> String {
 
 /// Returns at most `columns` columns: a longer text is cut in the middle, since people know a hash by both ends.
 pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: &str) -> String {
-    if of(text) <= columns {
+    if display_width(text) <= columns {
         return text.to_owned();
     }
-    let room = columns.saturating_sub(of(ellipsis));
+    let room = columns.saturating_sub(display_width(ellipsis));
     let head = prefix(text, room.div_ceil(2));
     let tail: Vec<char> = text.chars().rev().take(room / 2).collect();
     let cut: String = head.chars().chain(ellipsis.chars()).chain(tail.into_iter().rev()).collect();
@@ -56,7 +56,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
     for word in text.split(' ').filter(|word| !word.is_empty()) {
-        let needed = of(&line) + usize::from(!line.is_empty()) + of(word);
+        let needed = display_width(&line) + usize::from(!line.is_empty()) + display_width(word);
         if !line.is_empty() && needed > columns {
             lines.push(std::mem::take(&mut line));
         }
@@ -64,7 +64,7 @@ pub(crate) fn wrap(text: &str, columns: usize) -> Vec<String> {
             line.push(' ');
         }
         let mut rest = word;
-        while of(rest) > columns {
+        while display_width(rest) > columns {
             let head = prefix(rest, columns);
             // A character wider than the line gets its own line; otherwise the loop would not end.
             let end = if head.is_empty() { rest.chars().next().map_or(0, char::len_utf8) } else { head.len() };
@@ -102,10 +102,10 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_is_wider_than_asked_and_wrapping_loses_nothing(text in "[ a-z日é]{0,60}", columns in 2_usize..20) {
-            prop_assert_eq!(of(&fit(&text, columns, "…")), columns);
-            prop_assert!(of(&cut_middle(&text, columns, "…")) <= columns);
+            prop_assert_eq!(display_width(&fit(&text, columns, "…")), columns);
+            prop_assert!(display_width(&cut_middle(&text, columns, "…")) <= columns);
             let lines = wrap(&text, columns);
-            prop_assert!(lines.iter().all(|line| of(line) <= columns));
+            prop_assert!(lines.iter().all(|line| display_width(line) <= columns));
             let letters = |text: &str| text.chars().filter(|letter| *letter != ' ').collect::<String>();
             prop_assert_eq!(letters(&lines.concat()), letters(&text));
         }

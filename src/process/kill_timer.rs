@@ -42,10 +42,10 @@ impl KillTimer {
     }
 }
 
-/// Here no timer of the kernel kills a process.
+/// Stub for systems without kernel timers.
 #[cfg(not(target_os = "linux"))]
 impl KillTimer {
-    /// Refuses.
+    /// Returns an error that says where polling for a team works.
     ///
     /// # Errors
     /// Always.
@@ -56,7 +56,7 @@ impl KillTimer {
         ))
     }
 
-    /// Never called: there is no such timer.
+    /// Does nothing, since `new` never returns a timer.
     ///
     /// # Errors
     /// Never.

@@ -46,7 +46,7 @@ pub(crate) fn listener(words: &[String]) -> io::Result<Command> {
 }
 
 /// Returns whether the program exists: at this path, or by this name in the folders of `PATH`.
-pub(crate) fn is_there(program: &str) -> bool {
+pub(crate) fn program_exists(program: &str) -> bool {
     let path = Path::new(program);
     if path.components().count() > 1 {
         return is_executable(path);

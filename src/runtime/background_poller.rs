@@ -12,7 +12,7 @@ use tokio::{
 };
 
 pub(crate) use super::service_client::{PollerOptions, ServiceClient};
-use super::{signals::Suspension, team_poller::TeamPoller};
+use super::{signals::SuspendHandler, team_poller::TeamPoller};
 use crate::{
     clock::Clock,
     metrics::Counted,
@@ -21,14 +21,14 @@ use crate::{
 };
 
 /// The poller of one profile.
-enum Poller {
+enum ProfilePoller {
     /// Runs in this process.
     Here(Box<dyn Fn() -> Setup<Counted<HttpWire>> + Send + Sync>),
     /// Runs in a child process, for a team.
     Child(Box<TeamPoller>),
 }
 
-impl Poller {
+impl ProfilePoller {
     /// Polls until `end` resolves.
     async fn run(&self, end: impl Future<Output = ()>) -> Result<()> {
         match self {
@@ -60,14 +60,14 @@ impl RunningPollers {
         clock: Clock,
     ) -> Result<Self> {
         let begin = std::future::ready(());
-        Ok(Self::start_under(pollings, begin, Suspension::listen()?, store, clock))
+        Ok(Self::start_under(pollings, begin, SuspendHandler::listen()?, store, clock))
     }
 
     /// Like `start_all`, but polls only after `begin` resolves, and suspends the process as `suspension` requests.
     pub(crate) fn start_under(
         pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
         begin: impl Future<Output = ()> + Send + 'static,
-        suspension: Suspension,
+        suspension: SuspendHandler,
         store: Store,
         clock: Clock,
     ) -> Self {
@@ -75,9 +75,9 @@ impl RunningPollers {
             .into_iter()
             .map(|(polling, options)| match options.team {
                 Some(access) => {
-                    Poller::Child(Box::new(TeamPoller::new(access.clone(), polling, options, store.path())))
+                    ProfilePoller::Child(Box::new(TeamPoller::new(access.clone(), polling, options, store.path())))
                 }
-                None => Poller::Here(Box::new(polling.setup_factory(options, &store, &clock))),
+                None => ProfilePoller::Here(Box::new(polling.setup_factory(options, &store, &clock))),
             })
             .collect();
         let (stop, stopped) = oneshot::channel();
@@ -104,11 +104,11 @@ impl RunningPollers {
 /// Polls until `stopped` resolves or a poller fails. Before the process is suspended, all pollers stop and release the
 /// locks that other processes may wait for. When the process continues, new pollers start.
 async fn poll_until_stopped(
-    pollers: Vec<Poller>,
+    pollers: Vec<ProfilePoller>,
     store: Store,
     begin: impl Future<Output = ()>,
     mut stopped: oneshot::Receiver<()>,
-    mut suspension: Suspension,
+    mut suspension: SuspendHandler,
 ) -> Result<()> {
     let begin = begin.shared();
     loop {
@@ -129,7 +129,7 @@ async fn poll_until_stopped(
                         }
                     };
                     let end = end.shared();
-                    let run = async |poller: &Poller| poller.run(end.clone()).await.inspect_err(|_| failed.notify_one());
+                    let run = async |poller: &ProfilePoller| poller.run(end.clone()).await.inspect_err(|_| failed.notify_one());
                     join_all(pollers.iter().map(run)).await.into_iter().collect()
                 }
             }
@@ -137,7 +137,7 @@ async fn poll_until_stopped(
         let is_stopped = tokio::select! {
             ended = &mut running => return ended,
             _ = &mut stopped => true,
-            () = suspension.wanted() => false,
+            () = suspension.suspension_requested() => false,
         };
         drop(halt);
         running.await?;
@@ -147,7 +147,7 @@ async fn poll_until_stopped(
         // A process that is suspended in the middle of a write would block every other writer.
         store.flush().await?;
         tokio::select! {
-            () = suspension.carry_out() => {}
+            () = suspension.suspend() => {}
             _ = &mut stopped => return Ok(()),
         }
     }

@@ -63,9 +63,9 @@ pub fn install_hooks() -> Result<()> {
     panic::set_hook(Box::new(move |info| {
         // After a panic of another thread, the dashboard's loop ends and restores the terminal itself. If the terminal
         // were restored here, the loop would draw over the shell.
-        let is_other_thread = terminal::is_another_s();
+        let is_other_thread = terminal::is_held_by_another_thread();
         if !is_other_thread {
-            terminal::give_back();
+            terminal::restore();
         }
         let report = panic_hook.panic_report(info).to_string();
         let message = match write_report(&report) {

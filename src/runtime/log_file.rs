@@ -26,15 +26,15 @@ pub(crate) fn start(state_dir: &Path, clock: Clock) -> Result<PathBuf> {
             let path = path.display();
             format!("the log {path} can't be written; check its permissions or choose another folder with --state-dir")
         })?;
-    let format = tracing_subscriber::fmt().with_timer(Stamp(clock)).with_ansi(false).with_target(false);
+    let format = tracing_subscriber::fmt().with_timer(LogTimestamp(clock)).with_ansi(false).with_target(false);
     format.with_writer(Mutex::new(log)).init();
     Ok(path)
 }
 
 /// The time of a log entry, from a clock.
-struct Stamp(Clock);
+struct LogTimestamp(Clock);
 
-impl FormatTime for Stamp {
+impl FormatTime for LogTimestamp {
     fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
         out.write_str(&span::rfc3339(self.0.now().wall))
     }

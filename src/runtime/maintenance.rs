@@ -101,20 +101,20 @@ fn drop_old_bodies(
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{fixtures, observation::Observation, status::RouterStatus},
     };
 
     #[test]
     fn bodies_of_long_settled_transfers_are_dropped_and_the_history_says_so() {
-        let bench = Bench::new();
+        let bench = CommandFixture::new();
         let with_body = |status| Observation { body: Some("{}".into()), ..fixtures::says(status) };
         let (old, new, open) =
             (bench.track(fixtures::new(1)), bench.track(fixtures::new(2)), bench.track(fixtures::new(3)));
-        bench.hear(old, with_body(RouterStatus::Ongoing), 1);
-        bench.hear(old, with_body(RouterStatus::Success), 2);
-        bench.hear(new, with_body(RouterStatus::Success), 100);
-        bench.hear(open, with_body(RouterStatus::Ongoing), 1);
+        bench.observe(old, with_body(RouterStatus::Ongoing), 1);
+        bench.observe(old, with_body(RouterStatus::Success), 2);
+        bench.observe(new, with_body(RouterStatus::Success), 100);
+        bench.observe(open, with_body(RouterStatus::Ongoing), 1);
         let reader = bench.store.reader().unwrap();
         let now = reader.listed(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
         let keep = Duration::from_secs(60);

@@ -113,9 +113,9 @@ impl SignalStream {
 }
 
 /// Suspends the process (^Z), after the process has released all that it shares with other processes.
-pub(crate) struct Suspension {
+pub(crate) struct SuspendHandler {
     source: RequestSource,
-    /// The order to carry out, if the dashboard gave one.
+    /// The order to suspend, if the dashboard gave one.
     order: Option<Order>,
     #[cfg(unix)]
     continued: tokio::signal::unix::Signal,
@@ -139,8 +139,8 @@ fn signal_stream(kind: rustix::process::Signal) -> Result<tokio::signal::unix::S
     signal(SignalKind::from_raw(kind.as_raw())).wrap_err("can't listen for signals")
 }
 
-impl Suspension {
-    /// Starts to listen for ^Z. From now on ^Z has no effect before `carry_out`.
+impl SuspendHandler {
+    /// Starts to listen for ^Z. From now on ^Z has no effect before `suspend`.
     pub(crate) fn listen() -> Result<Self> {
         #[cfg(unix)]
         return Self::new(RequestSource::Signal(signal_stream(rustix::process::Signal::TSTP)?));
@@ -152,15 +152,18 @@ impl Suspension {
     /// and takes its orders; the second value carries the orders out.
     pub(crate) fn ordered() -> Result<(suspension::Suspension, Self)> {
         let (orders, ordered) = mpsc::unbounded_channel();
-        let (wants, wanted) = mpsc::unbounded_channel();
+        let (requests, suspension_requested) = mpsc::unbounded_channel();
         #[cfg(unix)]
         {
             let mut signal = signal_stream(rustix::process::Signal::TSTP)?;
-            tokio::spawn(async move { while signal.recv().await.is_some() && wants.send(()).is_ok() {} });
+            tokio::spawn(async move { while signal.recv().await.is_some() && requests.send(()).is_ok() {} });
         }
         #[cfg(not(unix))]
-        drop(wants);
-        Ok((suspension::Suspension { wanted, orders, refusal: refusal() }, Self::new(RequestSource::Orders(ordered))?))
+        drop(requests);
+        Ok((
+            suspension::Suspension { suspension_requested, orders, refusal: refusal() },
+            Self::new(RequestSource::Orders(ordered))?,
+        ))
     }
 
     fn new(source: RequestSource) -> Result<Self> {
@@ -173,7 +176,7 @@ impl Suspension {
     }
 
     /// Resolves when a suspension of the process is requested.
-    pub(crate) async fn wanted(&mut self) {
+    pub(crate) async fn suspension_requested(&mut self) {
         let is_requested = match &mut self.source {
             #[cfg(unix)]
             RequestSource::Signal(signal) => signal.recv().await.is_some(),
@@ -191,7 +194,7 @@ impl Suspension {
 
     /// Suspends the process. Resolves when the process continues and, if the dashboard gave the order, has its terminal
     /// again.
-    pub(crate) async fn carry_out(&mut self) {
+    pub(crate) async fn suspend(&mut self) {
         #[cfg(unix)]
         while self.stop().await && self.order.is_some() && !has_terminal() {
             /// The pause before the process stops again. A signal that ends a suspended process is followed by SIGCONT;

@@ -9,7 +9,7 @@ use crate::clock::Mono;
 
 /// The position of an item in the scheduler's table, and the generation of the item for which the entry was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Entry {
+pub(super) struct QueueEntry {
     pub(super) at: Mono,
     pub(super) position: u32,
     pub(super) generation: u32,
@@ -17,19 +17,19 @@ pub(super) struct Entry {
 
 /// The queue, ordered by moment, then by position.
 #[derive(Debug, Default)]
-pub(super) struct Queue(BinaryHeap<Reverse<Entry>>);
+pub(super) struct Queue(BinaryHeap<Reverse<QueueEntry>>);
 
 impl Queue {
-    pub(super) fn push(&mut self, entry: Entry) {
+    pub(super) fn push(&mut self, entry: QueueEntry) {
         self.0.push(Reverse(entry));
     }
 
-    pub(super) fn extend(&mut self, entries: impl IntoIterator<Item = Entry>) {
+    pub(super) fn extend(&mut self, entries: impl IntoIterator<Item = QueueEntry>) {
         self.0.extend(entries.into_iter().map(Reverse));
     }
 
     /// Returns the first current entry, and drops the stale entries before it.
-    pub(super) fn first(&mut self, is_current: impl Fn(&Entry) -> bool) -> Option<Entry> {
+    pub(super) fn first(&mut self, is_current: impl Fn(&QueueEntry) -> bool) -> Option<QueueEntry> {
         while let Some(Reverse(entry)) = self.0.peek() {
             if is_current(entry) {
                 return Some(*entry);
@@ -45,7 +45,7 @@ impl Queue {
     }
 
     /// Drops every stale entry if there are more than `most` entries.
-    pub(super) fn trim(&mut self, most: usize, is_current: impl Fn(&Entry) -> bool) {
+    pub(super) fn trim(&mut self, most: usize, is_current: impl Fn(&QueueEntry) -> bool) {
         if self.0.len() > most {
             self.0.retain(|Reverse(entry)| is_current(entry));
         }

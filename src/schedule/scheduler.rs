@@ -15,7 +15,7 @@ use chrono::{DateTime, Utc};
 use super::{
     Expectation, LEAST_INTERVAL, MOST_SWEEPS, Next, PollContext, PollResult, backoff,
     index::PollIndex,
-    queue::{Entry, Queue},
+    queue::{Queue, QueueEntry},
 };
 use crate::{
     clock::{Mono, Now},
@@ -36,7 +36,7 @@ const REFRESHED_PER_SEND: usize = 8;
 const STALE_ALLOWANCE: usize = 1_024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum PollPhase {
     /// May not be polled before its `pollable_from`.
     Resting,
     /// May be polled; its index crosses the price at `due`.
@@ -48,9 +48,9 @@ enum Phase {
 }
 
 #[derive(Debug)]
-struct Item {
+struct ScheduledItem {
     id: RowId,
-    phase: Phase,
+    phase: PollPhase,
     /// Grows with every change that makes the item's entries in the queues stale.
     generation: u32,
     failures: u32,
@@ -72,7 +72,7 @@ struct Item {
     is_watched: bool,
 }
 
-impl Item {
+impl ScheduledItem {
     fn new(id: RowId, last_answer: Option<DateTime<Utc>>, expectation: Expectation, now: Now) -> Self {
         let origin = origin(expectation.since, now);
         let urgency = PollIndex {
@@ -84,7 +84,7 @@ impl Item {
         let first_poll_from = first_poll_from(last_answer, now);
         Self {
             id,
-            phase: Phase::Resting,
+            phase: PollPhase::Resting,
             generation: 0,
             failures: 0,
             requestable_from: first_poll_from,
@@ -121,7 +121,7 @@ fn first_poll_from(last_answer: Option<DateTime<Utc>>, now: Now) -> Mono {
 /// The transactions to poll, and the decision which is next.
 #[derive(Debug, Default)]
 pub struct Scheduler {
-    items: Vec<Item>,
+    items: Vec<ScheduledItem>,
     positions: HashMap<RowId, u32>,
     free_positions: Vec<u32>,
     watched_count: usize,
@@ -162,7 +162,7 @@ impl Scheduler {
     pub fn watch(&mut self, id: RowId, poll_context: PollContext, now: Now) {
         let position = match self.positions.get(&id) {
             Some(position) => *position,
-            None => self.insert(Item::new(id, poll_context.last_answer, poll_context.expectation, now)),
+            None => self.insert(ScheduledItem::new(id, poll_context.last_answer, poll_context.expectation, now)),
         };
         let Some(item) = self.items.get_mut(position as usize) else { return };
         item.set_expectation(poll_context.expectation, now);
@@ -176,12 +176,12 @@ impl Scheduler {
         let young_until = young_until.map(|until| now.mono + span::between(now.wall, until));
         self.young = self.young + usize::from(young_until.is_some()) - usize::from(item.young_until.is_some());
         item.young_until = young_until;
-        self.young_ends.extend(young_until.map(|at| Entry { at, position, generation: 0 }));
+        self.young_ends.extend(young_until.map(|at| QueueEntry { at, position, generation: 0 }));
         self.watched_count += usize::from(!std::mem::replace(&mut item.is_watched, true));
         match item.phase {
-            Phase::InFlight => {}
-            Phase::Ready { .. } => self.make_ready(position),
-            Phase::Resting | Phase::OnRequest => self.rest(position),
+            PollPhase::InFlight => {}
+            PollPhase::Ready { .. } => self.make_ready(position),
+            PollPhase::Resting | PollPhase::OnRequest => self.rest(position),
         }
     }
 
@@ -192,7 +192,7 @@ impl Scheduler {
             return;
         }
         let (deadline, young) = (item.deadline.take(), item.young_until.take());
-        let under_way = item.phase == Phase::InFlight;
+        let under_way = item.phase == PollPhase::InFlight;
         self.watched_count -= 1;
         self.young -= usize::from(young.is_some());
         if let Some(deadline) = deadline {
@@ -213,7 +213,7 @@ impl Scheduler {
         if !self.positions.contains_key(&id) {
             let forecast = Forecast::AnyTime(Duration::MAX);
             let position =
-                self.insert(Item::new(id, None, Expectation { since: now.wall, forecast, weight: 1.0 }, now));
+                self.insert(ScheduledItem::new(id, None, Expectation { since: now.wall, forecast, weight: 1.0 }, now));
             self.rest(position);
         }
     }
@@ -284,7 +284,7 @@ impl Scheduler {
         self.rechecks = 0;
         let is_request = self.last_was_request;
         let Some((position, item)) = self.item_mut(id) else { return };
-        item.phase = Phase::InFlight;
+        item.phase = PollPhase::InFlight;
         item.generation = item.generation.wrapping_add(1);
         let paid = item.urgency.index(seconds(now.mono)).max(LOWEST_PRICE);
         // The price follows only polls that were chosen by their index.
@@ -321,13 +321,13 @@ impl Scheduler {
         self.rest(position);
     }
 
-    fn item_mut(&mut self, id: RowId) -> Option<(u32, &mut Item)> {
+    fn item_mut(&mut self, id: RowId) -> Option<(u32, &mut ScheduledItem)> {
         let position = *self.positions.get(&id)?;
         Some((position, self.items.get_mut(position as usize)?))
     }
 
     /// Inserts a new item at a free position, or at the end. Returns the position.
-    fn insert(&mut self, item: Item) -> u32 {
+    fn insert(&mut self, item: ScheduledItem) -> u32 {
         let id = item.id;
         let position = match self.free_positions.pop() {
             Some(position) => position,
@@ -335,7 +335,7 @@ impl Scheduler {
         };
         match self.items.get_mut(position as usize) {
             // The new generation makes all entries of the former item stale.
-            Some(free) => *free = Item { generation: free.generation.wrapping_add(1), ..item },
+            Some(free) => *free = ScheduledItem { generation: free.generation.wrapping_add(1), ..item },
             None => self.items.push(item),
         }
         self.positions.insert(id, position);
@@ -348,10 +348,10 @@ impl Scheduler {
         item.generation = item.generation.wrapping_add(1);
         let (generation, is_watched, waiting_since) = (item.generation, item.is_watched, item.waiting_since);
         let at = if is_watched { item.pollable_from } else { item.requestable_from };
-        item.phase = if is_watched { Phase::Resting } else { Phase::OnRequest };
-        self.resting.push(Entry { at, position, generation });
+        item.phase = if is_watched { PollPhase::Resting } else { PollPhase::OnRequest };
+        self.resting.push(QueueEntry { at, position, generation });
         if is_watched {
-            self.waiting.push(Entry { at: waiting_since, position, generation });
+            self.waiting.push(QueueEntry { at: waiting_since, position, generation });
         }
         let (items, most) = (&self.items, 2 * self.items.len() + STALE_ALLOWANCE);
         self.resting.trim(most, |entry| is_current(items, entry));
@@ -360,7 +360,7 @@ impl Scheduler {
 
     /// Applies all moments up to `now`: ends `young_until` and rests, and removes items that nobody wants.
     fn advance_to(&mut self, now: Mono) {
-        let is_young = |entry: &Entry, items: &[Item]| {
+        let is_young = |entry: &QueueEntry, items: &[ScheduledItem]| {
             items.get(entry.position as usize).is_some_and(|item| item.young_until == Some(entry.at))
         };
         while let Some(entry) =
@@ -396,9 +396,9 @@ impl Scheduler {
         let crossing = |price| item.urgency.crossing(price, seconds(item.pollable_from).max(last_answer));
         let due = moment(self.price.map_or(last_answer, crossing).max(0.0));
         item.price = self.price.unwrap_or(0.0);
-        if item.phase != (Phase::Ready { due }) {
-            item.phase = Phase::Ready { due };
-            self.due.push(Entry { at: due, position, generation: item.generation });
+        if item.phase != (PollPhase::Ready { due }) {
+            item.phase = PollPhase::Ready { due };
+            self.due.push(QueueEntry { at: due, position, generation: item.generation });
             let (items, queue) = (&self.items, &mut self.due);
             queue.trim(2 * items.len() + STALE_ALLOWANCE, |entry| is_current_due(items, entry));
         }
@@ -410,19 +410,19 @@ impl Scheduler {
         for _ in 0..REFRESHED_PER_SEND.min(self.items.len()) {
             self.cursor = (self.cursor + 1) % self.items.len();
             let Some(item) = self.items.get_mut(self.cursor) else { continue };
-            if let Phase::Ready { due } = item.phase
+            if let PollPhase::Ready { due } = item.phase
                 && due > now
                 && item.urgency.index(seconds(now)) > price
             {
                 item.price = price;
-                item.phase = Phase::Ready { due: now };
-                self.due.push(Entry { at: now, position: self.cursor as u32, generation: item.generation });
+                item.phase = PollPhase::Ready { due: now };
+                self.due.push(QueueEntry { at: now, position: self.cursor as u32, generation: item.generation });
             }
         }
     }
 
     /// Returns whether the item's crossing was computed for a price that differs from the present one.
-    fn has_stale_price(&self, item: &Item) -> bool {
+    fn has_stale_price(&self, item: &ScheduledItem) -> bool {
         self.price.is_some_and(|price| (item.price - price).abs() > PRICE_TOLERANCE * price)
     }
 
@@ -437,9 +437,9 @@ impl Scheduler {
     }
 
     /// Returns the item of a transaction that has no request in flight and may be requested at `now`.
-    fn requestable_item(&self, id: RowId, now: Mono) -> Option<&Item> {
+    fn requestable_item(&self, id: RowId, now: Mono) -> Option<&ScheduledItem> {
         let item = self.items.get(*self.positions.get(&id)? as usize);
-        item.filter(|item| item.phase != Phase::InFlight && item.requestable_from <= now)
+        item.filter(|item| item.phase != PollPhase::InFlight && item.requestable_from <= now)
     }
 
     fn choose_ready(&mut self, now: Now) -> Option<RowId> {
@@ -481,13 +481,13 @@ impl Scheduler {
     }
 
     fn is_ready(&self, position: u32) -> bool {
-        self.items.get(position as usize).is_some_and(|item| matches!(item.phase, Phase::Ready { .. }))
+        self.items.get(position as usize).is_some_and(|item| matches!(item.phase, PollPhase::Ready { .. }))
     }
 
     fn next_wakeup(&mut self) -> Next {
         let items = &self.items;
         let item = |id: &RowId| items.get(*self.positions.get(id)? as usize);
-        let requested = self.requests.iter().filter_map(item).filter(|item| item.phase != Phase::InFlight);
+        let requested = self.requests.iter().filter_map(item).filter(|item| item.phase != PollPhase::InFlight);
         let requested = requested.map(|item| item.requestable_from).min();
         let rest_end = self.resting.first(|entry| is_current(items, entry));
         match requested.into_iter().chain(rest_end.map(|entry| entry.at)).min() {
@@ -497,13 +497,13 @@ impl Scheduler {
     }
 }
 
-fn is_current(items: &[Item], entry: &Entry) -> bool {
+fn is_current(items: &[ScheduledItem], entry: &QueueEntry) -> bool {
     items.get(entry.position as usize).is_some_and(|item| item.generation == entry.generation)
 }
 
-fn is_current_due(items: &[Item], entry: &Entry) -> bool {
+fn is_current_due(items: &[ScheduledItem], entry: &QueueEntry) -> bool {
     let item = items.get(entry.position as usize);
-    item.is_some_and(|item| item.generation == entry.generation && item.phase == Phase::Ready { due: entry.at })
+    item.is_some_and(|item| item.generation == entry.generation && item.phase == PollPhase::Ready { due: entry.at })
 }
 
 fn seconds(moment: Mono) -> f64 {

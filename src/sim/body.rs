@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::{
     chance::{Chance, Family},
-    edit::{Edit, EditError},
-    plan::{Kind, Transfer},
+    edit::{EditError, RecordEdit},
+    plan::{Transfer, TransferRoute},
 };
 use crate::domain::{chains, ids::ChainId};
 
@@ -24,7 +24,7 @@ pub struct RecordContent<'a> {
     /// The transfer's age.
     pub age: Duration,
     /// Changes that are applied to the finished record.
-    pub edits: &'a [Edit],
+    pub edits: &'a [RecordEdit],
 }
 
 /// The values that are drawn once for a transfer.
@@ -41,7 +41,7 @@ impl TransferDetails {
         let params = &transfer.new.params;
         let mut chance = Chance::of(&params.transaction_id.key());
         let to_hash = match transfer.kind {
-            Kind::SameChain => params.transaction_id.to_string(),
+            TransferRoute::SameChain => params.transaction_id.to_string(),
             _ => chance.hash(Family::of(&params.to_chain)).to_string(),
         };
         Self {
@@ -55,7 +55,7 @@ impl TransferDetails {
 }
 
 /// One side of a transfer, as far as the side is known.
-struct Side<'a> {
+struct SideContent<'a> {
     chain: &'a ChainId,
     hash: Option<&'a str>,
     block: u64,
@@ -72,13 +72,14 @@ pub fn record(transfer: &Transfer, state: RecordContent<'_>, integrator_id: &str
     let is_arrived = is_indexed && has_arrived(transfer.kind, state);
     let (status, gas_status) = bridge_statuses(transfer.kind, state.status);
     let hash = params.transaction_id.as_str();
-    let from = Side { chain: &params.from_chain, hash: is_indexed.then_some(hash), block: details.from_block };
-    let to = Side { chain: &params.to_chain, hash: is_arrived.then_some(&details.to_hash), block: details.to_block };
+    let from = SideContent { chain: &params.from_chain, hash: is_indexed.then_some(hash), block: details.from_block };
+    let to =
+        SideContent { chain: &params.to_chain, hash: is_arrived.then_some(&details.to_hash), block: details.to_block };
     let mut record = json!({
         "id": hash,
         "status": status,
         "gasStatus": gas_status,
-        "isGMPTransaction": transfer.kind == Kind::Message,
+        "isGMPTransaction": transfer.kind == TransferRoute::Message,
         "routerTransactionStatus": state.status,
         "bridgeTransactionUrl": bridge_url(transfer),
         "fromChain": side_record(from, details.block_as_text, "success"),
@@ -120,27 +121,27 @@ pub(crate) fn deep() -> String {
 }
 
 /// Returns the service's message for an HTTP status that a plan gives without a body.
-pub(crate) fn default_message(kind: Kind, status: u16) -> &'static str {
+pub(crate) fn default_message(kind: TransferRoute, status: u16) -> &'static str {
     match (status, kind) {
         (400, _) => "Invalid or missing request parameters",
         (401, _) => "integrator ID is invalid",
-        (404, Kind::Intents) => "Transaction not filled",
+        (404, TransferRoute::Intents) => "Transaction not filled",
         (404, _) => "Transaction not found",
         (429, _) => "Too many requests",
         _ => "Internal server error",
     }
 }
 
-fn has_arrived(kind: Kind, state: RecordContent<'_>) -> bool {
+fn has_arrived(kind: TransferRoute, state: RecordContent<'_>) -> bool {
     match state.status {
         "success" | "partial_success" => true,
         "refund" => false,
-        _ => kind != Kind::SameChain && state.steps >= 3,
+        _ => kind != TransferRoute::SameChain && state.steps >= 3,
     }
 }
 
 /// Returns `status` and `gasStatus` as a bridge explorer words them; the values are not documented.
-fn bridge_statuses(kind: Kind, status: &str) -> (&'static str, &'static str) {
+fn bridge_statuses(kind: TransferRoute, status: &str) -> (&'static str, &'static str) {
     if !kind.is_bridged() {
         return (if status == "success" { "completed" } else { "pending" }, "");
     }
@@ -154,7 +155,7 @@ fn bridge_statuses(kind: Kind, status: &str) -> (&'static str, &'static str) {
 }
 
 /// Returns a chain side record (`service.md` 2.3). A transfer's block numbers are all numbers or all text.
-fn side_record(side: Side<'_>, block_as_text: bool, status: &str) -> Value {
+fn side_record(side: SideContent<'_>, block_as_text: bool, status: &str) -> Value {
     let block = match (side.hash, block_as_text) {
         (Some(_), true) => json!(side.block.to_string()),
         (Some(_), false) => json!(side.block),
@@ -179,9 +180,9 @@ fn side_record(side: Side<'_>, block_as_text: bool, status: &str) -> Value {
 fn bridge_url(transfer: &Transfer) -> String {
     let hash = &transfer.new.params.transaction_id;
     match transfer.kind {
-        Kind::Message => format!("https://bridge-explorer.example/gmp/{hash}"),
-        Kind::Tokens => format!("https://bridge-explorer.example/transfer/{hash}"),
-        Kind::Intents | Kind::SameChain => String::new(),
+        TransferRoute::Message => format!("https://bridge-explorer.example/gmp/{hash}"),
+        TransferRoute::Tokens => format!("https://bridge-explorer.example/transfer/{hash}"),
+        TransferRoute::Intents | TransferRoute::SameChain => String::new(),
     }
 }
 
@@ -219,10 +220,10 @@ fn route_status(transfer: &Transfer, state: RecordContent<'_>, to_hash: &str) ->
         let last = index + 1 == state.steps;
         let (from, action) = match (transfer.kind, index) {
             (_, 0) => (true, "send"),
-            (Kind::Tokens, 1) => (false, "send"),
-            (Kind::Intents, 1) => (false, "call"),
+            (TransferRoute::Tokens, 1) => (false, "send"),
+            (TransferRoute::Intents, 1) => (false, "call"),
             (_, 1) => (true, "call"),
-            (Kind::SameChain, _) => (true, "call"),
+            (TransferRoute::SameChain, _) => (true, "call"),
             _ => (false, "call"),
         };
         let (chain, hash) =
@@ -291,7 +292,7 @@ mod tests {
         serde_json::from_str(&record(transfer, state, "id").unwrap()).unwrap()
     }
 
-    fn transfer(kind: Kind) -> Transfer {
+    fn transfer(kind: TransferRoute) -> Transfer {
         let world = World::seeded(3, 200, DateTime::UNIX_EPOCH);
         let hashes = world.transfers().into_iter().map(|new| new.params.transaction_id);
         let found = hashes.filter_map(|hash| world.find(hash.as_str())).find(|transfer| transfer.kind == kind);
@@ -300,7 +301,7 @@ mod tests {
 
     #[test]
     fn route_steps_lead_from_the_source_to_the_destination() {
-        let transfer = transfer(Kind::Message);
+        let transfer = transfer(TransferRoute::Message);
         let params = &transfer.new.params;
         let body = record_of(&transfer, "success", 3);
         let chains: Vec<_> = (0..3).map(|step| body["routeStatus"][step]["chainId"].as_str().unwrap()).collect();
@@ -312,7 +313,7 @@ mod tests {
 
     #[test]
     fn destination_is_empty_until_the_transfer_arrives() {
-        let transfer = transfer(Kind::Message);
+        let transfer = transfer(TransferRoute::Message);
         let body = record_of(&transfer, "ongoing", 1);
         assert_eq!((&body["toChain"]["transactionId"], &body["toChain"]["transactionUrl"]), (&json!(""), &json!("")));
         assert!(body["toChain"]["blockNumber"].as_u64().is_none());
@@ -322,21 +323,21 @@ mod tests {
 
     #[test]
     fn edits_are_applied_last() {
-        let edits = [Edit::set("/toChain", "null").unwrap(), Edit::unset("/timeSpent").unwrap()];
+        let edits = [RecordEdit::set("/toChain", "null").unwrap(), RecordEdit::unset("/timeSpent").unwrap()];
         let state = RecordContent { status: "ongoing", steps: 1, age: Duration::ZERO, edits: &edits };
-        let transfer = transfer(Kind::Message);
+        let transfer = transfer(TransferRoute::Message);
         let body: Value = serde_json::from_str(&record(&transfer, state, "id").unwrap()).unwrap();
         assert!(body["toChain"].is_null() && body.get("timeSpent").is_none() && body["fromChain"].is_object());
-        let state = RecordContent { edits: &[Edit::unset("/toChain/moon").unwrap()], ..state };
+        let state = RecordContent { edits: &[RecordEdit::unset("/toChain/moon").unwrap()], ..state };
         assert_eq!(record(&transfer, state, "id"), Err(EditError::Missing("/toChain/moon".to_owned())));
     }
 
     #[test]
     fn bridge_link_and_error_appear_only_where_they_apply() {
-        assert_eq!(record_of(&transfer(Kind::Intents), "ongoing", 1)["bridgeTransactionUrl"], "");
-        let paused = record_of(&transfer(Kind::Message), "needs_gas", 2);
+        assert_eq!(record_of(&transfer(TransferRoute::Intents), "ongoing", 1)["bridgeTransactionUrl"], "");
+        let paused = record_of(&transfer(TransferRoute::Message), "needs_gas", 2);
         assert!(paused["bridgeTransactionUrl"].as_str().unwrap().starts_with("https://"));
         assert!(paused["error"]["message"].is_string());
-        assert!(record_of(&transfer(Kind::Tokens), "ongoing", 1).get("error").is_none_or(Value::is_null));
+        assert!(record_of(&transfer(TransferRoute::Tokens), "ongoing", 1).get("error").is_none_or(Value::is_null));
     }
 }

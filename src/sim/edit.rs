@@ -30,13 +30,13 @@ pub enum EditError {
 
 /// A change that sets a field of a record, or removes it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Edit {
+pub struct RecordEdit {
     parent: String,
     name: String,
     value: Option<Value>,
 }
 
-impl Edit {
+impl RecordEdit {
     /// Creates a change that sets the field at `pointer` to the JSON in `text`, whether or not the field exists. In an
     /// array, `-` is the place after the last entry.
     pub fn set(pointer: &str, text: &str) -> Result<Self, EditError> {
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    fn record_after(edit: Result<Edit, EditError>) -> Result<Value, String> {
+    fn record_after(edit: Result<RecordEdit, EditError>) -> Result<Value, String> {
         let mut record = json!({ "a": { "b/c": 1 }, "list": [1, 2], "text": "x" });
         let applied = edit.and_then(|edit| edit.apply(&mut record));
         applied.map(|()| record).map_err(|error| error.to_string())
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn edits_set_and_remove_fields() {
-        let set = |pointer, text| record_after(Edit::set(pointer, text)).unwrap();
-        let unset = |pointer| record_after(Edit::unset(pointer)).unwrap();
+        let set = |pointer, text| record_after(RecordEdit::set(pointer, text)).unwrap();
+        let unset = |pointer| record_after(RecordEdit::unset(pointer)).unwrap();
         assert_eq!(set("/new", "\"n\"")["new"], "n");
         assert_eq!(set("/a", "null")["a"], Value::Null);
         assert_eq!(set("/a/b~1c", "[2]")["a"], json!({ "b/c": [2] }));
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn impossible_edits_are_errors() {
-        let set = |pointer, text| record_after(Edit::set(pointer, text)).unwrap_err();
-        let unset = |pointer| record_after(Edit::unset(pointer)).unwrap_err();
+        let set = |pointer, text| record_after(RecordEdit::set(pointer, text)).unwrap_err();
+        let unset = |pointer| record_after(RecordEdit::unset(pointer)).unwrap_err();
         assert!(set("a", "1").starts_with("`a` is no JSON pointer"));
         assert!(set("a/b", "1").starts_with("`a/b` is no JSON pointer"));
         assert!(set("/a", "nul").starts_with("`/a`: `nul` is no JSON"));
@@ -154,9 +154,9 @@ mod tests {
 
     #[test]
     fn change_to_a_top_level_field_is_found() {
-        let edit = Edit::set("/toChain", "1").unwrap();
+        let edit = RecordEdit::set("/toChain", "1").unwrap();
         assert_eq!((edit.change_to("toChain"), edit.change_to("fromChain")), (Some(Some(&json!(1))), None));
-        assert_eq!(Edit::unset("/toChain").unwrap().change_to("toChain"), Some(None));
-        assert_eq!(Edit::unset("/a/toChain").unwrap().change_to("toChain"), None);
+        assert_eq!(RecordEdit::unset("/toChain").unwrap().change_to("toChain"), Some(None));
+        assert_eq!(RecordEdit::unset("/a/toChain").unwrap().change_to("toChain"), None);
     }
 }

@@ -7,12 +7,12 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde::Deserialize;
 
-use super::edit::Edit;
+use super::edit::RecordEdit;
 use crate::domain::transaction::NewTransaction;
 
 /// The kind of a transfer's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum TransferRoute {
     /// Bridged, with a call on the destination chain (`isGMPTransaction`).
     Message,
     /// Bridged, tokens only.
@@ -23,7 +23,7 @@ pub enum Kind {
     SameChain,
 }
 
-impl Kind {
+impl TransferRoute {
     /// Whether a bridge carries the transfer, so that a bridge explorer shows it.
     pub fn is_bridged(self) -> bool {
         matches!(self, Self::Message | Self::Tokens)
@@ -35,7 +35,7 @@ pub(crate) type Headers = Vec<(String, String)>;
 
 /// The answer from a moment on.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum PlannedAnswer {
     /// HTTP 200 with a status record.
     Record {
         /// `routerTransactionStatus`, any text.
@@ -43,20 +43,20 @@ pub enum Answer {
         /// The number of entries in `routeStatus`.
         steps: usize,
         /// Changes to the record before it is sent, in this order.
-        edits: Vec<Edit>,
+        edits: Vec<RecordEdit>,
     },
     /// An HTTP status and its content.
     Http {
         /// The HTTP status.
         status: u16,
         /// The content of the answer.
-        content: Content,
+        content: AnswerContent,
     },
 }
 
 /// The content of an answer with an HTTP status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum AnswerContent {
     /// The service's own body for the status.
     Default,
     /// This body, unchanged.
@@ -94,7 +94,7 @@ impl FaultyAnswer {
     }
 }
 
-impl Answer {
+impl PlannedAnswer {
     /// Creates a record with this status and this number of steps.
     pub fn record(status: &str, steps: usize) -> Self {
         Self::Record { status: status.to_owned(), steps, edits: Vec::new() }
@@ -102,7 +102,7 @@ impl Answer {
 
     /// Creates an answer with an HTTP status and the service's own body for it.
     pub fn http(status: u16) -> Self {
-        Self::Http { status, content: Content::Default }
+        Self::Http { status, content: AnswerContent::Default }
     }
 
     /// Returns the status that a client reads from this answer, by the documented name alone; `None` if the answer says
@@ -115,7 +115,7 @@ impl Answer {
                     None => Some(status),
                 }
             }
-            Self::Http { content: Content::FaultyAnswer(play), .. } if !play.has_status() => None,
+            Self::Http { content: AnswerContent::FaultyAnswer(play), .. } if !play.has_status() => None,
             Self::Http { status: 404, .. } => Some("not_found"),
             Self::Http { .. } => None,
         }
@@ -129,18 +129,18 @@ impl Answer {
 
 /// An answer and the moment when it begins.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stage {
+pub struct TransferStage {
     /// When the answer begins, counted from the beginning of the transfer.
     pub from: Duration,
     /// The answer.
-    pub answer: Answer,
+    pub answer: PlannedAnswer,
     /// Additional headers.
     pub headers: Headers,
 }
 
-impl Stage {
+impl TransferStage {
     /// Creates a stage without additional headers.
-    pub fn new(from: Duration, answer: Answer) -> Self {
+    pub fn new(from: Duration, answer: PlannedAnswer) -> Self {
         Self { from, answer, headers: Headers::new() }
     }
 }
@@ -153,7 +153,7 @@ pub struct ScriptedRoute {
     /// The HTTP status.
     pub status: u16,
     /// The content of the answer.
-    pub content: Content,
+    pub content: AnswerContent,
     /// Additional headers.
     pub headers: Headers,
 }
@@ -164,17 +164,17 @@ pub struct Transfer {
     /// The transaction as a person would import it.
     pub new: NewTransaction,
     /// The kind of the transfer's route.
-    pub kind: Kind,
+    pub kind: TransferRoute,
     /// When the transfer begins, counted from the world's second 0. Before that, the transfer is unknown.
     pub begins: TimeDelta,
     /// The answers about the transfer, in order of time.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<TransferStage>,
 }
 
 impl Transfer {
     /// Returns the stage at `since` after the world's second 0, and the transfer's age then. Returns `None` before the
     /// first stage.
-    pub fn stage(&self, since: TimeDelta) -> Option<(&Stage, Duration)> {
+    pub fn stage(&self, since: TimeDelta) -> Option<(&TransferStage, Duration)> {
         let age = since.checked_sub(&self.begins)?.to_std().ok()?;
         let stage = self.stages.iter().rev().find(|stage| stage.from <= age)?;
         Some((stage, if stage.answer.is_settled() { stage.from } else { age }))
@@ -187,16 +187,16 @@ mod tests {
 
     #[test]
     fn status_of_an_answer_includes_edits_and_plays() {
-        let edited = |edit| Answer::Record { status: "ongoing".into(), steps: 1, edits: vec![edit] };
-        let played = |play| Answer::Http { status: 404, content: Content::FaultyAnswer(play) };
+        let edited = |edit| PlannedAnswer::Record { status: "ongoing".into(), steps: 1, edits: vec![edit] };
+        let played = |play| PlannedAnswer::Http { status: 404, content: AnswerContent::FaultyAnswer(play) };
         let table = [
-            (Answer::record("Ongoing", 1), Some("Ongoing")),
-            (edited(Edit::set("/routerTransactionStatus", "\"success\"").unwrap()), Some("success")),
-            (edited(Edit::set("/routerTransactionStatus", "7").unwrap()), None),
-            (edited(Edit::unset("/routerTransactionStatus").unwrap()), None),
-            (edited(Edit::unset("/toChain").unwrap()), Some("ongoing")),
-            (Answer::http(404), Some("not_found")),
-            (Answer::http(500), None),
+            (PlannedAnswer::record("Ongoing", 1), Some("Ongoing")),
+            (edited(RecordEdit::set("/routerTransactionStatus", "\"success\"").unwrap()), Some("success")),
+            (edited(RecordEdit::set("/routerTransactionStatus", "7").unwrap()), None),
+            (edited(RecordEdit::unset("/routerTransactionStatus").unwrap()), None),
+            (edited(RecordEdit::unset("/toChain").unwrap()), Some("ongoing")),
+            (PlannedAnswer::http(404), Some("not_found")),
+            (PlannedAnswer::http(500), None),
             (played(FaultyAnswer::Drip), Some("not_found")),
             (played(FaultyAnswer::Silence), None),
         ];

@@ -7,12 +7,12 @@ use std::{fmt, time::Duration};
 
 use super::{
     body,
-    plan::{Content, FaultyAnswer, Headers},
+    plan::{AnswerContent, FaultyAnswer, Headers},
 };
 
 /// A reply to a request.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Reply {
+pub struct SimulatedReply {
     /// The HTTP status.
     pub status: u16,
     /// The headers, with names in lower case.
@@ -35,7 +35,7 @@ pub enum Delivery {
     FaultyAnswer(FaultyAnswer),
 }
 
-impl Reply {
+impl SimulatedReply {
     /// Creates a whole reply with this body.
     pub(super) fn new(status: u16, body: String) -> Self {
         let kind = if body.trim_start().starts_with('<') { "text/html" } else { "application/json" };
@@ -49,12 +49,12 @@ impl Reply {
     }
 
     /// Creates a scripted reply; `default_message` is the service's message where the scenario has no body.
-    pub(super) fn scripted(status: u16, content: &Content, default_message: &str) -> Self {
+    pub(super) fn scripted(status: u16, content: &AnswerContent, default_message: &str) -> Self {
         match content {
-            Content::Default => Self::refusal(status, default_message),
-            Content::Text(body) => Self::new(status, body.clone()),
-            Content::FaultyAnswer(FaultyAnswer::Deep) => Self::new(status, body::deep()),
-            Content::FaultyAnswer(play) => {
+            AnswerContent::Default => Self::refusal(status, default_message),
+            AnswerContent::Text(body) => Self::new(status, body.clone()),
+            AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => Self::new(status, body::deep()),
+            AnswerContent::FaultyAnswer(play) => {
                 Self { delivery: Delivery::FaultyAnswer(*play), ..Self::new(status, String::new()) }
             }
         }
@@ -73,7 +73,7 @@ impl Reply {
     }
 }
 
-impl fmt::Debug for Reply {
+impl fmt::Debug for SimulatedReply {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { status, headers, body, delivery, delay } = self;
         write!(out, "Reply({status}, {headers:?}, {} bytes, {delivery:?}, {delay:?})", body.len())
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn scripted_header_replaces_the_default_one() {
-        let reply = Reply::scripted(302, &Content::Text("<p>".into()), "");
+        let reply = SimulatedReply::scripted(302, &AnswerContent::Text("<p>".into()), "");
         assert_eq!(reply.header("content-type"), Some("text/html"));
         let own = [("content-type".to_owned(), "text/plain".to_owned()), ("location".to_owned(), "/".to_owned())];
         let reply = reply.with_headers(&own);
@@ -95,9 +95,9 @@ mod tests {
 
     #[test]
     fn deep_is_the_only_play_with_text_in_the_reply() {
-        let reply = Reply::scripted(200, &Content::FaultyAnswer(FaultyAnswer::Bomb), "");
+        let reply = SimulatedReply::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Bomb), "");
         assert_eq!((reply.delivery, reply.body.as_str()), (Delivery::FaultyAnswer(FaultyAnswer::Bomb), ""));
-        let reply = Reply::scripted(200, &Content::FaultyAnswer(FaultyAnswer::Deep), "");
+        let reply = SimulatedReply::scripted(200, &AnswerContent::FaultyAnswer(FaultyAnswer::Deep), "");
         assert_eq!(reply.delivery, Delivery::Whole);
         assert!(reply.body.contains(&"[".repeat(100_000)) && reply.body.ends_with("]}"));
         assert!(serde_json::from_str::<serde_json::Value>(&reply.body).is_err());

@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use super::{
     body,
     chance::Chance,
-    plan::{Kind, ScriptedRoute},
-    reply::Reply,
+    plan::{ScriptedRoute, TransferRoute},
+    reply::SimulatedReply,
     world::World,
 };
 use crate::{
@@ -53,9 +53,9 @@ impl RouteHandler {
     }
 
     /// Returns the reply to a request with this body at `now`.
-    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<Reply, Reply> {
+    pub(super) fn answer(&mut self, body: &[u8], world: &World, now: Mono) -> Result<SimulatedReply, SimulatedReply> {
         let fields: Map<String, Value> =
-            serde_json::from_slice(body).map_err(|_| Reply::refusal(400, "the body is not a JSON object"))?;
+            serde_json::from_slice(body).map_err(|_| SimulatedReply::refusal(400, "the body is not a JSON object"))?;
         let address = fields.get("fromAddress").and_then(Value::as_str);
         if let Some(script) = address.and_then(|address| world.route(address)) {
             return Ok(scripted_reply(script));
@@ -65,11 +65,11 @@ impl RouteHandler {
         if !route_request.quote_only {
             self.limit_wallet(route_request.from_address, now)?;
         }
-        Ok(Reply::new(200, route_request.route(amount).to_string()))
+        Ok(SimulatedReply::new(200, route_request.route(amount).to_string()))
     }
 
     /// Starts the wait of a wallet, or refuses with the remaining wait if the wallet still has to wait.
-    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), Reply> {
+    fn limit_wallet(&mut self, address: &str, now: Mono) -> Result<(), SimulatedReply> {
         let wallet_limit = self.wallet_limit;
         let wallet = address.to_lowercase();
         let remaining = self.last_routes.get(&wallet).map(|last| wallet_limit.saturating_sub(now.since(*last)));
@@ -77,7 +77,7 @@ impl RouteHandler {
             let seconds = remaining.as_secs_f64().ceil();
             let body = json!({ "error": "Too many quote requests for this address", "retryAfter": seconds as u64 });
             // The HTTP status of this body is not documented.
-            return Err(Reply::new(429, body.to_string()));
+            return Err(SimulatedReply::new(429, body.to_string()));
         }
         if self.last_routes.len() >= KEPT_WALLETS {
             self.last_routes.retain(|_, last| now.since(*last) < wallet_limit);
@@ -88,24 +88,24 @@ impl RouteHandler {
 }
 
 /// Returns the scripted answer for an address.
-fn scripted_reply(script: &ScriptedRoute) -> Reply {
+fn scripted_reply(script: &ScriptedRoute) -> SimulatedReply {
     let default_message = match script.status {
         404 => "No route found",
-        status => body::default_message(Kind::Intents, status),
+        status => body::default_message(TransferRoute::Intents, status),
     };
-    Reply::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
+    SimulatedReply::scripted(script.status, &script.content, default_message).with_headers(&script.headers)
 }
 
-fn refuse<T>(message: &str) -> Result<T, Reply> {
-    Err(Reply::refusal(400, message))
+fn refuse<T>(message: &str) -> Result<T, SimulatedReply> {
+    Err(SimulatedReply::refusal(400, message))
 }
 
-fn refuse_schema<T>(message: &str) -> Result<T, Reply> {
-    Err(Reply::new(400, body::schema_violation(message)))
+fn refuse_schema<T>(message: &str) -> Result<T, SimulatedReply> {
+    Err(SimulatedReply::new(400, body::schema_violation(message)))
 }
 
 impl<'a> RouteRequest<'a> {
-    fn read(fields: &'a Map<String, Value>) -> Result<Self, Reply> {
+    fn read(fields: &'a Map<String, Value>) -> Result<Self, SimulatedReply> {
         const REQUIRED: [&str; 7] =
             ["fromAddress", "fromChain", "fromToken", "fromAmount", "toChain", "toToken", "toAddress"];
         let is_missing = |name: &&str| fields.get(*name).is_none_or(|value| value.is_null() || *value == "");
@@ -135,7 +135,7 @@ impl<'a> RouteRequest<'a> {
     }
 
     /// Returns the amount, or the refusal if there is no route for the request.
-    fn check(&self) -> Result<u128, Reply> {
+    fn check(&self) -> Result<u128, SimulatedReply> {
         for (side, chain, token) in
             [("destination", &self.to_chain, self.to_token), ("source", &self.from_chain, self.from_token)]
         {
@@ -209,7 +209,7 @@ impl<'a> RouteRequest<'a> {
     }
 }
 
-fn chain(name: &str, text: &str) -> Result<ChainId, Reply> {
+fn chain(name: &str, text: &str) -> Result<ChainId, SimulatedReply> {
     let chain = ChainId::new(text);
     match chains::find(&chain) {
         Some(_) => Ok(chain),
@@ -223,7 +223,7 @@ mod tests {
 
     use super::{
         super::{
-            plan::{Content, FaultyAnswer},
+            plan::{AnswerContent, FaultyAnswer},
             reply::Delivery,
             world::CountsFrom,
         },
@@ -351,11 +351,13 @@ mod tests {
             world().with_routes(vec![ScriptedRoute { from_address: "0xa11ce".into(), status, content, headers }])
         };
         let ask = |world: &World, body: &str| handler().answer(body.as_bytes(), world, at(0)).unwrap();
-        let odd = script(200, Content::Text("{\"quoteId\":\"top\"}".into()));
+        let odd = script(200, AnswerContent::Text("{\"quoteId\":\"top\"}".into()));
         let reply = ask(&odd, "{\"fromAddress\":\"0xA11CE\"}");
         assert_eq!((reply.body.as_str(), reply.header("retry-after")), ("{\"quoteId\":\"top\"}", Some("7")));
-        assert!(ask(&script(404, Content::Default), &route_request().to_string()).body.contains("No route found"));
-        let played = ask(&script(200, Content::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
+        assert!(
+            ask(&script(404, AnswerContent::Default), &route_request().to_string()).body.contains("No route found")
+        );
+        let played = ask(&script(200, AnswerContent::FaultyAnswer(FaultyAnswer::Drip)), &route_request().to_string());
         assert_eq!(played.delivery, Delivery::FaultyAnswer(FaultyAnswer::Drip));
         assert_eq!(ask(&odd, &with("fromAddress", json!("0xB0B")).to_string()).status, 200);
     }

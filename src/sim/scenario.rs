@@ -37,7 +37,7 @@ use toml::Spanned;
 
 use super::{
     body::{self, RecordContent},
-    plan::{Answer, Kind, ScriptedRoute, Stage, Transfer},
+    plan::{PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
     script::{self, AnswerTable, LocatedError, RouteTable},
     service::{Limits, Service},
     world::{CountsFrom, World},
@@ -68,7 +68,7 @@ pub struct Scenario {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct ScenarioFile {
     #[serde(default)]
     service: ServiceTable,
     #[serde(default)]
@@ -105,7 +105,7 @@ impl Scenario {
     /// Parses a scenario.
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
         let error = |at: usize, reason: String| ScenarioError { line: line_number(text, at), reason };
-        let file: File = toml::from_str(text).map_err(|wrong| {
+        let file: ScenarioFile = toml::from_str(text).map_err(|wrong| {
             error(wrong.span().map_or(0, |span| span.start), wrong.message().replace('\n', " ").trim_end().to_owned())
         })?;
         let limits = limits(&file.service).map_err(|(at, reason)| error(at, reason))?;
@@ -184,9 +184,9 @@ fn transfer(table: TransactionTable) -> Result<Transfer, LocatedError> {
     let estimate = table.estimated_route_duration.map(Duration::try_from_secs_f64).transpose();
     let estimate = estimate.map_err(|_| (at, "estimatedRouteDuration must be seconds, 0 or more".to_owned()))?;
     let kind = match table.bridged {
-        _ if table.from_chain_id == table.to_chain_id => Kind::SameChain,
-        Some(false) => Kind::Intents,
-        Some(true) | None => Kind::Message,
+        _ if table.from_chain_id == table.to_chain_id => TransferRoute::SameChain,
+        Some(false) => TransferRoute::Intents,
+        Some(true) | None => TransferRoute::Message,
     };
     let offsets: Vec<usize> = table.answers.iter().map(|answer| answer.span().start).collect();
     let stages = stages(table.answers)?;
@@ -210,8 +210,8 @@ fn transfer(table: TransactionTable) -> Result<Transfer, LocatedError> {
 }
 
 /// Returns the stages, which must be in order of time.
-fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<Stage>, LocatedError> {
-    let mut stages: Vec<Stage> = Vec::with_capacity(answers.len());
+fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<TransferStage>, LocatedError> {
+    let mut stages: Vec<TransferStage> = Vec::with_capacity(answers.len());
     for answer in answers {
         let at = answer.span().start;
         let stage = script::stage(answer.into_inner(), at)?;
@@ -224,8 +224,8 @@ fn stages(answers: Vec<Spanned<AnswerTable>>) -> Result<Vec<Stage>, LocatedError
 }
 
 /// Builds the record once, so that an edit that can't be applied is an error of the file.
-fn check_edits(transfer: &Transfer, stage: &Stage) -> Result<(), String> {
-    let Answer::Record { status, steps, edits } = &stage.answer else {
+fn check_edits(transfer: &Transfer, stage: &TransferStage) -> Result<(), String> {
+    let PlannedAnswer::Record { status, steps, edits } = &stage.answer else {
         return Ok(());
     };
     let state = RecordContent { status, steps: *steps, age: stage.from, edits };

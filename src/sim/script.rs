@@ -9,8 +9,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    edit::Edit,
-    plan::{Answer, Content, FaultyAnswer, Headers, ScriptedRoute, Stage},
+    edit::RecordEdit,
+    plan::{AnswerContent, FaultyAnswer, Headers, PlannedAnswer, ScriptedRoute, TransferStage},
 };
 
 /// A byte offset in the text, and the error there.
@@ -50,7 +50,7 @@ pub(super) struct RouteTable {
 }
 
 /// Returns the stage that an answer describes; `at` is the byte offset of the answer.
-pub(super) fn stage(table: AnswerTable, at: usize) -> Result<Stage, LocatedError> {
+pub(super) fn stage(table: AnswerTable, at: usize) -> Result<TransferStage, LocatedError> {
     let wrong = |reason: &str| (at, reason.to_owned());
     let from = Duration::try_from_secs_f64(table.from).map_err(|_| wrong("`from` must be seconds, 0 or more"))?;
     let is_edited = !table.set.is_empty() || !table.unset.is_empty();
@@ -66,17 +66,17 @@ pub(super) fn stage(table: AnswerTable, at: usize) -> Result<Stage, LocatedError
         }
         Some(status) => {
             let edits = edits(&table.set, &table.unset)?;
-            Answer::Record { status, steps: table.steps.unwrap_or(0), edits }
+            PlannedAnswer::Record { status, steps: table.steps.unwrap_or(0), edits }
         }
         None if is_edited => return Err(wrong("`set` and `unset` belong to `status`; with `http` write a `body`")),
         None if table.steps.is_some() => return Err(wrong("`steps` belongs to `status`; leave it out")),
         None => {
             let (status, content) = content(table.http, table.body, table.play).map_err(|reason| (at, reason))?;
-            Answer::Http { status, content }
+            PlannedAnswer::Http { status, content }
         }
     };
     let headers = headers(table.headers, table.retry_after).map_err(|reason| (at, reason))?;
-    Ok(Stage { from, answer, headers })
+    Ok(TransferStage { from, answer, headers })
 }
 
 /// Returns the answer to route requests that a `[[route]]` describes.
@@ -88,30 +88,34 @@ pub(super) fn route(table: RouteTable) -> Result<ScriptedRoute, LocatedError> {
 }
 
 /// Returns the edits in order: first `set`, outer fields before inner fields, then `unset`.
-fn edits(set: &BTreeMap<String, Spanned<String>>, unset: &[Spanned<String>]) -> Result<Vec<Edit>, LocatedError> {
+fn edits(set: &BTreeMap<String, Spanned<String>>, unset: &[Spanned<String>]) -> Result<Vec<RecordEdit>, LocatedError> {
     let set = set.iter().map(|(pointer, text)| {
-        Edit::set(pointer, text.get_ref()).map_err(|error| (text.span().start, format!("`set`: {error}")))
+        RecordEdit::set(pointer, text.get_ref()).map_err(|error| (text.span().start, format!("`set`: {error}")))
     });
     let unset = unset.iter().map(|pointer| {
-        Edit::unset(pointer.get_ref()).map_err(|error| (pointer.span().start, format!("`unset`: {error}")))
+        RecordEdit::unset(pointer.get_ref()).map_err(|error| (pointer.span().start, format!("`unset`: {error}")))
     });
     set.chain(unset).collect()
 }
 
-fn content(http: Option<u16>, body: Option<String>, play: Option<FaultyAnswer>) -> Result<(u16, Content), String> {
+fn content(
+    http: Option<u16>,
+    body: Option<String>,
+    play: Option<FaultyAnswer>,
+) -> Result<(u16, AnswerContent), String> {
     let content = match (body, play) {
         (Some(_), Some(_)) => return Err("`body` and `play` exclude each other; leave one of them out".to_owned()),
-        (Some(body), None) => Content::Text(body),
-        (None, Some(play)) => Content::FaultyAnswer(play),
-        (None, None) => Content::Default,
+        (Some(body), None) => AnswerContent::Text(body),
+        (None, Some(play)) => AnswerContent::FaultyAnswer(play),
+        (None, None) => AnswerContent::Default,
     };
     match (http, content) {
-        (None, Content::FaultyAnswer(play)) => Ok((200, Content::FaultyAnswer(play))),
+        (None, AnswerContent::FaultyAnswer(play)) => Ok((200, AnswerContent::FaultyAnswer(play))),
         (None, _) => Err("it says nothing; write status = \"ongoing\" or http = 404".to_owned()),
-        (Some(_), Content::FaultyAnswer(play)) if !play.has_status() => {
+        (Some(_), AnswerContent::FaultyAnswer(play)) if !play.has_status() => {
             Err("`http` says how the answer begins, and this play has none; leave `http` out".to_owned())
         }
-        (Some(200), Content::Default) => {
+        (Some(200), AnswerContent::Default) => {
             Err("http = 200 needs a `body`; for a record write `status` instead".to_owned())
         }
         (Some(status @ 200..=599), content) => Ok((status, content)),

@@ -9,7 +9,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     chance::{Chance, Family},
-    plan::{Answer, Kind, Stage, Transfer},
+    plan::{PlannedAnswer, Transfer, TransferRoute, TransferStage},
 };
 use crate::domain::{
     ids::ChainId,
@@ -61,40 +61,40 @@ enum Course {
 
 /// The progress of a transfer when the world starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum StartPhase {
     Fresh,
     UnderWay,
     Done,
 }
 
 /// The first transfers of each hundred, so that even a small world has every course.
-const FIRST_COURSES: [(Course, Phase); 10] = [
-    (Course::Success, Phase::UnderWay),
-    (Course::StuckOngoing, Phase::UnderWay),
-    (Course::Partial, Phase::Done),
-    (Course::Success, Phase::Fresh),
-    (Course::Refund, Phase::UnderWay),
-    (Course::PausedForGas, Phase::UnderWay),
-    (Course::Success, Phase::Done),
-    (Course::StuckUnseen, Phase::UnderWay),
-    (Course::StuckForGas, Phase::UnderWay),
-    (Course::Refund, Phase::Done),
+const FIRST_COURSES: [(Course, StartPhase); 10] = [
+    (Course::Success, StartPhase::UnderWay),
+    (Course::StuckOngoing, StartPhase::UnderWay),
+    (Course::Partial, StartPhase::Done),
+    (Course::Success, StartPhase::Fresh),
+    (Course::Refund, StartPhase::UnderWay),
+    (Course::PausedForGas, StartPhase::UnderWay),
+    (Course::Success, StartPhase::Done),
+    (Course::StuckUnseen, StartPhase::UnderWay),
+    (Course::StuckForGas, StartPhase::UnderWay),
+    (Course::Refund, StartPhase::Done),
 ];
 
 /// Returns the course of the transfer with this index. The shares are fixed, so that every seed gives a varied world.
-fn course_and_phase(index: usize) -> (Course, Phase) {
+fn course_and_phase(index: usize) -> (Course, StartPhase) {
     if let Some(course_and_phase) = FIRST_COURSES.get(index % 100) {
         return *course_and_phase;
     }
     match index % 24 {
-        0 => (Course::Partial, Phase::UnderWay),
-        5 => (Course::Partial, Phase::Done),
-        10 => (Course::Refund, Phase::UnderWay),
-        15 => (Course::PausedForGas, Phase::UnderWay),
-        20 => (Course::StuckOngoing, Phase::UnderWay),
-        7 | 19 => (Course::Success, Phase::Fresh),
-        1 | 6 | 11 | 16 | 21 => (Course::Success, Phase::Done),
-        _ => (Course::Success, Phase::UnderWay),
+        0 => (Course::Partial, StartPhase::UnderWay),
+        5 => (Course::Partial, StartPhase::Done),
+        10 => (Course::Refund, StartPhase::UnderWay),
+        15 => (Course::PausedForGas, StartPhase::UnderWay),
+        20 => (Course::StuckOngoing, StartPhase::UnderWay),
+        7 | 19 => (Course::Success, StartPhase::Fresh),
+        1 | 6 | 11 | 16 | 21 => (Course::Success, StartPhase::Done),
+        _ => (Course::Success, StartPhase::UnderWay),
     }
 }
 
@@ -135,17 +135,17 @@ fn transfer(index: usize, start: DateTime<Utc>, chance: &mut Chance) -> Transfer
 
 /// Draws a kind of route on which the course is possible: gas pauses and destination reverts need a bridged call,
 /// refunds an intents route (`service.md` 3).
-fn draw_kind(course: Course, chance: &mut Chance) -> Kind {
+fn draw_kind(course: Course, chance: &mut Chance) -> TransferRoute {
     match course {
-        Course::PausedForGas | Course::Partial | Course::StuckForGas => Kind::Message,
-        Course::Refund => Kind::Intents,
-        Course::StuckOngoing if chance.percent(70) => Kind::Message,
-        Course::StuckOngoing | Course::StuckUnseen => Kind::Tokens,
+        Course::PausedForGas | Course::Partial | Course::StuckForGas => TransferRoute::Message,
+        Course::Refund => TransferRoute::Intents,
+        Course::StuckOngoing if chance.percent(70) => TransferRoute::Message,
+        Course::StuckOngoing | Course::StuckUnseen => TransferRoute::Tokens,
         Course::Success => match chance.whole(0, 99) {
-            0..=49 => Kind::Message,
-            50..=69 => Kind::Tokens,
-            70..=92 => Kind::Intents,
-            _ => Kind::SameChain,
+            0..=49 => TransferRoute::Message,
+            50..=69 => TransferRoute::Tokens,
+            70..=92 => TransferRoute::Intents,
+            _ => TransferRoute::SameChain,
         },
     }
 }
@@ -153,17 +153,17 @@ fn draw_kind(course: Course, chance: &mut Chance) -> Kind {
 type ChainEstimate = (&'static str, f64);
 
 /// Draws the source and the destination. Intents routes serve Solana, bridged routes serve Cosmos chains.
-fn draw_chains(kind: Kind, chance: &mut Chance) -> (ChainEstimate, ChainEstimate) {
+fn draw_chains(kind: TransferRoute, chance: &mut Chance) -> (ChainEstimate, ChainEstimate) {
     let mut served = EVM.to_vec();
     match kind {
-        Kind::Intents => served.insert(4, SOLANA),
-        Kind::Message | Kind::Tokens => served.extend(COSMOS),
-        Kind::SameChain => {}
+        TransferRoute::Intents => served.insert(4, SOLANA),
+        TransferRoute::Message | TransferRoute::Tokens => served.extend(COSMOS),
+        TransferRoute::SameChain => {}
     }
     let mut draw_chain =
         |served: &[ChainEstimate]| served.get(chance.low_index(served.len())).copied().unwrap_or(SOLANA);
     let from = draw_chain(&served);
-    if kind == Kind::SameChain {
+    if kind == TransferRoute::SameChain {
         return (from, from);
     }
     served.retain(|chain| chain.0 != from.0);
@@ -171,43 +171,45 @@ fn draw_chains(kind: Kind, chance: &mut Chance) -> (ChainEstimate, ChainEstimate
 }
 
 /// Returns `estimatedRouteDuration` in seconds, which depends on the route and not on the transfer.
-fn estimated_seconds(kind: Kind, from_seconds: f64, route: &str) -> f64 {
+fn estimated_seconds(kind: TransferRoute, from_seconds: f64, route: &str) -> f64 {
     let mut chance = Chance::of(route);
     match kind {
-        Kind::Message | Kind::Tokens => (from_seconds * chance.within(0.9, 1.2)).clamp(60.0, 1_200.0).round(),
-        Kind::Intents => chance.within(60.0, 150.0).round(),
-        Kind::SameChain => 60.0,
+        TransferRoute::Message | TransferRoute::Tokens => {
+            (from_seconds * chance.within(0.9, 1.2)).clamp(60.0, 1_200.0).round()
+        }
+        TransferRoute::Intents => chance.within(60.0, 150.0).round(),
+        TransferRoute::SameChain => 60.0,
     }
 }
 
 /// Returns the seconds between the transfer's submission and the start of the world.
-fn age_at_start(course: Course, phase: Phase, settles: f64, chance: &mut Chance) -> f64 {
+fn age_at_start(course: Course, phase: StartPhase, settles: f64, chance: &mut Chance) -> f64 {
     match (course, phase) {
         // More than twice every estimate, so that the transfer is overdue at the start.
         (Course::StuckOngoing, _) => chance.within(41.0 * 60.0, OLDEST),
         (Course::StuckUnseen, _) => chance.within(240.0, 900.0),
         (Course::StuckForGas, _) => chance.within(600.0, 1_800.0),
-        (_, Phase::Fresh) => chance.within(0.0, 5.0),
-        (_, Phase::Done) => chance.within(settles + 10.0, OLDEST).min(OLDEST),
-        (_, Phase::UnderWay) => settles - chance.within(5.0, settles.min(HORIZON)),
+        (_, StartPhase::Fresh) => chance.within(0.0, 5.0),
+        (_, StartPhase::Done) => chance.within(settles + 10.0, OLDEST).min(OLDEST),
+        (_, StartPhase::UnderWay) => settles - chance.within(5.0, settles.min(HORIZON)),
     }
 }
 
-fn stages(course: Course, kind: Kind, settles: f64, chance: &mut Chance) -> Vec<Stage> {
+fn stages(course: Course, kind: TransferRoute, settles: f64, chance: &mut Chance) -> Vec<TransferStage> {
     // Indexing commonly takes 5 to 10 s (`service.md` 3): first a 404, then sometimes a `not_found` record.
     let unknown = chance.within(4.0, 10.0);
     let indexed = if chance.percent(40) { unknown + chance.within(2.0, 6.0) } else { unknown };
     let halfway = indexed + (settles - indexed) * chance.within(0.35, 0.6);
-    let all = if kind == Kind::Message { 3 } else { 2 };
-    let mut stages = vec![stage(0.0, Answer::http(404))];
+    let all = if kind == TransferRoute::Message { 3 } else { 2 };
+    let mut stages = vec![stage(0.0, PlannedAnswer::http(404))];
     if course == Course::StuckUnseen {
-        stages.push(stage(indexed, Answer::record("not_found", 0)));
+        stages.push(stage(indexed, PlannedAnswer::record("not_found", 0)));
         return stages;
     }
     if indexed > unknown {
-        stages.push(stage(unknown, Answer::record("not_found", 0)));
+        stages.push(stage(unknown, PlannedAnswer::record("not_found", 0)));
     }
-    stages.push(stage(indexed, Answer::record("ongoing", 1)));
+    stages.push(stage(indexed, PlannedAnswer::record("ongoing", 1)));
     let (middle, end) = match course {
         Course::PausedForGas => ("needs_gas", Some("success")),
         Course::StuckForGas => ("needs_gas", None),
@@ -217,12 +219,12 @@ fn stages(course: Course, kind: Kind, settles: f64, chance: &mut Chance) -> Vec<
         Course::Success => ("ongoing", Some("success")),
     };
     if all > 2 || middle != "ongoing" {
-        stages.push(stage(halfway, Answer::record(middle, 2)));
+        stages.push(stage(halfway, PlannedAnswer::record(middle, 2)));
     }
-    stages.extend(end.map(|end| stage(settles, Answer::record(end, all))));
+    stages.extend(end.map(|end| stage(settles, PlannedAnswer::record(end, all))));
     stages
 }
 
-fn stage(seconds: f64, answer: Answer) -> Stage {
-    Stage::new(Duration::from_millis((seconds * 1_000.0) as u64), answer)
+fn stage(seconds: f64, answer: PlannedAnswer) -> TransferStage {
+    TransferStage::new(Duration::from_millis((seconds * 1_000.0) as u64), answer)
 }

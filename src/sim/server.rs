@@ -22,7 +22,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::{
     delivery,
-    reply::{Delivery, Reply},
+    reply::{Delivery, SimulatedReply},
     service::{BODY_LIMIT, Method, Request, Service},
 };
 use crate::clock::Clock;
@@ -113,7 +113,7 @@ async fn read_body(body: Body) -> Option<Vec<u8>> {
     (size <= BODY_LIMIT).then_some(kept)
 }
 
-async fn response(reply: Reply, clock: &Clock) -> Response {
+async fn response(reply: SimulatedReply, clock: &Clock) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let header = |(name, text): (String, String)| {
         Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(&text).ok()?))

@@ -10,8 +10,8 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{
     body::{self, RecordContent},
     chance::Chance,
-    plan::{Answer, Transfer},
-    reply::Reply,
+    plan::{PlannedAnswer, Transfer},
+    reply::SimulatedReply,
     route::RouteHandler,
     window::{Rate, Windows},
     world::World,
@@ -153,7 +153,7 @@ impl Service {
     }
 
     /// Returns the reply to a request that arrives at `now`. Every request counts toward the rate limit.
-    pub fn handle(&mut self, request: &Request, now: Now) -> Reply {
+    pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedReply {
         let mut reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
         let delay = self.latency.as_secs_f64() * self.chance.within(0.5, 1.5);
         reply.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
@@ -173,32 +173,40 @@ impl Service {
         &self.world
     }
 
-    fn answer(&mut self, request: &Request, now: Now) -> Result<Reply, Reply> {
+    fn answer(&mut self, request: &Request, now: Now) -> Result<SimulatedReply, SimulatedReply> {
         let id = request.integrator_id.as_deref();
-        let id = id.ok_or_else(|| Reply::refusal(401, "x-integrator-id header is missing"))?;
-        let id = IntegratorId::new(id).map_err(|_| Reply::refusal(401, "integrator ID is invalid"))?;
+        let id = id.ok_or_else(|| SimulatedReply::refusal(401, "x-integrator-id header is missing"))?;
+        let id = IntegratorId::new(id).map_err(|_| SimulatedReply::refusal(401, "integrator ID is invalid"))?;
         let over = self.count_request(&id, now);
         if id.expose().starts_with(REVOKED) {
-            return Err(Reply::refusal(401, "integrator ID is invalid"));
+            return Err(SimulatedReply::refusal(401, "integrator ID is invalid"));
         }
         if over {
-            return Err(Reply::refusal(429, "Too many requests").with_headers(&[("retry-after".into(), "1".into())]));
+            return Err(
+                SimulatedReply::refusal(429, "Too many requests").with_headers(&[("retry-after".into(), "1".into())])
+            );
         }
         match (request.method, request.path.as_str()) {
             (Method::Get, "/v2/status") => self.status(request, &id, now.wall),
             (Method::Post, "/v2/route") => {
-                let large =
-                    || Reply::refusal(400, &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"));
+                let large = || {
+                    SimulatedReply::refusal(400, &format!("the body is larger than {BODY_LIMIT} bytes or breaks off"))
+                };
                 let body = request.body.as_deref().ok_or_else(large)?;
                 self.routes.answer(body, &self.world, now.mono)
             }
-            _ => Err(Reply::refusal(404, "Resource not found")),
+            _ => Err(SimulatedReply::refusal(404, "Resource not found")),
         }
     }
 
-    fn status(&mut self, request: &Request, id: &IntegratorId, now: DateTime<Utc>) -> Result<Reply, Reply> {
+    fn status(
+        &mut self,
+        request: &Request,
+        id: &IntegratorId,
+        now: DateTime<Utc>,
+    ) -> Result<SimulatedReply, SimulatedReply> {
         let hash = required_hash(request)?;
-        let unknown = || Reply::refusal(404, "Transaction not found");
+        let unknown = || SimulatedReply::refusal(404, "Transaction not found");
         let transfer = self.world.find(hash).ok_or_else(unknown)?;
         check_parameters(request, transfer)?;
         let since = now - *self.origin.get_or_insert(now);
@@ -215,17 +223,17 @@ impl Service {
 }
 
 /// Returns the requested hash, if all four required parameters are present.
-fn required_hash(request: &Request) -> Result<&str, Reply> {
+fn required_hash(request: &Request) -> Result<&str, SimulatedReply> {
     const REQUIRED: [&str; 4] = ["transactionId", "fromChainId", "toChainId", "quoteId"];
     let missing: Vec<_> = REQUIRED.into_iter().filter(|name| request.parameter(name).is_none()).collect();
     match request.parameter("transactionId") {
         Some(hash) if missing.is_empty() => Ok(hash),
-        _ => Err(Reply::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
+        _ => Err(SimulatedReply::refusal(400, &format!("missing required parameters: {}", missing.join(", ")))),
     }
 }
 
 /// Refuses parameters that don't match the transfer with the requested hash.
-fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), Reply> {
+fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), SimulatedReply> {
     let params = &transfer.new.params;
     for (name, chain) in [("fromChainId", &params.from_chain), ("toChainId", &params.to_chain)] {
         let given = ChainId::new(request.parameter(name).unwrap_or_default());
@@ -233,31 +241,31 @@ fn check_parameters(request: &Request, transfer: &Transfer) -> Result<(), Reply>
             continue;
         }
         return Err(if chains::find(&given).is_none() {
-            Reply::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
+            SimulatedReply::new(400, body::schema_violation(&format!("{name}: unsupported chain ID")))
         } else {
-            Reply::refusal(400, &format!("{name} does not match the transaction"))
+            SimulatedReply::refusal(400, &format!("{name} does not match the transaction"))
         });
     }
     if request.parameter("quoteId") != Some(params.quote_id.as_str()) {
-        return Err(Reply::refusal(400, "quoteId does not match the transaction"));
+        return Err(SimulatedReply::refusal(400, "quoteId does not match the transaction"));
     }
     Ok(())
 }
 
-fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> Reply {
+fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> SimulatedReply {
     let default_message = |status| body::default_message(transfer.kind, status);
     let Some((stage, age)) = transfer.stage(since) else {
-        return Reply::refusal(404, default_message(404));
+        return SimulatedReply::refusal(404, default_message(404));
     };
     let reply = match &stage.answer {
-        Answer::Record { status, steps, edits } => {
+        PlannedAnswer::Record { status, steps, edits } => {
             match body::record(transfer, RecordContent { status, steps: *steps, age, edits }, id.expose()) {
-                Ok(record) => Reply::new(200, record),
+                Ok(record) => SimulatedReply::new(200, record),
                 // Such edits are refused when the scenario file is read.
-                Err(error) => Reply::refusal(500, &error.to_string()),
+                Err(error) => SimulatedReply::refusal(500, &error.to_string()),
             }
         }
-        Answer::Http { status, content } => Reply::scripted(*status, content, default_message(*status)),
+        PlannedAnswer::Http { status, content } => SimulatedReply::scripted(*status, content, default_message(*status)),
     };
     reply.with_headers(&stage.headers)
 }

@@ -9,8 +9,8 @@ use chrono::{DateTime, TimeDelta};
 use serde_json::{Value, json};
 
 use super::{
-    plan::{Answer, Content, FaultyAnswer, Transfer},
-    reply::{Delivery, Reply},
+    plan::{AnswerContent, FaultyAnswer, PlannedAnswer, Transfer},
+    reply::{Delivery, SimulatedReply},
     scenario::Scenario,
     service::{Limits, Method, Request, Service},
     world::World,
@@ -49,7 +49,7 @@ fn transfers(world: &World) -> Vec<Transfer> {
 }
 
 /// Returns the reply to each answer of each transfer, with the transfer's ticket.
-fn replies(text: &str) -> Vec<(String, Answer, Reply)> {
+fn replies(text: &str) -> Vec<(String, PlannedAnswer, SimulatedReply)> {
     let mut service = service(text);
     let mut replies = Vec::new();
     for transfer in transfers(&world(text)) {
@@ -119,18 +119,20 @@ fn every_comment_names_the_case_of_the_ticket_below() {
 fn every_fault_gets_its_scripted_answer() {
     for (ticket, answer, reply) in replies(FAULTS) {
         match answer {
-            Answer::Record { .. } => {
+            PlannedAnswer::Record { .. } => {
                 assert_eq!(reply.status, 200, "{ticket}");
                 assert!(serde_json::from_str::<Value>(&reply.body).unwrap().is_object(), "{ticket}");
             }
-            Answer::Http { status, content } => {
+            PlannedAnswer::Http { status, content } => {
                 assert!(![401, 429].contains(&status), "{ticket} would hold up all the others");
                 assert_eq!(reply.status, status, "{ticket}");
                 match content {
-                    Content::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
-                    Content::FaultyAnswer(FaultyAnswer::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
-                    Content::FaultyAnswer(play) => assert_eq!(reply.delivery, Delivery::FaultyAnswer(play), "{ticket}"),
-                    Content::Default => assert!(reply.body.contains("message"), "{ticket}"),
+                    AnswerContent::Text(body) => assert_eq!(reply.body, body, "{ticket}"),
+                    AnswerContent::FaultyAnswer(FaultyAnswer::Deep) => assert!(reply.body.len() > 200_000, "{ticket}"),
+                    AnswerContent::FaultyAnswer(play) => {
+                        assert_eq!(reply.delivery, Delivery::FaultyAnswer(play), "{ticket}")
+                    }
+                    AnswerContent::Default => assert!(reply.body.contains("message"), "{ticket}"),
                 }
             }
         }
@@ -142,7 +144,7 @@ fn faults_include_every_play() {
     use FaultyAnswer::{Binary, Bomb, Cut, Deep, Drip, Endless, HangUp, Silence};
     let replies = replies(FAULTS);
     for play in [Silence, Drip, Endless, Bomb, Cut, HangUp, Deep, Binary] {
-        let is_it = |answer: &Answer| matches!(answer, Answer::Http { content: Content::FaultyAnswer(other), .. } if *other == play);
+        let is_it = |answer: &PlannedAnswer| matches!(answer, PlannedAnswer::Http { content: AnswerContent::FaultyAnswer(other), .. } if *other == play);
         assert!(replies.iter().any(|(_, answer, _)| is_it(answer)), "{play:?}");
     }
 }
@@ -150,7 +152,8 @@ fn faults_include_every_play() {
 /// Checks a few records, so that a change of the notation can't leave the records unedited.
 #[test]
 fn edited_records_have_their_documented_faults() {
-    let last: BTreeMap<String, Reply> = replies(FAULTS).into_iter().map(|(ticket, _, reply)| (ticket, reply)).collect();
+    let last: BTreeMap<String, SimulatedReply> =
+        replies(FAULTS).into_iter().map(|(ticket, _, reply)| (ticket, reply)).collect();
     let body = |ticket: &str| -> Value { serde_json::from_str(&last[ticket].body).unwrap() };
     assert!(body("case-03-missing").get("routerTransactionStatus").is_none());
     assert_eq!(body("case-04-block-text")["fromChain"]["blockNumber"], "173870219");
@@ -189,10 +192,10 @@ fn refusals_follow_each_other_and_end() {
     let mut spans = Vec::new();
     let mut statuses = BTreeSet::new();
     for transfer in transfers(&world(REFUSALS)) {
-        let refused = |answer: &Answer| matches!(answer, Answer::Http { status: 401 | 429, .. });
-        let of = |stage: &super::plan::Stage| match stage.answer {
-            Answer::Http { status, .. } => Some(status),
-            Answer::Record { .. } => None,
+        let refused = |answer: &PlannedAnswer| matches!(answer, PlannedAnswer::Http { status: 401 | 429, .. });
+        let of = |stage: &super::plan::TransferStage| match stage.answer {
+            PlannedAnswer::Http { status, .. } => Some(status),
+            PlannedAnswer::Record { .. } => None,
         };
         statuses.extend(transfer.stages.iter().filter_map(of));
         let first = transfer.stages.iter().find(|stage| refused(&stage.answer)).unwrap().from;

@@ -87,7 +87,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::{
-        super::{chance::Family, plan::Kind},
+        super::{chance::Family, plan::TransferRoute},
         *,
     };
 
@@ -123,7 +123,7 @@ mod tests {
                     ("not_found", "ongoing") | ("ongoing", "success") => true,
                     ("ongoing", "needs_gas") | ("needs_gas", "success") => transfer.kind.is_bridged(),
                     ("ongoing", "partial_success") => transfer.kind.is_bridged(),
-                    ("ongoing", "refund") => transfer.kind == Kind::Intents,
+                    ("ongoing", "refund") => transfer.kind == TransferRoute::Intents,
                     _ => false,
                 };
                 assert!(believable, "{pair:?} of a {:?}", transfer.kind);
@@ -174,8 +174,14 @@ mod tests {
     #[test]
     fn evm_hashes_are_found_in_any_case() {
         let world = world();
-        let hash =
-            &world.transfers.iter().find(|transfer| transfer.kind == Kind::Message).unwrap().new.params.transaction_id;
+        let hash = &world
+            .transfers
+            .iter()
+            .find(|transfer| transfer.kind == TransferRoute::Message)
+            .unwrap()
+            .new
+            .params
+            .transaction_id;
         assert!(world.find(hash.as_str()).is_some());
         assert!(world.find(&hash.as_str().to_uppercase()).is_some());
         assert!(world.find("0x00").is_none());

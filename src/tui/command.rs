@@ -5,7 +5,7 @@
 
 /// A part of the screen in which a command applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Context {
+pub enum KeyContext {
     /// The list has the focus.
     List,
     /// The detail fills the screen, or has the focus.
@@ -26,7 +26,7 @@ pub enum Context {
     Log,
 }
 
-impl Context {
+impl KeyContext {
     /// Returns the context in words, for the help and for errors.
     pub fn description(self) -> &'static str {
         match self {
@@ -45,7 +45,7 @@ impl Context {
 
 /// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Group {
+pub enum HelpSection {
     /// Commands that move the cursor or switch the screen.
     Move,
     /// Commands that act on transactions.
@@ -54,7 +54,7 @@ pub enum Group {
     View,
 }
 
-impl Group {
+impl HelpSection {
     /// All groups, in the order of the help.
     pub const ALL: [Self; 3] = [Self::Move, Self::Act, Self::View];
 
@@ -81,7 +81,7 @@ pub enum Needs {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Command {
+pub struct KeyCommand {
     /// The identifier that `dispatch` matches.
     pub id: Id,
     /// The name in the config file and in the command line.
@@ -93,21 +93,30 @@ pub struct Command {
     /// The default keys, as `key_text` writes them.
     pub keys: &'static [&'static str],
     /// The contexts in which the command applies.
-    pub contexts: &'static [Context],
-    /// The placeholder for the argument in the command line; `None` if the command takes no argument.
-    pub argument: Option<&'static str>,
+    pub contexts: &'static [KeyContext],
+    /// The argument in the command line; `None` if the command takes no argument.
+    pub argument: Option<Argument>,
     /// The target that the command needs.
     pub needs: Needs,
     /// The section of the help.
-    pub group: Group,
+    pub group: HelpSection,
+}
+
+/// The argument of a command in the command line.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// The command that takes the argument.
+    pub of: ArgumentOf,
+    /// The placeholder that the command line shows.
+    pub placeholder: &'static str,
 }
 
 macro_rules! argument {
     () => {
         None
     };
-    ($argument:literal) => {
-        Some($argument)
+    ($id:ident $placeholder:literal) => {
+        Some(Argument { of: ArgumentOf::$id, placeholder: $placeholder })
     };
 }
 
@@ -127,17 +136,21 @@ macro_rules! commands {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Id { $(#[doc = $help] $id,)* }
 
+        /// The commands that take an argument. The matches on this type ask for the code of a new argument.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum ArgumentOf { $($(#[doc = $argument] $id,)?)* }
+
         /// Every command, in the order of footer and help.
-        pub(crate) const COMMANDS: &[Command] = &[$(Command {
+        pub(crate) const COMMANDS: &[KeyCommand] = &[$(KeyCommand {
             id: Id::$id,
             name: $name,
             hint: $hint,
             help: $help,
             keys: &[$($key),*],
-            contexts: &[$(Context::$context),*],
-            argument: argument!($($argument)?),
+            contexts: &[$(KeyContext::$context),*],
+            argument: argument!($($id $argument)?),
             needs: needs!($($needs)?),
-            group: Group::$group,
+            group: HelpSection::$group,
         },)*];
     };
 }
@@ -159,11 +172,11 @@ commands! {
     Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
     Answer        Act  needs One     [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the reply for the ticket, and copy it to the clipboard";
-    Copy          Act  needs One     [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID or a link; y p copies the packet for support";
+    Copy          Act  needs One     [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for support";
     Browser       Act  needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
     Links         Act  needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
     Mark          Act  needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any";
-    MarkRange     Act                [List]                          "mark_range"    ""         ["v"]            "start a range here, or mark the range up to here";
+    MarkRange     Act                [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark it";
     MarkAll       Act                [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions";
     Acknowledge   Act  needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note";
     Snooze        Act  needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";
@@ -224,7 +237,7 @@ impl Id {
 #[cfg(test)]
 fn markdown() -> String {
     let mut table = String::from("| key | does |\n| --- | --- |\n");
-    for group in Group::ALL {
+    for group in HelpSection::ALL {
         for command in COMMANDS.iter().filter(|command| command.group == group) {
             let keys: Vec<_> = command.keys.iter().map(|key| format!("`{key}`")).collect();
             let keys = if keys.is_empty() { format!("`:{}`", command.name) } else { keys.join(" ") };
@@ -242,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_key_has_one_command_per_context() {
-        use Context::{Alerts, Detail, History, List, Log, Page, Raw, Stats, Steps};
+        use KeyContext::{Alerts, Detail, History, List, Log, Page, Raw, Stats, Steps};
         for context in [List, Detail, Alerts, Page, Steps, History, Raw, Stats, Log] {
             let keys = COMMANDS.iter().filter(|command| command.contexts.contains(&context));
             let mut seen = HashSet::new();

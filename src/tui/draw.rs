@@ -2,7 +2,16 @@
 //!
 //! This module must never know what a pane shows.
 
-use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Style, text::Line};
+use std::borrow::Cow;
+
+use ratatui::{
+    Frame,
+    buffer::Buffer,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+    widgets::Block,
+};
 
 use super::{command::Id, model::Model, theme::Theme};
 use crate::{clock::Now, presentation::width};
@@ -18,7 +27,7 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
             let room = usize::from(end - x);
             x = put_text(frame.buffer_mut(), (x, y), &span.content, room, line.style.patch(span.style));
             // A wide letter that doesn't fit ends the line, even if one column is left.
-            if x == end || (x + 1 == end && width::of(&span.content) > usize::from(x - start)) {
+            if x == end || (x + 1 == end && width::display_width(&span.content) > usize::from(x - start)) {
                 break;
             }
         }
@@ -57,6 +66,18 @@ impl DrawContext<'_> {
     pub(crate) fn key(&self, id: Id) -> String {
         self.model.setting.keys.shown(id)
     }
+
+    /// Returns a frame with this title.
+    pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
+        Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
+    }
+}
+
+/// Draws a frame. Returns the area inside.
+pub(crate) fn put_block(block: Block<'_>, pane: Rect, frame: &mut Frame<'_>) -> Rect {
+    let inner = block.inner(pane);
+    frame.render_widget(block, pane);
+    inner
 }
 
 /// Returns the area of the whole screen, by the size in the model.

@@ -5,7 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{command::Id, screens::list::state::PageRequest, theme::Shipped};
 use crate::domain::{
     alert::{Rule, Snooze},
-    filter::Named,
+    filter::{Direction, Named},
     ids::{RowId, TxHash},
     operation::Edit,
     quote::QuoteRequest,
@@ -170,8 +170,8 @@ pub enum Effect {
     FindAlert {
         /// The row to start from.
         row: RowId,
-        /// Whether to search towards the end of the list.
-        forwards: bool,
+        /// The direction of the search.
+        direction: Direction,
     },
     /// Read the list of alerts.
     LoadAlerts,

@@ -14,7 +14,7 @@ use super::{
     effect::{Effect, Markable},
     key_text,
     message::{Msg, StoreUpdate},
-    model::{DashboardSettings, Listing, Model, Overview, polling::Polled},
+    model::{DashboardSettings, ListCounts, Model, Overview, polling::PollingState},
     screens::{
         alerts::state::{AlertPage, AlertRow},
         list::{
@@ -29,7 +29,7 @@ use crate::{
     domain::{
         alert::{Alert, AlertState, Rule, Subject},
         change::{Change, ChangeKind},
-        filter::{self, Candidate, Filter},
+        filter::{self, Candidate, Direction, Filter},
         fixtures,
         ids::{RowId, TxHash},
         need::Need,
@@ -106,13 +106,13 @@ impl TestDashboard {
         Some(match effect {
             Effect::LoadPage(request) => Msg::Page(Box::new((request.clone(), Ok(self.page(request, now))))),
             Effect::Count => Msg::Counted(Box::new((self.model.list.view(), Ok(self.overview(now))))),
-            Effect::FindAlert { row, forwards } => {
+            Effect::FindAlert { row, direction } => {
                 let rows = self.rows(&self.model.list.listed(), now);
                 let here = rows.iter().position(|own| own == row)?;
                 let alerting = |row: &&RowId| self.alerts.contains_key(row);
-                let found = match forwards {
-                    true => rows.iter().skip(here + 1).find(alerting),
-                    false => rows.iter().take(here).rev().find(alerting),
+                let found = match direction {
+                    Direction::Forwards => rows.iter().skip(here + 1).find(alerting),
+                    Direction::Backwards => rows.iter().take(here).rev().find(alerting),
                 };
                 Msg::FoundAlert(found.copied())
             }
@@ -209,7 +209,7 @@ impl TestDashboard {
                 .iter()
                 .filter_map(urgent)
                 .min_by_key(|(alert, tx)| (Reverse(alert.rule.severity()), !tx.is_waiting(), tx.deadline().at, tx.id)),
-            listed: Listing { view: list.view(), total: rows.len() as u64, before },
+            listed: ListCounts { view: list.view(), total: rows.len() as u64, before },
         }
     }
 
@@ -220,20 +220,20 @@ impl TestDashboard {
 }
 
 /// A change of the store in memory.
-pub(super) struct Story {
+pub(super) struct StoreChange {
     transactions: Vec<Transaction>,
     /// All active alerts; `None` if they don't change.
     alerts: Option<Vec<Alert>>,
 }
 
 /// Returns the whole contents of the store, for the first read.
-pub(super) fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> Story {
-    Story { transactions, alerts: Some(alerts) }
+pub(super) fn everything(transactions: Vec<Transaction>, alerts: Vec<Alert>) -> StoreChange {
+    StoreChange { transactions, alerts: Some(alerts) }
 }
 
 /// Returns changed transactions, for a later read.
-pub(super) fn changed(transactions: Vec<Transaction>) -> Story {
-    Story { transactions, alerts: None }
+pub(super) fn changed(transactions: Vec<Transaction>) -> StoreChange {
+    StoreChange { transactions, alerts: None }
 }
 
 /// Returns the report of a poller that polls at `at`.
@@ -255,9 +255,14 @@ pub(super) fn at_work(at: DateTime<Utc>) -> PollerReport {
 }
 
 /// Changes the store in memory, and sends the changes to the dashboard. Returns the effects.
-pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<PollerReport>, now: Now) -> Vec<Effect> {
+pub(super) fn change_store(
+    dashboard: &mut TestDashboard,
+    change: StoreChange,
+    poller: Option<PollerReport>,
+    now: Now,
+) -> Vec<Effect> {
     let mut feed = Changes { resync: dashboard.changes == 0, ..Changes::default() };
-    for transaction in story.transactions {
+    for transaction in change.transactions {
         dashboard.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
         let what = ChangeKind::edited(Vec::new());
@@ -272,7 +277,7 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
         });
         dashboard.transactions.insert(transaction.id, transaction);
     }
-    if let Some(alerts) = story.alerts {
+    if let Some(alerts) = change.alerts {
         (dashboard.alerts, dashboard.profile_alerts) = fixtures::by_subject(alerts);
         dashboard.changes += 1;
         let (seq, at, profile) = (dashboard.changes, now.wall, dashboard.setting.profile.clone());
@@ -287,7 +292,7 @@ pub(super) fn hear(dashboard: &mut TestDashboard, story: Story, poller: Option<P
         });
     }
     let (profile_alerts, oldest_answer) = (dashboard.profile_alerts.clone(), dashboard.oldest_answer());
-    let own = Polled { poller, oldest_answer, ..Polled::default() };
+    let own = PollingState { poller, oldest_answer, ..PollingState::default() };
     dashboard
         .take(Msg::StoreChanged(Box::new(StoreUpdate { feed, own, profile_alerts, ..StoreUpdate::default() })), now)
 }

@@ -5,13 +5,13 @@
 use std::collections::BTreeMap;
 
 use super::{
-    command::{COMMANDS, Command, Context, Id},
+    command::{COMMANDS, Id, KeyCommand, KeyContext},
     key_text,
 };
 
 /// Commands and their keys, in the order of the table.
 #[derive(Clone, Debug)]
-pub struct Keys(Vec<(&'static Command, Vec<String>)>);
+pub struct Keys(Vec<(&'static KeyCommand, Vec<String>)>);
 
 /// An invalid `[keys]` setting of the config file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +57,7 @@ fn suggestion(nearest: &Option<&'static str>) -> String {
 impl Default for Keys {
     /// Returns the default keys of the table.
     fn default() -> Self {
-        let own = |command: &'static Command| (command, command.keys.iter().map(|key| (*key).to_owned()).collect());
+        let own = |command: &'static KeyCommand| (command, command.keys.iter().map(|key| (*key).to_owned()).collect());
         Self(COMMANDS.iter().map(own).collect())
     }
 }
@@ -96,7 +96,7 @@ impl Keys {
     }
 
     /// Returns every command with its keys, in the order of the table.
-    pub fn all(&self) -> impl Iterator<Item = (&'static Command, &[String])> {
+    pub fn all(&self) -> impl Iterator<Item = (&'static KeyCommand, &[String])> {
         self.0.iter().map(|(command, keys)| (*command, keys.as_slice()))
     }
 
@@ -108,15 +108,15 @@ impl Keys {
     /// Returns the name of a command in a sentence: the first key, or `:name` if the command has no key.
     pub fn shown(&self, id: Id) -> String {
         let command = self.all().find(|(command, _)| command.id == id);
-        let shown = |(command, keys): (&Command, &[String])| {
+        let shown = |(command, keys): (&KeyCommand, &[String])| {
             keys.first().cloned().unwrap_or_else(|| format!(":{}", command.name))
         };
         command.map(shown).unwrap_or_default()
     }
 
     /// Returns the command of a key. Earlier contexts take precedence.
-    pub fn lookup(&self, contexts: &[Context], key: &str) -> Option<Id> {
-        let within = |context: &Context| {
+    pub fn lookup(&self, contexts: &[KeyContext], key: &str) -> Option<Id> {
+        let within = |context: &KeyContext| {
             let mut meant = self
                 .all()
                 .filter(|(command, keys)| command.contexts.contains(context) && keys.iter().any(|own| own == key));
@@ -126,10 +126,10 @@ impl Keys {
     }
 
     /// Returns the commands for the footer in these contexts: the first key and the hint of each.
-    pub fn hints(&self, contexts: &[Context]) -> impl Iterator<Item = (&str, &'static str)> {
+    pub fn hints(&self, contexts: &[KeyContext]) -> impl Iterator<Item = (&str, &'static str)> {
         // Each command appears once, in the first context that has it.
-        let first = |command: &Command| contexts.iter().find(|context| command.contexts.contains(context)).copied();
-        let within = move |context: &Context| {
+        let first = |command: &KeyCommand| contexts.iter().find(|context| command.contexts.contains(context)).copied();
+        let within = move |context: &KeyContext| {
             let context = *context;
             self.all().filter(move |(command, _)| !command.hint.is_empty() && first(command) == Some(context))
         };
@@ -162,14 +162,14 @@ mod tests {
     #[test]
     fn configured_keys_replace_the_default_keys() {
         let own = keys(&[("down", &["J", "Down"]), ("poll_now", &[]), ("up", &["j"])]).unwrap();
-        assert_eq!(own.lookup(&[Context::List], "J"), Some(Id::Down));
-        assert_eq!(own.lookup(&[Context::List], "j"), Some(Id::Up));
-        assert_eq!((own.lookup(&[Context::List], "r"), own.lookup(&[Context::List], "k")), (None, None));
+        assert_eq!(own.lookup(&[KeyContext::List], "J"), Some(Id::Down));
+        assert_eq!(own.lookup(&[KeyContext::List], "j"), Some(Id::Up));
+        assert_eq!((own.lookup(&[KeyContext::List], "r"), own.lookup(&[KeyContext::List], "k")), (None, None));
         assert_eq!(own.of(Id::Down), ["J", "Down"]);
         assert_eq!([Id::Down, Id::PollNow, Id::Undo].map(|id| own.shown(id)), ["J", ":poll_now", "u"]);
         // The footer leaves out commands without a key.
-        assert!(own.hints(&[Context::List]).all(|(_, hint)| hint != "poll"));
-        assert!(Keys::default().hints(&[Context::List]).any(|hint| hint == ("r", "poll")));
+        assert!(own.hints(&[KeyContext::List]).all(|(_, hint)| hint != "poll"));
+        assert!(Keys::default().hints(&[KeyContext::List]).any(|hint| hint == ("r", "poll")));
     }
 
     #[test]

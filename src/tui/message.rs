@@ -9,10 +9,10 @@ use crossterm::event::KeyEvent;
 
 use super::{
     effect::Write,
-    model::{Overview, geometry::Target, polling::Polled, view_state::ChosenTheme},
+    model::{Overview, geometry::ClickTarget, polling::PollingState, view_state::ChosenTheme},
     screens::{
         alerts::state::AlertPage,
-        detail::{history::History, raw::Body},
+        detail::{history::History, raw::ResponseBody},
         list::state::PageRequest,
         log::state::LogTail,
         stats::state::Statistics,
@@ -34,7 +34,7 @@ pub enum Msg {
     /// A paste without brackets, or a part of one: many keys arrived at once.
     Burst(String),
     /// A click on this target.
-    Click(Target),
+    Click(ClickTarget),
     /// The mouse wheel turned by this many lines.
     Wheel(isize),
     /// The terminal has a new size in columns and rows. The model has the size already.
@@ -54,7 +54,7 @@ pub enum Msg {
     /// A transaction as it is now, with its history.
     History(RowId, Box<(Option<Listed>, History)>),
     /// A transaction's last body; `None` if there is none.
-    Body(RowId, Box<Option<Body>>),
+    Body(RowId, Box<Option<ResponseBody>>),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
     /// The list of alerts, or the error.
@@ -102,9 +102,9 @@ pub struct StoreUpdate {
     /// The changes of the feed.
     pub feed: Changes,
     /// The polling state of the active profile.
-    pub own: Polled,
+    pub own: PollingState,
     /// The polling states of the other shown profiles, in the order of the setting.
-    pub other_profiles: Vec<Polled>,
+    pub other_profiles: Vec<PollingState>,
     /// The active alerts of whole profiles.
     pub profile_alerts: Vec<Alert>,
     /// The errors that keep notifications from being delivered.

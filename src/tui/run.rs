@@ -1,8 +1,8 @@
 //! The dashboard's loop: applies messages, performs effects, and draws. Generic over backend and input, so that tests
 //! drive the real loop.
 //!
-//! The loop draws at most 30 frames a second, only after a change, and once a second for ages; once a second is all
-//! while the keyboard is idle. It must never wait for the disk or the network: the pool for blocking work reads and
+//! The loop draws at most 30 frames a second, after changes only, and once a second to update ages. While the keyboard is idle,
+//! it draws once a second at most. It must never wait for the disk or the network: the pool for blocking work reads and
 //! writes the store.
 
 mod dashboard;
@@ -54,7 +54,7 @@ use crate::{
 const TICK: Duration = Duration::from_secs(1);
 
 /// The inputs of the loop.
-pub struct Parts {
+pub struct DashboardInputs {
     /// The store that the dashboard shows and writes to.
     pub store: Store,
     /// The clock.
@@ -77,7 +77,7 @@ pub struct Parts {
 pub async fn run<B, S>(
     terminal: &mut Terminal<B>,
     input: impl Stream<Item = io::Result<Event>>,
-    parts: Parts,
+    parts: DashboardInputs,
     stop: impl Future<Output = S>,
 ) -> Result<Option<S>, RunError>
 where
@@ -96,7 +96,7 @@ where
             Some(message) = dashboard.tasks.join_next() => dashboard.take(message?),
             events = input.next() => dashboard.on_events(events)?,
             _ = dashboard.commits.changed(), if dashboard.reads_immediately() => dashboard.read_changes(),
-            () = Suspension::wanted(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(SuspendScope::Process),
+            () = Suspension::suspension_requested(&mut dashboard.system_state.system.suspension) => dashboard.system_state.suspend = Some(SuspendScope::Process),
             () = clock.sleep_until(wake) => dashboard.on_timer(),
         }
         if dashboard.quit {
@@ -127,8 +127,8 @@ impl Drop for Dashboard {
 }
 
 impl Dashboard {
-    fn start<B: Backend>(terminal: &Terminal<B>, parts: Parts) -> Result<Self, RunError> {
-        let Parts { store, clock, setting, theme, system, export, memory, log } = parts;
+    fn start<B: Backend>(terminal: &Terminal<B>, parts: DashboardInputs) -> Result<Self, RunError> {
+        let DashboardInputs { store, clock, setting, theme, system, export, memory, log } = parts;
         let size = terminal.size().map_err(terminal_error)?;
         let remembered = memory.map(Remembered::read);
         let chosen = remembered.as_ref().and_then(|remembered| remembered.view_state().theme.as_ref());
@@ -357,17 +357,32 @@ impl Dashboard {
             Effect::Redo => self.reverse(at, edits::redo),
             Effect::Quote(work) => self.quote(work, at),
             Effect::MarkOpen(open) => self.mark_open(open, at),
-            Effect::LoadHistory(row) => self.load_history(row),
-            Effect::LoadBody(row) => self.load_body(row),
+            Effect::LoadHistory(row) => {
+                self.query(move |reader| Ok(Msg::History(row, Box::new(queries::history(reader, row)?))));
+            }
+            Effect::LoadBody(row) => {
+                self.query(move |reader| Ok(Msg::Body(row, Box::new(queries::body(reader, row)?))));
+            }
             Effect::LoadPage(request) => self.request_page(request),
-            Effect::Count => self.counting.wanted = true,
-            Effect::FindAlert { row, forwards } => self.find_alert(row, forwards, at),
+            Effect::Count => self.counting.is_requested = true,
+            Effect::FindAlert { row, direction } => {
+                let filter = self.model.list.listed();
+                self.query(move |reader| queries::alert(reader, &filter, at, row, direction).map(Msg::FoundAlert));
+            }
             Effect::LoadAlerts => self.load_alerts(at),
             Effect::LoadStatistics => self.load_statistics(),
             Effect::LoadLog(known) => self.load_log(known),
-            Effect::FindMarks(wanted) => self.find_marks(wanted, at),
-            Effect::FindNames(of, beginning) => self.find_names(of, beginning),
-            Effect::FindKnown(hashes) => self.find_known(hashes),
+            Effect::FindMarks(rows) => {
+                let filter = self.model.list.listed();
+                self.query(move |reader| queries::marks(reader, &filter, at, rows).map(Msg::FoundMarks));
+            }
+            Effect::FindNames(of, beginning) => {
+                self.query(move |reader| queries::names(reader, of, beginning).map(Msg::Names));
+            }
+            Effect::FindKnown(hashes) => {
+                let profile = self.model.setting.profile.clone();
+                self.query(move |reader| queries::known(reader, &profile, &hashes).map(Msg::Known));
+            }
         }
     }
 }

@@ -44,8 +44,8 @@ mod tests {
     use crate::{
         domain::{fixtures as tx, ids::RowId},
         tui::{
-            fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
-            model::{Screen, geometry::Target},
+            fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
+            model::{Screen, geometry::ClickTarget},
             screens::{detail::state::DetailTab, list::state::Tab},
         },
     };
@@ -57,7 +57,7 @@ mod tests {
     fn dashboard(size: (u16, u16)) -> TestDashboard {
         let mut model = blank(size);
         let transactions = (1..=40).map(tx::transaction).collect();
-        hear(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
         press(&mut model, &["/"], now());
         model.take(Msg::Paste("sort:hash".into()), now());
         press(&mut model, &["Enter", "g"], now());
@@ -109,7 +109,7 @@ mod tests {
             press(&mut model, keys, now());
             let everywhere = (0..36).flat_map(|row| (0..120).map(move |column| (column, row)));
             let titles = everywhere.filter(|at| {
-                let is_timing = view::target(&model, now(), *at) == Some(Target::DetailTab(DetailTab::Timing));
+                let is_timing = view::target(&model, now(), *at) == Some(ClickTarget::DetailTab(DetailTab::Timing));
                 if is_timing {
                     mouse(&mut model, CLICK, *at);
                     assert_eq!((model.screen, model.detail.tab), (Screen::Detail, DetailTab::Timing));
@@ -136,6 +136,6 @@ mod tests {
         assert_eq!(model.list.selected, Some(RowId(1)), "the help covers the list");
         press(&mut model, &["Esc", "y"], now());
         mouse(&mut model, MouseEventKind::ScrollDown, (0, 0));
-        assert!(matches!(&model.dialog, Dialog::Offer(offer) if offer.place == 1));
+        assert!(matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.cursor == 1));
     }
 }

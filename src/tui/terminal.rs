@@ -35,7 +35,7 @@ const CLICKS: crossterm::event::EnableMouseCapture = crossterm::event::EnableMou
 
 /// A request to the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request<'a> {
+pub enum TerminalRequest<'a> {
     /// Begin a frame: show nothing until its end.
     BeginFrame,
     /// End a frame.
@@ -63,45 +63,45 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 
 /// The terminal, while the dashboard has it.
 #[derive(Debug)]
-pub struct Screen {
+pub struct TerminalGuard {
     /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
-    /// gone, and panics if standard error is gone too. `give_back` restores the cursor instead.
+    /// gone, and panics if standard error is gone too. `restore` restores the cursor instead.
     pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
 }
 
-impl Screen {
+impl TerminalGuard {
     /// Takes over the terminal.
     pub fn take() -> io::Result<Self> {
         // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
         force_color_output(true);
         take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| give_back())?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| restore())?;
         Ok(Self { terminal: ManuallyDrop::new(terminal) })
     }
 }
 
-impl Drop for Screen {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
 /// Performs a request to the terminal.
-pub(crate) fn carry_out(request: Request<'_>) -> io::Result<()> {
+pub(crate) fn perform_request(request: TerminalRequest<'_>) -> io::Result<()> {
     let mut out = io::stdout();
     match request {
-        Request::BeginFrame => queue!(out, BeginSynchronizedUpdate),
-        Request::EndFrame => execute!(out, EndSynchronizedUpdate),
-        Request::Title(title) => execute!(out, SetTitle(title)),
-        Request::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
-        Request::StatusMessage(sequence) => execute!(out, Print(sequence)),
-        Request::Mouse(true) => execute!(out, CLICKS),
-        Request::Mouse(false) => execute!(out, DisableMouseCapture),
-        Request::Restore => {
-            give_back();
+        TerminalRequest::BeginFrame => queue!(out, BeginSynchronizedUpdate),
+        TerminalRequest::EndFrame => execute!(out, EndSynchronizedUpdate),
+        TerminalRequest::Title(title) => execute!(out, SetTitle(title)),
+        TerminalRequest::Copy(text) => execute!(out, CopyToClipboard::to_clipboard_from(text)),
+        TerminalRequest::StatusMessage(sequence) => execute!(out, Print(sequence)),
+        TerminalRequest::Mouse(true) => execute!(out, CLICKS),
+        TerminalRequest::Mouse(false) => execute!(out, DisableMouseCapture),
+        TerminalRequest::Restore => {
+            restore();
             Ok(())
         }
-        Request::TakeOver => take(),
+        TerminalRequest::TakeOver => take(),
     }
 }
 
@@ -110,11 +110,11 @@ fn take() -> io::Result<()> {
     *owner() = Some(thread::current().id());
     let set_up =
         execute!(io::stdout(), Print(KEEP_TITLE), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, Hide);
-    set_up.inspect_err(|_| give_back())
+    set_up.inspect_err(|_| restore())
 }
 
 /// Restores the terminal, if this process has taken it over.
-pub(crate) fn give_back() {
+pub(crate) fn restore() {
     if owner().take().is_some() {
         let modes = queue!(io::stdout(), EndSynchronizedUpdate, DisableMouseCapture, DisableFocusChange);
         let title = queue!(io::stdout(), SetTitle(""), Print(OLD_TITLE));
@@ -127,6 +127,6 @@ pub(crate) fn give_back() {
 }
 
 /// Whether another thread has taken over the terminal, so that this thread must not use it.
-pub(crate) fn is_another_s() -> bool {
+pub(crate) fn is_held_by_another_thread() -> bool {
     owner().is_some_and(|owner| owner != thread::current().id())
 }

@@ -12,7 +12,7 @@ use ratatui::{
 };
 
 pub(crate) use self::file::Palette;
-pub(crate) use self::{color::Depth, shipped::Shipped};
+pub(crate) use self::{color::ColorDepth, shipped::Shipped};
 use crate::domain::{
     alert::Severity,
     status::RouterStatus,
@@ -84,7 +84,7 @@ pub struct Abilities {
     /// Whether colours are shown.
     pub color: bool,
     /// The number of colours.
-    pub depth: Depth,
+    pub depth: ColorDepth,
     /// Whether only ASCII is drawn.
     pub ascii: bool,
     /// Whether links are clickable in the terminal (OSC 8).

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use hoptop::internals::intake::{Format, InputPosition};
+use hoptop::internals::intake::{InputFormat, InputPosition};
 use proptest::{prelude::*, sample::select};
 use serde_json::{Value, json};
 
@@ -59,12 +59,12 @@ pub(crate) struct File {
 
 impl File {
     /// Returns the format to read the file with.
-    pub(crate) fn format(&self) -> Format {
+    pub(crate) fn format(&self) -> InputFormat {
         match self.shape {
-            _ if !self.is_named => Format::Auto,
-            Shape::Csv(_) => Format::Csv,
-            Shape::Array => Format::Json,
-            Shape::Lines => Format::Ndjson,
+            _ if !self.is_named => InputFormat::Auto,
+            Shape::Csv(_) => InputFormat::Csv,
+            Shape::Array => InputFormat::Json,
+            Shape::Lines => InputFormat::Ndjson,
         }
     }
 

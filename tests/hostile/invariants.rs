@@ -13,7 +13,7 @@ use hoptop::internals::{
         text::FIELD_LIMIT,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{Batch, Content, LineError, Pasted},
+    intake::{LineError, ParsedFile, Pasted, PastedContent},
 };
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -142,7 +142,7 @@ fn assert_all_clean(value: &serde_json::Value) {
 }
 
 /// Fails unless an import is whole or refused, each transaction is unique, and every text is clean.
-pub(crate) fn assert_import(read: &Result<Batch, Vec<LineError>>) {
+pub(crate) fn assert_import(read: &Result<ParsedFile, Vec<LineError>>) {
     match read {
         Ok(batch) => {
             batch.transactions.iter().for_each(assert_transaction);
@@ -165,16 +165,16 @@ pub(crate) fn assert_paste(found: &[Pasted]) {
     for pasted in found {
         assert!(pasted.line >= 1);
         match &pasted.content {
-            Content::Complete(new) => assert_transaction(new),
-            Content::Again { hash, line } => {
+            PastedContent::Complete(new) => assert_transaction(new),
+            PastedContent::Again { hash, line } => {
                 assert!(*line >= 1);
                 assert_clean(hash.as_str());
             }
-            Content::Partial { hash, given, .. } => {
+            PastedContent::Partial { hash, given, .. } => {
                 hash.iter().for_each(|hash| assert_clean(hash.as_str()));
                 given.iter().for_each(|(_, value)| assert_clean(value));
             }
-            Content::Nothing { reason, .. } => assert_line(reason),
+            PastedContent::Nothing { reason, .. } => assert_line(reason),
         }
     }
 }

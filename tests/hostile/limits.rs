@@ -4,7 +4,7 @@ use chrono::DateTime;
 use hoptop::internals::{
     api::{BODY_LIMIT, Reply, interpret},
     domain::text::clean,
-    intake::{Format, Options, paste, read},
+    intake::{InputFormat, Options, paste, read},
 };
 
 use super::{
@@ -153,7 +153,7 @@ fn files_of_any_shape_stay_within_time_and_memory() {
     let _lock = measure::lock_measurements();
     for (name, text) in files() {
         let mut figures = Figures::default();
-        for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
+        for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
             let options = Options { format, any_chain: false };
             invariants::assert_import(&figures.measure(|| read(text.as_bytes(), &options)));
         }

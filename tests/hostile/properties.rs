@@ -14,7 +14,7 @@ use hoptop::internals::{
         observation::{Failure, Outcome},
         text::{FIELD_LIMIT, clean},
     },
-    intake::{Format, InputPosition, Options, paste, read},
+    intake::{InputFormat, InputPosition, Options, paste, read},
 };
 use proptest::{
     prelude::*,
@@ -291,7 +291,7 @@ impl Run {
                         assert_eq!(places, bad, "{errors:#?}");
                     }
                 }
-                for format in [Format::Auto, Format::Csv, Format::Json, Format::Ndjson] {
+                for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
                     let options = Options { format, any_chain };
                     invariants::assert_import(&self.measure(|| read(&random_bytes, &options)));
                 }

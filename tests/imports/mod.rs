@@ -65,9 +65,9 @@ impl Imports {
         self.files.keys()
     }
 
-    /// The modules of a room.
-    pub(crate) fn modules<'a>(&'a self, room: &'a str) -> impl Iterator<Item = &'a Module> {
-        self.files.keys().filter(move |module| module.first().is_some_and(|first| first == room))
+    /// The modules of a module.
+    pub(crate) fn modules<'a>(&'a self, top: &'a str) -> impl Iterator<Item = &'a Module> {
+        self.files.keys().filter(move |module| module.first().is_some_and(|first| first == top))
     }
 
     /// The file of a module.
@@ -75,13 +75,13 @@ impl Imports {
         &self.files[module].path
     }
 
-    /// The shortest circles in which files of a room import each other, as text; no file comes first in two of them.
-    pub(crate) fn circles(&self, room: &str) -> BTreeSet<String> {
+    /// The shortest circles in which files of a module import each other, as text; no file comes first in two of them.
+    pub(crate) fn circles(&self, top: &str) -> BTreeSet<String> {
         let edges: BTreeMap<&Module, BTreeSet<Module>> = self
-            .modules(room)
+            .modules(top)
             .map(|module| {
                 let targets = self.of(module).into_iter().map(|(definer, _)| definer);
-                (module, targets.filter(|target| target.first().is_some_and(|first| first == room)).collect())
+                (module, targets.filter(|target| target.first().is_some_and(|first| first == top)).collect())
             })
             .collect();
         let circles = edges.keys().filter_map(|start| shortest_circle(start, &edges));

@@ -69,7 +69,7 @@ fn doctor_judges_the_way_to_the_database_from_this_machine() {
     cluster.execute("select pg_reload_conf()");
     let local = wait_for("setting", || {
         let line = finding(&machine(&cluster.url()).run(&["doctor"]), "commits");
-        line.starts_with("look").then_some(line)
+        line.starts_with("warn").then_some(line)
     });
     assert!(local.contains("synchronous_commit is `local`"), "{local}");
 }
@@ -80,11 +80,11 @@ fn doctor_names_a_standby_and_a_pooler() {
     let Some(bouncer) = PgBouncer::start(&cluster, &["hoptop"]) else { return };
     let pooled = machine(&bouncer.url_of("hoptop")).run(&["doctor"]);
     let line = finding(&pooled, "notices");
-    assert!(line.starts_with("look") && line.contains("pooler in transaction mode"), "{line}");
+    assert!(line.starts_with("warn") && line.contains("pooler in transaction mode"), "{line}");
     let standby = cluster.standby();
     let read_only = machine(&format!("postgres://hoptop@{}/hoptop", standby.address())).run(&["doctor"]);
     let line = finding(&read_only, "commits");
-    assert!(line.starts_with("WRONG") && line.contains("the server is a standby"), "{line}");
+    assert!(line.starts_with("error") && line.contains("the server is a standby"), "{line}");
 }
 
 #[test]

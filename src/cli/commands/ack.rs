@@ -6,9 +6,8 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::handle_alerts::handle_alerts;
 use crate::{
-    cli::{completers, context::Context},
+    cli::{completers, context::Context, handle_alerts::handle_alerts},
     domain::{operation::Edit, text},
     runtime::exit::Exit,
 };
@@ -39,23 +38,23 @@ mod tests {
                 alerts::{self, AlertsArgs},
                 undo,
             },
-            context::testing::Bench,
+            context::testing::CommandFixture,
         },
         domain::{fixtures, status::RouterStatus},
     };
 
     #[test]
     fn acknowledgement_ends_when_the_status_changes() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let ack_args = |alert: &str| AckArgs { alerts: vec![alert.into()], note: Some("asked".into()) };
         let (_, err, exit) = bench.run(|cx| ack(&ack_args("9"), cx).unwrap());
         assert!(err.starts_with("no active alert has the number 9") && exit == Exit::Error, "{err}");
         let (out, ..) = bench.run(|cx| ack(&ack_args(&format!("0x{:064x}", 1)), cx).unwrap());
         assert_eq!(out, "1 acknowledged\n");
         let acked = crate::domain::filter::Filter::parse("is:acked").unwrap();
-        let count = |bench: &Bench| {
+        let count = |bench: &CommandFixture| {
             bench.store.reader().unwrap().listing(&acked, chrono::DateTime::UNIX_EPOCH).count().unwrap()
         };
         assert_eq!(count(&bench), 1);
@@ -64,7 +63,7 @@ mod tests {
         let (out, ..) = bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
         assert_eq!((out.as_str(), count(&bench)), ("undone: acknowledge 1 alert (0x0000…0001)\n", 0));
         bench.run(|cx| ack(&ack_args("1"), cx).unwrap());
-        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
+        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(count(&bench), 0);
     }
 }

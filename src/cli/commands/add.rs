@@ -54,7 +54,7 @@ pub(crate) struct AddArgs {
     pub any_chain: bool,
 }
 
-/// Tracks the transaction, or updates it if it is already tracked, and prints which of both it did.
+/// Tracks the transaction, or updates it if it is already tracked, and prints whether it was added or updated.
 pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let labels = args.labels.join(";");
     let (new, warning) = match intake::one(&values(args, &labels), args.any_chain) {
@@ -148,7 +148,7 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::context::testing::Bench;
+    use crate::cli::context::testing::CommandFixture;
 
     #[derive(Parser)]
     struct Line {
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn transaction_is_added_once_and_then_updated() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (out, err, exit) = bench.run(|cx| add(&args(&["--label", "vip", "--label", "b", "--estimate", "900"]), cx));
         let odd = "warning: the hash has 8 hexadecimal digits; a complete hash has 64\n";
         assert_eq!((err.as_str(), exit.unwrap()), (odd, Exit::Success));
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn error_names_the_option_of_each_invalid_value() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let mut args = args(&["--submitted-at", "yesterday", "--estimate", "soon"]);
         (args.from, args.to, args.quote_id) = ("arbitrum".into(), "moon\u{1b}[2J".into(), " ".into());
         let (out, err, exit) = bench.run(|cx| add(&args, cx));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn implausible_estimate_is_clamped_with_a_warning() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (_, err, exit) = bench.run(|cx| add(&args(&["--estimate", "1e12"]), cx));
         assert!(err.starts_with("warning: estimatedRouteDuration of 1e12 s is implausible"), "{err}");
         assert_eq!(exit.unwrap(), Exit::Success);

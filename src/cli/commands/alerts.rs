@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     cli::{
         context::Context,
-        output::table::{self, Column},
+        output::table::{self, TableColumn},
     },
     domain::{
         alert::{Alert, AlertState, Handling, RESOLVED_FOR, Subject},
@@ -23,7 +23,7 @@ use crate::{
     store::{AlertQuery, Reader},
 };
 
-const COLUMNS: [Column; 7] =
+const COLUMNS: [TableColumn; 7] =
     [("ALERT", true), ("SEV", false), ("RULE", false), ("TX", false), ("FOR", true), ("STATE", false), ("WHAT", false)];
 
 /// The text below the options in the help of `alerts`, `ack` and `unack`.
@@ -185,16 +185,16 @@ fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::{Bench, at},
+        cli::context::testing::{CommandFixture, at},
         domain::{fixtures, operation::LocalEdit, status::RouterStatus},
         store::testing,
     };
 
     #[test]
     fn alert_names_the_person_who_handled_it() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         for number in 1..3 {
-            bench.hear(bench.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
+            bench.observe(bench.track(fixtures::new(number)), fixtures::says(RouterStatus::NeedsGas), 10);
         }
         let edit = LocalEdit::Acknowledge { alerts: vec![2], note: None };
         testing::edit(&bench.store.clone().with_author(Some("Ana".into())), "default", edit, at(20));
@@ -206,10 +206,10 @@ mod tests {
 
     #[test]
     fn most_severe_alerts_come_first_and_acknowledged_alerts_last() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let says = [RouterStatus::Refund, RouterStatus::NeedsGas, RouterStatus::PartialSuccess, RouterStatus::NeedsGas];
         for (number, status) in (1..).zip(says) {
-            bench.hear(bench.track(fixtures::new(number)), fixtures::says(status), 10);
+            bench.observe(bench.track(fixtures::new(number)), fixtures::says(status), 10);
         }
         testing::edit(&bench.store, "default", LocalEdit::Acknowledge { alerts: vec![3], note: None }, at(60));
         bench.in_words = true;

@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::answer::{self, Format, Templates},
+    domain::answer::{self, ReplyFormat, Templates},
     runtime::exit::Exit,
 };
 
@@ -45,8 +45,8 @@ pub(crate) enum AnswerFormat {
 pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates) -> Result<Exit> {
     let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
     let format = match (args.format, cx.in_words) {
-        (Some(AnswerFormat::Markdown), _) | (None, false) => Format::Markdown,
-        (Some(AnswerFormat::Text), _) | (None, true) => Format::Text,
+        (Some(AnswerFormat::Markdown), _) | (None, false) => ReplyFormat::Markdown,
+        (Some(AnswerFormat::Text), _) | (None, true) => ReplyFormat::Text,
     };
     let parked = tx.is_parked();
     if tx.state.last_checked_at.is_none() && !parked {
@@ -62,7 +62,7 @@ pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates)
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::{Bench, at},
+        cli::context::testing::{CommandFixture, at},
         domain::{
             fixtures,
             observation::{Failure, Outcome},
@@ -72,7 +72,7 @@ mod tests {
         store::testing,
     };
 
-    fn run(bench: &mut Bench, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
+    fn run(bench: &mut CommandFixture, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
         let args = AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), format: format.into() };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!(exit.unwrap(), Exit::Success);
@@ -81,12 +81,12 @@ mod tests {
 
     #[test]
     fn reply_is_printed_in_both_formats() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
         let (out, err) = run(&mut bench, AnswerFormat::Text);
         assert!(out.starts_with("NOT CHECKED YET\n") && out.ends_with("not checked yet\n"), "{out}");
         assert!(err.contains("hoptop check"), "{err}");
-        bench.hear(row, fixtures::says(RouterStatus::Success), 30);
+        bench.observe(row, fixtures::says(RouterStatus::Success), 30);
         let (out, err) = run(&mut bench, AnswerFormat::Markdown);
         assert!(
             out.starts_with(
@@ -102,11 +102,11 @@ mod tests {
 
     #[test]
     fn reply_that_may_be_old_has_a_warning_and_rejected_transaction_has_none() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
+        bench.observe(row, fixtures::answer(Outcome::Failed(Failure::Rejected("no".into()))), 10);
         assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
-        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 20);
+        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 20);
         assert_eq!(run(&mut bench, AnswerFormat::Text).1, "");
         testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
         let (out, err) = run(&mut bench, AnswerFormat::Text);
@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn unknown_transaction_has_no_reply() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let args = AnswerArgs { transaction: "0xabcdef".into(), format: None };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));

@@ -132,14 +132,14 @@ pub(crate) fn size(bytes: u64) -> String {
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::fixtures,
         store::{Store, testing},
     };
 
     #[test]
     fn backup_reports_its_content_and_replaces_a_file_only_with_force() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
         let mut args = BackupArgs { file: Some(bench.folder.path().join("copy.db")), force: false, daily: false };
         let (out, _, exit) = bench.run(|cx| backup(&args, cx));
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn backup_refuses_the_store_and_a_folder_as_target() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         for (file, word) in [(bench.store.path().to_owned(), "itself"), (bench.folder.path().to_owned(), "folder")] {
             let refused = bench
                 .run(|cx| backup(&BackupArgs { file: Some(file), force: true, daily: false }, cx))

@@ -17,7 +17,10 @@ use crate::{
     },
     clock::Clock,
     config::Settings,
-    domain::{advice, alert::Rule, ids::RowId, operation::Operation, span, text, transaction::Transaction},
+    domain::{
+        advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
+        transaction::Transaction,
+    },
     presentation::row_text,
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
     store::{AlertQuery, Listed, Reader, StoreError},
@@ -160,8 +163,7 @@ impl CheckedTransaction {
 
     /// Whether the transaction needs attention: rejected, in conflict, or settled in anything but `success`.
     fn needs_attention(&self) -> bool {
-        let settled_without_success =
-            self.tx.is_settled() && !matches!(&self.tx.state.status, Some(status) if status.name() == "success");
+        let settled_without_success = self.tx.is_settled() && self.tx.state.status != Some(RouterStatus::Success);
         settled_without_success
             || self.tx.state.conflict.is_some()
             || self.result == CheckResult::Rejected
@@ -220,7 +222,7 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{fixtures, status::RouterStatus};
+    use crate::domain::fixtures;
 
     fn checked(status: RouterStatus, result: CheckResult) -> CheckedTransaction {
         let mut tx = fixtures::transaction(1);

@@ -8,7 +8,7 @@ use clap::Args;
 use color_eyre::eyre::Result;
 
 use crate::{
-    config::{Entry, Settings},
+    config::{SettingEntry, Settings},
     domain::text,
     runtime::exit::Exit,
 };
@@ -54,7 +54,7 @@ pub(crate) fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
         let value = if value.is_empty() { "-" } else { value };
         writeln!(out, "{name:<14}  {}  ({})", text::clean(value), text::clean(source))
     };
-    for Entry { name, value, source } in &settings.entries {
+    for SettingEntry { name, value, source } in &settings.entries {
         line(name, &redacted(value), &source.to_string())?;
     }
     line("integrator_id", &id, &source)?;

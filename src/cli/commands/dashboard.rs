@@ -34,7 +34,7 @@ use crate::{
         exit::Exit,
         hang_up, log_file,
         maintenance::Maintenance,
-        signals::{self, Suspension},
+        signals::{self, SuspendHandler},
         stderr::print_line,
         team_store::{self, TeamAccess},
         tokio_runtime,
@@ -43,9 +43,9 @@ use crate::{
         input,
         keys::Keys,
         model::DashboardSettings,
-        run::{Parts, RunError, run},
-        system::{System, notice::NotificationMode},
-        terminal::Screen,
+        run::{DashboardInputs, RunError, run},
+        system::System,
+        terminal::TerminalGuard,
     },
 };
 
@@ -113,8 +113,6 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         notification_channels: notifiers::names(&channels),
     };
     let theme = theme::of(settings)?;
-    let wanted = NotificationMode::NAMES.into_iter().find(|(name, _)| *name == settings.alerting.notify);
-    let wanted = wanted.map_or(NotificationMode::Auto, |(_, wanted)| wanted);
     tokio_runtime::start()?.block_on(async {
         let clock = Clock::system();
         let _maintenance = Maintenance::start(&store, settings.keep_bodies, &clock);
@@ -124,14 +122,19 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let _metrics = Metrics::serve(args.metrics, &store, profiles, &requests, &clock).await?;
         let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock).await?;
         if is_plain {
-            let parts = plain::parts::Parts { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
+            let parts = plain::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;
             notifiers::stop_notifiers(started_notifiers, &ended).await;
             return ended;
         }
-        let system = System::process(settings.clipboard.clone(), settings.mouse, wanted, settings.alerting.bell);
+        let system = System::process(
+            settings.clipboard.clone(),
+            settings.mouse,
+            settings.alerting.notify,
+            settings.alerting.bell,
+        );
         let memory = Some(settings.state_dir.join("view.json"));
-        let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory, log };
+        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory, log };
         let ended = run_screen(parts, pollings).await;
         notifiers::stop_notifiers(started_notifiers, &ended).await;
         ended
@@ -172,9 +175,12 @@ enum EndReason {
 
 /// Runs the dashboard on the terminal and the pollers beside it. At the end stops the pollers; the answers of pending requests
 /// are stored.
-pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
+pub(crate) async fn run_screen(
+    mut parts: DashboardInputs,
+    pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
+) -> Result<Exit> {
     let signal = signals::listen()?;
-    let (suspension, suspension_requests) = Suspension::ordered()?;
+    let (suspension, suspension_requests) = SuspendHandler::ordered()?;
     parts.system.suspension = Some(suspension);
     crash::rehearse(&parts.clock);
     let (rows, shown) = oneshot::channel();
@@ -195,7 +201,7 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(ServiceClient, P
                 () = crash::background_failure() => EndReason::Fault(eyre!("a background task of hoptop failed")),
             }
         };
-        let mut screen = Screen::take()?;
+        let mut screen = TerminalGuard::take()?;
         run(&mut screen.terminal, input::events()?, parts, stop).await
     };
     match ended {
@@ -212,8 +218,8 @@ pub(crate) async fn run_screen(mut parts: Parts, pollings: Vec<(ServiceClient, P
 fn start_pollers(
     pollings: Vec<(ServiceClient, PollerOptions<'_>)>,
     shown: oneshot::Receiver<()>,
-    mut suspension: Suspension,
-    parts: &Parts,
+    mut suspension: SuspendHandler,
+    parts: &DashboardInputs,
 ) -> Option<RunningPollers> {
     /// The longest wait for the first rows. Without a drawn screen polling starts anyway.
     const MAX_WAIT: Duration = Duration::from_secs(1);
@@ -231,8 +237,8 @@ fn start_pollers(
     }
     tokio::spawn(async move {
         loop {
-            suspension.wanted().await;
-            suspension.carry_out().await;
+            suspension.suspension_requested().await;
+            suspension.suspend().await;
         }
     });
     None

@@ -6,7 +6,6 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::find_transactions::find_transactions;
 use crate::{
     cli::{completers, context::Context},
     domain::{ids::TransactionKey, operation::Operation},
@@ -34,7 +33,7 @@ pub(crate) struct DeleteArgs {
 
 /// Deletes all named transactions. Deletes nothing if one of them can't be found, or without `--yes`.
 pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(named) = find_transactions(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
     if !args.yes {
         for (TransactionKey { hash, .. }, _) in &named {
             writeln!(cx.err, "{hash} would be deleted, with its history, notes and alerts")?;
@@ -54,7 +53,7 @@ pub(crate) fn delete(args: &DeleteArgs, cx: &mut Context) -> Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::context::testing::Bench, domain::fixtures};
+    use crate::{cli::context::testing::CommandFixture, domain::fixtures};
 
     fn hash(number: i64) -> String {
         fixtures::params(number).transaction_id.to_string()
@@ -62,9 +61,9 @@ mod tests {
 
     #[test]
     fn nothing_is_deleted_without_yes_or_if_a_transaction_is_unknown() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
-        let run = |bench: &mut Bench, number: i64, yes| {
+        let run = |bench: &mut CommandFixture, number: i64, yes| {
             let args = DeleteArgs { transactions: vec![hash(1), hash(number)], yes };
             bench.run(|cx| delete(&args, cx).unwrap())
         };

@@ -18,7 +18,7 @@ use crate::{
     cli::{plain, theme},
     clock::{self, Clock},
     config::{ColorChoice, Flags},
-    domain::{operation::Operation, secret::IntegratorId},
+    domain::{notification::NotificationMode, operation::Operation, secret::IntegratorId},
     poller::Scope,
     process,
     runtime::{
@@ -32,11 +32,7 @@ use crate::{
         world::World,
     },
     store::Store,
-    tui::{
-        model::DashboardSettings,
-        run::Parts,
-        system::{System, notice::NotificationMode},
-    },
+    tui::{model::DashboardSettings, run::DashboardInputs, system::System},
 };
 
 /// The limit of the demo's integrator ID, in requests per second.
@@ -102,13 +98,13 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         };
         let system = System::process(None, true, NotificationMode::Auto, false);
         if is_plain {
-            let parts = plain::parts::Parts { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
+            let parts = plain::PlainInputs { store, clock, setting, rps: RPS, ellipsis: theme.ellipsis };
             return tokio::select! {
                 exit = plain::show(parts, vec![(polling, place)]) => exit,
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
-        let parts = Parts { store, clock, setting, theme, system, export: to_new_file, memory: None, log };
+        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory: None, log };
         tokio::select! {
             exit = dashboard::run_screen(parts, vec![(polling, place)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),

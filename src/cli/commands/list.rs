@@ -15,7 +15,7 @@ use crate::{
         context::Context,
         output::{
             json::TransactionView,
-            table::{self, Column},
+            table::{self, TableColumn},
         },
     },
     domain::{
@@ -30,7 +30,7 @@ use crate::{
 
 /// The filter keys whose values are free text and may contain blanks.
 const TEXT_KEYS: [&str; 7] = ["label", "ticket", "chain", "from", "to", "profile", "by"];
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [TableColumn; 8] = [
     ("SEV", false),
     ("STATUS", false),
     ("TX", false),
@@ -199,7 +199,7 @@ fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [Stri
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{fixtures, status::RouterStatus},
     };
 
@@ -207,19 +207,19 @@ mod tests {
         ListArgs { filter: filter.iter().map(|term| (*term).into()).collect(), json: false, limit: None }
     }
 
-    fn run(bench: &mut Bench, args: &ListArgs) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, args: &ListArgs) -> (String, String, Exit) {
         let (out, err, exit) = bench.run(|cx| list(args, cx));
         (out, err, exit.unwrap())
     }
 
     /// Returns a store with an ongoing transaction that has a wide ticket, a partial one, and one that was never polled.
-    fn bench_with_three_transactions() -> Bench {
-        let bench = Bench::new();
+    fn bench_with_three_transactions() -> CommandFixture {
+        let bench = CommandFixture::new();
         let mut new = fixtures::new(1);
         new.params.ticket = Some("SUP-4412 重要".into());
         new.labels = vec!["two words".into()];
-        bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
-        bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
+        bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 48);
+        bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 20);
         bench.track(fixtures::new(3));
         bench
     }
@@ -276,7 +276,7 @@ SEV  STATUS       TX           ROUTE     AGE  DUE  TICKET         CHECKED
 
     #[test]
     fn empty_list_says_how_to_add_transactions() {
-        let (out, _, exit) = run(&mut Bench::new(), &args(&[]));
+        let (out, _, exit) = run(&mut CommandFixture::new(), &args(&[]));
         assert!(out.contains("hoptop add TX") && out.contains("hoptop import FILE"), "{out}");
         assert_eq!(exit, Exit::Success);
     }

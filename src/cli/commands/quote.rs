@@ -25,7 +25,7 @@ use crate::{
         operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{Draft, FieldError, Part},
+            draft::{Draft, QuoteField, QuoteFieldError},
         },
         span,
     },
@@ -94,7 +94,8 @@ pub(crate) fn quote(
     let request = match parse_request(args) {
         Ok(request) => request,
         Err(wrong) => {
-            let line = |FieldError { part, reason }: FieldError| writeln!(cx.err, "{}: {reason}", option(part));
+            let line =
+                |QuoteFieldError { part, reason }: QuoteFieldError| writeln!(cx.err, "{}: {reason}", option(part));
             wrong.into_iter().try_for_each(line)?;
             return Ok(Exit::Usage);
         }
@@ -148,7 +149,7 @@ fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
 }
 
 /// Returns the request, or every invalid value.
-fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<FieldError>> {
+fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
     let draft = Draft {
         from_chain: &args.from_chain,
         from_token: &args.from_token,
@@ -163,7 +164,7 @@ fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<FieldError>> {
 }
 
 /// Returns the option for a value: `--from-chain` for `fromChain`.
-fn option(part: Part) -> String {
+fn option(part: QuoteField) -> String {
     let letter = |letter: char| match letter.is_ascii_uppercase() {
         true => format!("-{}", letter.to_ascii_lowercase()),
         false => letter.to_string(),
@@ -258,7 +259,7 @@ mod tests {
 
     #[test]
     fn each_value_has_an_option() {
-        let options = Part::ALL.map(option);
+        let options = QuoteField::ALL.map(option);
         assert_eq!((options[0].as_str(), options[2].as_str()), ("--from-chain", "--from-amount"));
     }
 }

@@ -22,7 +22,7 @@ use crate::{
         chain_config::ChainConfig,
         difference,
         ids::{ChainId, TxHash},
-        record::{StatusRecord, Step},
+        record::{RouteStep, StatusRecord},
         route::{self, End, Ends, RouteKind},
         span, text,
         transaction::{Tracking, Transaction},
@@ -70,7 +70,7 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
         writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
         return Ok(Exit::Success);
     }
-    let mut page = Page { tx: &tx, now: cx.now, zone: cx.zone, out: &mut *cx.out };
+    let mut page = TransactionPage { tx: &tx, now: cx.now, zone: cx.zone, out: &mut *cx.out };
     page.write_verdict()?;
     page.write_ends()?;
     page.write_chains(&reader)?;
@@ -164,14 +164,14 @@ fn load_chains(tx: &Transaction, reader: &Reader) -> color_eyre::Result<Vec<Chai
 }
 
 /// The page for people, section by section.
-struct Page<'a> {
+struct TransactionPage<'a> {
     tx: &'a Transaction,
     now: Now,
     zone: FixedOffset,
     out: &'a mut dyn Write,
 }
 
-impl Page<'_> {
+impl TransactionPage<'_> {
     fn write_field(&mut self, label: &str, value: &str) -> io::Result<()> {
         writeln!(self.out, "{label:<14}{value}")
     }
@@ -348,7 +348,7 @@ fn name_with_id(name: &str, id: &ChainId) -> String {
     if name == id.as_str() { name.to_owned() } else { format!("{name} ({id})") }
 }
 
-fn step_text(tx: &Transaction, step: &Step) -> String {
+fn step_text(tx: &Transaction, step: &RouteStep) -> String {
     let chain = step.chain_id.as_ref().map(|id| name_with_id(&route::name_of(tx, id), id));
     let hash = step.transaction_id.as_ref().map(|hash| hash.as_str());
     let parts = [step.status.as_deref(), step.action.as_deref(), chain.as_deref(), hash];
@@ -359,7 +359,7 @@ fn step_text(tx: &Transaction, step: &Step) -> String {
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{
             fixtures,
             ids::RowId,
@@ -372,8 +372,8 @@ mod tests {
         ShowArgs { transaction: format!("{:010}", 1), json: false, raw: false, body: None }
     }
 
-    fn tracked_bench() -> (Bench, RowId) {
-        let bench = Bench::new();
+    fn tracked_bench() -> (CommandFixture, RowId) {
+        let bench = CommandFixture::new();
         let mut new = fixtures::new(1);
         new.params.ticket = Some("SUP-1".into());
         new.labels = vec!["vip".into()];
@@ -382,7 +382,7 @@ mod tests {
         (bench, row)
     }
 
-    fn run(bench: &mut Bench, args: &ShowArgs) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, args: &ShowArgs) -> (String, String, Exit) {
         let (out, err, exit) = bench.run(|cx| show(args, cx));
         (out, err, exit.unwrap())
     }
@@ -392,7 +392,11 @@ mod tests {
         record.bridge_status = Some("source_gateway_called".into());
         record.time_spent.insert("total".into(), 45.into());
         record.to.chain_id = Some(ChainId::new("10"));
-        record.steps.push(Step { action: Some("call".into()), status: Some("success".into()), ..Step::default() });
+        record.steps.push(RouteStep {
+            action: Some("call".into()),
+            status: Some("success".into()),
+            ..RouteStep::default()
+        });
         record.warnings.push("steps: not a list".into());
         record
     }
@@ -426,9 +430,9 @@ mod tests {
     #[test]
     fn page_shows_the_whole_record_and_the_history() {
         let (mut bench, row) = tracked_bench();
-        bench.hear(row, with_body("{}"), 10);
-        bench.hear(row, with_body("{}"), 15);
-        bench.hear(row, fixtures::fails(Failure::Transport("reset".into())), 20);
+        bench.observe(row, with_body("{}"), 10);
+        bench.observe(row, with_body("{}"), 15);
+        bench.observe(row, fixtures::fails(Failure::Transport("reset".into())), 20);
         let (out, ..) = run(&mut bench, &args());
         for line in [
             "bridge says   source_gateway_called",
@@ -452,7 +456,7 @@ mod tests {
     #[test]
     fn json_adds_notes_and_history_to_the_transaction() {
         let (mut bench, row) = tracked_bench();
-        bench.hear(row, with_body("{}"), 10);
+        bench.observe(row, with_body("{}"), 10);
         let (out, ..) = run(&mut bench, &ShowArgs { json: true, ..args() });
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
         assert!(out.starts_with(r#"{"transactionId":"0x"#) && out.lines().count() == 1, "{out}");
@@ -477,7 +481,7 @@ mod tests {
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert!(err.starts_with("no response body for 0x") && err.contains("hoptop check"), "{err}");
         let body = format!("{{\n  \"a\": \"\u{1b}]52;c;aGk=\u{7}\u{202e}b\"\n}}{}", "y".repeat(2_000));
-        bench.hear(row, with_body(&body), 10);
+        bench.observe(row, with_body(&body), 10);
         assert_eq!(run(&mut bench, &raw).0, body);
         bench.is_terminal = true;
         let expected = format!("{{\n  \"a\": \"]52;c;aGk=b\"\n}}{}\n", "y".repeat(2_000));
@@ -492,7 +496,7 @@ mod tests {
 
     #[test]
     fn hostile_text_is_cleaned() {
-        let bench = &mut Bench::new();
+        let bench = &mut CommandFixture::new();
         let text = "transactionId,fromChainId,toChainId,quoteId,labels,note\n\
                     0xabcdef12,42161,8453,q,\u{1b}[31mred\u{202e},\u{9b}2Jnote\n";
         let file = crate::cli::commands::import::ImportArgs {

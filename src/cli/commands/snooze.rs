@@ -9,9 +9,8 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::handle_alerts::handle_alerts;
 use crate::{
-    cli::{completers, context::Context},
+    cli::{completers, context::Context, handle_alerts::handle_alerts},
     domain::{
         alert::Snooze,
         operation::Edit,
@@ -79,28 +78,28 @@ mod tests {
                 unack::{self, UnackArgs},
                 undo::{self, UndoArgs},
             },
-            context::testing::{Bench, at},
+            context::testing::{CommandFixture, at},
         },
         domain::{filter::Filter, fixtures, ids::RowId, status::RouterStatus},
     };
 
     /// Returns a store with two transactions that need gas since second 10. Commands run at second 60.
-    fn bench_with_two_alerts() -> Bench {
-        let bench = Bench::new();
+    fn bench_with_two_alerts() -> CommandFixture {
+        let bench = CommandFixture::new();
         for number in [1, 2] {
             let row = bench.track(fixtures::new(number));
-            bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+            bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         }
         bench
     }
 
-    fn run(bench: &mut Bench, words: &str) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, words: &str) -> (String, String, Exit) {
         let command = Cli::try_parse_from(["hoptop", "snooze"].into_iter().chain(words.split(' '))).unwrap().command;
         let Some(Command::Snooze(args)) = command else { panic!("{command:?}") };
         bench.run(|cx| snooze(&args, cx).unwrap())
     }
 
-    fn count(bench: &Bench, filter: &str, second: i64) -> u64 {
+    fn count(bench: &CommandFixture, filter: &str, second: i64) -> u64 {
         bench.store.reader().unwrap().listing(&Filter::parse(filter).unwrap(), at(second)).count().unwrap()
     }
 
@@ -164,7 +163,7 @@ mod tests {
         assert_eq!((count(&bench, "is:snoozed", 60), count(&bench, "is:acked", 60)), (0, 1));
         for (expected, snoozed) in [
             ("undone: acknowledge 1 alert (0x0000…0001)\n", 1),
-            ("undone: acknowledge or snooze 1 alert no more (0x0000…0002)\n", 2),
+            ("undone: unacknowledge 1 alert (0x0000…0002)\n", 2),
             ("undone: snooze 2 alerts\n", 0),
         ] {
             let (out, ..) = bench.run(|cx| undo::undo(&UndoArgs::default(), cx).unwrap());
@@ -177,7 +176,7 @@ mod tests {
         let mut bench = bench_with_two_alerts();
         run(&mut bench, "1");
         run(&mut bench, "2 --until-change");
-        let print = |bench: &mut Bench, json, resolved| {
+        let print = |bench: &mut CommandFixture, json, resolved| {
             bench.run(|cx| alerts::alerts(&AlertsArgs { json, resolved }, cx).unwrap()).0
         };
         let table = print(&mut bench, false, false);
@@ -202,7 +201,7 @@ mod tests {
         );
         assert_eq!(of(1), ["snoozed".into(), since.into(), null.clone(), null.clone(), false.into(), null]);
         assert_eq!(print(&mut bench, false, true), "no alert was resolved in the last 24 hours\n");
-        bench.hear(RowId(2), fixtures::says(RouterStatus::Success), 30);
+        bench.observe(RowId(2), fixtures::says(RouterStatus::Success), 30);
         let table = print(&mut bench, false, true);
         assert!(
             table.contains("resolved 30s ago") && table.contains("needs_gas") && table.lines().count() == 2,

@@ -12,7 +12,7 @@ use crate::{
     budget::Ledger,
     cli::{
         context::Context,
-        output::table::{self, Column},
+        output::table::{self, TableColumn},
     },
     domain::{
         chains,
@@ -29,7 +29,7 @@ use crate::{
     store::{Reader, RouteStats},
 };
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [TableColumn; 8] = [
     ("ROUTE", false),
     ("TRACKED", true),
     ("OUTCOMES", false),
@@ -308,21 +308,21 @@ fn observed_forecast(stats: &RouteStats) -> Option<[Duration; 2]> {
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{fixtures, status::RouterStatus},
     };
 
     /// Returns a store with thirty transfers that took 100 to 390 s, and an ongoing one.
-    fn bench() -> Bench {
-        let bench = Bench::new();
+    fn bench() -> CommandFixture {
+        let bench = CommandFixture::new();
         for number in 1..=31 {
             let mut new = fixtures::new(number);
             new.params.submitted_at = Some(crate::cli::context::testing::at(-600));
             let row = bench.track(new);
             let ends = 100 + 10 * (number - 1);
-            bench.hear(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
+            bench.observe(row, fixtures::says(RouterStatus::Ongoing), ends - 601);
             if number < 31 {
-                bench.hear(row, fixtures::says(RouterStatus::Success), ends - 599);
+                bench.observe(row, fixtures::says(RouterStatus::Success), ends - 599);
             }
         }
         bench
@@ -360,13 +360,13 @@ mod tests {
 
     #[test]
     fn indexing_times_of_a_chain_are_printed() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         for number in 1..=25 {
             let mut new = fixtures::new(number);
             new.params.submitted_at = Some(crate::cli::context::testing::at(0));
             let row = bench.track(new);
-            bench.hear(row, fixtures::says(RouterStatus::NotFound), 28);
-            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 32);
+            bench.observe(row, fixtures::says(RouterStatus::NotFound), 28);
+            bench.observe(row, fixtures::says(RouterStatus::Ongoing), 32);
         }
         let (out, ..) = bench.run(|cx| stats(&StatsArgs { json: false }, 1.0, cx));
         assert!(out.contains("\nINDEXED ARB: half within 24s, 95 in 100 within 33s (25 timed)\n"), "{out}");

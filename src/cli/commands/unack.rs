@@ -6,9 +6,8 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::handle_alerts::handle_alerts;
 use crate::{
-    cli::{completers, context::Context},
+    cli::{completers, context::Context, handle_alerts::handle_alerts},
     domain::operation::Edit,
     runtime::exit::Exit,
 };

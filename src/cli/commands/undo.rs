@@ -63,14 +63,14 @@ pub(crate) fn undo(args: &UndoArgs, cx: &mut Context) -> Result<Exit> {
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::{Bench, at},
+        cli::context::testing::{CommandFixture, at},
         domain::{fixtures, operation::LocalEdit, transaction::Tracking},
         store::testing,
     };
 
     #[test]
     fn last_change_is_undone_and_redone() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
         testing::edit(&bench.store, "default", LocalEdit::Untrack { transactions: vec![row] }, at(30));
         let (out, ..) = bench.run(|cx| undo(&UndoArgs::default(), cx).unwrap());

@@ -6,7 +6,6 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::Result;
 
-use super::find_transactions::find_transactions;
 use crate::{
     cli::{completers, context::Context},
     domain::{
@@ -35,7 +34,7 @@ pub(crate) struct UntrackArgs {
 
 /// Stops the polling of all named transactions, or of none if one of them can't be found.
 pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(named) = find_transactions(&args.transactions, cx)? else { return Ok(Exit::Error) };
+    let Some(named) = cx.find_all(&args.transactions)? else { return Ok(Exit::Error) };
     let edit = Edit::Untrack { transactions: named.iter().map(|(key, _)| key.clone()).collect() };
     cx.store.apply(Operation::Edit { profile: cx.profile.clone(), edit }, cx.now.wall).wait()?;
     for (TransactionKey { hash, .. }, tracking) in &named {
@@ -50,13 +49,13 @@ pub(crate) fn untrack(args: &UntrackArgs, cx: &mut Context) -> Result<Exit> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{cli::context::testing::Bench, domain::fixtures};
+    use crate::{cli::context::testing::CommandFixture, domain::fixtures};
 
     fn hash(number: i64) -> String {
         fixtures::params(number).transaction_id.to_string()
     }
 
-    fn run(bench: &mut Bench, numbers: &[i64]) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, numbers: &[i64]) -> (String, String, Exit) {
         let args = UntrackArgs { transactions: numbers.iter().map(|number| hash(*number)).collect() };
         let (out, err, exit) = bench.run(|cx| untrack(&args, cx));
         (out, err, exit.unwrap())
@@ -64,7 +63,7 @@ mod tests {
 
     #[test]
     fn untracked_transaction_is_kept() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
         let (out, err, exit) = run(&mut bench, &[1, 1]);
         assert_eq!((out.lines().count(), err.as_str(), exit), (1, "", Exit::Success));

@@ -16,7 +16,7 @@ use crate::{
         change::Change,
         difference::Difference,
         ids::{ChainId, TxHash},
-        record::Step,
+        record::RouteStep,
         route::{self, End, RouteKind},
         span::rfc3339,
         status::RouterStatus,
@@ -173,7 +173,7 @@ impl<'a> SideView<'a> {
 }
 
 impl<'a> StepView<'a> {
-    fn new(step: &'a Step) -> Self {
+    fn new(step: &'a RouteStep) -> Self {
         Self {
             chain_id: step.chain_id.as_ref(),
             transaction_id: step.transaction_id.as_ref(),
@@ -292,21 +292,15 @@ pub(crate) fn event(
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
     use crate::domain::{
         alert::{Severity, Subject},
         change::ChangeKind,
-        fixtures,
+        fixtures::{self, at},
         ids::RowId,
         observation::{Failure, Outcome},
         record::StatusRecord,
     };
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
 
     fn alert(rule: Rule) -> Alert {
         fixtures::alert(rule, Subject::Transaction(RowId(1)))
@@ -326,7 +320,7 @@ mod tests {
         record.error = Some("slippage".into());
         record.request_id = Some("r-1".into());
         record.to.block_number = Some(7);
-        record.steps.push(Step {
+        record.steps.push(RouteStep {
             chain_id: Some(ChainId::new("42161")),
             transaction_id: None,
             status: Some("success".into()),

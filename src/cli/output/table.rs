@@ -5,10 +5,14 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 /// The title of a column, and whether its cells are right-aligned, as numbers and durations are.
-pub(crate) type Column = (&'static str, bool);
+pub(crate) type TableColumn = (&'static str, bool);
 
 /// Writes the titles and the rows. Writes nothing if there are no rows.
-pub(crate) fn write<const N: usize>(columns: [Column; N], rows: &[[String; N]], out: &mut dyn Write) -> io::Result<()> {
+pub(crate) fn write<const N: usize>(
+    columns: [TableColumn; N],
+    rows: &[[String; N]],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }

@@ -25,7 +25,7 @@ use crate::{
 const MAX_NAMED: usize = 3;
 
 /// One batch of changes, with the data that its sentences need.
-pub(super) struct Batch {
+pub(super) struct ChangeBatch {
     /// The changes, in order.
     pub(super) changes: Vec<Change>,
     /// The current state of the changed transactions.
@@ -36,7 +36,7 @@ pub(super) struct Batch {
     pub(super) more: bool,
 }
 
-impl Batch {
+impl ChangeBatch {
     /// Reads the next changes.
     pub(super) fn read(feed: &FeedReader, setting: &DashboardSettings, now: DateTime<Utc>) -> Result<Self, StoreError> {
         feed.changes_with(|batch, reader| {
@@ -99,13 +99,13 @@ pub(super) fn with_time(at: DateTime<Utc>, setting: &DashboardSettings, line: &s
 
 /// Formats a batch of changes as lines of text.
 pub(super) struct BatchText<'a> {
-    pub(super) batch: Batch,
+    pub(super) batch: ChangeBatch,
     pub(super) setting: &'a DashboardSettings,
     pub(super) now: DateTime<Utc>,
 }
 
 /// A sentence and the transactions to which it applies.
-struct Group {
+struct SentenceGroup {
     at: DateTime<Utc>,
     text: String,
     rows: Vec<RowId>,
@@ -130,8 +130,8 @@ impl BatchText<'_> {
     }
 
     /// Returns one sentence for the changes of each transaction. Transactions with the same sentence form one group.
-    fn groups(&self) -> Vec<Group> {
-        let (mut of_row, mut indexes): (Vec<Group>, HashMap<RowId, usize>) = Default::default();
+    fn groups(&self) -> Vec<SentenceGroup> {
+        let (mut of_row, mut indexes): (Vec<SentenceGroup>, HashMap<RowId, usize>) = Default::default();
         for change in self.batch.changes.iter().filter(|change| is_relevant(&change.what)) {
             let Some(row) = change.transaction else { continue };
             let text = format_change(change);
@@ -144,11 +144,11 @@ impl BatchText<'_> {
                 }
                 None => {
                     indexes.insert(row, of_row.len());
-                    of_row.push(Group { at: change.at, text, rows: vec![row], alert_fires });
+                    of_row.push(SentenceGroup { at: change.at, text, rows: vec![row], alert_fires });
                 }
             }
         }
-        let mut groups: Vec<Group> = Vec::new();
+        let mut groups: Vec<SentenceGroup> = Vec::new();
         for group in of_row {
             match groups.iter_mut().find(|other| (&other.text, other.alert_fires) == (&group.text, group.alert_fires)) {
                 Some(other) => {
@@ -162,10 +162,10 @@ impl BatchText<'_> {
     }
 
     /// Returns the line of a group, without the time.
-    fn format_group(&self, group: &Group) -> String {
+    fn format_group(&self, group: &SentenceGroup) -> String {
         let known: Vec<&Transaction> =
             group.rows.iter().filter_map(|row| Some(&self.batch.changed.get(row)?.transaction)).collect();
-        let Group { text, rows, .. } = group;
+        let SentenceGroup { text, rows, .. } = group;
         let action = if group.alert_fires { self.action(&known) } else { String::new() };
         match (rows.len(), known.as_slice()) {
             (1, []) => format!("a transaction that is no longer tracked: {text}"),
@@ -268,7 +268,7 @@ mod tests {
         let rows = changes.iter().filter_map(|change| change.transaction);
         let listed = |row: RowId| (row, Listed { transaction: tx::transaction(row.0), alerts: Vec::new() });
         let changed = rows.map(listed).collect();
-        let batch = Batch { changes, changed, summary: Vec::new(), more: false };
+        let batch = ChangeBatch { changes, changed, summary: Vec::new(), more: false };
         BatchText { batch, setting: &setting(), now: at(60) }.lines()
     }
 

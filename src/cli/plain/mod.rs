@@ -4,7 +4,6 @@
 //! line.
 
 mod changes;
-pub(super) mod parts;
 mod typed_commands;
 
 use std::{
@@ -15,9 +14,9 @@ use std::{
 use color_eyre::eyre::{Result, eyre};
 use tokio::{sync::mpsc, task::spawn_blocking};
 
+pub(super) use self::typed_commands::PlainInputs;
 use self::{
-    changes::{Batch, BatchText},
-    parts::Parts,
+    changes::{BatchText, ChangeBatch},
     typed_commands::{CommandRunner, TypedLine},
 };
 use crate::{
@@ -36,7 +35,7 @@ use crate::{
 const COLLECT_TIME: Duration = Duration::from_secs(2);
 
 /// Runs the plain dashboard and the pollers until the person quits or a signal comes.
-pub(super) async fn show(parts: Parts, pollings: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
+pub(super) async fn show(parts: PlainInputs, pollings: Vec<(ServiceClient, PollerOptions<'_>)>) -> Result<Exit> {
     let signal = signals::listen()?;
     let mut poller = match pollings.is_empty() {
         false => Some(RunningPollers::start_all(pollings, parts.store.clone(), parts.clock.clone())?),
@@ -60,7 +59,7 @@ pub(super) async fn show(parts: Parts, pollings: Vec<(ServiceClient, PollerOptio
 }
 
 /// Prints changes and runs typed commands until the person quits.
-async fn run(parts: Parts) -> Result<()> {
+async fn run(parts: PlainInputs) -> Result<()> {
     let mut commits = parts.store.subscribe(Wake::AnyCommit)?;
     let mut printer = ChangePrinter::new(&parts)?;
     let (runner, mut lines) = (CommandRunner::of(&parts), read_typed_lines());
@@ -145,15 +144,15 @@ struct ChangePrinter {
 }
 
 impl ChangePrinter {
-    fn new(parts: &Parts) -> Result<Self> {
+    fn new(parts: &PlainInputs) -> Result<Self> {
         Ok(Self { feed: FeedReader::new(parts.store.reader()?), fault: None, last_error: None })
     }
 
     /// Prints the changes since the last call, and a new fault of the store.
-    async fn print_changes(&mut self, parts: &Parts) -> Result<()> {
+    async fn print_changes(&mut self, parts: &PlainInputs) -> Result<()> {
         loop {
             let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
-            let batch = spawn_blocking(move || Batch::read(&feed, &setting, now)).await??;
+            let batch = spawn_blocking(move || ChangeBatch::read(&feed, &setting, now)).await??;
             let more = batch.more;
             print_lines(&BatchText { batch, setting: &parts.setting, now: parts.clock.now().wall }.lines())?;
             if !more {
@@ -174,7 +173,7 @@ impl ChangePrinter {
 
     /// Returns the result, or `None` after an error of the store. Prints the error unless it equals the last printed
     /// error.
-    fn print_store_error<T>(&mut self, done: Result<T>, parts: &Parts) -> Result<Option<T>> {
+    fn print_store_error<T>(&mut self, done: Result<T>, parts: &PlainInputs) -> Result<Option<T>> {
         match done {
             Ok(done) => {
                 self.last_error = None;
@@ -193,7 +192,7 @@ impl ChangePrinter {
     }
 
     /// Returns the lines of a summary.
-    async fn summary(&self, parts: &Parts) -> Result<Vec<String>> {
+    async fn summary(&self, parts: &PlainInputs) -> Result<Vec<String>> {
         let (feed, setting, now) = (self.feed.clone(), parts.setting.clone(), parts.clock.now().wall);
         Ok(spawn_blocking(move || feed.read(|reader| changes::summary(reader, &setting, now))).await??)
     }

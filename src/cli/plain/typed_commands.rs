@@ -7,7 +7,6 @@ use std::io::{self, IsTerminal, Write};
 use clap::{Parser, Subcommand, error::ErrorKind};
 use color_eyre::eyre::Result;
 
-use super::parts::Parts;
 use crate::{
     cli::{
         commands::{
@@ -25,11 +24,33 @@ use crate::{
         },
         context::Context,
     },
-    clock::Now,
+    clock::{Clock, Now},
     domain::answer::Templates,
     runtime::exit::Exit,
     store::Store,
+    tui::model::DashboardSettings,
 };
+
+/// The store, the clock and the settings of a plain dashboard.
+pub(crate) struct PlainInputs {
+    /// The store whose changes are printed.
+    pub store: Store,
+    /// The source of the time.
+    pub clock: Clock,
+    /// The profiles, the time zone and the reply templates.
+    pub setting: DashboardSettings,
+    /// The limit in requests per second.
+    pub rps: f64,
+    /// The mark of a shortened text.
+    pub ellipsis: &'static str,
+}
+
+impl PlainInputs {
+    /// Returns the reply templates of the settings.
+    fn templates(&self) -> &Templates {
+        &self.setting.templates
+    }
+}
 
 /// The line printed at the start.
 pub(super) const HINT: &str = "Type help and Enter for the commands, quit and Enter to end.";
@@ -55,10 +76,10 @@ impl TypedLine {
         if words.is_empty() {
             return Self::Nothing;
         }
-        match Line::try_parse_from(words) {
-            Ok(Line { command: TypedCommand::Quit }) => Self::Quit,
-            Ok(Line { command: TypedCommand::Summary }) => Self::Summary,
-            Ok(Line { command }) => Self::Run(command),
+        match CommandLine::try_parse_from(words) {
+            Ok(CommandLine { command: TypedCommand::Quit }) => Self::Quit,
+            Ok(CommandLine { command: TypedCommand::Summary }) => Self::Summary,
+            Ok(CommandLine { command }) => Self::Run(command),
             Err(error) if error.kind() == ErrorKind::InvalidSubcommand => {
                 writeln!(io::stdout(), "There is no such command here; type help and Enter for the commands.").ok();
                 Self::Nothing
@@ -75,7 +96,7 @@ impl TypedLine {
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true, name = "", disable_help_flag = true)]
 #[command(help_template = "Commands (press Enter after each); help COMMAND shows more:\n{subcommands}")]
-struct Line {
+struct CommandLine {
     #[command(subcommand)]
     command: TypedCommand,
 }
@@ -125,7 +146,7 @@ pub(super) struct CommandRunner {
 
 impl CommandRunner {
     /// Creates the runner from the parts of the dashboard.
-    pub(super) fn of(parts: &Parts) -> Self {
+    pub(super) fn of(parts: &PlainInputs) -> Self {
         Self {
             store: parts.store.clone(),
             profile: parts.setting.profile.clone(),
@@ -204,7 +225,7 @@ mod tests {
 
     #[test]
     fn typed_commands_are_valid() {
-        Line::command().debug_assert();
+        CommandLine::command().debug_assert();
     }
 
     #[test]

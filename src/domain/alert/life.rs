@@ -114,11 +114,7 @@ impl Snooze {
 #[cfg(test)]
 mod tests {
     use super::{super::*, *};
-    use crate::domain::fixtures;
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
+    use crate::domain::fixtures::{self, at};
 
     fn alert(handling: Option<Handling>) -> Alert {
         Alert { handling, ..fixtures::alert(Rule::Overdue, Subject::Profile) }

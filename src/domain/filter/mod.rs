@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use chrono::{DateTime, Utc};
 pub(crate) use parse::{keys, states};
-pub(crate) use sort::{SortBy, SortKey};
+pub(crate) use sort::{Direction, SortBy, SortKey};
 
 use super::{
     alert::Alert,

@@ -11,7 +11,7 @@ use regex::RegexBuilder;
 use super::{
     super::{ids::TxHash, span, status::RouterStatus, text::clean},
     FilterError, SortBy, SortKey,
-    term::{ChainTest, Comparison, Measure, Side, State, StatusTest, Term, Test},
+    term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Term, Test},
 };
 
 /// The most memory of a compiled pattern, in bytes: enough for any typed pattern, not for `(.{1000}){1000}`.
@@ -21,17 +21,17 @@ const KEYS: [&str; 13] =
 /// The term for what the person did who filters.
 const MINE: &str = "mine";
 const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
-const STATES: [(&str, State); 10] = [
-    ("attention", State::Attention),
-    ("overdue", State::Overdue),
-    ("unsettled", State::Unsettled),
-    ("settled", State::Settled),
-    ("firing", State::Firing),
-    ("acked", State::Acked),
-    ("snoozed", State::Snoozed),
-    ("active", State::Active),
-    ("parked", State::Parked),
-    ("untracked", State::Untracked),
+const STATES: [(&str, FilterState); 10] = [
+    ("attention", FilterState::Attention),
+    ("overdue", FilterState::Overdue),
+    ("unsettled", FilterState::Unsettled),
+    ("settled", FilterState::Settled),
+    ("firing", FilterState::Firing),
+    ("acked", FilterState::Acked),
+    ("snoozed", FilterState::Snoozed),
+    ("active", FilterState::Active),
+    ("parked", FilterState::Parked),
+    ("untracked", FilterState::Untracked),
 ];
 
 /// Returns the beginnings of terms: each key with its most common operator, and `mine`.
@@ -72,7 +72,7 @@ pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Vec<Term>, Vec<
 
 /// Returns a filter's text without its sort keys.
 pub(super) fn without_order(text: &str) -> Parsed<String> {
-    let is_order = |piece: Piece| matches!(split_key(piece), Some((key, ':', _)) if key.text == "sort");
+    let is_order = |piece: FilterToken| matches!(split_key(piece), Some((key, ':', _)) if key.text == "sort");
     let mut kept = Vec::new();
     for term in split_terms(text) {
         let (whole, piece) = term?;
@@ -82,8 +82,8 @@ pub(super) fn without_order(text: &str) -> Parsed<String> {
 }
 
 /// Returns the terms as typed, each with its text after a negating `-`. An error ends the iteration.
-fn split_terms(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)>> {
-    let mut rest = Piece { text, start: 0 }.trim_start();
+fn split_terms(text: &str) -> impl Iterator<Item = Parsed<(FilterToken<'_>, FilterToken<'_>)>> {
+    let mut rest = FilterToken { text, start: 0 }.trim_start();
     std::iter::from_fn(move || {
         let whole = rest;
         if whole.text.is_empty() {
@@ -91,7 +91,7 @@ fn split_terms(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)
         }
         let sign = usize::from(whole.text.starts_with('-'));
         let body = whole.from(sign);
-        rest = Piece { text: "", start: 0 };
+        rest = FilterToken { text: "", start: 0 };
         let length = match term_length(body) {
             Ok(length) => length,
             Err(error) => return Some(Err(error)),
@@ -103,12 +103,12 @@ fn split_terms(text: &str) -> impl Iterator<Item = Parsed<(Piece<'_>, Piece<'_>)
 
 /// A part of the text, with its byte offset.
 #[derive(Clone, Copy)]
-struct Piece<'a> {
+struct FilterToken<'a> {
     text: &'a str,
     start: usize,
 }
 
-impl<'a> Piece<'a> {
+impl<'a> FilterToken<'a> {
     fn from(self, at: usize) -> Self {
         Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
     }
@@ -134,14 +134,14 @@ impl<'a> Piece<'a> {
     }
 
     /// Returns the parts between commas; an empty part is an error.
-    fn list(self) -> Parsed<Vec<Piece<'a>>> {
+    fn list(self) -> Parsed<Vec<FilterToken<'a>>> {
         let mut parts = Vec::new();
         let mut start = self.start;
         for text in self.text.split(',') {
             if text.is_empty() {
                 return self.fail("expected a value; separate several values with commas");
             }
-            parts.push(Piece { text, start });
+            parts.push(FilterToken { text, start });
             start += text.len() + 1;
         }
         Ok(parts)
@@ -149,7 +149,7 @@ impl<'a> Piece<'a> {
 }
 
 /// Returns the length of the term at the beginning of the text.
-fn term_length(body: Piece) -> Parsed<usize> {
+fn term_length(body: FilterToken) -> Parsed<usize> {
     let word = body.text.find(char::is_whitespace).unwrap_or(body.text.len());
     let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
     let length = match (body.text.chars().next(), quoted_value) {
@@ -168,7 +168,7 @@ fn term_length(body: Piece) -> Parsed<usize> {
 
 /// Returns the length up to the quotation mark or slash that closes the one at `open`. In a pattern, `\/` doesn't
 /// close.
-fn find_closing(body: Piece, open: usize, mark: char) -> Parsed<usize> {
+fn find_closing(body: FilterToken, open: usize, mark: char) -> Parsed<usize> {
     let mut escaped = false;
     for (at, letter) in body.text.char_indices().skip_while(|(at, _)| *at <= open) {
         if letter == mark && !escaped {
@@ -180,13 +180,17 @@ fn find_closing(body: Piece, open: usize, mark: char) -> Parsed<usize> {
 }
 
 /// Splits a term into its key, its operator (`:`, `<` or `>`) and its value.
-fn split_key(piece: Piece) -> Option<(Piece, char, Piece)> {
+fn split_key(piece: FilterToken) -> Option<(FilterToken, char, FilterToken)> {
     let end = piece.text.find(|letter: char| !letter.is_ascii_alphabetic())?;
     let sign = piece.from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
     (end > 0).then(|| (piece.to(end), sign, piece.from(end + 1)))
 }
 
-fn parse_test(piece: Piece, keyed: Option<(Piece, char, Piece)>, person: Option<&str>) -> Parsed<Test> {
+fn parse_test(
+    piece: FilterToken,
+    keyed: Option<(FilterToken, char, FilterToken)>,
+    person: Option<&str>,
+) -> Parsed<Test> {
     let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
     match (inner('"'), inner('/'), keyed) {
         (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
@@ -215,7 +219,7 @@ fn parse_test(piece: Piece, keyed: Option<(Piece, char, Piece)>, person: Option<
     }
 }
 
-fn parse_pattern(piece: Piece, text: &str) -> Parsed<Test> {
+fn parse_pattern(piece: FilterToken, text: &str) -> Parsed<Test> {
     let built = RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
     built.map(Test::Pattern).or_else(|error| piece.fail(describe(&error)))
 }
@@ -227,7 +231,7 @@ fn describe(error: &regex::Error) -> String {
     format!("not a valid regular expression: {}", clean(last))
 }
 
-fn parse_named_value(key: Piece, value: Piece) -> Parsed<Test> {
+fn parse_named_value(key: FilterToken, value: FilterToken) -> Parsed<Test> {
     let plain = value.text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value.text);
     let lower = plain.to_lowercase();
     let known = KEYS.contains(&key.text);
@@ -243,9 +247,9 @@ fn parse_named_value(key: Piece, value: Piece) -> Parsed<Test> {
             state.map_or_else(|| unknown(value, &STATES.map(|(name, _)| name)), |(_, state)| Ok(Test::Is(*state)))
         }
         "status" => value.list()?.into_iter().map(parse_status).collect::<Parsed<_>>().map(Test::Status),
-        "chain" => Ok(Test::Chain(Side::Either, ChainTest::new(plain))),
-        "from" => Ok(Test::Chain(Side::From, ChainTest::new(plain))),
-        "to" => Ok(Test::Chain(Side::To, ChainTest::new(plain))),
+        "chain" => Ok(Test::Chain(RouteEnd::Either, ChainTest::new(plain))),
+        "from" => Ok(Test::Chain(RouteEnd::From, ChainTest::new(plain))),
+        "to" => Ok(Test::Chain(RouteEnd::To, ChainTest::new(plain))),
         "label" => Ok(Test::Label(lower)),
         "ticket" => Ok(Test::Ticket(lower)),
         "profile" => Ok(Test::Profile(lower)),
@@ -258,7 +262,7 @@ fn parse_named_value(key: Piece, value: Piece) -> Parsed<Test> {
     }
 }
 
-fn parse_status(value: Piece) -> Parsed<StatusTest> {
+fn parse_status(value: FilterToken) -> Parsed<StatusTest> {
     let name = value.text.to_lowercase();
     let documented = RouterStatus::DOCUMENTED.into_iter().find(|status| status.name() == name);
     match (documented, name.as_str()) {
@@ -275,7 +279,7 @@ fn parse_status(value: Piece) -> Parsed<StatusTest> {
     }
 }
 
-fn parse_comparison(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
+fn parse_comparison(key: FilterToken, sign: char, value: FilterToken) -> Parsed<Test> {
     let Some((_, measure)) = MEASURES.iter().find(|(name, _)| *name == key.text) else {
         if KEYS.contains(&key.text) {
             return key.fail(format!("`{0}` can't be compared; write {0}:…", key.text));
@@ -303,12 +307,12 @@ fn parse_comparison(key: Piece, sign: char, value: Piece) -> Parsed<Test> {
     Ok(Test::Span(*measure, comparison, if negative { -limit } else { limit }))
 }
 
-fn parse_sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
+fn parse_sort_keys(value: FilterToken) -> Parsed<Vec<SortKey>> {
     let names: Vec<_> = SortBy::ALL.iter().map(|by| by.name()).collect();
     if value.text.is_empty() {
         return value.fail_from(value.start - "sort:".len(), &format!("expected one of {}", names.join(", ")));
     }
-    let key = |part: Piece| {
+    let key = |part: FilterToken| {
         let reversed = part.text.starts_with('-');
         let whole = part;
         let part = part.from(usize::from(reversed));
@@ -327,7 +331,7 @@ fn parse_sort_keys(value: Piece) -> Parsed<Vec<SortKey>> {
 }
 
 /// Returns the error for a word that isn't among the expected words.
-fn unknown<T>(word: Piece, expected: &[&str]) -> Parsed<T> {
+fn unknown<T>(word: FilterToken, expected: &[&str]) -> Parsed<T> {
     let lower = word.text.to_lowercase();
     let by_distance = expected.iter().map(|right| (strsim::levenshtein(&lower, right), right));
     // A word this long is not a typing error.

@@ -4,6 +4,26 @@
 
 use std::fmt;
 
+/// The direction in which an ordered sequence is read, or in which a selection moves along it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the first to the last.
+    Forwards,
+    /// From the last to the first.
+    Backwards,
+}
+
+impl Direction {
+    /// Returns the index after `index` in this direction, among `count`; the first comes after the last.
+    pub fn next_index(self, index: usize, count: usize) -> usize {
+        let step = match self {
+            Self::Forwards => 1,
+            Self::Backwards => count.saturating_sub(1),
+        };
+        (index + step).checked_rem(count).unwrap_or(0)
+    }
+}
+
 macro_rules! keys {
     ($($(#[$doc:meta])* $key:ident $name:literal $words:literal,)*) => {
         /// A sort key. Each key has a natural direction, the most urgent first; `-` reverses it.
@@ -70,7 +90,7 @@ impl SortKey {
 
     /// Returns the key in the opposite direction.
     #[must_use]
-    pub fn turned(self) -> Self {
+    pub fn reversed(self) -> Self {
         Self { reversed: !self.reversed, ..self }
     }
 }

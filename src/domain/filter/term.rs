@@ -40,11 +40,11 @@ pub enum Test {
     /// A regular expression.
     Pattern(Regex),
     /// A state of the transaction.
-    Is(State),
+    Is(FilterState),
     /// Any of these statuses.
     Status(Vec<StatusTest>),
     /// A chain at the source, the destination or either.
-    Chain(Side, ChainTest),
+    Chain(RouteEnd, ChainTest),
     /// A comparison of a duration.
     Span(Measure, Comparison, TimeDelta),
     /// A label, in lower case.
@@ -61,7 +61,7 @@ pub enum Test {
 
 /// The states that `is:` can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum FilterState {
     /// An alert is active.
     Attention,
     /// Past the deadline, confirmed by an answer.
@@ -97,7 +97,7 @@ pub enum StatusTest {
 
 /// The ends of a route that a test looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum RouteEnd {
     /// Source or destination.
     Either,
     /// The source.
@@ -140,12 +140,12 @@ pub enum Comparison {
 
 impl Term {
     /// Returns the term `is:state`.
-    pub fn is(state: State) -> Self {
+    pub fn is(state: FilterState) -> Self {
         Self { negated: false, test: Test::Is(state) }
     }
 
     /// Returns the term `-is:state`.
-    pub fn is_not(state: State) -> Self {
+    pub fn is_not(state: FilterState) -> Self {
         Self { negated: true, test: Test::Is(state) }
     }
 
@@ -173,9 +173,9 @@ impl Test {
                 let from = || chain.holds(&tx.params.from_chain, tx.from_name());
                 let to = || chain.holds(&tx.params.to_chain, tx.to_name());
                 match side {
-                    Side::Either => from() || to(),
-                    Side::From => from(),
-                    Side::To => to(),
+                    RouteEnd::Either => from() || to(),
+                    RouteEnd::From => from(),
+                    RouteEnd::To => to(),
                 }
             }
             Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
@@ -191,7 +191,7 @@ impl Test {
     }
 }
 
-impl State {
+impl FilterState {
     fn holds<R: RecordView>(self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         let has_alert = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);

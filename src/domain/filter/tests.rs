@@ -1,22 +1,17 @@
 //! Terms applied to transactions, errors with their positions, and the laws of the sort order.
 
-use chrono::TimeDelta;
 use proptest::prelude::*;
 
 use super::{
     super::{
         alert::{Acknowledgement, Handling, Rule, Snooze, Snoozed, Subject},
-        fixtures::{self, says},
+        fixtures::{self, at, says},
         ids::RowId,
         status::RouterStatus,
         transaction::Tracking,
     },
     *,
 };
-
-fn at(seconds: i64) -> DateTime<Utc> {
-    DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-}
 
 fn alert(rule: Rule) -> Alert {
     fixtures::alert(rule, Subject::Transaction(RowId(1)))

@@ -11,9 +11,9 @@ macro_rules! parts {
     ($($part:ident $name:literal,)*) => {
         /// A field of a request.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Part { $(#[doc = concat!("`", $name, "`.")] $part,)* }
+        pub enum QuoteField { $(#[doc = concat!("`", $name, "`.")] $part,)* }
 
-        impl Part {
+        impl QuoteField {
             /// All fields, in the order in which a person writes them.
             pub const ALL: [Self; 7] = [$(Self::$part,)*];
 
@@ -58,9 +58,9 @@ pub(crate) struct Draft<'a> {
 
 /// An error in one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldError {
+pub struct QuoteFieldError {
     /// The field.
-    pub part: Part,
+    pub part: QuoteField,
     /// The reason and the way out.
     pub reason: String,
 }
@@ -70,21 +70,22 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// If the service could only refuse the request.
-    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<FieldError>> {
+    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
         let mut wrong = Vec::new();
-        let mut add_error = |part, reason: String| wrong.push(FieldError { part, reason });
+        let mut add_error = |part, reason: String| wrong.push(QuoteFieldError { part, reason });
         let chain = |text: &str| chains::parse(text, any_chain).map_err(|error| error.to_string());
-        let from_chain = chain(self.from_chain).map_err(|reason| add_error(Part::FromChain, reason)).ok();
+        let from_chain = chain(self.from_chain).map_err(|reason| add_error(QuoteField::FromChain, reason)).ok();
         let from_token =
-            address(self.from_token).map_err(|reason| add_error(Part::FromToken, reason)).unwrap_or_default();
+            address(self.from_token).map_err(|reason| add_error(QuoteField::FromToken, reason)).unwrap_or_default();
         let amount =
-            Amount::parse(self.from_amount).map_err(|error| add_error(Part::FromAmount, error.to_string())).ok();
-        let to_chain = chain(self.to_chain).map_err(|reason| add_error(Part::ToChain, reason)).ok();
-        let to_token = address(self.to_token).map_err(|reason| add_error(Part::ToToken, reason)).unwrap_or_default();
+            Amount::parse(self.from_amount).map_err(|error| add_error(QuoteField::FromAmount, error.to_string())).ok();
+        let to_chain = chain(self.to_chain).map_err(|reason| add_error(QuoteField::ToChain, reason)).ok();
+        let to_token =
+            address(self.to_token).map_err(|reason| add_error(QuoteField::ToToken, reason)).unwrap_or_default();
         let from_address =
-            address(self.from_address).map_err(|reason| add_error(Part::FromAddress, reason)).unwrap_or_default();
+            address(self.from_address).map_err(|reason| add_error(QuoteField::FromAddress, reason)).unwrap_or_default();
         let to_address = match self.to_address {
-            Some(text) => address(text).map_err(|reason| add_error(Part::ToAddress, reason)).unwrap_or_default(),
+            Some(text) => address(text).map_err(|reason| add_error(QuoteField::ToAddress, reason)).unwrap_or_default(),
             None => from_address.clone(),
         };
         match (from_chain, to_chain, amount) {
@@ -168,8 +169,8 @@ mod tests {
         assert_eq!((request.to_address.as_str(), request.from_amount.as_str()), ("0xabc", "25"));
         let draft = Draft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..VALID };
         let wrong = draft.request(false).unwrap_err();
-        let parts: Vec<Part> = wrong.iter().map(|wrong| wrong.part).collect();
-        assert_eq!(parts, [Part::FromChain, Part::FromAmount, Part::ToToken, Part::ToAddress]);
+        let parts: Vec<QuoteField> = wrong.iter().map(|wrong| wrong.part).collect();
+        assert_eq!(parts, [QuoteField::FromChain, QuoteField::FromAmount, QuoteField::ToToken, QuoteField::ToAddress]);
         assert!(wrong.iter().any(|wrong| wrong.reason.contains("8453")), "{wrong:?}");
     }
 

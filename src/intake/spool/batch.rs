@@ -156,17 +156,17 @@ impl Batch for SpooledBatch {
 }
 
 /// Decoded rows, each with its offset in the file.
-type Chunk = Vec<(u64, NewTransaction)>;
+type DecodedRows = Vec<(u64, NewTransaction)>;
 
 /// Decodes the file from its start and sends its rows in chunks, until the end, an error, or until the receiver is
 /// gone.
-fn decode_all(file: &File, length: u64, chunks: &SyncSender<io::Result<Chunk>>) {
+fn decode_all(file: &File, length: u64, chunks: &SyncSender<io::Result<DecodedRows>>) {
     let mut file = BufReader::with_capacity(1 << 16, file);
     let (mut start, mut row, mut rewound) = (0, Vec::new(), file.rewind());
     while start < length {
         let mut chunk = || {
             mem::replace(&mut rewound, Ok(()))?;
-            let mut chunk = Chunk::with_capacity(CHUNK_ROWS);
+            let mut chunk = DecodedRows::with_capacity(CHUNK_ROWS);
             while start < length && chunk.len() < CHUNK_ROWS {
                 read_row(&mut file, &mut row)?;
                 chunk.push((start, decode_row(&row)?.1));

@@ -24,12 +24,12 @@ use crate::domain::{
 const CHUNK_ROWS: usize = 500;
 
 /// Rows, each with its position in the file, in words.
-type Chunk = Vec<(String, NewTransaction)>;
+type PositionedRows = Vec<(String, NewTransaction)>;
 
 /// A spool that receives the rows of one file in order.
 pub(crate) struct ImportSpool {
-    chunk: Chunk,
-    chunks: SyncSender<Chunk>,
+    chunk: PositionedRows,
+    chunks: SyncSender<PositionedRows>,
     /// The writing thread; `None` after it was joined.
     writer: Option<JoinHandle<Result<SpooledBatch, SpoolError>>>,
 }
@@ -71,14 +71,14 @@ impl ImportSpool {
     }
 
     fn send_chunk(&mut self) -> Result<(), SpoolError> {
-        let chunk = mem::replace(&mut self.chunk, Chunk::with_capacity(CHUNK_ROWS));
+        let chunk = mem::replace(&mut self.chunk, PositionedRows::with_capacity(CHUNK_ROWS));
         // The channel is closed because the writer failed; joining the writer returns its error.
         self.chunks.send(chunk).or_else(|_| join_writer(self.writer.take()).map(drop))
     }
 }
 
 /// Writes chunks until the channel is closed or writing fails.
-fn write_chunks(mut batch: SpooledBatch, receiver: &Receiver<Chunk>) -> Result<SpooledBatch, SpoolError> {
+fn write_chunks(mut batch: SpooledBatch, receiver: &Receiver<PositionedRows>) -> Result<SpooledBatch, SpoolError> {
     for chunk in receiver {
         for (place, new) in chunk {
             batch.put(&place, &new)?;

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::scan::{Entry, Path, Token, scan};
+use super::scan::{JsonEntry, Path, Token, scan};
 
 /// The number of bytes that are kept of a removed value.
 pub(crate) const REMOVED: usize = 4_096;
@@ -37,7 +37,7 @@ impl Mark {
 
 /// An entry and how it changed.
 pub(crate) struct Marked {
-    pub(crate) entry: Entry,
+    pub(crate) entry: JsonEntry,
     pub(crate) mark: Mark,
     /// The byte range of the previous value; empty if the value is unchanged or new.
     pub(crate) was: Range<usize>,
@@ -57,10 +57,10 @@ pub(crate) fn compare(body: &str, before: Option<&str>) -> (String, Vec<Marked>)
     for entry in entries {
         if entry.token == Token::Close {
             // Removed entries go to the end of their array or object.
-            for Gone { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
+            for RemovedEntry { entry, end } in removed.remove(&entry.path).unwrap_or_default() {
                 let range = keep(&mut text, before, entry.range.start..end);
                 let value = range.start + (entry.value - entry.range.start);
-                let entry = Entry { token: Token::Value, range, value, ..entry.clone() };
+                let entry = JsonEntry { token: Token::Value, range, value, ..entry.clone() };
                 marked.push(Marked { entry, mark: Mark::Removed, was: 0..0 });
             }
         }
@@ -83,25 +83,25 @@ fn keep(text: &mut String, before: &str, range: Range<usize>) -> Range<usize> {
 }
 
 /// A removed entry, and the byte offset of its end.
-struct Gone<'a> {
-    entry: &'a Entry,
+struct RemovedEntry<'a> {
+    entry: &'a JsonEntry,
     end: usize,
 }
 
-fn by_path(entries: &[Entry]) -> HashMap<Path, &Entry> {
+fn by_path(entries: &[JsonEntry]) -> HashMap<Path, &JsonEntry> {
     entries.iter().filter(|entry| entry.token != Token::Close).map(|entry| (entry.path, entry)).collect()
 }
 
 /// Returns the removed entries by their parent; for a removed array or object only the entry itself.
-fn removed<'a>(old: &'a [Entry], present: &HashMap<Path, &Entry>) -> HashMap<Path, Vec<Gone<'a>>> {
+fn removed<'a>(old: &'a [JsonEntry], present: &HashMap<Path, &JsonEntry>) -> HashMap<Path, Vec<RemovedEntry<'a>>> {
     let closes = old.iter().filter(|entry| entry.token == Token::Close);
     let ends: HashMap<Path, usize> = closes.map(|entry| (entry.path, entry.range.end)).collect();
-    let mut removed: HashMap<Path, Vec<Gone<'a>>> = HashMap::new();
+    let mut removed: HashMap<Path, Vec<RemovedEntry<'a>>> = HashMap::new();
     let is_open = |path: &Path| present.get(path).is_some_and(|entry| entry.token == Token::Open);
     for entry in old.iter().filter(|entry| entry.token != Token::Close) {
         if !present.contains_key(&entry.path) && is_open(&entry.parent) {
             let end = ends.get(&entry.path).copied().unwrap_or(entry.range.end);
-            removed.entry(entry.parent).or_default().push(Gone { entry, end });
+            removed.entry(entry.parent).or_default().push(RemovedEntry { entry, end });
         }
     }
     removed
@@ -109,7 +109,7 @@ fn removed<'a>(old: &'a [Entry], present: &HashMap<Path, &Entry>) -> HashMap<Pat
 
 /// Whether two entries with the same path have the same text; the children of arrays and objects are compared
 /// separately.
-fn is_same(text: &str, entry: &Entry, other_text: &str, other: &Entry) -> bool {
+fn is_same(text: &str, entry: &JsonEntry, other_text: &str, other: &JsonEntry) -> bool {
     let (value, other_value) = (entry.value..entry.range.end, other.value..other.range.end);
     text.get(value) == other_text.get(other_value)
 }

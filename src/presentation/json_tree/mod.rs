@@ -14,7 +14,7 @@ pub(crate) use self::marks::Mark;
 pub(crate) use self::scan::Path;
 use self::{
     marks::Marked,
-    scan::{Entry, Token},
+    scan::{JsonEntry, Token},
 };
 use crate::domain::text;
 
@@ -25,7 +25,7 @@ const PIECE: usize = 256;
 
 /// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// A value, or a line of a text that isn't JSON.
     Value,
     /// The beginning of an array or object.
@@ -43,9 +43,9 @@ pub enum Kind {
 
 /// One line of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct TreeLine {
     /// The kind.
-    pub kind: Kind,
+    pub kind: LineKind,
     /// The nesting depth, from 0.
     pub depth: usize,
     /// The index of the opening line of the enclosing array or object.
@@ -65,7 +65,7 @@ pub struct Line {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JsonTree {
     text: String,
-    lines: Vec<Line>,
+    lines: Vec<TreeLine>,
     changes: usize,
     is_json: bool,
 }
@@ -89,7 +89,7 @@ impl JsonTree {
     }
 
     /// Returns all lines, folded or not.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[TreeLine] {
         &self.lines
     }
 
@@ -99,12 +99,12 @@ impl JsonTree {
     }
 
     /// Returns a line's text as received, with its key.
-    pub fn raw(&self, line: &Line) -> &str {
+    pub fn raw(&self, line: &TreeLine) -> &str {
         self.text.get(line.range.clone()).unwrap_or_default()
     }
 
     /// Returns the beginning of a line's text, clean: at most `bytes` bytes of the key and of the value are read.
-    pub fn excerpt(&self, line: &Line, bytes: usize) -> String {
+    pub fn excerpt(&self, line: &TreeLine, bytes: usize) -> String {
         let key = self.text.get(line.range.start..line.value).unwrap_or_default();
         let value = self.text.get(line.value..line.range.end).unwrap_or_default();
         let (key, value) = (excerpt(key, bytes), excerpt(value, bytes));
@@ -112,17 +112,17 @@ impl JsonTree {
     }
 
     /// Like [`excerpt`](Self::excerpt), for the previous value; `None` if the value is unchanged or new.
-    pub fn excerpt_before(&self, line: &Line, bytes: usize) -> Option<String> {
+    pub fn excerpt_before(&self, line: &TreeLine, bytes: usize) -> Option<String> {
         let was = self.text.get(line.was.clone()).filter(|was| !was.is_empty())?;
         Some(excerpt(was, bytes))
     }
 
     /// Returns a line's value as clean text for copying: without its key, a string without its quotes, an array or
     /// object in full.
-    pub fn value(&self, line: &Line, bytes: usize) -> String {
+    pub fn value(&self, line: &TreeLine, bytes: usize) -> String {
         let end = match line.kind {
-            Kind::Open { end, .. } => self.lines.get(end).map(|end| end.range.end),
-            Kind::Value | Kind::Close => None,
+            LineKind::Open { end, .. } => self.lines.get(end).map(|end| end.range.end),
+            LineKind::Value | LineKind::Close => None,
         };
         let value = self.text.get(line.value..end.unwrap_or(line.range.end)).unwrap_or_default();
         let unquoted = value.strip_prefix('"').and_then(|value| value.strip_suffix('"'));
@@ -135,8 +135,8 @@ impl JsonTree {
             return Vec::new();
         }
         let (lower, wanted) = (self.text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
-        let holds = |line: &Line| {
-            line.kind != Kind::Close && lower.get(line.range.clone()).is_some_and(|text| text.contains(&wanted))
+        let holds = |line: &TreeLine| {
+            line.kind != LineKind::Close && lower.get(line.range.clone()).is_some_and(|text| text.contains(&wanted))
         };
         self.lines.iter().enumerate().filter(|(_, line)| holds(line)).map(|(index, _)| index).collect()
     }
@@ -164,9 +164,9 @@ fn is_json(text: &str) -> bool {
 }
 
 /// Returns a line of a text that isn't JSON.
-fn plain(path: Path, range: Range<usize>) -> Line {
-    let (kind, value) = (Kind::Value, range.start);
-    Line { kind, depth: 0, parent: None, path, mark: Mark::Same, range, value, was: 0..0 }
+fn plain(path: Path, range: Range<usize>) -> TreeLine {
+    let (kind, value) = (LineKind::Value, range.start);
+    TreeLine { kind, depth: 0, parent: None, path, mark: Mark::Same, range, value, was: 0..0 }
 }
 
 fn plain_lines(text: &str) -> Vec<Range<usize>> {
@@ -184,24 +184,24 @@ fn plain_lines(text: &str) -> Vec<Range<usize>> {
 }
 
 /// Turns entries into lines, each with the index of its enclosing line.
-fn link(entries: Vec<Marked>) -> Vec<Line> {
-    let mut lines: Vec<Line> = Vec::with_capacity(entries.len());
+fn link(entries: Vec<Marked>) -> Vec<TreeLine> {
+    let mut lines: Vec<TreeLine> = Vec::with_capacity(entries.len());
     let mut open: Vec<usize> = Vec::new();
     for (index, Marked { entry, mark, was }) in entries.into_iter().enumerate() {
         if entry.token == Token::Close {
             let begin = open.pop().and_then(|begin| lines.get_mut(begin));
-            if let Some(Kind::Open { end, .. }) = begin.map(|line| &mut line.kind) {
+            if let Some(LineKind::Open { end, .. }) = begin.map(|line| &mut line.kind) {
                 *end = index;
             }
         }
         let kind = match entry.token {
-            Token::Value => Kind::Value,
-            Token::Open => Kind::Open { entries: 0, end: index, changed: false },
-            Token::Close => Kind::Close,
+            Token::Value => LineKind::Value,
+            Token::Open => LineKind::Open { entries: 0, end: index, changed: false },
+            Token::Close => LineKind::Close,
         };
         let parent = open.last().copied();
         let counts = entry.token != Token::Close && mark != Mark::Removed;
-        if let Some(Kind::Open { entries, .. }) =
+        if let Some(LineKind::Open { entries, .. }) =
             parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
         {
             *entries += usize::from(counts);
@@ -209,20 +209,20 @@ fn link(entries: Vec<Marked>) -> Vec<Line> {
         if entry.token == Token::Open {
             open.push(index);
         }
-        let Entry { depth, path, range, value, .. } = entry;
-        lines.push(Line { kind, depth, parent, path, mark, range, value, was });
+        let JsonEntry { depth, path, range, value, .. } = entry;
+        lines.push(TreeLine { kind, depth, parent, path, mark, range, value, was });
     }
     spread_changes(&mut lines);
     lines
 }
 
 /// Marks the arrays and objects in which anything changed. It starts at the end, so that inner lines come first.
-fn spread_changes(lines: &mut [Line]) {
+fn spread_changes(lines: &mut [TreeLine]) {
     for index in (0..lines.len()).rev() {
         let Some(line) = lines.get(index) else { continue };
-        let has_changes = line.mark != Mark::Same || matches!(line.kind, Kind::Open { changed: true, .. });
+        let has_changes = line.mark != Mark::Same || matches!(line.kind, LineKind::Open { changed: true, .. });
         let parent = line.parent.filter(|_| has_changes);
-        if let Some(Kind::Open { changed, .. }) =
+        if let Some(LineKind::Open { changed, .. }) =
             parent.and_then(|parent| lines.get_mut(parent)).map(|line| &mut line.kind)
         {
             *changed = true;
@@ -230,12 +230,12 @@ fn spread_changes(lines: &mut [Line]) {
     }
 }
 
-fn count_changes(lines: &[Line]) -> usize {
-    let inside = |line: &Line| {
+fn count_changes(lines: &[TreeLine]) -> usize {
+    let inside = |line: &TreeLine| {
         let parent = line.parent.and_then(|parent| lines.get(parent));
         parent.is_some_and(|parent| parent.mark == line.mark)
     };
-    lines.iter().filter(|line| line.mark != Mark::Same && line.kind != Kind::Close && !inside(line)).count()
+    lines.iter().filter(|line| line.mark != Mark::Same && line.kind != LineKind::Close && !inside(line)).count()
 }
 
 #[cfg(test)]

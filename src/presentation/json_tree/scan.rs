@@ -24,7 +24,7 @@ pub(crate) enum Token {
 
 /// One entry of the list.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct JsonEntry {
     pub(crate) token: Token,
     pub(crate) depth: usize,
     /// The path; the end of an array or object has the path of its beginning.
@@ -38,7 +38,7 @@ pub(crate) struct Entry {
 }
 
 /// An array or object that isn't closed yet.
-struct Level {
+struct OpenContainer {
     path: Path,
     /// The index of the opening entry.
     entry: usize,
@@ -49,8 +49,8 @@ struct Level {
 struct Scan<'a> {
     text: &'a str,
     at: usize,
-    entries: Vec<Entry>,
-    levels: Vec<Level>,
+    entries: Vec<JsonEntry>,
+    levels: Vec<OpenContainer>,
     /// A key without its value so far: the byte offset of its beginning, and its path.
     key: Option<(usize, Path)>,
     /// The number of occurrences of each path, since a key may occur twice in one object.
@@ -58,7 +58,7 @@ struct Scan<'a> {
 }
 
 /// Returns all entries of a valid JSON text.
-pub(crate) fn scan(text: &str) -> Vec<Entry> {
+pub(crate) fn scan(text: &str) -> Vec<JsonEntry> {
     let (entries, levels) = (Vec::new(), Vec::new());
     let mut scan = Scan { text, at: 0, entries, levels, key: None, seen: HashMap::new() };
     while let Some(byte) = scan.byte(scan.at) {
@@ -110,7 +110,7 @@ impl Scan<'_> {
     fn push(&mut self, token: Token, (start, path): (usize, Path), end: usize) {
         let (depth, parent) = (self.levels.len(), self.parent());
         let value = self.at;
-        self.entries.push(Entry { token, depth, path, parent, range: start..end, value });
+        self.entries.push(JsonEntry { token, depth, path, parent, range: start..end, value });
         self.at = end;
     }
 
@@ -118,7 +118,7 @@ impl Scan<'_> {
         let place = self.place();
         let entry = self.entries.len();
         self.push(Token::Open, place, self.at + 1);
-        self.levels.push(Level { path: place.1, entry, is_object, children: 0 });
+        self.levels.push(OpenContainer { path: place.1, entry, is_object, children: 0 });
     }
 
     fn close(&mut self) {

@@ -6,7 +6,7 @@ use super::*;
 
 /// Returns each line as `mark depth text`.
 fn shown(json_tree: &JsonTree) -> Vec<String> {
-    let line = |line: &Line| format!("{}{} {}", line.mark.symbol(), line.depth, json_tree.excerpt(line, 200));
+    let line = |line: &TreeLine| format!("{}{} {}", line.mark.symbol(), line.depth, json_tree.excerpt(line, 200));
     json_tree.lines().iter().map(line).collect()
 }
 
@@ -17,7 +17,7 @@ fn lines_keep_the_body_s_own_order_letters_and_double_keys() {
         [" 0 {", r#" 1 "b": 1e999"#, r#" 1 "a": ["#, " 2 true", " 2 {}", " 1 ]", r#" 1 "b": "\u202e x""#, " 0 }"];
     assert_eq!(shown(&json_tree), expected);
     assert!(json_tree.is_json());
-    assert_eq!(json_tree.lines()[2].kind, Kind::Open { entries: 2, end: 5, changed: false });
+    assert_eq!(json_tree.lines()[2].kind, LineKind::Open { entries: 2, end: 5, changed: false });
     assert_eq!((json_tree.lines()[4].parent, json_tree.lines()[0].parent), (Some(2), None));
 }
 
@@ -46,8 +46,8 @@ fn what_came_changed_or_went_is_marked_where_it_stands() {
     assert_eq!(json_tree.changes(), 4);
     let was = |line: usize| json_tree.excerpt_before(&json_tree.lines()[line], 200);
     assert_eq!((was(2).as_deref(), was(3), was(7)), (Some(r#""""#), None, None));
-    assert!(matches!(json_tree.lines()[1].kind, Kind::Open { entries: 2, changed: true, .. }));
-    assert!(matches!(json_tree.lines()[8].kind, Kind::Open { entries: 1, end: 11, .. }));
+    assert!(matches!(json_tree.lines()[1].kind, LineKind::Open { entries: 2, changed: true, .. }));
+    assert!(matches!(json_tree.lines()[8].kind, LineKind::Open { entries: 1, end: 11, .. }));
 }
 
 #[test]
@@ -104,8 +104,8 @@ proptest! {
         for (index, line) in json_tree.lines().iter().enumerate() {
             prop_assert!(line.parent.is_none_or(|parent| parent < index));
             prop_assert!(json_tree.excerpt(line, 100).chars().all(|letter| !letter.is_control()));
-            if let Kind::Open { end, .. } = line.kind {
-                prop_assert!(matches!(json_tree.lines()[end].kind, Kind::Close));
+            if let LineKind::Open { end, .. } = line.kind {
+                prop_assert!(matches!(json_tree.lines()[end].kind, LineKind::Close));
             }
         }
     }

@@ -306,7 +306,7 @@ fn resume_polling(
         },
     );
     let which = format!("{which}{}", except_kept(&rows, pass));
-    let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], turned: Some(ReversalKind::Redone) };
+    let resumed = ChangeKind::Edited { fields: vec!["polled again".to_owned()], reversal: Some(ReversalKind::Redone) };
     changes::append_to_each(db, rows.clone(), &which, &resumed, pass.stamp)?;
     let polled = format!("UPDATE transactions SET untracked = 0 WHERE id BETWEEN ? AND ? AND {which}");
     let done = db.prepare(&polled)?.execute([rows.start(), rows.end()])? > 0;
@@ -334,7 +334,7 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: Pass<'_>) -> String {
 /// Appends an edit to the feed if `done`. Returns `done`.
 fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: Pass<'_>) -> Result<bool, StoreError> {
     if done {
-        let what = ChangeKind::Edited { fields: vec![field.to_owned()], turned: pass.feed_mark() };
+        let what = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.feed_mark() };
         changes::append(db, &pass.entry(RowId(row)), &what)?;
     }
     Ok(done)

@@ -11,7 +11,7 @@ use rusqlite::types::Value;
 use crate::domain::{
     filter::{
         Filter,
-        term::{ChainTest, Comparison, Measure, Side, State, StatusTest, Term, Test},
+        term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Term, Test},
     },
     status::RouterStatus,
 };
@@ -157,9 +157,9 @@ impl Condition {
         self.push(&tests.join(" OR "));
     }
 
-    fn push_chain_test(&mut self, side: Side, chain: &ChainTest) {
-        let sides = [(Side::From, "from_chain", FROM_NAME), (Side::To, "to_chain", TO_NAME)];
-        let selected = sides.into_iter().filter(|(end, ..)| side == Side::Either || side == *end);
+    fn push_chain_test(&mut self, side: RouteEnd, chain: &ChainTest) {
+        let sides = [(RouteEnd::From, "from_chain", FROM_NAME), (RouteEnd::To, "to_chain", TO_NAME)];
+        let selected = sides.into_iter().filter(|(end, ..)| side == RouteEnd::Either || side == *end);
         for (index, (_, column, name)) in selected.enumerate() {
             self.push(if index > 0 { " OR " } else { "" });
             for id in chain.ids() {
@@ -172,18 +172,18 @@ impl Condition {
     }
 }
 
-fn state_sql(state: State, now: i64) -> Cow<'static, str> {
+fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {
     Cow::Borrowed(match state {
-        State::Attention => "calm < 3",
-        State::Overdue => "status IS NOT NULL AND due <= last_checked_at",
-        State::Unsettled => "settled_at IS NULL",
-        State::Settled => "settled_at IS NOT NULL",
-        State::Firing => return Cow::Owned(format!("calm < 3 AND {}", firing_sql(now))),
-        State::Acked => return handled_sql("acknowledged_at IS NOT NULL", now),
-        State::Snoozed => return handled_sql("snoozed_at IS NOT NULL", now),
-        State::Active => "settled_at IS NULL AND untracked = 0",
-        State::Parked => "untracked = 0 AND parked_reason IS NOT NULL",
-        State::Untracked => "untracked = 1",
+        FilterState::Attention => "calm < 3",
+        FilterState::Overdue => "status IS NOT NULL AND due <= last_checked_at",
+        FilterState::Unsettled => "settled_at IS NULL",
+        FilterState::Settled => "settled_at IS NOT NULL",
+        FilterState::Firing => return Cow::Owned(format!("calm < 3 AND {}", firing_sql(now))),
+        FilterState::Acked => return handled_sql("acknowledged_at IS NOT NULL", now),
+        FilterState::Snoozed => return handled_sql("snoozed_at IS NOT NULL", now),
+        FilterState::Active => "settled_at IS NULL AND untracked = 0",
+        FilterState::Parked => "untracked = 0 AND parked_reason IS NOT NULL",
+        FilterState::Untracked => "untracked = 1",
     })
 }
 

@@ -12,13 +12,13 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Valu
 
 use super::{
     condition::Condition,
-    order::{self, Direction, Segment},
+    order::{self, Segment},
 };
 use crate::{
     domain::{
         alert::Alert,
         filter::{
-            Filter,
+            Direction, Filter,
             term::{Term, Test},
         },
         ids::RowId,
@@ -291,16 +291,14 @@ impl<'a> Listing<'a> {
         Ok(count)
     }
 
-    /// Returns the next row after a row, or with `forwards` false the row before it.
-    pub fn next(&self, row: RowId, forwards: bool) -> Result<Option<RowId>, StoreError> {
-        let direction = if forwards { Direction::Forwards } else { Direction::Backwards };
+    /// Returns the row that follows a row in this direction.
+    pub fn next(&self, row: RowId, direction: Direction) -> Result<Option<RowId>, StoreError> {
         let Some(position) = self.position(row)? else { return Ok(None) };
         Ok(self.row_ids(Some(&position), direction, 1)?.first().copied())
     }
 
-    /// Returns the first row of the list, or with `first` false the last row.
-    pub fn outermost(&self, first: bool) -> Result<Option<RowId>, StoreError> {
-        let direction = if first { Direction::Forwards } else { Direction::Backwards };
+    /// Returns the row at which reading in this direction begins: the first row of the list, or the last.
+    pub fn outermost(&self, direction: Direction) -> Result<Option<RowId>, StoreError> {
         Ok(self.row_ids(None, direction, 1)?.first().copied())
     }
 

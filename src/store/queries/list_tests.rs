@@ -239,10 +239,10 @@ fn check_pages(
         prop_assert_eq!(rows(&page), &expected[from..to]);
         prop_assert_eq!((page.more_before, page.more_behind), (from > 0, to < expected.len()));
         prop_assert_eq!(listing.count_before(*row).unwrap() as usize, index);
-        prop_assert_eq!(listing.next(*row, true).unwrap(), expected.get(index + 1).copied());
+        prop_assert_eq!(listing.next(*row, Direction::Forwards).unwrap(), expected.get(index + 1).copied());
         let previous = index.checked_sub(1).and_then(|index| expected.get(index)).copied();
-        prop_assert_eq!(listing.next(*row, false).unwrap(), previous);
-        let ends = [true, false].map(|first| listing.outermost(first).unwrap());
+        prop_assert_eq!(listing.next(*row, Direction::Backwards).unwrap(), previous);
+        let ends = [Direction::Forwards, Direction::Backwards].map(|direction| listing.outermost(direction).unwrap());
         prop_assert_eq!(ends, [expected.first().copied(), expected.last().copied()]);
     }
     Ok(())

@@ -9,7 +9,7 @@ use rusqlite::types::Value;
 
 use super::condition::{FROM_NAME, TO_NAME};
 use crate::domain::{
-    filter::{SortBy, SortKey},
+    filter::{Direction, SortBy, SortKey},
     status::RouterStatus,
 };
 use crate::store::{tables::columns, tables::transactions::NEVER_DUE};
@@ -136,13 +136,6 @@ fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
         SortBy::Hash => vec![key("transaction_key", reversed)],
         SortBy::Settled => vec![key("(settled_at IS NULL)", false), key("ifnull(settled_at, 0)", !reversed)],
     }
-}
-
-/// The direction in which a list is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Direction {
-    Forwards,
-    Backwards,
 }
 
 impl Segment {

@@ -43,12 +43,17 @@ pub struct StoredObservation {
 impl StoredObservation {
     /// Returns a sentence for a person about the answer.
     pub fn sentence(&self) -> String {
+        format!("answer: {}", self.description())
+    }
+
+    /// Like `sentence`, for a line that already says that an answer came.
+    pub fn description(&self) -> String {
         let http = self.http_status.map_or_else(String::new, |status| format!(" (HTTP {status})"));
         let times = match self.times {
             0 | 1 => String::new(),
             times => format!(", {times} times over {}", span::long(span::between(self.first_at, self.last_at))),
         };
-        format!("answer: {}{http}{times}", self.summary)
+        format!("{}{http}{times}", self.summary)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::domain::{
     need::Need,
     notification::NotificationCursor,
     operation::{AlertKey, AlertSubject, QuoteKey},
-    record::{ChainSide, StatusRecord, Step},
+    record::{ChainSide, RouteStep, StatusRecord},
     team::{LogEntry, LogPosition, Nonce},
 };
 use crate::store::{Entries, payload};
@@ -139,7 +139,7 @@ fn record() -> impl Strategy<Value = StatusRecord> {
             |(status, is_gmp, (from, to, to_chain), steps, total, request_id): (_, _, _, _, Option<f64>, _)| {
                 let side =
                     |id, chain_name| ChainSide { chain_id: Some(ChainId::new(id)), chain_name, ..ChainSide::default() };
-                let step = |index: usize| Step { action: Some(format!("step {index}")), ..Step::default() };
+                let step = |index: usize| RouteStep { action: Some(format!("step {index}")), ..RouteStep::default() };
                 StatusRecord {
                     is_gmp,
                     from: side("42161", from),

@@ -16,8 +16,8 @@ pub(crate) mod quote;
 use tui_input::Input;
 
 use self::{
-    add::state::AddForm, copy::state::Offer, filter::state::FilterLine, help::state::HelpPage, menu::state::Menu,
-    palette::state::Palette, prompt::state::Prompt, quote::state::QuoteForm,
+    add::state::AddForm, copy::state::CopyMenu, filter::state::FilterLine, help::state::HelpPage, menu::state::Menu,
+    palette::state::CommandPalette, prompt::state::Prompt, quote::state::QuoteForm,
 };
 
 /// The open dialog.
@@ -47,13 +47,13 @@ pub enum Dialog {
     /// The form that adds or finds transactions.
     Add(Box<AddForm>),
     /// The command line.
-    Palette(Palette),
+    Palette(CommandPalette),
     /// One line of text for a command.
     Prompt(Prompt),
     /// A menu with a key for each entry.
     Menu(Menu),
     /// Texts to copy, or links to open.
-    Offer(Offer),
+    CopyMenu(CopyMenu),
     /// The form that requests a quote.
     Quote(Box<QuoteForm>),
 }
@@ -62,7 +62,7 @@ impl Dialog {
     /// Whether the dialog takes typed text.
     pub fn takes_text(&self) -> bool {
         match self {
-            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::Offer(_) => false,
+            Self::None | Self::Answer { .. } | Self::Menu(_) | Self::CopyMenu(_) => false,
             Self::Help(_)
             | Self::Filter(_)
             | Self::Find { .. }

@@ -22,7 +22,7 @@ pub struct Geometry {
 
 /// A clickable target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ClickTarget {
     /// The row at this index of the loaded part of the list.
     Row(usize),
     /// A saved view.

@@ -6,7 +6,6 @@
 pub(crate) mod geometry;
 pub(crate) mod polling;
 pub(crate) mod setting;
-pub(crate) mod temporary_view;
 pub(crate) mod view_state;
 
 use std::{
@@ -19,19 +18,18 @@ use chrono::{DateTime, Utc};
 pub use self::setting::DashboardSettings;
 use self::{
     geometry::Geometry,
-    polling::{Budget, Polled},
-    temporary_view::TemporaryView,
-    view_state::ViewState,
+    polling::{BudgetUse, PollingState},
+    view_state::{TemporaryView, ViewState},
 };
 use super::{
-    command::Context,
+    command::KeyContext,
     dialogs::{Dialog, quote::state::QuoteForm},
     screens::{
         alerts::state::AlertList,
         detail::{history::History, state::Detail},
         list::{
             marks::{self, Marks},
-            state::{List, PageRequest, Part, Tab},
+            state::{List, ListPart, PageRequest, Tab},
         },
         log::state::LogPane,
         stats::state::Charts,
@@ -85,6 +83,8 @@ pub struct StatusMessage {
     pub tone: Tone,
     /// When the status message disappears.
     pub until: Mono,
+    /// Whether the message says that a link was not opened and is copied instead.
+    pub is_refused_link: bool,
 }
 
 /// The counts of the tracked transactions and their alerts.
@@ -99,12 +99,12 @@ pub struct Overview {
     /// The most urgent alert of a transaction, with the transaction.
     pub most_urgent: Option<(Alert, Transaction)>,
     /// The counts of the list that was shown.
-    pub listed: Listing,
+    pub listed: ListCounts,
 }
 
 /// The counts of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Listing {
+pub struct ListCounts {
     /// The number of the view.
     pub view: u64,
     /// The number of rows.
@@ -137,7 +137,7 @@ pub struct Model {
     /// The screen that is shown.
     pub screen: Screen,
     /// The screen before the charts or the log; Esc returns there.
-    pub behind: Screen,
+    pub previous_screen: Screen,
     /// The charts.
     pub charts: Charts,
     /// The log.
@@ -155,9 +155,9 @@ pub struct Model {
     /// The transaction that was last marked as open, and when.
     pub marked_open: Option<(RowId, Mono)>,
     /// The polling of the active profile.
-    pub own: Polled,
+    pub own: PollingState,
     /// The polling of the other shown profiles, in the setting's order.
-    pub other_profiles: Vec<Polled>,
+    pub other_profiles: Vec<PollingState>,
     /// Why writes to the store fail, if they do.
     pub store_fault: Option<String>,
     /// The state of the team's store; `None` for a store of one machine.
@@ -186,8 +186,8 @@ impl Model {
     /// Returns a model without data.
     pub fn new(setting: DashboardSettings, size: (u16, u16)) -> Self {
         Self {
-            own: Polled::default(),
-            other_profiles: vec![Polled::default(); setting.other_profiles.len()],
+            own: PollingState::default(),
+            other_profiles: vec![PollingState::default(); setting.other_profiles.len()],
             list: List::of_person(setting.author.clone()),
             setting,
             transactions: HashMap::new(),
@@ -198,7 +198,7 @@ impl Model {
             marks: Marks::default(),
             alert_list: AlertList::default(),
             screen: Screen::List,
-            behind: Screen::List,
+            previous_screen: Screen::List,
             charts: Charts::default(),
             log: LogPane::default(),
             dialog: Dialog::None,
@@ -271,7 +271,7 @@ impl Model {
             self.transactions.insert(transaction.id, transaction);
         }
         self.as_of = page.as_of;
-        let part = Part { rows: page.order, more_before: page.more_before, more_behind: page.more_behind };
+        let part = ListPart { rows: page.order, has_more_before: page.more_before, has_more_after: page.more_behind };
         self.list.take_in(request, part);
         self.loaded = true;
     }
@@ -294,7 +294,7 @@ impl Model {
     /// Applies the counts.
     pub fn take_overview(&mut self, overview: Overview) {
         self.list.counts = overview.tabs;
-        let Listing { view, total, before } = overview.listed;
+        let ListCounts { view, total, before } = overview.listed;
         if view == self.list.view() {
             self.list.total = Some(total);
             let first = self.list.part.rows.first();
@@ -323,14 +323,14 @@ impl Model {
 
     /// Returns the contexts in which keys are looked up, the first before the others. A text field takes keys before
     /// them.
-    pub fn contexts(&self) -> &'static [Context] {
+    pub fn contexts(&self) -> &'static [KeyContext] {
         match (&self.dialog, self.screen) {
-            (Dialog::Help { .. } | Dialog::Answer { .. }, _) => &[Context::Page],
-            (_, Screen::List) => &[Context::List],
+            (Dialog::Help { .. } | Dialog::Answer { .. }, _) => &[KeyContext::Page],
+            (_, Screen::List) => &[KeyContext::List],
             (_, Screen::Detail) => self.detail.tab.contexts(),
-            (_, Screen::Alerts) => &[Context::Alerts],
-            (_, Screen::Stats) => &[Context::Stats],
-            (_, Screen::Log) => &[Context::Log],
+            (_, Screen::Alerts) => &[KeyContext::Alerts],
+            (_, Screen::Stats) => &[KeyContext::Stats],
+            (_, Screen::Log) => &[KeyContext::Log],
         }
     }
 
@@ -361,7 +361,7 @@ impl Model {
 
     /// Whether a transaction is open, also if the charts or the log cover it.
     pub fn is_open(&self) -> bool {
-        let screen = if self.is_side_screen() { self.behind } else { self.screen };
+        let screen = if self.is_side_screen() { self.previous_screen } else { self.screen };
         screen == Screen::Detail
     }
 
@@ -402,9 +402,9 @@ impl Model {
     }
 
     /// Returns the budget of the active profile, then those of the other shown profiles.
-    pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = Budget<'_>> {
+    pub fn budgets(&self, now: DateTime<Utc>) -> impl Iterator<Item = BudgetUse<'_>> {
         let polled = std::iter::once(&self.own).chain(&self.other_profiles);
-        self.setting.profiles().zip(polled).map(move |(profile, polled)| Budget {
+        self.setting.profiles().zip(polled).map(move |(profile, polled)| BudgetUse {
             profile,
             report: polled.live_poller(now),
             paused_until: polled.paused_until(now),
@@ -413,11 +413,11 @@ impl Model {
     }
 
     /// Opens a temporary view: the whole list without a filter, around this transaction.
-    pub fn begin_temporary_view(&mut self, wanted: RowId) {
+    pub fn begin_temporary_view(&mut self, target: RowId) {
         if self.list.tab == Tab::All && self.list.filter_text.is_empty() && self.temporary_view.is_none() {
             return;
         }
-        self.open_temporary_view(Some(wanted), "");
+        self.open_temporary_view(Some(target), "");
     }
 
     /// Opens a temporary view of the matches of a filter. The filter is not saved.
@@ -425,10 +425,10 @@ impl Model {
         self.open_temporary_view(None, filter);
     }
 
-    fn open_temporary_view(&mut self, wanted: Option<RowId>, filter: &str) {
-        let temporary_view = TemporaryView { wanted, left: self.view_state_to_save(), selected: self.list.selected };
+    fn open_temporary_view(&mut self, target: Option<RowId>, filter: &str) {
+        let temporary_view = TemporaryView { target, left: self.view_state_to_save(), selected: self.list.selected };
         // A search within a temporary view keeps the view to return to.
-        self.temporary_view.get_or_insert(temporary_view).wanted = wanted;
+        self.temporary_view.get_or_insert(temporary_view).target = target;
         self.show(Tab::All);
         self.list.set_filter(filter, "");
     }
@@ -436,7 +436,7 @@ impl Model {
     /// Whether the selection is the transaction of the temporary view; leaving that transaction ends the view.
     pub fn is_at_temporary_target(&self) -> bool {
         self.temporary_view.as_ref().is_some_and(|temporary_view| {
-            temporary_view.wanted.is_some() && self.list.selected == temporary_view.wanted
+            temporary_view.target.is_some() && self.list.selected == temporary_view.target
         })
     }
 
@@ -447,7 +447,7 @@ impl Model {
         let tab = left.tab();
         self.view_state = memory;
         self.restore_view(tab);
-        (self.list.selected, self.list.wanted) = (selected, selected);
+        (self.list.selected, self.list.pending_selection) = (selected, selected);
         true
     }
 
@@ -463,11 +463,12 @@ impl Model {
 
     /// Shows a status message.
     pub fn show_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
-        self.status_message = Some(StatusMessage { text: text.into(), tone, until: now + STATUS_MESSAGE_DURATION });
+        let (text, until) = (text.into(), now + STATUS_MESSAGE_DURATION);
+        self.status_message = Some(StatusMessage { text, tone, until, is_refused_link: false });
     }
 
     /// Removes the status message after further input, unless the status message is too new to have been read.
-    pub fn go_on(&mut self, now: Mono) {
+    pub fn dismiss_read_message(&mut self, now: Mono) {
         /// The time in which everybody has read a few words.
         const READING_TIME: Duration = Duration::from_secs(2);
         self.status_message.take_if(|notice| notice.until + READING_TIME <= now + STATUS_MESSAGE_DURATION);

@@ -8,7 +8,7 @@ use crate::domain::{poller::PollerReport, span};
 
 /// The polling of a profile.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Polled {
+pub struct PollingState {
     /// The last report of the profile's poller.
     pub poller: Option<PollerReport>,
     /// The end of a person's pause, past or future. The store has it before the poller reports it.
@@ -17,7 +17,7 @@ pub struct Polled {
     pub oldest_answer: Option<DateTime<Utc>>,
 }
 
-impl Polled {
+impl PollingState {
     /// Returns the poller's report; `None` if no poller runs.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
         self.poller.as_ref().filter(|report| report.is_live(now))
@@ -37,7 +37,7 @@ impl Polled {
 
 /// The budget use of a profile, and the age of its oldest answer.
 #[derive(Clone, Copy, Debug)]
-pub struct Budget<'a> {
+pub struct BudgetUse<'a> {
     /// The profile.
     pub profile: &'a str,
     /// The poller's report; `None` if no poller runs.

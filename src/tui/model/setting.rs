@@ -62,11 +62,13 @@ impl DashboardSettings {
 
     /// Returns the profile as a prefix of sentences; empty if only one profile is shown, or `profile` is empty.
     pub fn profile_prefix(&self, profile: &str) -> String {
-        if self.other_profiles.is_empty() || profile.is_empty() {
-            String::new()
-        } else {
-            format!("{}: ", text::clean(profile))
-        }
+        self.shown_name(profile).map_or_else(String::new, |name| format!("{name}: "))
+    }
+
+    /// Returns the name of a profile for the screen; `None` if only one profile is shown, or `profile` is empty.
+    pub fn shown_name(&self, profile: &str) -> Option<String> {
+        let is_shown = !self.other_profiles.is_empty() && !profile.is_empty();
+        is_shown.then(|| text::clean(profile))
     }
 
     /// Returns the active profile, then the other shown profiles.

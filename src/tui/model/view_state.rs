@@ -6,8 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    domain::filter::Filter,
-    tui::screens::list::{columns::Columns, state::Tab},
+    domain::{filter::Filter, ids::RowId},
+    tui::screens::list::{columns::ListColumns, state::Tab},
 };
 
 /// The number of used filters that are saved.
@@ -108,15 +108,15 @@ impl ViewState {
     }
 
     /// Returns the columns of a saved view.
-    pub fn columns_of(&self, tab: Tab) -> Columns {
-        self.columns.get(index_of(tab)).and_then(|text| Columns::parse(text).ok()).unwrap_or_default()
+    pub fn columns_of(&self, tab: Tab) -> ListColumns {
+        self.columns.get(index_of(tab)).and_then(|text| ListColumns::parse(text).ok()).unwrap_or_default()
     }
 
     /// Records the saved view on screen, with its filter and columns.
-    pub fn leave(&mut self, tab: Tab, filter: &str, columns: &Columns) {
+    pub fn leave(&mut self, tab: Tab, filter: &str, columns: &ListColumns) {
         self.view = index_of(tab) + 1;
         if let Some(left) = self.columns.get_mut(index_of(tab)) {
-            *left = if *columns == Columns::default() { String::new() } else { columns.written() };
+            *left = if *columns == ListColumns::default() { String::new() } else { columns.written() };
         }
         if let Some(left) = self.filters.get_mut(index_of(tab)) {
             filter.clone_into(left);
@@ -137,6 +137,18 @@ impl ViewState {
 /// Returns the index of a saved view in [`Tab::ALL`].
 fn index_of(tab: Tab) -> usize {
     Tab::ALL.iter().position(|own| *own == tab).unwrap_or_default()
+}
+
+/// A temporary view: the whole list around a transaction that was searched for, or the matches of a pasted word. It holds the
+/// view to return to.
+///
+/// A temporary view must end when a person chooses another view, and is never saved for the next start.
+#[derive(Debug)]
+pub struct TemporaryView {
+    /// The transaction that was searched for; `None` for the matches of a filter.
+    pub(crate) target: Option<RowId>,
+    pub(crate) left: ViewState,
+    pub(crate) selected: Option<RowId>,
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ use crate::{
         remember::Remembered,
         screens::list::state::PageRequest,
         system::{System, notice::DesktopNotifications, suspension::SuspendScope},
-        terminal::Request,
+        terminal::TerminalRequest,
     },
 };
 
@@ -138,7 +138,7 @@ impl SystemState {
         }
     }
 
-    pub(super) fn ask(&self, request: Request<'_>) -> Result<(), RunError> {
+    pub(super) fn ask(&self, request: TerminalRequest<'_>) -> Result<(), RunError> {
         (self.system.terminal)(request).map_err(terminal_error)
     }
 }

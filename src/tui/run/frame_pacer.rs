@@ -90,7 +90,7 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// The pacing of counts.
 #[derive(Default)]
 pub(super) struct Counting {
-    pub(super) wanted: bool,
+    pub(super) is_requested: bool,
     /// When the running count began, and its view.
     pub(super) began: Option<(Mono, u64)>,
     /// When the last count ended, and how long it took.
@@ -100,7 +100,7 @@ pub(super) struct Counting {
 impl Counting {
     /// Returns when the next count is due; `None` if none is requested, or one is running.
     pub(super) fn due(&self, attended: bool) -> Option<Mono> {
-        if !self.wanted || self.began.is_some() {
+        if !self.is_requested || self.began.is_some() {
             return None;
         }
         let Some((last, cost)) = self.last else { return Some(Mono::default()) };

@@ -19,7 +19,7 @@ use crate::{
             clipboard::{CopyMethod, TERMINAL_LIMIT},
             suspension::SuspendScope,
         },
-        terminal::Request,
+        terminal::TerminalRequest,
         theme::Shipped,
     },
 };
@@ -36,9 +36,9 @@ impl Dashboard {
         &self,
         draw: impl FnOnce() -> Result<(), B::Error>,
     ) -> Result<(), RunError> {
-        self.system_state.ask(Request::BeginFrame)?;
+        self.system_state.ask(TerminalRequest::BeginFrame)?;
         let drawn = draw().map_err(terminal_error);
-        self.system_state.ask(Request::EndFrame)?;
+        self.system_state.ask(TerminalRequest::EndFrame)?;
         drawn
     }
 
@@ -46,20 +46,22 @@ impl Dashboard {
     pub(super) fn update_terminal(&mut self, now: Mono) -> Result<(), RunError> {
         let title = title(self.model.overview.alerts);
         if title != self.system_state.title {
-            self.system_state.ask(Request::Title(&title))?;
+            self.system_state.ask(TerminalRequest::Title(&title))?;
             self.system_state.title = title;
         }
         // The answer page may have to be selected with the mouse, so the terminal keeps the mouse there.
         let mouse = self.system_state.system.mouse && !matches!(self.model.dialog, Dialog::Answer { .. });
         if mouse != self.system_state.mouse {
-            self.system_state.ask(Request::Mouse(mouse))?;
+            self.system_state.ask(TerminalRequest::Mouse(mouse))?;
             self.system_state.mouse = mouse;
         }
         // If the terminal doesn't report focus, a person without a recent key press counts as away.
         let is_away = if self.system_state.tells_focus { !self.system_state.focused } else { !self.pace.is_active() };
         let way = self.system_state.system.notices;
         match self.system_state.notices.take(is_away, now) {
-            Some(notice) if way.is_open() => self.system_state.ask(Request::StatusMessage(&way.sequence(&notice))),
+            Some(notice) if way.is_open() => {
+                self.system_state.ask(TerminalRequest::StatusMessage(&way.sequence(&notice)))
+            }
             _ => Ok(()),
         }
     }
@@ -87,7 +89,7 @@ impl Dashboard {
 
     /// Copies a text by the terminal (OSC 52).
     pub(super) fn copy_by_terminal(&mut self, text: String) -> Msg {
-        let asked = (self.system_state.system.terminal)(Request::Copy(&text));
+        let asked = (self.system_state.system.terminal)(TerminalRequest::Copy(&text));
         let outcome = asked.map(|()| CopyMethod::Terminal.sentence());
         Msg::Copied(Copied { text, outcome: outcome.map_err(|error| not_copied(&[error.to_string()])) })
     }
@@ -125,11 +127,11 @@ impl Dashboard {
         terminal: &mut Terminal<B>,
         scope: SuspendScope,
     ) -> Result<(), RunError> {
-        self.system_state.ask(Request::Restore)?;
+        self.system_state.ask(TerminalRequest::Restore)?;
         if let Some(suspension) = &self.system_state.system.suspension {
             suspension.suspend(scope).await;
         }
-        self.system_state.ask(Request::TakeOver)?;
+        self.system_state.ask(TerminalRequest::TakeOver)?;
         // Title, mouse mode, size and focus may have changed in the meantime.
         (self.system_state.title, self.system_state.mouse, self.system_state.focused) = (String::new(), false, true);
         let size = terminal.size().map_err(terminal_error)?;

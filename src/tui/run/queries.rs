@@ -10,7 +10,7 @@ use crate::{
     domain::{
         alert::RESOLVED_FOR,
         duration_stats::RouteKey,
-        filter::{Filter, Named},
+        filter::{Direction, Filter, Named},
         ids::{RowId, TxHash},
         notification,
     },
@@ -18,10 +18,10 @@ use crate::{
     store::{AlertCounts, AlertQuery, Listed, LoadedRows, Lookup, Page, Reader, StoreError, StoredObservation},
     tui::{
         effect::Markable,
-        model::{Listing, Overview, polling::Polled},
+        model::{ListCounts, Overview, polling::PollingState},
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
-            detail::{history::History, raw::Body},
+            detail::{history::History, raw::ResponseBody},
             list::{
                 marks::Marks,
                 state::{PageRequest, Tab},
@@ -52,7 +52,7 @@ pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, Hi
 }
 
 /// Returns a transaction's last body, and the changes since the previous body with the same HTTP status.
-pub(crate) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreError> {
+pub(crate) fn body(reader: &Reader, row: RowId) -> Result<Option<ResponseBody>, StoreError> {
     let answers = reader.answers(row)?;
     let mut with_body = answers.iter().rev().filter_map(|answer| {
         let body = reader.body(answer.id).transpose()?;
@@ -66,7 +66,7 @@ pub(crate) fn body(reader: &Reader, row: RowId) -> Result<Option<Body>, StoreErr
     let before = with_body.find(alike).transpose()?;
     let json_tree = JsonTree::new(&body, before.as_ref().map(|(_, before)| before.as_str()));
     let before = before.map(|(answer, _)| answer.last_at);
-    Ok(Some(Body { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, json_tree }))
+    Ok(Some(ResponseBody { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, json_tree }))
 }
 
 /// Returns the next transaction with an alert after a row of the list, or before the row. The search continues at the
@@ -76,11 +76,11 @@ pub(crate) fn alert(
     filter: &Filter,
     now: DateTime<Utc>,
     row: RowId,
-    forwards: bool,
+    direction: Direction,
 ) -> Result<Option<RowId>, StoreError> {
     let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
-    let next = match alerting.next(row, forwards)? {
-        None => alerting.outermost(forwards)?,
+    let next = match alerting.next(row, direction)? {
+        None => alerting.outermost(direction)?,
         next => next,
     };
     Ok(next.filter(|next| *next != row))
@@ -97,8 +97,8 @@ pub(crate) fn names(reader: &Reader, of: Named, beginning: String) -> Result<Nam
 }
 
 /// Returns the state of a profile's polling.
-pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Polled, StoreError> {
-    Ok(Polled {
+pub(crate) fn polled(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<PollingState, StoreError> {
+    Ok(PollingState {
         poller: reader.poller(profile)?,
         paused_until: reader.paused_until(profile, now)?,
         oldest_answer: reader.oldest_answer(profile)?,
@@ -194,7 +194,7 @@ pub(crate) fn overview(
         let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
         let counted = Tab::ALL.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
         let total = counted.map_or_else(|| listing.count(), |(_, count)| Ok(count))?;
-        let listed = Listing { view, total, before };
+        let listed = ListCounts { view, total, before };
         Ok(Overview { tabs, alerts: firing, handled, most_urgent: reader.most_urgent()?, listed })
     })
 }
@@ -215,14 +215,14 @@ mod tests {
         let batch = (1..=4).map(fixtures::new).collect();
         let rows = testing::track(&store, "default", batch, now).added.first;
         let (reader, filter) = (store.reader().unwrap(), Filter::everything());
-        let next = |row, forwards| alert(&reader, &filter, now, row, forwards).unwrap();
-        assert_eq!(next(rows[1], true), None);
+        let next = |row, direction| alert(&reader, &filter, now, row, direction).unwrap();
+        assert_eq!(next(rows[1], Direction::Forwards), None);
         let raise = |row| testing::observe(&store, row, fixtures::says(RouterStatus::NeedsGas), now);
         raise(rows[1]);
-        assert_eq!((next(rows[1], true), next(rows[3], true)), (None, Some(rows[1])));
+        assert_eq!((next(rows[1], Direction::Forwards), next(rows[3], Direction::Forwards)), (None, Some(rows[1])));
         raise(rows[2]);
-        for forwards in [true, false] {
-            assert_eq!((next(rows[1], forwards), next(rows[2], forwards)), (Some(rows[2]), Some(rows[1])));
+        for direction in [Direction::Forwards, Direction::Backwards] {
+            assert_eq!((next(rows[1], direction), next(rows[2], direction)), (Some(rows[2]), Some(rows[1])));
         }
     }
 }

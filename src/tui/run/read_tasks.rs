@@ -14,13 +14,8 @@ use super::{
 };
 use crate::{
     clock::{Mono, Now},
-    domain::{
-        filter::Named,
-        ids::{RowId, TxHash},
-    },
-    store::{AlertQuery, LoadedRows, Reader, SharedReader, StoreError},
+    store::{AlertQuery, LoadedRows, Reader, StoreError},
     tui::{
-        effect::Markable,
         message::{Msg, StoreUpdate},
         screens::list::state::PageRequest,
     },
@@ -33,21 +28,10 @@ const NOTICED: Duration = Duration::from_millis(50);
 /// The time after which unchanged rows are read again too: statistics of chains and routes change rows without an entry
 /// in the change feed.
 const REREAD_AFTER: Duration = Duration::from_secs(30);
-/// The same while the keyboard is idle.
+/// Like `REREAD_AFTER`, while the keyboard is idle.
 const REREAD_AFTER_IDLE: Duration = Duration::from_secs(300);
+
 impl Dashboard {
-    pub(super) fn load_history(&mut self, row: RowId) {
-        self.read(&self.details.clone(), move |reader| {
-            queries::history(reader, row).map(|read| Msg::History(row, Box::new(read)))
-        });
-    }
-
-    pub(super) fn load_body(&mut self, row: RowId) {
-        self.read(&self.details.clone(), move |reader| {
-            queries::body(reader, row).map(|read| Msg::Body(row, Box::new(read)))
-        });
-    }
-
     pub(super) fn load_alerts(&mut self, at: DateTime<Utc>) {
         let reader = self.details.clone();
         self.spawn(move || {
@@ -74,41 +58,14 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn find_alert(&mut self, row: RowId, forwards: bool, at: DateTime<Utc>) {
-        let filter = self.model.list.listed();
-        self.read(&self.details.clone(), move |reader| {
-            queries::alert(reader, &filter, at, row, forwards).map(Msg::FoundAlert)
-        });
-    }
-
-    pub(super) fn find_marks(&mut self, wanted: Markable, at: DateTime<Utc>) {
-        let filter = self.model.list.listed();
-        self.read(&self.details.clone(), move |reader| {
-            queries::marks(reader, &filter, at, wanted).map(Msg::FoundMarks)
-        });
-    }
-
-    pub(super) fn find_names(&mut self, of: Named, beginning: String) {
-        self.read(&self.details.clone(), move |reader| queries::names(reader, of, beginning).map(Msg::Names));
-    }
-
-    pub(super) fn find_known(&mut self, hashes: Vec<TxHash>) {
-        let profile = self.model.setting.profile.clone();
-        self.read(&self.details.clone(), move |reader| queries::known(reader, &profile, &hashes).map(Msg::Known));
-    }
-
     /// Runs blocking work on the pool. The result arrives as a message.
     pub(super) fn spawn(&mut self, work: impl FnOnce() -> Msg + Send + 'static) {
         self.tasks.spawn_blocking(work);
     }
 
     /// Reads the store on the pool. The result or the error arrives as a message.
-    pub(super) fn read(
-        &mut self,
-        reader: &SharedReader,
-        work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static,
-    ) {
-        let reader = reader.clone();
+    pub(super) fn query(&mut self, work: impl FnOnce(&Reader) -> Result<Msg, StoreError> + Send + 'static) {
+        let reader = self.details.clone();
         self.spawn(move || reader.read(work).unwrap_or_else(|error| Msg::Failed(error.to_string())));
     }
 
@@ -167,7 +124,7 @@ impl Dashboard {
         if self.counting.due(self.pace.is_active()).is_none_or(|due| now < due) {
             return;
         }
-        (self.counting.wanted, self.counting.began) = (false, Some((now, self.model.list.view())));
+        (self.counting.is_requested, self.counting.began) = (false, Some((now, self.model.list.view())));
         let (wall, list) = (self.clock.now().wall, &self.model.list);
         let (listed, whole, view, first) =
             (list.listed(), list.whole_tab(), list.view(), list.part.rows.first().copied());

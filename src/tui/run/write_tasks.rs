@@ -40,8 +40,9 @@ impl Dashboard {
                 let asked = store.apply(operation, at).wait().and_then(OperationResult::asked);
                 Msg::Quote(QuoteProgress::Asked(until, asked.map_err(|error| error.to_string())))
             }),
-            QuoteWork::Read(id) => self
-                .read(&details, move |reader| Ok(Msg::Quote(QuoteProgress::Read(id, reader.quote(id)?.map(Box::new))))),
+            QuoteWork::Read(id) => {
+                self.query(move |reader| Ok(Msg::Quote(QuoteProgress::Read(id, reader.quote(id)?.map(Box::new)))))
+            }
             QuoteWork::Withdraw { id, until } => self.spawn(move || {
                 let withdraw = || {
                     let Some(quote) = details.read(|reader| reader.quote(id))? else { return Ok(None) };

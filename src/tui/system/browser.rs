@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::environment::Environment;
+use super::environment::TerminalEnvironment;
 use crate::domain::link;
 
 /// The way to open links.
@@ -17,7 +17,7 @@ pub enum Browser {
 }
 
 /// Returns the way to open links in this environment.
-pub(crate) fn choose(environment: &Environment<'_>) -> Browser {
+pub(crate) fn choose(environment: &TerminalEnvironment<'_>) -> Browser {
     let has_windows = cfg!(any(target_os = "macos", windows)) || environment.has(&["WSL_DISTRO_NAME"]);
     match (environment.has_display(), environment.is_remote()) {
         (true, _) => Browser::Opens(open),
@@ -40,7 +40,7 @@ mod tests {
 
     fn reason(variables: &[&str]) -> Option<&'static str> {
         let variable = |name: &str| variables.contains(&name).then(|| OsString::from("1"));
-        match choose(&Environment { variable: &variable, has_program: &|_| true }) {
+        match choose(&TerminalEnvironment { variable: &variable, has_program: &|_| true }) {
             Browser::Opens(_) => None,
             Browser::Unreachable(reason) => Some(reason),
         }

@@ -3,7 +3,7 @@
 //!
 //! A pure choice. The sentences must never claim more than is known: a terminal doesn't confirm a copy.
 
-use super::environment::Environment;
+use super::environment::TerminalEnvironment;
 
 /// A method of copying.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl CopyMethod {
 }
 
 /// Returns the methods that this environment offers, in their order.
-pub(crate) fn methods(environment: &Environment<'_>, own: Option<Vec<String>>) -> Vec<CopyMethod> {
+pub(crate) fn methods(environment: &TerminalEnvironment<'_>, own: Option<Vec<String>>) -> Vec<CopyMethod> {
     let mut methods: Vec<CopyMethod> = own.map(CopyMethod::Own).into_iter().collect();
     if environment.has(&["TMUX"]) && (environment.has_program)("tmux") {
         methods.push(CopyMethod::Tmux);
@@ -82,7 +82,7 @@ pub(crate) fn methods(environment: &Environment<'_>, own: Option<Vec<String>>) -
 
 /// Whether the terminal is known not to support OSC 52: the Linux console, Terminal.app, terminals built on VTE,
 /// JetBrains', and GNU screen, which doesn't forward it.
-fn lacks_osc52(environment: &Environment<'_>) -> bool {
+fn lacks_osc52(environment: &TerminalEnvironment<'_>) -> bool {
     // Within tmux, tmux itself handles the sequence, whatever terminal its server was started in.
     if environment.has(&["TMUX"]) {
         return false;
@@ -106,7 +106,7 @@ mod tests {
             found.map(|(_, value)| OsString::from(value))
         };
         let has_program = |program: &str| programs.contains(&program);
-        let environment = Environment { variable: &variable, has_program: &has_program };
+        let environment = TerminalEnvironment { variable: &variable, has_program: &has_program };
         let methods = methods(&environment, own.map(|program| vec![program.to_owned()]));
         methods.iter().map(CopyMethod::name).collect::<Vec<_>>().join(" > ")
     }

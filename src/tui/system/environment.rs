@@ -5,14 +5,14 @@
 use std::ffi::OsString;
 
 /// The parts of the environment that decide about clipboard, browser and notices.
-pub(crate) struct Environment<'a> {
+pub(crate) struct TerminalEnvironment<'a> {
     /// Returns a variable of the process.
     pub variable: &'a dyn Fn(&str) -> Option<OsString>,
     /// Whether a program is installed.
     pub has_program: &'a dyn Fn(&str) -> bool,
 }
 
-impl Environment<'_> {
+impl TerminalEnvironment<'_> {
     /// Whether any of these variables is set and not empty.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         names.iter().any(|name| (self.variable)(name).is_some_and(|value| !value.is_empty()))

@@ -13,9 +13,9 @@ use std::{io, time::Duration};
 
 use tokio::sync::oneshot;
 
-use self::{browser::Browser, clipboard::CopyMethod, environment::Environment, suspension::Suspension};
-use super::terminal::Request;
-use crate::process::program;
+use self::{browser::Browser, clipboard::CopyMethod, environment::TerminalEnvironment, suspension::Suspension};
+use super::terminal::TerminalRequest;
+use crate::{domain::notification::NotificationMode, process::program};
 
 /// The time limit of a clipboard tool. Such a tool ends at once, and leaves a child process that holds the text.
 const CLIPBOARD_LIMIT: Duration = Duration::from_secs(3);
@@ -29,7 +29,7 @@ pub struct System {
     /// The way to open a checked link.
     pub browser: Browser,
     /// Sends a request to the terminal, between two frames only.
-    pub terminal: fn(Request<'_>) -> io::Result<()>,
+    pub terminal: fn(TerminalRequest<'_>) -> io::Result<()>,
     /// Whether clicks and the wheel are used.
     pub mouse: bool,
     /// How a person who looks elsewhere is notified of alerts.
@@ -55,18 +55,18 @@ impl System {
         }
     }
 
-    /// Returns the system of this process. `clipboard` is the command of the config, `wanted` the requested
+    /// Returns the system of this process. `clipboard` is the command of the config, `mode` the requested
     /// protocol of notices, `bell` whether the bell rings.
-    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, wanted: notice::NotificationMode, bell: bool) -> Self {
+    pub fn process(clipboard: Option<Vec<String>>, mouse: bool, mode: NotificationMode, bell: bool) -> Self {
         let variable = |name: &str| std::env::var_os(name);
-        let environment = Environment { variable: &variable, has_program: &program::is_there };
+        let environment = TerminalEnvironment { variable: &variable, has_program: &program::program_exists };
         Self {
             copy_methods: clipboard::methods(&environment, clipboard),
             feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),
             browser: browser::choose(&environment),
-            terminal: super::terminal::carry_out,
+            terminal: super::terminal::perform_request,
             mouse,
-            notices: notice::choose(&environment, wanted, bell),
+            notices: notice::choose(&environment, mode, bell),
             suspension: None,
             first_rows: None,
         }

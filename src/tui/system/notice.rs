@@ -1,14 +1,14 @@
-//! DesktopNotifications for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
+//! Desktop notifications for a person who looks elsewhere: the bell, and the terminal's desktop notifications.
 //!
 //! Pure: environment, moments and alerts in, a protocol and a line out. A notice must never disturb a person who looks
 //! at the screen, nor come more than once a minute.
 
 use std::{collections::BTreeMap, time::Duration};
 
-use super::environment::Environment;
+use super::environment::TerminalEnvironment;
 use crate::{
     clock::Mono,
-    domain::{alert::Rule, text},
+    domain::{alert::Rule, notification::NotificationMode, text},
 };
 
 /// The shortest interval between two notices.
@@ -25,28 +25,6 @@ pub enum NotificationProtocol {
     Osc99,
 }
 
-/// The notices setting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotificationMode {
-    /// The protocol that the terminal is known to support.
-    Auto,
-    /// No notices.
-    Off,
-    /// This protocol, whatever the terminal.
-    Always(NotificationProtocol),
-}
-
-impl NotificationMode {
-    /// The names in the config file.
-    pub const NAMES: [(&'static str, Self); 5] = [
-        ("auto", Self::Auto),
-        ("off", Self::Off),
-        ("osc9", Self::Always(NotificationProtocol::Osc9)),
-        ("osc777", Self::Always(NotificationProtocol::Osc777)),
-        ("osc99", Self::Always(NotificationProtocol::Osc99)),
-    ];
-}
-
 /// How notices are sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NotificationSettings {
@@ -61,10 +39,16 @@ pub struct NotificationSettings {
 }
 
 /// Returns how notices are sent to this terminal.
-pub(crate) fn choose(environment: &Environment<'_>, wanted: NotificationMode, bell: bool) -> NotificationSettings {
+pub(crate) fn choose(
+    environment: &TerminalEnvironment<'_>,
+    wanted: NotificationMode,
+    bell: bool,
+) -> NotificationSettings {
     let protocol = match wanted {
         NotificationMode::Off => None,
-        NotificationMode::Always(protocol) => Some(protocol),
+        NotificationMode::Osc9 => Some(NotificationProtocol::Osc9),
+        NotificationMode::Osc777 => Some(NotificationProtocol::Osc777),
+        NotificationMode::Osc99 => Some(NotificationProtocol::Osc99),
         NotificationMode::Auto => known(environment),
     };
     let in_tmux = environment.has(&["TMUX"]);
@@ -73,7 +57,7 @@ pub(crate) fn choose(environment: &Environment<'_>, wanted: NotificationMode, be
 }
 
 /// Returns the protocol that the variables announce. Within tmux some variables describe the outer terminal.
-fn known(environment: &Environment<'_>) -> Option<NotificationProtocol> {
+fn known(environment: &TerminalEnvironment<'_>) -> Option<NotificationProtocol> {
     let is = |name: &str, values: &[&str]| environment.is(name, values);
     if environment.has(&["KITTY_WINDOW_ID"]) || is("TERM", &["xterm-kitty"]) {
         return Some(NotificationProtocol::Osc99);
@@ -162,7 +146,7 @@ mod tests {
     fn chosen(variables: &[(&str, &str)], wanted: NotificationMode) -> NotificationSettings {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| OsString::from(*value));
-        choose(&Environment { variable: &variable, has_program: &|_| false }, wanted, false)
+        choose(&TerminalEnvironment { variable: &variable, has_program: &|_| false }, wanted, false)
     }
 
     #[test]
@@ -179,10 +163,7 @@ mod tests {
             assert_eq!(chosen(variables, NotificationMode::Auto).protocol, protocol, "{variables:?}");
             assert_eq!(chosen(variables, NotificationMode::Off).protocol, None);
         }
-        assert_eq!(
-            chosen(&[], NotificationMode::Always(NotificationProtocol::Osc777)).protocol,
-            Some(NotificationProtocol::Osc777)
-        );
+        assert_eq!(chosen(&[], NotificationMode::Osc777).protocol, Some(NotificationProtocol::Osc777));
         let within = chosen(&[("TMUX", "x"), ("KITTY_WINDOW_ID", "1")], NotificationMode::Auto);
         assert!(within.through_tmux && !within.tells_focus, "tmux may not forward focus reports");
         assert!(chosen(&[("KITTY_WINDOW_ID", "1")], NotificationMode::Auto).tells_focus);

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 #[derive(Debug)]
 pub struct Suspension {
     /// Requests from outside: `kill -TSTP`.
-    pub wanted: mpsc::UnboundedReceiver<()>,
+    pub suspension_requested: mpsc::UnboundedReceiver<()>,
     /// Orders to the task that suspends the program.
     pub orders: mpsc::UnboundedSender<Order>,
     /// Why a key can't suspend the program, if it can't: there is no shell to return to.
@@ -43,9 +43,9 @@ impl Suspension {
     }
 
     /// Resolves at a request from outside; never if no request can come any more.
-    pub async fn wanted(this: &mut Option<Self>) {
+    pub async fn suspension_requested(this: &mut Option<Self>) {
         if let Some(suspension) = this
-            && suspension.wanted.recv().await.is_some()
+            && suspension.suspension_requested.recv().await.is_some()
         {
             return;
         }

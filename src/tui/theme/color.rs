@@ -56,7 +56,7 @@ const USUAL: [[u8; 3]; 16] = [
 
 /// The number of colours that a terminal shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Depth {
+pub enum ColorDepth {
     /// All colours (24 bits).
     #[default]
     True,
@@ -66,7 +66,7 @@ pub enum Depth {
     Sixteen,
 }
 
-impl Depth {
+impl ColorDepth {
     /// Returns the depth that the variables `COLORTERM` and `TERM` announce.
     pub fn announced(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let text = |name| variable(name).and_then(|value| value.into_string().ok()).unwrap_or_default();
@@ -125,9 +125,9 @@ fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
 
 /// A colour of a theme file: a name, `#rrggbb`, or an index from 0 to 255.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Written(pub(super) Color);
+pub(super) struct ThemeColor(pub(super) Color);
 
-impl<'de> Deserialize<'de> for Written {
+impl<'de> Deserialize<'de> for ThemeColor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(WrittenVisitor)
     }
@@ -136,21 +136,21 @@ impl<'de> Deserialize<'de> for Written {
 struct WrittenVisitor;
 
 impl Visitor<'_> for WrittenVisitor {
-    type Value = Written;
+    type Value = ThemeColor;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(r##"a colour: a name such as "red" or "bright-blue", "#rrggbb", or a number from 0 to 255"##)
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<Written, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<ThemeColor, E> {
         let of_name = || NAMED.iter().find(|(name, _)| *name == text).map(|(_, color)| *color);
-        of_name().or_else(|| hexadecimal(text)).map(Written).ok_or_else(|| E::custom(unknown(text)))
+        of_name().or_else(|| hexadecimal(text)).map(ThemeColor).ok_or_else(|| E::custom(unknown(text)))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Written, E> {
+    fn visit_i64<E: Error>(self, number: i64) -> Result<ThemeColor, E> {
         let index = u8::try_from(number)
             .map_err(|_| E::custom(format!("{number} is not a colour; use a number from 0 to 255")))?;
-        Ok(Written(Color::Indexed(index)))
+        Ok(ThemeColor(Color::Indexed(index)))
     }
 }
 
@@ -177,28 +177,28 @@ mod tests {
     fn a_terminal_says_how_many_colours_it_has() {
         let announced = |variables: &[(&str, &str)]| {
             let found = |name: &str| variables.iter().find(|(own, _)| *own == name).map(|(_, value)| value.into());
-            Depth::announced(found)
+            ColorDepth::announced(found)
         };
-        assert_eq!(announced(&[("COLORTERM", "truecolor"), ("TERM", "xterm")]), Depth::True);
-        assert_eq!(announced(&[("COLORTERM", "24bit")]), Depth::True);
-        assert_eq!(announced(&[("TERM", "xterm-direct")]), Depth::True);
-        assert_eq!(announced(&[("COLORTERM", "yes"), ("TERM", "tmux-256color")]), Depth::Indexed);
-        assert_eq!(announced(&[("TERM", "linux")]), Depth::Sixteen);
-        assert_eq!(announced(&[]), Depth::Sixteen);
+        assert_eq!(announced(&[("COLORTERM", "truecolor"), ("TERM", "xterm")]), ColorDepth::True);
+        assert_eq!(announced(&[("COLORTERM", "24bit")]), ColorDepth::True);
+        assert_eq!(announced(&[("TERM", "xterm-direct")]), ColorDepth::True);
+        assert_eq!(announced(&[("COLORTERM", "yes"), ("TERM", "tmux-256color")]), ColorDepth::Indexed);
+        assert_eq!(announced(&[("TERM", "linux")]), ColorDepth::Sixteen);
+        assert_eq!(announced(&[]), ColorDepth::Sixteen);
     }
 
     #[test]
     fn a_terminal_with_fewer_colours_shows_the_nearest() {
         let vermillion = Color::Rgb(0xd5, 0x5e, 0x00);
-        assert_eq!(Depth::True.nearest(vermillion), vermillion);
-        assert_eq!(Depth::Indexed.nearest(vermillion), Color::Indexed(166));
-        assert_eq!(Depth::Indexed.nearest(Color::Rgb(0, 0, 0)), Color::Indexed(16));
-        assert_eq!(Depth::Indexed.nearest(Color::Rgb(0x80, 0x80, 0x80)), Color::Indexed(244));
-        assert_eq!(Depth::Sixteen.nearest(Color::Rgb(0xf0, 0xe4, 0x42)), Color::LightYellow);
-        assert_eq!(Depth::Sixteen.nearest(Color::Indexed(9)), Color::LightRed);
-        assert_eq!(Depth::Sixteen.nearest(Color::Indexed(231)), Color::White);
+        assert_eq!(ColorDepth::True.nearest(vermillion), vermillion);
+        assert_eq!(ColorDepth::Indexed.nearest(vermillion), Color::Indexed(166));
+        assert_eq!(ColorDepth::Indexed.nearest(Color::Rgb(0, 0, 0)), Color::Indexed(16));
+        assert_eq!(ColorDepth::Indexed.nearest(Color::Rgb(0x80, 0x80, 0x80)), Color::Indexed(244));
+        assert_eq!(ColorDepth::Sixteen.nearest(Color::Rgb(0xf0, 0xe4, 0x42)), Color::LightYellow);
+        assert_eq!(ColorDepth::Sixteen.nearest(Color::Indexed(9)), Color::LightRed);
+        assert_eq!(ColorDepth::Sixteen.nearest(Color::Indexed(231)), Color::White);
         // A named colour stays as the person defined it.
-        for depth in [Depth::True, Depth::Indexed, Depth::Sixteen] {
+        for depth in [ColorDepth::True, ColorDepth::Indexed, ColorDepth::Sixteen] {
             assert_eq!(depth.nearest(Color::Red), Color::Red);
         }
     }

@@ -6,7 +6,7 @@ use ratatui::style::{Modifier, Style};
 use serde::Deserialize;
 
 use super::{
-    color::{Depth, Written},
+    color::{ColorDepth, ThemeColor},
     shipped::Shipped,
 };
 use crate::domain::{
@@ -18,8 +18,8 @@ use crate::domain::{
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Appearance {
-    fg: Option<Written>,
-    bg: Option<Written>,
+    fg: Option<ThemeColor>,
+    bg: Option<ThemeColor>,
     bold: bool,
     dim: bool,
     underlined: bool,
@@ -27,7 +27,7 @@ struct Appearance {
 }
 
 impl Appearance {
-    fn style(self, depth: Depth) -> Style {
+    fn style(self, depth: ColorDepth) -> Style {
         let attributes = [
             (self.bold, Modifier::BOLD),
             (self.dim, Modifier::DIM),
@@ -36,8 +36,8 @@ impl Appearance {
         ];
         let wanted = attributes.into_iter().filter(|(wanted, _)| *wanted).map(|(_, attribute)| attribute);
         Style {
-            fg: self.fg.map(|Written(color)| depth.nearest(color)),
-            bg: self.bg.map(|Written(color)| depth.nearest(color)),
+            fg: self.fg.map(|ThemeColor(color)| depth.nearest(color)),
+            bg: self.bg.map(|ThemeColor(color)| depth.nearest(color)),
             add_modifier: wanted.collect(),
             ..Style::default()
         }
@@ -49,8 +49,8 @@ macro_rules! meanings {
         /// A theme file.
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct File {
-            base: Option<Base>,
+        struct ThemeFile {
+            base: Option<BaseTheme>,
             $($meaning: Option<Appearance>,)*
         }
 
@@ -62,7 +62,7 @@ macro_rules! meanings {
 
         impl Palette {
             /// Returns the styles of the file; a meaning that the file leaves out keeps its style.
-            fn with(self, file: &File, depth: Depth) -> Self {
+            fn with(self, file: &ThemeFile, depth: ColorDepth) -> Self {
                 Self { $($meaning: file.$meaning.map_or(self.$meaning, |own| own.style(depth)),)* }
             }
 
@@ -74,7 +74,7 @@ macro_rules! meanings {
         }
 
         #[cfg(test)]
-        fn left_out(file: &File) -> Vec<&'static str> {
+        fn left_out(file: &ThemeFile) -> Vec<&'static str> {
             [$((stringify!($meaning), file.$meaning.is_none()),)*].into_iter().filter(|(_, is_left_out)| *is_left_out)
                 .map(|(name, _)| name).collect()
         }
@@ -109,9 +109,9 @@ meanings! {
 /// The shipped theme that a person's own theme extends.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(try_from = "String")]
-struct Base(Shipped);
+struct BaseTheme(Shipped);
 
-impl TryFrom<String> for Base {
+impl TryFrom<String> for BaseTheme {
     type Error = String;
 
     fn try_from(name: String) -> Result<Self, Self::Error> {
@@ -123,7 +123,7 @@ impl TryFrom<String> for Base {
 
 impl Palette {
     /// Returns a shipped theme's styles.
-    pub(super) fn shipped(shipped: Shipped, depth: Depth) -> Self {
+    pub(super) fn shipped(shipped: Shipped, depth: ColorDepth) -> Self {
         // A test checks that each can be read.
         toml_text::parse(shipped.text()).map_or_else(|_| Self::default(), |file| Self::default().with(&file, depth))
     }
@@ -132,9 +132,9 @@ impl Palette {
     ///
     /// # Errors
     /// If the text is not a theme.
-    pub(super) fn read(text: &str, depth: Depth) -> Result<Self, TomlError> {
-        let file: File = toml_text::parse(text)?;
-        let Base(base) = file.base.unwrap_or(Base(Shipped::Default));
+    pub(super) fn read(text: &str, depth: ColorDepth) -> Result<Self, TomlError> {
+        let file: ThemeFile = toml_text::parse(text)?;
+        let BaseTheme(base) = file.base.unwrap_or(BaseTheme(Shipped::Default));
         Ok(Self::shipped(base, depth).with(&file, depth))
     }
 }
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn shipped_themes_define_every_meaning() {
         for shipped in Shipped::ALL {
-            let file: File = toml_text::parse(shipped.text()).unwrap();
+            let file: ThemeFile = toml_text::parse(shipped.text()).unwrap();
             assert!(file.base.is_none() && left_out(&file).is_empty(), "{}", shipped.name());
         }
     }
@@ -156,13 +156,13 @@ mod tests {
     #[test]
     fn an_own_theme_changes_parts_of_its_base() {
         let own = "base = 'dark'\n[critical]\nfg = 201\nunderlined = true\n[text]\nfg = '#010203'\nbg = 'default'";
-        let own = Palette::read(own, Depth::True).unwrap();
-        let dark = Palette::shipped(Shipped::Dark, Depth::True);
+        let own = Palette::read(own, ColorDepth::True).unwrap();
+        let dark = Palette::shipped(Shipped::Dark, ColorDepth::True);
         assert_eq!(own.critical, Style::new().fg(Color::Indexed(201)).add_modifier(Modifier::UNDERLINED));
         assert_eq!(own.text, Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::Reset));
         assert_eq!((own.warning, own.banner), (dark.warning, dark.banner));
-        let default = Palette::shipped(Shipped::Default, Depth::True);
-        assert_eq!(Palette::read("", Depth::True).unwrap(), default);
+        let default = Palette::shipped(Shipped::Default, ColorDepth::True);
+        assert_eq!(Palette::read("", ColorDepth::True).unwrap(), default);
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
             ("[text", 1, ""),
         ];
         for (text, line, part) in table {
-            let wrong = Palette::read(text, Depth::True).unwrap_err();
+            let wrong = Palette::read(text, ColorDepth::True).unwrap_err();
             assert!(wrong.line == line && wrong.reason.contains(part), "{text}\n{wrong}");
         }
     }

@@ -4,7 +4,7 @@ use ratatui::style::{Color, Modifier};
 
 use super::{color::shown, *};
 
-fn palette(shipped: Shipped, depth: Depth) -> Palette {
+fn palette(shipped: Shipped, depth: ColorDepth) -> Palette {
     Palette::shipped(shipped, depth)
 }
 
@@ -35,7 +35,7 @@ fn contrast(one: Color, other: Color) -> f64 {
 #[test]
 fn themes_with_their_own_background_have_enough_contrast() {
     for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
-        for depth in [Depth::True, Depth::Indexed] {
+        for depth in [ColorDepth::True, ColorDepth::Indexed] {
             let palette = palette(shipped, depth);
             let (letters, ground) = (palette.text.fg.unwrap(), palette.text.bg.unwrap());
             for (meaning, style) in palette.all() {
@@ -70,7 +70,7 @@ fn lab(color: [f64; 3]) -> [f64; 3] {
 fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
     /// Ten times the difference that is just noticeable.
     const APART: f64 = 23.0;
-    for depth in [Depth::True, Depth::Indexed] {
+    for depth in [ColorDepth::True, ColorDepth::Indexed] {
         let palette = palette(Shipped::ColourBlind, depth);
         let meanings = [palette.critical, palette.warning, palette.info, palette.good, palette.text];
         for (vision, matrix) in VISIONS {
@@ -89,7 +89,7 @@ fn severities_are_distinguishable_for_every_kind_of_colour_vision() {
 #[test]
 fn severities_use_colours_of_okabe_and_ito_only() {
     const EIGHT: [u32; 8] = [0x00_0000, 0xe6_9f00, 0x56_b4e9, 0x00_9e73, 0xf0_e442, 0x00_72b2, 0xd5_5e00, 0xcc_79a7];
-    let palette = palette(Shipped::ColourBlind, Depth::True);
+    let palette = palette(Shipped::ColourBlind, ColorDepth::True);
     for style in [palette.critical, palette.warning, palette.info, palette.good] {
         let Some(Color::Rgb(red, green, blue)) = style.fg else { panic!("{style:?}") };
         assert!(EIGHT.contains(&u32::from_be_bytes([0, red, green, blue])), "{style:?}");

@@ -9,7 +9,7 @@ use crate::{
         command::{Id, Needs},
         dialogs::{
             Dialog,
-            menu::state::{Choice, Entry, Menu},
+            menu::state::{Choice, Menu, MenuEntry},
             prompt::{self, state::Prompt},
         },
         effect::{AlertTarget, Effect, ScreenEdit, SnoozeLength, Write},
@@ -52,7 +52,7 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
     let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
     match outcome {
         Ok(text) => {
-            model.marks.served(write.completed_transactions());
+            model.marks.clear_if_completed(write.completed_transactions());
             let left = model.marks.count();
             let text = match write {
                 Write::Export { .. } => text,
@@ -126,7 +126,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
 
 /// Returns the prompt for the acknowledgement of an alert, with the present note if the alert has one.
 pub(crate) fn note_prompt(alert: &Alert) -> Prompt {
-    let note = alert.acknowledged().and_then(|taken| taken.note.clone());
+    let note = alert.acknowledged().and_then(|acknowledgement| acknowledgement.note.clone());
     let alerts = vec![AlertTarget::Alert(alert.id)];
     Prompt::new(Write::Edit(Edit::Acknowledge { alerts, note: None }), note.unwrap_or_default())
 }
@@ -158,7 +158,7 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
         return model.show_message(Tone::Bad, why, now);
     }
     let alerts = of_alert.map_or_else(|| AlertTarget::of(&rows), |alert| vec![AlertTarget::Alert(alert.id)]);
-    let entry = |key, label, length| Entry::new(key, label, Choice::Snooze(alerts.clone(), length));
+    let entry = |key, label, length| MenuEntry::new(key, label, Choice::Snooze(alerts.clone(), length));
     let entries = vec![
         entry("m", "15 minutes", SnoozeLength::Minutes(15)),
         entry("h", "1 hour", SnoozeLength::Minutes(60)),

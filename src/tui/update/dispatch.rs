@@ -6,7 +6,10 @@
 use super::{actions, poll, theme};
 use crate::{
     clock::{Mono, Now},
-    domain::answer::{self, Format},
+    domain::{
+        answer::{self, ReplyFormat},
+        filter::Direction,
+    },
     tui::{
         command::Id,
         dialogs::{Dialog, copy, filter, help::state::HelpPage, palette, quote},
@@ -82,17 +85,17 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Refunds => show_tab(model, Tab::Refunds),
         Id::Done => show_tab(model, Tab::Done),
         Id::All => show_tab(model, Tab::All),
-        Id::NextState => no_effects(model.alert_list.turn(true)),
-        Id::PrevState => no_effects(model.alert_list.turn(false)),
-        Id::NextAlert => find_alert(model, true),
-        Id::PrevAlert => find_alert(model, false),
-        Id::NextTab => no_effects(model.detail.tab = model.detail.tab.neighbor(true)),
-        Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.neighbor(false)),
-        Id::Changes => no_effects(detail::update::turn_changes(model)),
+        Id::NextState => no_effects(model.alert_list.show_next_tab(Direction::Forwards)),
+        Id::PrevState => no_effects(model.alert_list.show_next_tab(Direction::Backwards)),
+        Id::NextAlert => find_alert(model, Direction::Forwards),
+        Id::PrevAlert => find_alert(model, Direction::Backwards),
+        Id::NextTab => no_effects(model.detail.tab = model.detail.tab.neighbor(Direction::Forwards)),
+        Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.neighbor(Direction::Backwards)),
+        Id::Changes => no_effects(detail::update::toggle_changes_only(model)),
         Id::Find => no_effects(detail::update::open_find(model)),
-        Id::Fold => no_effects(model.detail.raw.turn()),
-        Id::NextMatch => no_effects(model.detail.raw.go_to_match(true)),
-        Id::PrevMatch => no_effects(model.detail.raw.go_to_match(false)),
+        Id::Fold => no_effects(model.detail.raw.toggle_fold()),
+        Id::NextMatch => no_effects(model.detail.raw.go_to_match(Direction::Forwards)),
+        Id::PrevMatch => no_effects(model.detail.raw.go_to_match(Direction::Backwards)),
         Id::Level => no_effects(model.log.narrow()),
         Id::Wrap => no_effects(match model.screen {
             Screen::Log => model.log.wrap = !model.log.wrap,
@@ -127,17 +130,17 @@ fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
         | Dialog::Palette(_)
         | Dialog::Prompt(_)
         | Dialog::Menu(_)
-        | Dialog::Offer(_)
+        | Dialog::CopyMenu(_)
         | Dialog::Quote(_) => go_back(model, now),
     }
 }
 
 /// Goes back from the open transaction or from the list of alerts, as Esc does.
 fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
-    let was_behind = std::mem::take(&mut model.alert_list.is_behind);
+    let opened_from_alerts = std::mem::take(&mut model.alert_list.returns_to_alerts);
     let is_over = model.screen == Screen::List || model.is_at_temporary_target();
     let count = (is_over && model.end_temporary_view()).then_some(Effect::Count);
-    if was_behind && matches!(model.screen, Screen::Detail) {
+    if opened_from_alerts && matches!(model.screen, Screen::Detail) {
         return alerts::update::open(model, now).into_iter().chain(count).collect();
     }
     model.screen = Screen::List;
@@ -149,7 +152,7 @@ fn go_back(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Opens the charts or the log, and stores the previous screen for the way back.
 fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect> {
     if !model.is_side_screen() {
-        model.behind = model.screen;
+        model.previous_screen = model.screen;
     }
     model.screen = screen;
     (model.charts.stale, model.log.asked_at) = (true, None);
@@ -158,7 +161,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect>
 
 /// Returns from the charts or the log to the previous screen.
 fn leave_side_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
-    model.screen = model.behind;
+    model.screen = model.previous_screen;
     match model.screen {
         Screen::Alerts => alerts::update::open(model, now),
         Screen::List => {
@@ -174,7 +177,7 @@ fn open(model: &mut Model, now: Mono) {
     if model.screen == Screen::Alerts {
         alerts::update::enter(model, now);
     } else if model.list.selected.is_some() {
-        (model.list.chosen, model.alert_list.is_behind) = (true, false);
+        (model.list.chosen, model.alert_list.returns_to_alerts) = (true, false);
         model.open_detail();
     }
 }
@@ -185,7 +188,7 @@ fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
         return go_back(model, now);
     }
     if model.list.selected.is_some() {
-        (model.list.chosen, model.alert_list.is_behind, model.screen) = (true, false, Screen::Detail);
+        (model.list.chosen, model.alert_list.returns_to_alerts, model.screen) = (true, false, Screen::Detail);
     }
     Vec::new()
 }
@@ -206,10 +209,10 @@ fn next_pane(model: &mut Model, now: Mono) {
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
 pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
-    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
+    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
     if model.end_temporary_view() {
         // The transaction of the temporary view is no longer wanted.
-        model.list.wanted = None;
+        model.list.pending_selection = None;
     }
     model.show(tab);
     model.mark_stale();
@@ -235,15 +238,15 @@ pub(crate) fn scroll(model: &mut Model, lines: isize) {
     }
 }
 
-fn find_alert(model: &mut Model, forwards: bool) -> Vec<Effect> {
-    model.list.selected.map(|row| Effect::FindAlert { row, forwards }).into_iter().collect()
+fn find_alert(model: &mut Model, direction: Direction) -> Vec<Effect> {
+    model.list.selected.map(|row| Effect::FindAlert { row, direction }).into_iter().collect()
 }
 
 /// Shows the reply for the selected transaction, and copies it.
 fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
     let (zone, own) = (model.setting.zone, &model.setting.templates);
     let Some(tx) = model.current_transaction() else { return Vec::new() };
-    let text = answer::answer(tx, now.wall, zone, Format::Markdown, own);
+    let text = answer::answer(tx, now.wall, zone, ReplyFormat::Markdown, own);
     model.list.chosen = true;
     (model.dialog, model.copied) = (Dialog::Answer { text: text.clone(), scroll: 0 }, None);
     vec![Effect::Copy(text)]

@@ -16,7 +16,7 @@ use crossterm::event::{KeyEvent, KeyEventKind};
 pub(crate) use self::dispatch::dispatch;
 use self::dispatch::no_effects;
 use super::{
-    command::{Context, Id},
+    command::{Id, KeyContext},
     dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote},
     effect::{Effect, KeyOutcome},
     key_text,
@@ -41,14 +41,14 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         model.alert_list.select_next_firing();
     }
     if had_no_dialog && !matches!(model.dialog, Dialog::None) {
-        model.go_on(now.mono);
+        model.dismiss_read_message(now.mono);
     }
     if model.list.selected != before {
         model.history = None;
         model.detail.on_another();
         effects.extend(model.list.selected.map(Effect::LoadHistory));
     }
-    effects.extend(detail::update::settle(model));
+    effects.extend(detail::update::load_body_if_needed(model));
     effects.extend(report_open_transaction(model, now));
     effects.extend(model.list.next_request().map(Effect::LoadPage));
     effects
@@ -79,7 +79,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Resize(..) => no_effects(on_resize(model)),
         Msg::History(row, read) => no_effects(store_changes::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::update::on_body(model, row, *body)),
-        Msg::FoundAlert(Some(row)) => no_effects(model.list.want(row)),
+        Msg::FoundAlert(Some(row)) => no_effects(model.list.select_when_loaded(row)),
         Msg::FoundAlert(None) => {
             no_effects(model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono))
         }
@@ -162,7 +162,7 @@ fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Effect> {
             help::update::on_paste(page, text, &model.setting.keys);
             Vec::new()
         }
-        Dialog::None | Dialog::Help(_) | Dialog::Answer { .. } | Dialog::Menu(_) | Dialog::Offer(_) => {
+        Dialog::None | Dialog::Help(_) | Dialog::Answer { .. } | Dialog::Menu(_) | Dialog::CopyMenu(_) => {
             model.dialog = Dialog::Add(Box::default());
             add::update::on_paste(model, text, is_whole)
         }
@@ -184,7 +184,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let name = key_text::name(key);
     // Quitting and suspending work in text fields too, unless their key is a letter.
     let control = name.as_deref().filter(|name| name.starts_with('^') && name.len() > 1);
-    let anywhere = control.and_then(|name| model.setting.keys.lookup(&[Context::Page], name));
+    let anywhere = control.and_then(|name| model.setting.keys.lookup(&[KeyContext::Page], name));
     if let Some(id @ (Id::Quit | Id::Suspend)) = anywhere {
         return dispatch(model, id, now);
     }
@@ -192,7 +192,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         Dialog::Filter(_) => return filter::update::on_key(model, key),
         Dialog::Find { .. } => return detail::update::on_key(model, key),
         Dialog::Add(_) => return add::update::on_key(model, key, now),
-        Dialog::Offer(_) => return copy::update::on_key(model, key, now),
+        Dialog::CopyMenu(_) => return copy::update::on_key(model, key, now),
         Dialog::Palette(_) => {
             let outcome = palette::update::on_key(model, key, now);
             return perform(model, outcome, now);

@@ -6,13 +6,13 @@ use super::dispatch::{scroll, show_tab};
 use crate::tui::{
     dialogs::Dialog,
     effect::Effect,
-    model::{Model, Screen, geometry::Target},
+    model::{Model, Screen, geometry::ClickTarget},
 };
 
 /// Scrolls the open page or screen, or moves the cursor of an open list of links and texts.
 pub(crate) fn on_wheel(model: &mut Model, lines: isize) {
     match &mut model.dialog {
-        Dialog::Offer(offer) => offer.move_by(lines.signum()),
+        Dialog::CopyMenu(menu) => menu.move_by(lines.signum()),
         Dialog::None | Dialog::Help { .. } | Dialog::Answer { .. } => scroll(model, lines),
         Dialog::Filter(_)
         | Dialog::Find { .. }
@@ -25,17 +25,17 @@ pub(crate) fn on_wheel(model: &mut Model, lines: isize) {
 }
 
 /// Applies a click on this target, unless a dialog is open.
-pub(crate) fn on_click(model: &mut Model, target: Target) -> Vec<Effect> {
+pub(crate) fn on_click(model: &mut Model, target: ClickTarget) -> Vec<Effect> {
     if !matches!(model.dialog, Dialog::None) {
         return Vec::new();
     }
     match target {
-        Target::Row(place) => model.list.select(place),
-        Target::Tab(tab) => {
+        ClickTarget::Row(place) => model.list.select(place),
+        ClickTarget::Tab(tab) => {
             model.screen = Screen::List;
             return show_tab(model, tab);
         }
-        Target::DetailTab(tab) => {
+        ClickTarget::DetailTab(tab) => {
             model.list.chosen = true;
             (model.screen, model.detail.tab) = (Screen::Detail, tab);
         }

@@ -11,7 +11,7 @@ use crate::{
         command::Id,
         dialogs::{
             Dialog,
-            menu::state::{Choice, Entry, Menu},
+            menu::state::{Choice, Menu, MenuEntry},
         },
         effect::Effect,
         model::{Model, Tone},
@@ -59,7 +59,7 @@ pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     if model.budgets(now.wall).any(|budget| budget.paused_until.is_some()) {
         return vec![Effect::Pause(None)];
     }
-    let entry = |key, label, minutes| Entry::new(key, label, Choice::Pause(minutes));
+    let entry = |key, label, minutes| MenuEntry::new(key, label, Choice::Pause(minutes));
     let entries = vec![entry("m", "15 minutes", 15), entry("h", "1 hour", 60)];
     let remark =
         "Other programs can use the budget. hoptop does not notice changes, but still polls transactions on request.";

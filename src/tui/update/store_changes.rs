@@ -58,7 +58,7 @@ fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
             return None;
         };
         let known = change.transaction.and_then(|row| model.transactions.get(&row));
-        let profile_name = || model.setting.profile_prefix(&change.profile).trim_end_matches(": ").to_owned();
+        let profile_name = || model.setting.shown_name(&change.profile).unwrap_or_default();
         let about = known.map_or_else(profile_name, describe);
         (severity > Severity::Info).then_some((rule, about))
     });
@@ -79,7 +79,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
         feed.changes.iter().any(|change| matches!(change.what, ChangeKind::Deleted { row } if is_selected(row)));
     if removed && model.is_open() {
         if model.is_side_screen() {
-            model.behind = Screen::List;
+            model.previous_screen = Screen::List;
         } else {
             model.screen = Screen::List;
         }

@@ -13,23 +13,23 @@ use crate::{
         ids::TxHash,
         observation::Outcome,
         poller::{PollerHealth, PollerReport},
-        record::{StatusRecord, Step},
+        record::{RouteStep, StatusRecord},
         status::RouterStatus,
         transaction::{NewTransaction, Transaction},
     },
     presentation::{filter_completion::Names, json_tree::JsonTree},
     store::ImportReport,
     tui::{
-        command::{COMMANDS, Command, Context},
+        command::{COMMANDS, KeyCommand, KeyContext},
         dialogs::{Dialog, add::state::Focus, copy, help::state::HelpPage},
         effect::{AlertTarget, ScreenEdit, Write},
-        fixtures::{TestDashboard, alert, at_work, blank, changed, everything, hear, moment, press, type_in},
+        fixtures::{TestDashboard, alert, at_work, blank, change_store, changed, everything, moment, press, type_in},
         model::view_state,
         screens::{
             alerts::state::AlertTab,
             detail::{
                 history::{EntryKind, History, HistoryEntry},
-                raw::Body,
+                raw::ResponseBody,
                 state::DetailTab,
             },
             list::state::Tab,
@@ -45,7 +45,7 @@ fn now() -> Now {
 
 fn in_status(number: i64, status: RouterStatus) -> Transaction {
     let mut transaction = tx::transaction(number);
-    let step = |index| Step { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..Step::default() };
+    let step = |index| RouteStep { transaction_id: Some(TxHash::new(format!("0x{index:x}"))), ..RouteStep::default() };
     let mut record = StatusRecord::bare(status);
     record.from.url = Some(LINK.into());
     if number == 21 {
@@ -69,8 +69,8 @@ fn dashboard(tab: &str) -> TestDashboard {
     let transactions = (1..=40).map(|number| in_status(number, status(number))).collect();
     let alerts = [5, 15, 30].map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).to_vec();
     let mut model = blank((80, 24));
-    model.list.wanted = Some(RowId(21));
-    hear(&mut model, everything(transactions, alerts), Some(at_work(now().wall)), now());
+    model.list.pending_selection = Some(RowId(21));
+    change_store(&mut model, everything(transactions, alerts), Some(at_work(now().wall)), now());
     press(&mut model, &[tab, "/"], now());
     model.take(Msg::Paste("sort:hash".into()), now());
     press(&mut model, &["Enter"], now());
@@ -78,51 +78,51 @@ fn dashboard(tab: &str) -> TestDashboard {
 }
 
 /// Returns a dashboard in this context, with enough content to scroll, and scrolled down a little.
-fn dashboard_in(context: Context, tab: &str) -> TestDashboard {
+fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
     let mut model = dashboard(tab);
     match context {
-        Context::List => {}
-        Context::Detail => {
+        KeyContext::List => {}
+        KeyContext::Detail => {
             press(&mut model, &["Enter"], now());
             press(&mut model, &["j"; 6], now());
         }
-        Context::Steps => {
+        KeyContext::Steps => {
             press(&mut model, &["Enter", "]"], now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::History => {
+        KeyContext::History => {
             press(&mut model, &["Enter", "]", "]", "]"], now());
             let entry = HistoryEntry { at: now().wall, kind: EntryKind::Poll, text: "answer: ongoing".into() };
             let history = History { entries: vec![entry; 40], ..History::default() };
             model.take(Msg::History(RowId(21), Box::new((None, history))), now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Raw => {
+        KeyContext::Raw => {
             press(&mut model, &["Enter", "[", "["], now());
             model.take(Msg::Body(RowId(21), Box::new(Some(body()))), now());
             press(&mut model, &["/"], now());
             type_in(&mut model, "status", now());
             press(&mut model, &["Enter"], now());
         }
-        Context::Alerts => {
+        KeyContext::Alerts => {
             let alerts = (1..=25).map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).collect();
-            hear(&mut model, everything(Vec::new(), alerts), Some(at_work(now().wall)), now());
+            change_store(&mut model, everything(Vec::new(), alerts), Some(at_work(now().wall)), now());
             press(&mut model, &["A"], now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Page => {
+        KeyContext::Page => {
             model.dialog = Dialog::Answer { text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
-        Context::Stats => {
+        KeyContext::Stats => {
             press(&mut model, &["%"], now());
-            let read = Ok(aside::statistics(40));
+            let read = Ok(handling::statistics(40));
             model.take(Msg::Statistics(Box::new((read, Duration::ZERO))), now());
             press(&mut model, &["j"; 12], now());
         }
-        Context::Log => {
+        KeyContext::Log => {
             press(&mut model, &["@"], now());
-            model.take(Msg::Log(Ok(Some(aside::tail(60)))), now());
+            model.take(Msg::Log(Ok(Some(handling::tail(60)))), now());
             press(&mut model, &["j"; 12], now());
         }
     }
@@ -130,10 +130,10 @@ fn dashboard_in(context: Context, tab: &str) -> TestDashboard {
 }
 
 /// Returns a body with four matches of `status`. A search puts the cursor on the first.
-fn body() -> Body {
+fn body() -> ResponseBody {
     let text = r#"{"id":"x","status":"success","to":{"statuses":[{"status":1},2]},"routeStatus":[]}"#;
     let json_tree = JsonTree::new(text, None);
-    Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree }
+    ResponseBody { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree }
 }
 
 fn position(model: &Model) -> usize {
@@ -193,14 +193,14 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::MarkRange => model.marks.range == Some(RowId(21)),
         Id::MarkAll => model.marks.count() == 40,
         Id::Add => matches!(&model.dialog, Dialog::Add(form) if form.text().is_empty()),
-        Id::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.place == 0),
+        Id::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.cursor == 0),
         Id::Answer => {
             let shown = matches!(&model.dialog, Dialog::Answer { text, scroll: 0 } if text.contains("As of"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
         }
-        Id::Copy => matches!(&model.dialog, Dialog::Offer(offer) if offer.purpose == copy::state::LinkAction::Copy),
+        Id::Copy => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Copy),
         Id::Browser => effects == [Effect::Open(LINK.into())],
-        Id::Links => matches!(&model.dialog, Dialog::Offer(offer) if offer.purpose == copy::state::LinkAction::Open),
+        Id::Links => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Open),
         Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
         Id::PollMarked => {
@@ -236,8 +236,8 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         // The part around the cursor is folded.
         Id::Fold => after == 0 && model.detail.raw.count() == 1,
         Id::Find => matches!(&model.dialog, Dialog::Find { input, before } if input.value() == *before),
-        Id::NextMatch => after > before && model.detail.raw.standing() == (Some(2), 4),
-        Id::PrevMatch => model.detail.raw.standing() == (Some(4), 4),
+        Id::NextMatch => after > before && model.detail.raw.match_position() == (Some(2), 4),
+        Id::PrevMatch => model.detail.raw.match_position() == (Some(4), 4),
         Id::Changes => model.detail.changes_only && after == 0,
         Id::Wrap if model.screen == Screen::Log => model.log.wrap,
         Id::Wrap => model.detail.raw.wrap,
@@ -260,7 +260,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
 
 #[test]
 fn every_key_of_every_command_does_what_its_help_says() {
-    for Command { id, name, help, keys, contexts, .. } in COMMANDS {
+    for KeyCommand { id, name, help, keys, contexts, .. } in COMMANDS {
         for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
             let tab = if *id == Id::All { "2" } else { "5" };
             let mut model = dashboard_in(context, tab);
@@ -367,7 +367,7 @@ fn search_on_the_summary_tab_searches_the_raw_body() {
     assert_eq!(model.detail.tab, DetailTab::Raw);
     assert!(matches!(model.dialog, Dialog::Find { .. }));
     type_in(&mut model, "zzz", now());
-    assert_eq!(model.detail.wanted(), "zzz");
+    assert_eq!(model.detail.search_text(), "zzz");
 }
 
 #[test]
@@ -562,8 +562,8 @@ fn row(number: i64) -> String {
 mod act;
 mod add;
 mod alerts;
-mod aside;
 mod columns;
+mod handling;
 mod marks;
 mod quote;
 
@@ -664,7 +664,7 @@ fn imported_transaction_is_selected_when_it_is_read() {
     model.take(Msg::Imported(Ok(report)), now());
     assert!(matches!(model.dialog, Dialog::None));
     assert_eq!(model.status_message.as_ref().unwrap().text, "1 tracked, 0 updated, 0 already tracked");
-    let effects = hear(&mut model, changed(vec![tx::transaction(99)]), None, now());
+    let effects = change_store(&mut model, changed(vec![tx::transaction(99)]), None, now());
     assert_eq!((model.list.selected, effects.first()), (Some(RowId(99)), Some(&Effect::LoadHistory(RowId(99)))));
 }
 
@@ -687,7 +687,7 @@ fn changes_keep_the_selection_on_its_transaction_and_screen_row() {
     let mut model = dashboard("2");
     let (before, top) = (on_screen(&model), model.list.top);
     let back_on_its_way = (1..=3).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
-    let effects = hear(&mut model, changed(back_on_its_way), None, now());
+    let effects = change_store(&mut model, changed(back_on_its_way), None, now());
     assert_eq!((model.list.selected, on_screen(&model)), (Some(RowId(21)), before));
     assert_eq!((model.list.top, effects), (top + 3, Vec::new()));
 }
@@ -695,7 +695,7 @@ fn changes_keep_the_selection_on_its_transaction_and_screen_row() {
 #[test]
 fn change_of_the_selected_transaction_reloads_its_history() {
     let mut model = dashboard("5");
-    let effects = hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    let effects = change_store(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert_eq!(effects, [Effect::LoadHistory(RowId(21))]);
 }
 
@@ -712,7 +712,7 @@ fn first_page_selects_the_most_urgent_transaction() {
     let mut model = blank((80, 24));
     let alerts = vec![alert(Rule::Overdue, Some(RowId(2)), "")];
     let transactions = (1..=3).map(tx::transaction).collect();
-    let effects = hear(&mut model, everything(transactions, alerts), None, now());
+    let effects = change_store(&mut model, everything(transactions, alerts), None, now());
     assert_eq!((model.list.selected, effects), (Some(RowId(2)), vec![Effect::LoadHistory(RowId(2))]));
 }
 
@@ -732,7 +732,7 @@ fn poll_request_without_a_poller_is_written_and_reported() {
     for silent_since in [None, Some(16), Some(3_600)] {
         let mut model = dashboard("5");
         let report = silent_since.map(|seconds| at_work(now().wall - TimeDelta::seconds(seconds)));
-        hear(&mut model, changed(Vec::new()), report, now());
+        change_store(&mut model, changed(Vec::new()), report, now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.status_message.as_ref().unwrap();
         assert_eq!(notice.tone, Tone::Bad);
@@ -757,7 +757,7 @@ fn poll_request_reports_the_obstacle() {
     ] {
         let mut model = dashboard("5");
         let report = PollerReport { health, ..at_work(now().wall) };
-        hear(&mut model, changed(Vec::new()), Some(report), now());
+        change_store(&mut model, changed(Vec::new()), Some(report), now());
         assert_eq!(press(&mut model, &["r"], now()), [Effect::PollNow(vec![RowId(21)])]);
         let notice = model.status_message.as_ref().unwrap();
         assert!(notice.tone == tone && notice.text.starts_with(said), "{}", notice.text);
@@ -768,7 +768,7 @@ fn poll_request_reports_the_obstacle() {
 fn every_key_works_on_an_empty_store() {
     for key in COMMANDS.iter().flat_map(|command| command.keys) {
         let mut model = blank((80, 24));
-        hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+        change_store(&mut model, everything(Vec::new(), Vec::new()), None, now());
         press(&mut model, &[key], now());
         let there = match *key {
             "A" => Screen::Alerts,
@@ -799,7 +799,7 @@ fn smaller_window_keeps_the_selection_visible() {
 
 #[test]
 fn half_a_page_in_the_detail_is_half_of_its_lines() {
-    let mut model = dashboard_in(Context::Detail, "5");
+    let mut model = dashboard_in(KeyContext::Detail, "5");
     let before = position(&model);
     press(&mut model, &["PgDn"], now());
     assert_eq!(position(&model) - before, model.geometry.page / 2);
@@ -811,7 +811,7 @@ fn changes_behind_the_detail_keep_the_selection_on_its_screen_row() {
     let mut model = dashboard("5");
     let before = on_screen(&model);
     press(&mut model, &["Enter"], now());
-    hear(&mut model, changed(vec![in_status(40, RouterStatus::Success)]), None, now());
+    change_store(&mut model, changed(vec![in_status(40, RouterStatus::Success)]), None, now());
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.selected, on_screen(&model)), (Some(RowId(21)), before));
 }
@@ -820,7 +820,7 @@ fn changes_behind_the_detail_keep_the_selection_on_its_screen_row() {
 fn open_transaction_stays_open_when_it_leaves_the_view() {
     let mut model = dashboard("2");
     press(&mut model, &["Enter"], now());
-    hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    change_store(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert_eq!((model.list.selected, model.list.position()), (Some(RowId(21)), None));
     press(&mut model, &["Esc"], now());
     assert!(model.list.position().is_some());

@@ -18,6 +18,7 @@ use crate::{
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
         screens::list::state::Tab,
+        widgets::field,
     },
 };
 
@@ -58,9 +59,9 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
     let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string();
-    let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+    let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
     let room = usize::from(width).saturating_sub(used);
-    if room > width::of(&time) {
+    if room > width::display_width(&time) {
         spans.push(Span::styled(format!("{time:>room$}"), context.theme.dim()));
     }
     Line::from(spans)
@@ -96,9 +97,7 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         (Some(_), _) if let Some(TeamLink::Away { reason, since }) = team => {
             let since = span::clock_time(*since, context.now.wall, zone);
             let reason = text::clean(reason);
-            format!(
-                " TEAM'S STORE AWAY since {since}: all can be read, edits are refused, this machine doesn't poll ({reason}) "
-            )
+            format!(" TEAM'S STORE UNREACHABLE since {since}: read-only, polling stopped here ({reason}) ")
         }
         (Some(_), _) if let Some(TeamLink::Refused { reason }) = team => {
             format!(" TEAM'S STORE: {} ", text::clean(reason))
@@ -110,10 +109,12 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             let rule = alert.rule;
             let firing = context.model.profile_alerts.iter().filter(|alert| alert.handling.is_none());
             let profiles: BTreeSet<&str> = firing.map(|alert| alert.profile.as_str()).collect();
-            let prefix = match (context.model.setting.profile_prefix(&alert.profile), profiles.len()) {
-                (prefix, ..=1) => prefix,
-                (prefix, 2) => format!("{} and 1 more profile: ", prefix.trim_end_matches(": ")),
-                (prefix, all) => format!("{} and {} more profiles: ", prefix.trim_end_matches(": "), all - 1),
+            let setting = &context.model.setting;
+            let name = || setting.shown_name(&alert.profile).unwrap_or_default();
+            let prefix = match profiles.len() {
+                ..=1 => setting.profile_prefix(&alert.profile),
+                2 => format!("{} and 1 more profile: ", name()),
+                all => format!("{} and {} more profiles: ", name(), all - 1),
             };
             let name = rule.name().to_uppercase();
             format!(" {prefix}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
@@ -160,9 +161,9 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             true => format!("searching ... ({clear}) "),
             false => format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(list.hidden())),
         };
-        let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+        let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);
-        if room > width::of(&count) {
+        if room > width::display_width(&count) {
             spans.push(Span::styled(format!("{count:>room$}"), context.theme.info()));
         }
     }
@@ -173,17 +174,18 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
 fn error_below<'a>(context: &DrawContext<'a>, columns: usize) -> Option<&'a str> {
     let list = &context.model.list;
     let message = list.filter_error.as_ref()?.message.as_str();
-    let needed = [PROMPT, &list.filter_text, GAP, message].into_iter().map(width::of).sum::<usize>();
+    let needed = [PROMPT, &list.filter_text, GAP, message].into_iter().map(width::display_width).sum::<usize>();
     (needed > columns).then_some(message)
 }
 
 /// Draws the filter's error below the filter, over the list, if the error doesn't fit beside the filter.
 pub(crate) fn draw_error(context: &DrawContext<'_>, below: Rect, frame: &mut Frame<'_>) {
     let Some(message) = error_below(context, usize::from(below.width)) else { return };
-    let lines = width::wrap(message, usize::from(below.width).saturating_sub(width::of(PROMPT) + 1).max(1));
+    let lines = width::wrap(message, usize::from(below.width).saturating_sub(width::display_width(PROMPT) + 1).max(1));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX).min(below.height);
     let pane = Rect { height, ..below };
-    let indented = |line| Line::styled(format!("{}{line}", " ".repeat(width::of(PROMPT))), context.theme.warning());
+    let indented =
+        |line| Line::styled(format!("{}{line}", " ".repeat(width::display_width(PROMPT))), context.theme.warning());
     frame.render_widget(Clear, pane);
     put_lines(lines.into_iter().map(indented), pane, frame);
 }
@@ -194,9 +196,5 @@ fn split(text: &str, start: usize, end: usize) -> (String, String, String) {
 }
 
 pub(crate) fn place_cursor(frame: &mut Frame<'_>, row: Rect, input: &Input) {
-    let column = width::of(PROMPT) + input.visual_cursor();
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
-    if row.area() > 0 {
-        frame.set_cursor_position((row.x + column, row.y));
-    }
+    field::place_cursor(width::display_width(PROMPT) + input.visual_cursor(), row, frame);
 }

@@ -93,7 +93,7 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Pane
             answer::view::draw(context, text, *scroll, panes.body, frame);
         }
         Dialog::Palette(palette) => palette::view::draw(context, palette, panes.body, frame),
-        Dialog::Offer(offer) => copy::view::draw(context, offer, panes.body, frame),
+        Dialog::CopyMenu(menu) => copy::view::draw(context, menu, panes.body, frame),
         Dialog::Add(form) => {
             frame.render_widget(Clear, panes.body);
             add::view::draw(context, form, panes.body, frame);

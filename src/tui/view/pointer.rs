@@ -10,7 +10,7 @@ use crate::{
     presentation::width,
     tui::{
         draw::{DrawContext, area},
-        model::{Model, geometry::Target},
+        model::{Model, geometry::ClickTarget},
         screens::{
             detail,
             list::{self, state::Tab},
@@ -20,16 +20,16 @@ use crate::{
 };
 
 /// Returns the target at a column and a row of the screen.
-pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<Target> {
+pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Option<ClickTarget> {
     let panes = layout::panes(model, area(model));
     let at = Position::new(column, row);
     if panes.header.contains(at) {
-        return tab(model, now, panes.header, column).map(Target::Tab);
+        return tab(model, now, panes.header, column).map(ClickTarget::Tab);
     }
     if let Some(pane) = panes.detail.filter(|pane| pane.contains(at)) {
         let theme = Theme::new(false, false);
         return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, &panes, pane, at)
-            .map(Target::DetailTab);
+            .map(ClickTarget::DetailTab);
     }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
     // The rows begin below the border, if there is one, and the titles.
@@ -37,7 +37,7 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
     let place = usize::from(row.checked_sub(first)?);
     let shown = place < list::view::rows_in(&panes);
     let place = model.list.top + place;
-    (shown && place < model.list.part.rows.len()).then_some(Target::Row(place))
+    (shown && place < model.list.part.rows.len()).then_some(ClickTarget::Row(place))
 }
 
 /// Returns the saved view whose title (`[1 Attention 6]`) is at a column of the header.
@@ -46,7 +46,7 @@ fn tab(model: &Model, now: Now, header: Rect, column: u16) -> Option<Tab> {
     let line = header::line(&DrawContext { model, theme: &theme, now }, header.width);
     let mut end = usize::from(header.x);
     let span = line.spans.iter().find(|span| {
-        end += width::of(&span.content);
+        end += width::display_width(&span.content);
         usize::from(column) < end
     })?;
     let title = span.content.trim_matches(['[', ']', ' ']);

@@ -25,7 +25,7 @@ use crate::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
-        model::{Screen, Tone, polling::Budget},
+        model::{Screen, Tone, polling::BudgetUse},
         screens::list::view::marks,
     },
 };
@@ -73,7 +73,7 @@ pub(crate) fn draw_status_message(context: &DrawContext<'_>, body: Rect, pane: R
     if lines.len() > room {
         lines.truncate(room);
         lines.last_mut().into_iter().for_each(|last| {
-            let room = columns.saturating_sub(width::of(context.theme.ellipsis));
+            let room = columns.saturating_sub(width::display_width(context.theme.ellipsis));
             *last = format!("{}{}", width::cut(last, room, ""), context.theme.ellipsis);
         });
     }
@@ -117,7 +117,7 @@ fn alerts(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
             let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
             let what = format!("{hash}{ticket}  {}", advice.verdict);
-            let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+            let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
             let what = width::cut(&what, columns.saturating_sub(used), context.theme.ellipsis);
             let fires = alert.handling.is_none();
             let style = if fires { context.theme.severity(alert.rule.severity()) } else { context.theme.dim() };
@@ -133,8 +133,8 @@ fn alerts(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
 fn alerts_key_hint(context: &DrawContext<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
     const HINT: &str = " list ";
     let key = context.model.setting.keys.of(Id::Alerts).first().map_or("", String::as_str);
-    let used: usize = line.iter().map(|span| width::of(&span.content)).sum();
-    let needed = width::of(key) + width::of(HINT);
+    let used: usize = line.iter().map(|span| width::display_width(&span.content)).sum();
+    let needed = width::display_width(key) + width::display_width(HINT);
     if context.model.screen == Screen::Alerts || used + 2 + needed > columns {
         return Vec::new();
     }
@@ -148,7 +148,8 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     /// The most columns of a profile's name.
     const NAME: usize = 16;
     let others = layout::other_profile_rows(context.model);
-    let name = context.model.setting.profiles().map(|name| width::of(&text::clean(name))).max().unwrap_or_default();
+    let name =
+        context.model.setting.profiles().map(|name| width::display_width(&text::clean(name))).max().unwrap_or_default();
     let name = if context.model.other_profiles.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
     let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
     let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, name, columns)).collect();
@@ -161,7 +162,7 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
 
 /// Returns the budget line of a profile: the need against the budget, the time of a full sweep, the age of the oldest answer.
 /// Pieces that don't fit are left out whole, the least important ones first.
-fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, columns: usize) -> Line<'static> {
+fn budget(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
     let name = if context.model.other_profiles.is_empty() { "BUDGET" } else { of.profile };
     let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
     let oldest = Span::raw(format!("oldest {oldest}  "));
@@ -197,7 +198,7 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, colu
         pieces.push(Span::styled(format!("{}  ", report.health), context.theme.critical()));
         pieces.push(oldest);
         let error = report.last_error.as_deref().map(text::clean).unwrap_or_default();
-        let used = label_columns + 2 + pieces.iter().map(|piece| width::of(&piece.content)).sum::<usize>();
+        let used = label_columns + 2 + pieces.iter().map(|piece| width::display_width(&piece.content)).sum::<usize>();
         pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), context.theme.ellipsis)));
     } else {
         pieces.push(Span::styled("not used: no poller is running  ", context.theme.warning()));
@@ -205,7 +206,7 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, colu
     }
     let mut line = Line::from(label(context, name, label_columns));
     for piece in pieces {
-        if line.width() + width::of(piece.content.trim_end()) <= columns {
+        if line.width() + width::display_width(piece.content.trim_end()) <= columns {
             line.push_span(piece);
         }
     }
@@ -213,7 +214,7 @@ fn budget(context: &DrawContext<'_>, of: &Budget<'_>, label_columns: usize, colu
 }
 
 /// Returns the profile's ID, if several profiles are shown. The header shows the ID of a single profile.
-fn id_span(context: &DrawContext<'_>, of: &Budget<'_>) -> Vec<Span<'static>> {
+fn id_span(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> Vec<Span<'static>> {
     let Some(report) = of.report.filter(|_| !context.model.other_profiles.is_empty()) else { return Vec::new() };
     let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
     vec![Span::styled(format!("{id}  "), context.theme.dim())]
@@ -233,8 +234,10 @@ fn seconds(span: Duration) -> String {
 fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let team = context.model.team.as_ref()?;
     let online = format!("{} online", team.online());
-    let poller =
-        team.poller.as_ref().map_or("nobody polls".to_owned(), |poller| format!("polled by {}", machine(poller)));
+    let poller = team
+        .poller
+        .as_ref()
+        .map_or("no machine is polling".to_owned(), |poller| format!("polled by {}", machine(poller)));
     let behind = match team.behind_since {
         None => "up to date".to_owned(),
         Some(since) => format!("{} behind", span::short(span::between(since, context.now.wall))),
@@ -251,12 +254,12 @@ fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
         TeamLink::Live => [online, poller, behind].join(context.theme.separator()),
         TeamLink::Away { since, .. } => {
             let since = span::clock_time(*since, context.now.wall, context.model.setting.zone);
-            format!("the team's store is away since {since}; it is tried again")
+            format!("team's store unreachable since {since}; retrying")
         }
         TeamLink::Refused { .. } => "the team's store can't be used: see above".to_owned(),
     };
     let label = label(context, "TEAM", LABEL);
-    let room = columns.saturating_sub(width::of(&label.content));
+    let room = columns.saturating_sub(width::display_width(&label.content));
     Some(Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))]))
 }
 
@@ -279,10 +282,10 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
         }
         (None, None) if let Some(link) = team_link(context) => match link {
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
-                "nobody polls: the team is choosing a machine".to_owned()
+                "no machine is polling: the team is choosing a machine".to_owned()
             }
             TeamLink::Away { .. } | TeamLink::Refused { .. } => {
-                "stopped on this machine while the team's store is away".to_owned()
+                "stopped on this machine while the team's store is unreachable".to_owned()
             }
         },
         (None, None) if setting.polls => "starting".to_owned(),
@@ -307,7 +310,7 @@ fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     };
     let text = format!("{}{text}", setting.profile_prefix(&setting.profile));
     let label = label(context, "POLL", LABEL);
-    let room = columns.saturating_sub(width::of(&label.content));
+    let room = columns.saturating_sub(width::display_width(&label.content));
     Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))])
 }
 
@@ -321,18 +324,18 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             [] => hints(&mut [("Enter", "apply"), ("Esc", "restore"), ("Up", "earlier filters")].into_iter()),
             words => hints(&mut [("Tab", "")].into_iter().chain(words.iter().map(|word| (word.as_str(), "")))),
         },
-        Dialog::Offer(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "close")].into_iter()),
+        Dialog::CopyMenu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "close")].into_iter()),
         Dialog::Find { .. } => hints(&mut [("Enter", "apply"), ("Esc", "restore")].into_iter()),
         Dialog::Add(form) => hints(&mut form.hints().into_iter()),
         Dialog::Palette(_) => hints(&mut [("Enter", "run"), ("Tab", "complete"), ("Esc", "close")].into_iter()),
         Dialog::Prompt(prompt) => hints(&mut [("Enter", prompt.verb()), ("Esc", "cancel")].into_iter()),
         Dialog::Quote(form) => hints(&mut form.stage.hints().iter().copied()),
-        Dialog::Menu(menu) if menu.stays() => {
+        Dialog::Menu(menu) if menu.stays_open() => {
             hints(&mut [("j k", "move"), ("Space", "show or hide"), ("Esc", "done")].into_iter())
         }
         Dialog::Menu(_) => hints(&mut [("j k", "move"), ("Enter", "choose"), ("Esc", "cancel")].into_iter()),
         Dialog::Help(page) => {
-            let leave = if page.wanted().is_empty() { "close" } else { "clear" };
+            let leave = if page.search_text().is_empty() { "close" } else { "clear" };
             hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
         Dialog::None | Dialog::Answer { .. } => hints(&mut context.model.setting.keys.hints(context.model.contexts())),
@@ -347,7 +350,7 @@ fn hints_in(
 ) -> Line<'static> {
     let mut line = Line::raw(" ");
     for (key, hint) in hints {
-        if line.width() + width::of(key) + 1 + width::of(hint) <= columns {
+        if line.width() + width::display_width(key) + 1 + width::display_width(hint) <= columns {
             line.push_span(Span::styled(key.to_owned(), context.theme.key()));
             line.push_span(Span::raw(format!(" {hint}  ")));
         }

@@ -20,7 +20,7 @@ use crate::{
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Outcome},
         poller::PollerHealth,
-        record::{ChainSide, StatusRecord, Step},
+        record::{ChainSide, RouteStep, StatusRecord},
         status::RouterStatus,
         text::clean,
         transaction::Transaction,
@@ -28,7 +28,7 @@ use crate::{
     store::{HistoryLine, StoredObservation},
     tui::{
         draw::put_text,
-        fixtures::{TestDashboard, alert, at_work, blank, everything, hear, moment, press, type_in},
+        fixtures::{TestDashboard, alert, at_work, blank, change_store, everything, moment, press, type_in},
         message::{Copied, Msg},
         screens::detail::history::History,
         step::step,
@@ -89,7 +89,7 @@ pub(crate) fn overdue() -> Transaction {
         ..ChainSide::default()
     };
     let hash = sent.params.transaction_id.clone();
-    let step = |chain: &str, action: &str, hash: Option<TxHash>, status: &str| Step {
+    let step = |chain: &str, action: &str, hash: Option<TxHash>, status: &str| RouteStep {
         chain_id: Some(ChainId::new(chain)),
         transaction_id: hash,
         status: Some(status.into()),
@@ -164,7 +164,7 @@ fn alerts() -> Vec<Alert> {
 /// Returns a dashboard of this size with the fixed transactions and alerts.
 pub(crate) fn dashboard(size: (u16, u16)) -> TestDashboard {
     let mut model = blank(size);
-    hear(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(transactions(), alerts()), Some(at_work(ago(0, 1))), now());
     model
 }
 
@@ -241,13 +241,13 @@ fn unauthorized(size: (u16, u16)) -> TestDashboard {
     report.health = PollerHealth::Unauthorized;
     report.resting_until = Some(now().wall + TimeDelta::seconds(48));
     report.last_error = Some(message.into());
-    hear(&mut model, everything(transactions(), alerts), Some(report), now());
+    change_store(&mut model, everything(transactions(), alerts), Some(report), now());
     model
 }
 
 fn empty(size: (u16, u16)) -> TestDashboard {
     let mut model = blank(size);
-    hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+    change_store(&mut model, everything(Vec::new(), Vec::new()), None, now());
     model
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn hostile(size: (u16, u16)) -> TestDashboard {
         alert(Rule::Regressed, Some(RowId(2)), &clean("the service says `状態不明の状態`")),
     ];
     let mut model = blank(size);
-    hear(&mut model, everything(vec![first, second, third], raised), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(vec![first, second, third], raised), Some(at_work(ago(0, 1))), now());
     model
 }
 

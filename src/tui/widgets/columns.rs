@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use crate::{presentation::width, tui::draw::DrawContext};
 
 /// A column: its content, its title, its width, and the least width of a pane that shows the column.
-pub(crate) type Column<K> = (K, &'static str, usize, u16);
+pub(crate) type ColumnLayout<K> = (K, &'static str, usize, u16);
 
 /// Returns the columns that a pane of this width shows, each with its title and its width.
-pub(crate) fn shown<K: Copy>(all: &[Column<K>], pane: u16) -> impl Iterator<Item = (K, &'static str, usize)> {
+pub(crate) fn shown<K: Copy>(all: &[ColumnLayout<K>], pane: u16) -> impl Iterator<Item = (K, &'static str, usize)> {
     let fitting = all.iter().filter(move |(.., from)| pane >= *from);
     fitting.map(|(column, title, columns, _)| (*column, *title, *columns))
 }

@@ -2,7 +2,12 @@
 //!
 //! Control characters and other unsafe characters are never drawn. Widths are those of the letters on the screen.
 
-use ratatui::{Frame, layout::Rect, style::Style, text::Span};
+use ratatui::{
+    Frame,
+    layout::Rect,
+    style::Style,
+    text::{Line, Span},
+};
 use tui_input::Input;
 
 use crate::{domain::text, presentation::width};
@@ -24,22 +29,46 @@ pub(crate) fn window(input: &Input, columns: usize) -> (String, usize) {
     let behind = shown(&mut letters);
     // If the text before the cursor is too long, its start is cut.
     let mut start = before.as_str();
-    while width::of(start) > columns.saturating_sub(1) {
+    while width::display_width(start) > columns.saturating_sub(1) {
         let mut letters = start.chars();
         if letters.next().is_none() {
             break;
         }
         start = letters.as_str();
     }
-    (width::cut(&format!("{start}{behind}"), columns, ""), width::of(start))
+    (width::cut(&format!("{start}{behind}"), columns, ""), width::display_width(start))
 }
 
 /// Draws the field at the left of a line; puts the cursor into the field if the field has the focus.
 pub(crate) fn draw(input: &Input, is_focused: bool, style: Style, line: Rect, frame: &mut Frame<'_>) {
     let (shown, cursor) = text(input, usize::from(line.width));
     frame.render_widget(Span::styled(shown, style), line);
-    let column = u16::try_from(cursor).unwrap_or(u16::MAX).min(line.width.saturating_sub(1));
-    if is_focused && line.area() > 0 {
+    if is_focused {
+        place_cursor(cursor, line, frame);
+    }
+}
+
+/// Draws a label and the typed text after the label, with the cursor.
+pub(crate) fn draw_after(
+    label: impl Into<Line<'static>>,
+    input: &Input,
+    style: Style,
+    row: Rect,
+    frame: &mut Frame<'_>,
+) {
+    let label = label.into();
+    let used = u16::try_from(label.width()).unwrap_or(u16::MAX).min(row.width);
+    let rest = Rect { x: row.x + used, width: row.width - used, ..row };
+    let (shown, cursor) = window(input, usize::from(rest.width));
+    frame.render_widget(label, row);
+    frame.render_widget(Span::styled(shown, style), rest);
+    place_cursor(cursor, rest, frame);
+}
+
+/// Puts the cursor into a column of a line, at most into the last one.
+pub(crate) fn place_cursor(column: usize, line: Rect, frame: &mut Frame<'_>) {
+    let column = u16::try_from(column).unwrap_or(u16::MAX).min(line.width.saturating_sub(1));
+    if line.area() > 0 {
         frame.set_cursor_position((line.x + column, line.y));
     }
 }

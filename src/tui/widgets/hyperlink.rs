@@ -24,12 +24,12 @@ const LEAST_HEAD: usize = 6;
 const SCHEME_LENGTH: usize = "https://".len();
 
 /// A link, and the hash that is shown in place of the link's URL.
-struct Link<'a> {
+struct TerminalLink<'a> {
     url: &'a str,
     hash: Option<&'a TxHash>,
 }
 
-impl Link<'_> {
+impl TerminalLink<'_> {
     /// Whether a word on the screen is the URL or the hash, whole or shortened in the middle or at the end.
     fn is_shown_by(&self, word: &str, ellipsis: &str) -> bool {
         let cut = |whole: &str| {
@@ -45,9 +45,9 @@ impl Link<'_> {
 pub(crate) fn mark(context: &DrawContext<'_>, tx: &Transaction, pane: Rect, buffer: &mut Buffer) {
     let ends = route::ends(tx);
     let bridge = tx.state.record.as_ref().and_then(|record| record.bridge_url.as_deref());
-    let mut links: Vec<_> = bridge.map(|url| Link { url, hash: None }).into_iter().collect();
+    let mut links: Vec<_> = bridge.map(|url| TerminalLink { url, hash: None }).into_iter().collect();
     for end in [Some(ends.source), Some(ends.destination), ends.hop].into_iter().flatten() {
-        links.extend(end.url.map(|url| Link { url, hash: end.transaction_id }));
+        links.extend(end.url.map(|url| TerminalLink { url, hash: end.transaction_id }));
     }
     mark_links(context, links, pane, buffer);
 }
@@ -59,10 +59,10 @@ pub(crate) fn mark_written<'a>(
     pane: Rect,
     buffer: &mut Buffer,
 ) {
-    mark_links(context, urls.map(|url| Link { url, hash: None }).collect(), pane, buffer);
+    mark_links(context, urls.map(|url| TerminalLink { url, hash: None }).collect(), pane, buffer);
 }
 
-fn mark_links(context: &DrawContext<'_>, mut links: Vec<Link<'_>>, pane: Rect, buffer: &mut Buffer) {
+fn mark_links(context: &DrawContext<'_>, mut links: Vec<TerminalLink<'_>>, pane: Rect, buffer: &mut Buffer) {
     links.retain(|link| link.url.len() <= LONGEST && link::check(link.url).is_ok());
     if !context.theme.abilities().hyperlinks || links.is_empty() {
         return;
@@ -73,8 +73,8 @@ fn mark_links(context: &DrawContext<'_>, mut links: Vec<Link<'_>>, pane: Rect, b
     for y in pane.y..pane.bottom() {
         for word in words(buffer, Rect { y, height: 1, ..pane }) {
             let continued = unfinished.take_if(|(_, rest, x)| *x == word.x && rest.starts_with(&word.text));
-            let shown = |link: &Link<'_>| link.is_shown_by(&word.text, context.theme.ellipsis);
-            let begins = |link: &Link<'_>| word.text.len() > SCHEME_LENGTH && link.url.starts_with(&word.text);
+            let shown = |link: &TerminalLink<'_>| link.is_shown_by(&word.text, context.theme.ellipsis);
+            let begins = |link: &TerminalLink<'_>| word.text.len() > SCHEME_LENGTH && link.url.starts_with(&word.text);
             let place = || links.iter().position(shown).or_else(|| links.iter().position(begins));
             let found = continued.as_ref().map(|(place, ..)| *place).or_else(place);
             let Some((place, link)) = found.and_then(|place| Some((place, links.get(place)?))) else { continue };
@@ -100,7 +100,7 @@ fn words(buffer: &Buffer, row: Rect) -> Vec<Word> {
     for x in row.x..row.right() {
         let symbol = buffer.cell((x, row.y)).map_or(" ", |cell| cell.symbol());
         // A letter that is wider than its cell is in no link.
-        let is_letter = symbol != " " && width::of(symbol) == 1;
+        let is_letter = symbol != " " && width::display_width(symbol) == 1;
         match words.last_mut().filter(|_| is_inside && is_letter) {
             Some(word) => {
                 word.text.push_str(symbol);

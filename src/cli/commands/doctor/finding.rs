@@ -7,7 +7,7 @@ use color_eyre::eyre::Result;
 use crate::{domain::text, runtime::exit::Exit};
 
 /// The result of a check.
-pub(super) enum Finding {
+pub(super) enum Diagnosis {
     Ok(String),
     /// Polling works, but the user should know this.
     Warning(String),
@@ -16,15 +16,15 @@ pub(super) enum Finding {
 }
 
 /// Prints a line for each finding, and returns the exit code that they make.
-pub(super) fn print_findings(findings: &[(&str, Finding)], out: &mut dyn Write) -> Result<Exit> {
+pub(super) fn print_findings(findings: &[(&str, Diagnosis)], out: &mut dyn Write) -> Result<Exit> {
     let mut exit = Exit::Success;
     for (name, finding) in findings {
         let (word, sentence) = match finding {
-            Finding::Ok(sentence) => ("ok", sentence),
-            Finding::Warning(sentence) => ("look", sentence),
-            Finding::Error(sentence) => {
+            Diagnosis::Ok(sentence) => ("ok", sentence),
+            Diagnosis::Warning(sentence) => ("warn", sentence),
+            Diagnosis::Error(sentence) => {
                 exit = Exit::Error;
-                ("WRONG", sentence)
+                ("error", sentence)
             }
         };
         writeln!(out, "{word:<5}  {name:<9} {}", text::clean(sentence))?;

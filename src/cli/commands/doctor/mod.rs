@@ -15,7 +15,7 @@ use chrono::TimeDelta;
 use clap::Args;
 use color_eyre::eyre::Result;
 
-use self::finding::{Finding, print_findings};
+use self::finding::{Diagnosis, print_findings};
 use super::{backup::size, stats::BudgetStatus};
 use crate::{
     api::BaseUrl,
@@ -76,24 +76,24 @@ pub(crate) fn doctor(
     let [need, polling] = budget.lines();
     let is_healthy =
         budget.poller.as_ref().is_some_and(|report| report.health == PollerHealth::Live && report.share >= 1.0);
-    findings.push(("poller", if is_healthy { Finding::Ok(polling) } else { Finding::Warning(polling) }));
+    findings.push(("poller", if is_healthy { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
     findings.push(("ledger", check_ledger(ledger.as_ref(), settings.rps, cx)));
-    findings.push(("budget", if budget.need.is_lasting() { Finding::Warning(need) } else { Finding::Ok(need) }));
+    findings.push(("budget", if budget.need.is_lasting() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
     let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
     findings.push((
         "clock",
         match ahead {
             Some(at) => {
                 let ahead = span::long(span::between(cx.now.wall, at));
-                Finding::Warning(format!("the last answer is {ahead} ahead of this clock; was the clock set back?"))
+                Diagnosis::Warning(format!("the last answer is {ahead} ahead of this clock; was the clock set back?"))
             }
-            None => Finding::Ok(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
+            None => Diagnosis::Ok(format!("{}", cx.now.wall.with_timezone(&cx.zone).format("%Y-%m-%d %H:%M:%S %:z"))),
         },
     ));
     findings.push(("terminal", check_terminal()));
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-    let not_checked = || Finding::Ok(format!("not checked; {HOW_TO_ASK}"));
+    let not_checked = || Diagnosis::Ok(format!("not checked; {HOW_TO_ASK}"));
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, reach))));
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
     findings.push(("alerting", check_alerting(settings, &reader)?));
@@ -112,179 +112,183 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
 const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
 
 /// Names the config file, and checks the settings that only the dashboard reads.
-fn check_config(settings: &Settings) -> Finding {
+fn check_config(settings: &Settings) -> Diagnosis {
     let of_dashboard = theme::of(settings).map_err(|error| error.to_string());
     let of_dashboard = of_dashboard.and(Keys::new(&settings.keys).map_err(|error| error.to_string()));
     if let Err(reason) = of_dashboard {
-        return Finding::Error(format!("the dashboard doesn't start: {reason}"));
+        return Diagnosis::Error(format!("the dashboard doesn't start: {reason}"));
     }
     let profile = &settings.profile;
-    Finding::Ok(match settings.config_file.as_ref().filter(|path| path.exists()) {
+    Diagnosis::Ok(match settings.config_file.as_ref().filter(|path| path.exists()) {
         Some(path) => format!("{}, profile {profile}", path.display()),
         None => format!("no config file; flags and environment apply, profile {profile}"),
     })
 }
 
 /// Counts what the store holds, and checks that all of it can be read.
-fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Finding> {
+fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagnosis> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
         let way_out = "quit all hoptop processes that use it; the next start recovers it";
-        return Ok(Finding::Error(format!("{path} is damaged ({reason}); {way_out}")));
+        return Ok(Diagnosis::Error(format!("{path} is damaged ({reason}); {way_out}")));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
     Ok(match cx.store.fault() {
-        Some(fault) => Finding::Warning(format!("{contents}; {fault}")),
-        None => Finding::Ok(contents),
+        Some(fault) => Diagnosis::Warning(format!("{contents}; {fault}")),
+        None => Diagnosis::Ok(contents),
     })
 }
 
 /// Checks the file system of the store, and whether it has space for a backup.
-fn check_disk(cx: &Context<'_>) -> Finding {
+fn check_disk(cx: &Context<'_>) -> Diagnosis {
     let folder = cx.store.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let kind = filesystem::kind(folder).unwrap_or_else(|| "file system unknown".to_owned());
     let (bytes, log) = cx.store.sizes();
     let sizes = format!("store {}, its log {}", size(bytes), size(log));
     match filesystem::free(folder) {
         Some(free) if free < (bytes + log).saturating_mul(2) => {
-            Finding::Warning(format!("{kind}, {} free, too little for a backup; {sizes}", size(free)))
+            Diagnosis::Warning(format!("{kind}, {} free, too little for a backup; {sizes}", size(free)))
         }
-        Some(free) => Finding::Ok(format!("{kind}, {} free; {sizes}", size(free))),
-        None => Finding::Ok(format!("{kind}; {sizes}")),
+        Some(free) => Diagnosis::Ok(format!("{kind}, {} free; {sizes}", size(free))),
+        None => Diagnosis::Ok(format!("{kind}; {sizes}")),
     }
 }
 
 /// Checks the age of the newest backup.
-fn check_backup(is_empty: bool, cx: &Context<'_>) -> Finding {
+fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     /// The age from which the newest backup is a warning. hoptop makes one on each day of use.
     const OLD: TimeDelta = TimeDelta::hours(48);
     let kept = cx.store.backups(cx.now.wall);
     let Some(newest) = kept.first() else {
         return match is_empty {
-            true => Finding::Ok("none, because nothing is tracked".into()),
-            false => Finding::Warning("none yet; hoptop makes one a day, `hoptop backup FILE` makes one now".into()),
+            true => Diagnosis::Ok("none, because nothing is tracked".into()),
+            false => Diagnosis::Warning("none yet; hoptop makes one a day, `hoptop backup FILE` makes one now".into()),
         };
     };
     let ahead = kept.iter().filter(|kept| kept.at > cx.now.wall).count();
     if ahead > 0 {
         let newest = newest.path.display();
-        return Finding::Warning(format!(
+        return Diagnosis::Warning(format!(
             "{ahead} of {} are dated ahead of this clock; was the clock set back? {newest}",
             kept.len()
         ));
     }
     let age = span::long(span::between(newest.at, cx.now.wall));
     let line = format!("{} kept, the newest {age} old: {}", kept.len(), newest.path.display());
-    if cx.now.wall - newest.at > OLD { Finding::Warning(line) } else { Finding::Ok(line) }
+    if cx.now.wall - newest.at > OLD { Diagnosis::Warning(line) } else { Diagnosis::Ok(line) }
 }
 
-fn check_base_url(settings: &Settings) -> Finding {
+fn check_base_url(settings: &Settings) -> Diagnosis {
     match &settings.base_url {
-        None => {
-            Finding::Error("none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into())
-        }
+        None => Diagnosis::Error(
+            "none: set the URL of the service with --base-url, HOPTOP_BASE_URL or in the profile".into(),
+        ),
         Some(url) => match BaseUrl::parse(url) {
-            Ok(url) => Finding::Ok(url.as_str().to_owned()),
-            Err(error) => Finding::Error(error.to_string()),
+            Ok(url) => Diagnosis::Ok(url.as_str().to_owned()),
+            Err(error) => Diagnosis::Error(error.to_string()),
         },
     }
 }
 
 /// Checks the integrator ID, and returns the fingerprint that names its budget.
-fn check_id(settings: &Settings) -> (Finding, Option<String>) {
+fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
     match settings.integrator_id() {
         Ok(id) => {
             let source = settings.id_source().unwrap_or_default();
             let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
             let fingerprint = base.map(|base| id.fingerprint(base.as_str()));
-            (Finding::Ok(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
+            (Diagnosis::Ok(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
         }
-        Err(error) => (Finding::Error(error.to_string()), None),
+        Err(error) => (Diagnosis::Error(error.to_string()), None),
     }
 }
 
 /// Checks a profile that the dashboard polls beside the current one.
-fn check_profile(account: &Account, reach: Reach) -> Finding {
+fn check_profile(account: &Account, reach: Reach) -> Diagnosis {
     let parsed = account.polling().map(|polling| BaseUrl::parse(&polling.base_url).map(|base| (polling, base)));
     let name = &account.profile;
     match parsed {
         Ok(Ok((polling, base))) => {
             let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
             match check_service(&base, reach) {
-                Finding::Ok(reached) => Finding::Ok(format!("{account}; {reached}")),
-                Finding::Warning(reason) | Finding::Error(reason) => Finding::Warning(format!("{account}; {reason}")),
+                Diagnosis::Ok(reached) => Diagnosis::Ok(format!("{account}; {reached}")),
+                Diagnosis::Warning(reason) | Diagnosis::Error(reason) => {
+                    Diagnosis::Warning(format!("{account}; {reason}"))
+                }
             }
         }
-        Ok(Err(error)) => Finding::Error(format!("{name}: {error}")),
-        Err(error) => Finding::Error(format!("{name}: {error}")),
+        Ok(Err(error)) => Diagnosis::Error(format!("{name}: {error}")),
+        Err(error) => Diagnosis::Error(format!("{name}: {error}")),
     }
 }
 
 /// Checks the budget that all processes with this ID share.
-fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Finding {
-    let Some(ledger) = ledger else { return Finding::Ok("not used since the machine started".into()) };
+fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosis {
+    let Some(ledger) = ledger else { return Diagnosis::Ok("not used since the machine started".into()) };
     let rest = ledger.pace.resting_until().since(cx.now.mono);
     let under_way = ledger.under_way();
     let state = format!("limit {} requests/s as last set, {under_way} in flight", ledger.limit());
     if ledger.limit() != rps {
-        return Finding::Warning(format!("{state}; your limit of {rps} applies once a hoptop starts polling with it"));
+        return Diagnosis::Warning(format!(
+            "{state}; your limit of {rps} applies when a hoptop process starts polling"
+        ));
     }
     match (rest.is_zero(), ledger.pace.share() < 1.0) {
-        (false, _) => Finding::Warning(format!("{state}; no requests for {} after an HTTP 429", span::long(rest))),
+        (false, _) => Diagnosis::Warning(format!("{state}; no requests for {} after an HTTP 429", span::long(rest))),
         (true, true) => {
-            Finding::Warning(format!("{state}; cut to {:.0} % after an HTTP 429", ledger.pace.share() * 100.0))
+            Diagnosis::Warning(format!("{state}; cut to {:.0} % after an HTTP 429", ledger.pace.share() * 100.0))
         }
-        (true, false) => Finding::Ok(state),
+        (true, false) => Diagnosis::Ok(state),
     }
 }
 
 /// Checks whether the service accepts a connection. Behind a proxy only a request could tell.
-fn check_service(base: &BaseUrl, reach: Reach) -> Finding {
+fn check_service(base: &BaseUrl, reach: Reach) -> Diagnosis {
     let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let proxy = proxies.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     match (proxy, reach(base)) {
         (Some(name), _) if base.as_str().starts_with("https:") => {
-            Finding::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}"))
+            Diagnosis::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}"))
         }
-        (_, Ok(reached)) => Finding::Ok(reached),
-        (_, Err(reason)) => Finding::Warning(reason),
+        (_, Ok(reached)) => Diagnosis::Ok(reached),
+        (_, Err(reason)) => Diagnosis::Warning(reason),
     }
 }
 
 /// Checks the notification channels and their last failure.
-fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Finding> {
+fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Diagnosis> {
     let channels = match notifiers::channels(settings) {
         Ok(channels) => channels,
-        Err(error) => return Ok(Finding::Error(error.to_string())),
+        Err(error) => return Ok(Diagnosis::Error(error.to_string())),
     };
     let names = notifiers::names(&channels);
     let missing = channels.iter().find_map(|channel| match channel {
-        Channel::Command(words) => words.first().filter(|name| !program::is_there(name)),
+        Channel::Command(words) => words.first().filter(|name| !program::program_exists(name)),
         Channel::Webhook(_) => None,
     });
     if let Some(name) = missing {
         let way_out = "write its path, or check PATH";
-        return Ok(Finding::Warning(format!("on_alert: there is no program {name}; {way_out}")));
+        return Ok(Diagnosis::Warning(format!("on_alert: there is no program {name}; {way_out}")));
     }
     if let [first, ..] =
         notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names).as_slice()
     {
-        return Ok(Finding::Warning(format!("the last notification failed: {first}")));
+        return Ok(Diagnosis::Warning(format!("the last notification failed: {first}")));
     }
-    Ok(Finding::Ok(match names.as_slice() {
+    Ok(Diagnosis::Ok(match names.as_slice() {
         [] => "no notifications; on_alert or webhook in the config file sends alerts to others".into(),
         names => format!("alerts are sent by {}", names.join(" and ")),
     }))
 }
 
-fn check_terminal() -> Finding {
+fn check_terminal() -> Diagnosis {
     let term = std::env::var("TERM").unwrap_or_default();
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Finding::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into());
+        return Diagnosis::Ok("none here; the dashboard needs one, `hoptop watch` doesn't".into());
     }
     match term.as_str() {
-        "" | "dumb" => Finding::Warning(format!("TERM is `{term}`: the dashboard prints the list instead")),
-        term => Finding::Ok(term.to_owned()),
+        "" | "dumb" => Diagnosis::Warning(format!("TERM is `{term}`: the dashboard prints the list instead")),
+        term => Diagnosis::Ok(term.to_owned()),
     }
 }
 
@@ -293,7 +297,7 @@ mod tests {
     use super::*;
     use crate::{
         budget::{Budget as Shared, RequestEnd},
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         config::{self, Environment, Flags},
         domain::{fixtures, status::RouterStatus},
         store::Store,
@@ -301,12 +305,12 @@ mod tests {
 
     const CANARY: &str = "canary-integrator-7f3a";
 
-    fn settings(bench: &Bench, variables: &[(&str, &str)]) -> Settings {
+    fn settings(bench: &CommandFixture, variables: &[(&str, &str)]) -> Settings {
         let flags = Flags { state_dir: Some(bench.folder.path().join("state")), ..Flags::default() };
         config::load(flags, &Environment::fixed(variables, Some(bench.folder.path()))).unwrap()
     }
 
-    fn run(bench: &mut Bench, variables: &[(&str, &str)]) -> (String, Exit) {
+    fn run(bench: &mut CommandFixture, variables: &[(&str, &str)]) -> (String, Exit) {
         let settings = settings(bench, variables);
         let (out, err, exit) =
             bench.run(|cx| doctor(&DoctorArgs::default(), &settings, None, |_| Ok("reached".into()), cx));
@@ -319,10 +323,10 @@ mod tests {
 
     #[test]
     fn settings_with_which_the_dashboard_does_not_start_are_named() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (out, exit) = run(&mut bench, &[ALL.as_slice(), &[("HOPTOP_THEME", "pink")]].concat());
         assert_eq!(exit, Exit::Error);
-        assert!(out.starts_with("WRONG  config    the dashboard doesn't start: unknown theme"), "{out}");
+        assert!(out.starts_with("error  config    the dashboard doesn't start: unknown theme"), "{out}");
         let folder = bench.folder.path().join(".config/hoptop");
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("config.toml"), "[keys]\nadd = \"a\"\n").unwrap();
@@ -332,9 +336,9 @@ mod tests {
 
     #[test]
     fn missing_setting_is_wrong_and_names_the_remedy() {
-        let (out, exit) = run(&mut Bench::new(), &[]);
+        let (out, exit) = run(&mut CommandFixture::new(), &[]);
         assert_eq!(exit, Exit::Error);
-        let wrong: Vec<_> = out.lines().filter(|line| line.starts_with("WRONG")).collect();
+        let wrong: Vec<_> = out.lines().filter(|line| line.starts_with("error")).collect();
         assert!(
             wrong.len() == 2 && wrong[0].contains("--base-url") && wrong[1].contains("HOPTOP_INTEGRATOR_ID"),
             "{out}"
@@ -343,7 +347,7 @@ mod tests {
 
     #[test]
     fn failing_notification_channel_is_reported() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let config = bench.folder.path().join(".config/hoptop/config.toml");
         std::fs::create_dir_all(config.parent().unwrap()).unwrap();
         let mut alerting = |text: &str| {
@@ -355,27 +359,27 @@ mod tests {
         assert!(alerting("on_alert = \"no-such-program-here\"").0.contains("there is no program no-such-program-here"));
         assert!(alerting("webhook = \"https://hooks.example/canary\"").0.ends_with("alerts are sent by webhook"));
         let (line, exit) = alerting("webhook = \"http://hooks.example/canary\"");
-        assert!(line.starts_with("WRONG") && exit == Exit::Error, "{line}");
+        assert!(line.starts_with("error") && exit == Exit::Error, "{line}");
     }
 
     #[test]
     fn short_budget_names_a_sufficient_limit() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         for number in 1..=100 {
             let row = bench.track(fixtures::new(number));
-            bench.hear(row, fixtures::says(RouterStatus::Ongoing), 30);
+            bench.observe(row, fixtures::says(RouterStatus::Ongoing), 30);
         }
         let (out, exit) = run(&mut bench, &ALL);
         assert_eq!(exit, Exit::Success);
-        assert!(out.contains("look   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
+        assert!(out.contains("warn   budget    100 to poll: 1.11 requests/s needed, 0.83 allowed"), "{out}");
         assert!(out.contains("raise the limit to 2 requests/s, or track at most 67"), "{out}");
         assert!(out.contains("ok     id        …7f3a from HOPTOP_INTEGRATOR_ID"), "{out}");
-        assert!(out.contains("look   poller    no poller is running"), "{out}");
+        assert!(out.contains("warn   poller    no poller is running"), "{out}");
     }
 
     #[test]
     fn requests_of_other_processes_are_reported() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
         let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
@@ -385,49 +389,49 @@ mod tests {
         other.release(ticket, RequestEnd::Throttled { retry_after: None, jitter: 0.0 }, now.mono, now.mono);
         let (out, _) = run(&mut bench, &ALL);
         assert!(
-            out.contains("look   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),
+            out.contains("warn   ledger    limit 1 requests/s as last set, 0 in flight; no requests for 1s"),
             "{out}"
         );
     }
 
     #[test]
     fn limit_of_another_process_is_reported() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
         let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
         let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("look   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");
+        assert!(out.contains("warn   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");
     }
 
     #[test]
     fn store_disk_and_backup_are_checked() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("0 transactions, 0 alerts, intact\n"), "{out}");
         assert!(out.contains("ok     backup    none, because nothing is tracked"), "{out}");
         bench.track(fixtures::new(1));
-        assert!(run(&mut bench, &ALL).0.contains("look   backup    none yet; hoptop makes one a day"));
+        assert!(run(&mut bench, &ALL).0.contains("warn   backup    none yet; hoptop makes one a day"));
         let two_days_before = crate::cli::context::testing::at(60) - TimeDelta::hours(49);
         Store::backup_if_due(bench.store.path(), two_days_before, &|| true).unwrap();
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("look   backup    1 kept, the newest 2d 01h old: "), "{out}");
+        assert!(out.contains("warn   backup    1 kept, the newest 2d 01h old: "), "{out}");
         assert!(out.contains(" free; store ") && out.contains(" kB, its log "), "{out}");
         let next_year = two_days_before + TimeDelta::days(365);
         Store::backup_if_due(bench.store.path(), next_year, &|| true).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(
-            out.contains("look   backup    1 of 2 are dated ahead of this clock; was the clock set back?"),
+            out.contains("warn   backup    1 of 2 are dated ahead of this clock; was the clock set back?"),
             "{out}"
         );
     }
 
     #[test]
     fn answer_from_the_future_is_reported_as_a_clock_set_back() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::says(RouterStatus::Ongoing), 3_660);
+        bench.observe(row, fixtures::says(RouterStatus::Ongoing), 3_660);
         let (out, _) = run(&mut bench, &ALL);
-        assert!(out.contains("look   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
+        assert!(out.contains("warn   clock     the last answer is 1h 00m ahead of this clock"), "{out}");
     }
 }

@@ -4,7 +4,7 @@
 
 use color_eyre::eyre::Result;
 
-use super::finding::Finding;
+use super::finding::Diagnosis;
 use crate::{
     clock::Clock,
     domain::team_address::{Host, TeamAddress, TlsMode},
@@ -17,12 +17,12 @@ use crate::{
 const ROUND_TRIPS: usize = 5;
 
 /// Checks the team's store. Without a connection, returns the reason alone.
-pub(super) fn checks(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Finding)>> {
+pub(super) fn checks(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Diagnosis)>> {
     let checked = tokio_runtime::start()?.block_on(check(team, reader));
-    Ok(checked.unwrap_or_else(|error| vec![("team", Finding::Error(error.to_string()))]))
+    Ok(checked.unwrap_or_else(|error| vec![("team", Diagnosis::Error(error.to_string()))]))
 }
 
-async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Finding)>, TeamError> {
+async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Diagnosis)>, TeamError> {
     let mut database = Database::connect(&team.connector).await?;
     let hello = database.hello().await?;
     let clock = Clock::system();
@@ -50,24 +50,24 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
         .filter(|version| *version != env!("CARGO_PKG_VERSION"))
         .collect();
     let versions = match other_versions.as_slice() {
-        [] => Finding::Ok(format!("the team's processes ({}) all have this version", members.len())),
-        others => Finding::Warning(format!(
+        [] => Diagnosis::Ok(format!("the team's processes ({}) all have this version", members.len())),
+        others => Diagnosis::Warning(format!(
             "{} processes of the team have other versions: {}",
             others.len(),
             others.join(", ")
         )),
     };
     let replica = match reader.replica_position(hello.team) {
-        Err(error) => Finding::Error(error.to_string()),
+        Err(error) => Diagnosis::Error(error.to_string()),
         Ok(position) => match head.saturating_sub(position.seq) {
-            0 => Finding::Ok(format!("has everything, through entry {head}")),
+            0 => Diagnosis::Ok(format!("has everything, through entry {head}")),
             behind => {
-                Finding::Warning(format!("lacks {behind} of {head} entries; a running hoptop catches up by itself"))
+                Diagnosis::Warning(format!("lacks {behind} of {head} entries; a running hoptop catches up by itself"))
             }
         },
     };
     let mut findings = vec![
-        ("team", Finding::Ok(team_line)),
+        ("team", Diagnosis::Ok(team_line)),
         ("tls", check_tls(team.connector.address())),
         ("commits", check_durability(hello.in_recovery, &facts)),
         ("versions", versions),
@@ -77,8 +77,8 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     if !hello.in_recovery {
         let mut other = Database::connect(&team.connector).await?;
         let notices = match database.hears_notices(&mut other).await? {
-            true => Finding::Ok("arrive: new entries are seen at once".into()),
-            false => Finding::Warning(
+            true => Diagnosis::Ok("arrive: new entries are seen at once".into()),
+            false => Diagnosis::Warning(
                 "don't arrive, as behind a pooler in transaction mode: new entries are seen within 1 s, and who has what open isn't shown".into(),
             ),
         };
@@ -88,36 +88,36 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
 }
 
 /// Says whether this machine's connection is encrypted; behind a pooler the server can't know.
-fn check_tls(address: &TeamAddress) -> Finding {
+fn check_tls(address: &TeamAddress) -> Diagnosis {
     match (address.tls, &address.host) {
-        (TlsMode::VerifyFull, _) => Finding::Ok("on; the server's certificate and name are verified".into()),
-        (TlsMode::Off, Host::Socket(_)) => Finding::Ok("off, through a socket of this machine".into()),
+        (TlsMode::VerifyFull, _) => Diagnosis::Ok("on; the server's certificate and name are verified".into()),
+        (TlsMode::Off, Host::Socket(_)) => Diagnosis::Ok("off, through a socket of this machine".into()),
         (TlsMode::Off, Host::Tcp(_)) if address.host.is_on_this_machine() => {
-            Finding::Ok("off, within this machine".into())
+            Diagnosis::Ok("off, within this machine".into())
         }
         (TlsMode::Off, Host::Tcp(_)) => {
-            Finding::Warning("off: the network between can read and change everything".into())
+            Diagnosis::Warning("off: the network between can read and change everything".into())
         }
     }
 }
 
 /// Says what the server may lose.
-fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Finding {
+fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Diagnosis {
     if in_recovery {
-        return Finding::Error("the server is a standby, so nothing can be written; name the primary".into());
+        return Diagnosis::Error("the server is a standby, so nothing can be written; name the primary".into());
     }
     match (facts.synchronous_commit.as_str(), facts.standbys, facts.has_synchronous_standby) {
-        ("local", _, true) => Finding::Warning(
+        ("local", _, true) => Diagnosis::Warning(
             "synchronous_commit is `local` for this role: the standby doesn't confirm what hoptop writes, and a failover may lose it"
                 .into(),
         ),
-        ("off", ..) => Finding::Warning(
+        ("off", ..) => Diagnosis::Warning(
             "synchronous_commit is off for this role; hoptop turns it on for what it writes, other programs don't"
                 .into(),
         ),
-        (_, 0, _) => Finding::Ok("on the server's disk; there is no standby".into()),
-        (_, count, true) => Finding::Ok(format!("on a standby too ({count} connected)")),
-        (_, count, false) => Finding::Warning(format!(
+        (_, 0, _) => Diagnosis::Ok("on the server's disk; there is no standby".into()),
+        (_, count, true) => Diagnosis::Ok(format!("on a standby too ({count} connected)")),
+        (_, count, false) => Diagnosis::Warning(format!(
             "{count} standbys follow asynchronously: a failover may lose the newest entries. Replicas then go back, and name what was lost"
         )),
     }

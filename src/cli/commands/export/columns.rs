@@ -18,7 +18,7 @@ use crate::domain::{
 
 /// The data of a row.
 #[derive(Clone, Copy)]
-pub(super) struct Facts<'a> {
+pub(super) struct RowData<'a> {
     pub tx: &'a Transaction,
     /// The active alerts of this transaction, without its profile's.
     pub alerts: &'a [Alert],
@@ -27,10 +27,10 @@ pub(super) struct Facts<'a> {
     pub zone: FixedOffset,
 }
 
-type Cell = fn(&Facts<'_>) -> String;
+type CellFormatter = fn(&RowData<'_>) -> String;
 
 /// The columns of CSV. An absent value is an empty cell.
-pub(super) const CSV: &[(&str, Cell)] = &[
+pub(super) const CSV: &[(&str, CellFormatter)] = &[
     ("transactionId", |facts| facts.tx.params.transaction_id.to_string()),
     ("fromChainId", |facts| facts.tx.params.from_chain.to_string()),
     ("toChainId", |facts| facts.tx.params.to_chain.to_string()),
@@ -70,7 +70,7 @@ pub(super) const CSV: &[(&str, Cell)] = &[
 ];
 
 /// The columns of Markdown, chosen for a ticket. Text from outside is escaped.
-pub(super) const MARKDOWN: &[(&str, Cell)] = &[
+pub(super) const MARKDOWN: &[(&str, CellFormatter)] = &[
     ("Transaction", |facts| code(facts.tx.params.transaction_id.as_str())),
     ("Route", |facts| answer::words(&format!("{} to {}", facts.tx.from_name(), facts.tx.to_name()))),
     ("Status", |facts| answer::words(facts.tx.state.status.as_ref().map_or("no answer", RouterStatus::raw))),
@@ -83,7 +83,7 @@ pub(super) const MARKDOWN: &[(&str, Cell)] = &[
     ("Verdict", |facts| answer::words(&facts.advice().verdict)),
 ];
 
-impl Facts<'_> {
+impl RowData<'_> {
     fn advice(&self) -> advice::Advice {
         advice::advise(self.tx, self.now, self.zone)
     }

@@ -37,7 +37,7 @@ impl ExportFormat {
 
 /// The format of an export, and the time that its texts refer to.
 #[derive(Clone, Copy)]
-pub(super) struct Form<'a> {
+pub(super) struct ExportOptions<'a> {
     pub(super) format: ExportFormat,
     /// The filter of the transactions, as a page shows it; empty for all.
     pub(super) filter_text: &'a str,

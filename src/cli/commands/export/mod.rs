@@ -25,9 +25,9 @@ use color_eyre::eyre::{Result, WrapErr, eyre};
 
 pub(crate) use self::new_file::to_new_file;
 use self::{
-    format::{ExportFormat, Form},
+    format::{ExportFormat, ExportOptions},
     rows::{error_reason, transaction_count, write_rows},
-    target::Target,
+    target::OutputTarget,
 };
 use super::list;
 use crate::{
@@ -86,14 +86,14 @@ pub(crate) fn export(args: &ExportArgs, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Success);
     };
     let name = text::clean(file);
-    let target = Target::of(Path::new(file), cx.store.path());
+    let target = OutputTarget::of(Path::new(file), cx.store.path());
     match target.map_err(|reason| eyre!(reason)).wrap_err_with(|| cannot_write(&name))? {
         // A signal leaves no incomplete file here either, and the write may wait for the reader of a pipe.
-        Target::Device(device) => {
+        OutputTarget::Device(device) => {
             let written = write_device(&device, &selection, cx);
             finish(written, &name, cx)
         }
-        Target::File { path, folder } => write_file(&path, &folder, &selection, cx, &name),
+        OutputTarget::File { path, folder } => write_file(&path, &folder, &selection, cx, &name),
     }
 }
 
@@ -153,7 +153,8 @@ impl Selection {
     /// Writes the transactions to `out`, or to standard output if `out` is `None`. Returns their number.
     fn write(&self, cx: &mut Context, out: Option<&mut dyn Write>, interruption: Interruption) -> Result<usize> {
         let reader = cx.store.reader()?;
-        let form = Form { format: self.format, filter_text: &self.filter_text, now: cx.now.wall, zone: cx.zone };
+        let form =
+            ExportOptions { format: self.format, filter_text: &self.filter_text, now: cx.now.wall, zone: cx.zone };
         let rows = reader.listing(&self.filter, form.now).all()?;
         let wanted = rows.get(..self.limit.unwrap_or(usize::MAX).min(rows.len())).unwrap_or_default();
         let check_interruption = || interruption().map_or(Ok(()), |exit| Err(Interrupted(exit).into()));

@@ -10,10 +10,10 @@ use std::{
 use color_eyre::eyre::{Result, eyre};
 
 use super::{
-    format::{ExportFormat, Form},
+    format::{ExportFormat, ExportOptions},
     partial_file,
     rows::{error_reason, transaction_count, write_rows},
-    target::Target,
+    target::OutputTarget,
 };
 use crate::{domain::text, store::Store, tui::export::ExportOrder};
 
@@ -27,15 +27,15 @@ fn write(store: &Store, order: &ExportOrder) -> Result<String> {
     let file = expand_home(&order.file);
     let format = ExportFormat::of(&order.file)
         .ok_or_else(|| eyre!("the name has no known extension: end it with .csv, .json, .ndjson, .md or .html"))?;
-    let target = Target::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
-    let Target::File { path, folder } = target else { return Err(eyre!("it is a device; choose another name")) };
+    let target = OutputTarget::of(&file, store.path()).map_err(|reason| eyre!(reason))?;
+    let OutputTarget::File { path, folder } = target else { return Err(eyre!("it is a device; choose another name")) };
     if path.exists() {
         return Err(already_exists());
     }
     let partial = partial_file::create(&folder, order.now).map_err(|error| error_reason(&error))?;
     let mut out = BufWriter::new(partial.as_file());
     let filter_text = "selection in the dashboard";
-    let form = Form { format, filter_text, now: order.now, zone: order.zone };
+    let form = ExportOptions { format, filter_text, now: order.now, zone: order.zone };
     let check_interruption = || {
         if order.leaving.is_gone() {
             Err(eyre!("the dashboard was closed before the export was complete"))

@@ -14,7 +14,7 @@ use std::{
 use askama::Template;
 use chrono::{DateTime, FixedOffset, Utc};
 
-use super::columns::Facts;
+use super::columns::RowData;
 use crate::{
     domain::{
         advice::{self, advise},
@@ -47,7 +47,7 @@ pub(super) struct ReportTotals {
 }
 
 /// A page that is being written.
-pub(super) struct Page<'a> {
+pub(super) struct ReportPage<'a> {
     out: Box<dyn Write + 'a>,
     total: usize,
 }
@@ -83,14 +83,14 @@ struct Head {
     quantiles: Option<String>,
 }
 
-struct Link<'a> {
+struct ReportLink<'a> {
     name: &'static str,
     url: &'a str,
 }
 
 #[derive(Template)]
 #[template(path = "row.html", config = "assets/report/askama.toml")]
-struct Row<'a> {
+struct ReportRow<'a> {
     hash: &'a str,
     ticket: &'a str,
     labels: &'a [String],
@@ -105,12 +105,12 @@ struct Row<'a> {
     verdict: String,
     say: Option<String>,
     act: String,
-    links: Vec<Link<'a>>,
+    links: Vec<ReportLink<'a>>,
 }
 
 #[derive(Template)]
 #[template(path = "tail.html", config = "assets/report/askama.toml")]
-struct Tail {
+struct ReportFooter {
     total: usize,
 }
 
@@ -135,7 +135,7 @@ impl ReportTotals {
         filter_text: &str,
         now: DateTime<Utc>,
         zone: FixedOffset,
-    ) -> io::Result<Page<'a>> {
+    ) -> io::Result<ReportPage<'a>> {
         let total = self.submitted.len();
         self.took.sort_unstable();
         let noun = if total == 1 { "transfer" } else { "transfers" };
@@ -156,7 +156,7 @@ impl ReportTotals {
             quantiles: self.quantiles(),
         };
         write(&head, &mut out)?;
-        Ok(Page { out, total })
+        Ok(ReportPage { out, total })
     }
 
     fn outcomes(&self) -> Vec<ChartBar> {
@@ -207,15 +207,15 @@ impl ReportTotals {
     }
 }
 
-impl Page<'_> {
+impl ReportPage<'_> {
     /// Writes one transfer.
-    pub(super) fn write(&mut self, facts: &Facts) -> io::Result<()> {
-        let Facts { tx, now, zone, .. } = *facts;
+    pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
+        let RowData { tx, now, zone, .. } = *facts;
         let (status, tone, urgency) = outcome(tx);
         let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
         let submitted = tx.deadline().submitted;
         let took = tx.state.settled_at.map_or_else(|| tx.age(now), |settled| between(submitted, settled));
-        let row = Row {
+        let row = ReportRow {
             hash: tx.params.transaction_id.as_str(),
             ticket: tx.params.ticket.as_deref().unwrap_or_default(),
             labels: &tx.labels,
@@ -240,7 +240,7 @@ impl Page<'_> {
 
     /// Writes the part after the last transfer.
     pub(super) fn end(mut self) -> io::Result<()> {
-        write(&Tail { total: self.total }, &mut self.out)
+        write(&ReportFooter { total: self.total }, &mut self.out)
     }
 }
 
@@ -267,11 +267,11 @@ fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
 }
 
 /// Returns the links of a transfer that may be opened.
-fn links(tx: &Transaction) -> Vec<Link<'_>> {
+fn links(tx: &Transaction) -> Vec<ReportLink<'_>> {
     let ends = route::ends(tx);
     let found =
         [("source", ends.source.url), ("destination", ends.destination.url), ("bridge", advice::bridge_link(tx))];
-    found.into_iter().filter_map(|(name, url)| Some(Link { name, url: link::check(url?).ok()? })).collect()
+    found.into_iter().filter_map(|(name, url)| Some(ReportLink { name, url: link::check(url?).ok()? })).collect()
 }
 
 /// Returns the length of a bar in hundredths of the longest bar; at least 1 unless the count is 0.

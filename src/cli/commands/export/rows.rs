@@ -8,9 +8,9 @@ use color_eyre::eyre::{Result, eyre};
 
 use super::{
     columns,
-    format::{ExportFormat, Form},
+    format::{ExportFormat, ExportOptions},
     report::ReportTotals,
-    sheet::Sheet,
+    sheet::ExportWriter,
 };
 use crate::{domain::ids::RowId, store::Reader};
 
@@ -18,7 +18,7 @@ use crate::{domain::ids::RowId, store::Reader};
 pub(super) fn write_rows(
     reader: &Reader,
     rows: &[RowId],
-    form: Form<'_>,
+    form: ExportOptions<'_>,
     out: &mut dyn Write,
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
@@ -50,18 +50,18 @@ fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Resul
 fn write_each(
     reader: &Reader,
     rows: &[RowId],
-    form: Form<'_>,
+    form: ExportOptions<'_>,
     tally: ReportTotals,
     out: &mut dyn Write,
     check_interruption: &dyn Fn() -> Result<()>,
 ) -> Result<usize> {
-    let Form { now, zone, .. } = form;
-    let mut sheet = Sheet::begin(form, tally, Box::new(out))?;
+    let ExportOptions { now, zone, .. } = form;
+    let mut sheet = ExportWriter::begin(form, tally, Box::new(out))?;
     let mut count = 0;
     reader.each(rows, |tx, alerts| {
         check_interruption()?;
         count += 1;
-        Ok::<_, color_eyre::Report>(sheet.write(&columns::Facts { tx, alerts, now, zone })?)
+        Ok::<_, color_eyre::Report>(sheet.write(&columns::RowData { tx, alerts, now, zone })?)
     })?;
     sheet.end()?;
     check_interruption().map(|()| count)

@@ -5,9 +5,9 @@
 use std::io::{self, Write};
 
 use super::{
-    columns::{CSV, Facts, MARKDOWN},
-    format::{ExportFormat, Form},
-    report::{Page, ReportTotals},
+    columns::{CSV, MARKDOWN, RowData},
+    format::{ExportFormat, ExportOptions},
+    report::{ReportPage, ReportTotals},
 };
 use crate::{
     cli::output::json::{self, TransactionView},
@@ -15,17 +15,21 @@ use crate::{
 };
 
 /// An export that is being written.
-pub(super) enum Sheet<'a> {
+pub(super) enum ExportWriter<'a> {
     Csv(Box<csv::Writer<Box<dyn Write + 'a>>>),
     Json { out: Box<dyn Write + 'a>, separator: &'static str },
     Ndjson(Box<dyn Write + 'a>),
     Markdown(Box<dyn Write + 'a>),
-    Html(Box<Page<'a>>),
+    Html(Box<ReportPage<'a>>),
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> ExportWriter<'a> {
     /// Writes the part before the first transaction. A page begins with the totals of `tally`.
-    pub(super) fn begin(form: Form<'_>, tally: ReportTotals, mut out: Box<dyn Write + 'a>) -> io::Result<Self> {
+    pub(super) fn begin(
+        form: ExportOptions<'_>,
+        tally: ReportTotals,
+        mut out: Box<dyn Write + 'a>,
+    ) -> io::Result<Self> {
         match form.format {
             ExportFormat::Csv => {
                 let mut writer = csv::Writer::from_writer(out);
@@ -45,7 +49,7 @@ impl<'a> Sheet<'a> {
     }
 
     /// Writes one transaction.
-    pub(super) fn write(&mut self, facts: &Facts) -> io::Result<()> {
+    pub(super) fn write(&mut self, facts: &RowData) -> io::Result<()> {
         match self {
             Self::Csv(writer) => {
                 for (_, cell) in CSV {
@@ -88,6 +92,6 @@ fn into_io_error(error: csv::Error) -> io::Error {
 }
 
 /// Returns the JSON of a transaction in ASCII.
-fn json_object(facts: &Facts) -> io::Result<String> {
+fn json_object(facts: &RowData) -> io::Result<String> {
     Ok(json::ascii(&serde_json::to_string(&TransactionView::new(facts.tx, facts.alerts, facts.now))?))
 }

@@ -16,14 +16,14 @@ const BACKUPS: &str = "backups";
 
 /// A resolved output.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(super) enum OutputTarget {
     /// A file, existing or not, and its folder.
     File { path: PathBuf, folder: PathBuf },
     /// A device that must not be replaced by a file: a terminal, a pipe, `/dev/null`.
     Device(PathBuf),
 }
 
-impl Target {
+impl OutputTarget {
     /// Resolves `file`, or returns the reason why it can't be written. `store` is the path of the store.
     pub(super) fn of(file: &Path, store: &Path) -> Result<Self, &'static str> {
         // A symbolic link is kept: its target is replaced or created.

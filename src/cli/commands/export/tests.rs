@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     cli::{
         commands::import::{FormatArg, ImportArgs, import},
-        context::testing::{Bench, at},
+        context::testing::{CommandFixture, at},
     },
     domain::{
         fixtures,
@@ -28,13 +28,13 @@ fn args(format: ExportFormat) -> ExportArgs {
 }
 
 /// Runs an export. Returns standard output, standard error and the exit code.
-fn run_export(bench: &mut Bench, args: &ExportArgs) -> (String, String, Exit) {
+fn run_export(bench: &mut CommandFixture, args: &ExportArgs) -> (String, String, Exit) {
     let (out, err, exit) = bench.run(|cx| export(args, cx));
     (out, err, exit.unwrap())
 }
 
 /// Imports a text. Returns standard output and standard error.
-fn run_import(bench: &mut Bench, text: &str) -> (String, String) {
+fn run_import(bench: &mut CommandFixture, text: &str) -> (String, String) {
     let args = ImportArgs { file: "-".into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: true };
     let (out, err, exit) = bench.run(|cx| import(&args, &mut text.as_bytes(), cx));
     exit.unwrap();
@@ -43,13 +43,13 @@ fn run_import(bench: &mut Bench, text: &str) -> (String, String) {
 
 /// Returns a store with three transactions: one with all parameters and an answer, an untracked one, and one of another
 /// profile.
-fn three_transactions() -> Bench {
+fn three_transactions() -> CommandFixture {
     three_transactions_by(None)
 }
 
 /// Like [`three_transactions`], tracked by a person with this name.
-fn three_transactions_by(author: Option<&str>) -> Bench {
-    let mut bench = Bench::new();
+fn three_transactions_by(author: Option<&str>) -> CommandFixture {
+    let mut bench = CommandFixture::new();
     bench.store = bench.store.with_author(author.map(str::to_owned));
     let mut new = fixtures::new(1);
     new.params.ticket = Some("=HYPERLINK(\"x\")|pipe".into());
@@ -57,7 +57,7 @@ fn three_transactions_by(author: Option<&str>) -> Bench {
     new.params.submitted_at = Some(at(-3_000));
     new.params.from_address = Some("@from".into());
     (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
-    bench.hear(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
+    bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
     let mut untracked = fixtures::new(2);
     untracked.untracked = true;
     bench.track(untracked);
@@ -66,7 +66,7 @@ fn three_transactions_by(author: Option<&str>) -> Bench {
 }
 
 /// Returns the parameters of all transactions in the store.
-fn params(bench: &Bench) -> Vec<(NewTransaction, Tracking)> {
+fn params(bench: &CommandFixture) -> Vec<(NewTransaction, Tracking)> {
     let params = |tx: Transaction| {
         let Transaction { params, labels, notes, first_seen_at, tracking, .. } = tx;
         let untracked = tracking == Tracking::Untracked;
@@ -82,7 +82,7 @@ fn export_imports_to_equal_transactions_and_changes_nothing_in_its_own_store() {
         let (text, err, exit) =
             run_export(&mut bench, &ExportArgs { filter: vec!["sort:hash".into()], ..args(format) });
         assert_eq!((err.as_str(), exit), ("", Exit::Success));
-        let mut fresh = Bench::new();
+        let mut fresh = CommandFixture::new();
         let warning =
             "warning: 1 row names the profile other but is tracked in default; choose another profile with --profile\n";
         assert_eq!(run_import(&mut fresh, &text), ("3 tracked, 0 updated, 0 already tracked\n".into(), warning.into()));
@@ -101,7 +101,7 @@ fn export_with_authors_imports_to_equal_transactions() {
         let (text, ..) = run_export(&mut bench, &args(format));
         let names_authors = format != ExportFormat::Csv;
         assert_eq!(text.contains("\"noteAuthors\":[\"Ana\",\"Ana\"]"), names_authors, "{text}");
-        let mut fresh = Bench::new();
+        let mut fresh = CommandFixture::new();
         let (out, warnings) = run_import(&mut fresh, &text);
         assert_eq!(out, "3 tracked, 0 updated, 0 already tracked\n");
         assert_eq!(warnings.lines().count(), 1, "{warnings}");
@@ -112,15 +112,15 @@ fn export_with_authors_imports_to_equal_transactions() {
 #[test]
 fn truncated_request_id_of_the_service_does_not_prevent_an_import() {
     for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.request_id = Some(clean(&"r".repeat(600)));
         let outcome = Outcome::Record(Box::new(record));
         let answer = Observation { outcome, ..fixtures::says(RouterStatus::Ongoing) };
-        bench.hear(bench.track(fixtures::new(1)), answer, 30);
+        bench.observe(bench.track(fixtures::new(1)), answer, 30);
         let (text, ..) = run_export(&mut bench, &args(format));
         assert!(text.contains("rrr"), "{text}");
-        assert_eq!(run_import(&mut Bench::new(), &text).0, "1 tracked, 0 updated, 0 already tracked\n");
+        assert_eq!(run_import(&mut CommandFixture::new(), &text).0, "1 tracked, 0 updated, 0 already tracked\n");
         assert_eq!(run_import(&mut bench, &text).0, "0 tracked, 0 updated, 1 already tracked\n");
     }
 }
@@ -195,7 +195,7 @@ fn file_is_private_complete_and_in_the_format_of_its_extension() {
 }
 
 /// Returns the number of partial files in the store's folder.
-fn count_partial_files(bench: &Bench) -> usize {
+fn count_partial_files(bench: &CommandFixture) -> usize {
     let names = fs::read_dir(bench.folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_str().unwrap().starts_with(".hoptop-export")).count()
 }
@@ -234,7 +234,7 @@ fn failed_write_and_signal_leave_the_existing_file_unchanged() {
 fn target_that_is_no_file_is_refused_or_written_to_but_never_replaced() {
     let mut bench = three_transactions();
     let to = |path: &str| ExportArgs { output: Some(path.into()), ..ExportArgs::default() };
-    let error = |bench: &mut Bench, path: &str| {
+    let error = |bench: &mut CommandFixture, path: &str| {
         let (.., result) = bench.run(|cx| export(&to(path), cx));
         crate::cli::sentence(&result.unwrap_err())
     };
@@ -340,14 +340,14 @@ proptest! {
 
     #[test]
     fn exported_parameters_are_imported_unchanged(batch in prop::collection::vec(transaction(), 1..4)) {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         for new in batch {
             testing::track(&bench.store, "default", vec![new], at(0));
         }
         for format in [ExportFormat::Ndjson, ExportFormat::Csv] {
             let (text, ..) = run_export(&mut bench, &ExportArgs { filter: vec!["sort:age".into()], ..args(format) });
             prop_assert!(text.chars().all(|letter| letter == '\n' || !letter.is_control()));
-            let mut fresh = Bench::new();
+            let mut fresh = CommandFixture::new();
             let (_, warnings) = run_import(&mut fresh, &text);
             prop_assert_eq!(warnings, "");
             let (mut imported, mut original) = (params(&fresh), params(&bench));
@@ -362,7 +362,7 @@ proptest! {
 }
 
 /// Exports rows as the dashboard does.
-fn export_from_dashboard(bench: &Bench, file: &str, rows: Vec<RowId>) -> Result<String, String> {
+fn export_from_dashboard(bench: &CommandFixture, file: &str, rows: Vec<RowId>) -> Result<String, String> {
     let order = ExportOrder {
         file: file.to_owned(),
         rows,
@@ -419,7 +419,7 @@ fn export_ends_when_the_dashboard_is_closed() {
 
 #[test]
 fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let mut hostile = fixtures::new(1);
     hostile.params.ticket = Some("<script>alert(1)</script>".into());
     hostile.labels = vec!["\"onmouseover=\"x".into()];
@@ -427,12 +427,12 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     let mut record = StatusRecord::bare(RouterStatus::Success);
     record.from.url = Some("javascript:alert(1)".into());
     record.to.url = Some("https://explorer.example/tx/1".into());
-    bench.hear(
+    bench.observe(
         row,
         Observation { outcome: Outcome::Record(Box::new(record)), ..fixtures::says(RouterStatus::Success) },
         30,
     );
-    bench.hear(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
+    bench.observe(bench.track(fixtures::new(2)), fixtures::says(RouterStatus::PartialSuccess), 30);
     bench.track(fixtures::new(3));
     let (page, err, exit) = run_export(&mut bench, &args(ExportFormat::Html));
     assert_eq!((err.as_str(), exit), ("", Exit::Success));

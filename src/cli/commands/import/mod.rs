@@ -19,7 +19,8 @@ use crate::{
         text,
     },
     intake::{
-        self, Duplicate, Duplicates, FileFindings, Format, ImportSpool, InputPosition, LineError, Options, ReadError,
+        self, Duplicate, Duplicates, FileFindings, ImportSpool, InputFormat, InputPosition, LineError, Options,
+        ReadError,
     },
     runtime::exit::Exit,
     store::{ImportPreview, ImportReport},
@@ -70,7 +71,7 @@ pub enum FormatArg {
     Ndjson,
 }
 
-impl From<FormatArg> for Format {
+impl From<FormatArg> for InputFormat {
     fn from(format: FormatArg) -> Self {
         match format {
             FormatArg::Auto => Self::Auto,
@@ -224,7 +225,7 @@ fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::context::testing::Bench;
+    use crate::cli::context::testing::CommandFixture;
 
     const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket";
 
@@ -233,7 +234,7 @@ mod tests {
     }
 
     /// Imports a text from a file. Returns standard output, standard error and the exit code.
-    fn run(bench: &mut Bench, text: &str) -> (String, String, Exit) {
+    fn run(bench: &mut CommandFixture, text: &str) -> (String, String, Exit) {
         let path = bench.folder.path().join("batch.csv");
         fs::write(&path, text).unwrap();
         let args = args(path.to_str().unwrap());
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn imported_file_is_tracked_then_known_then_updated() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let first = format!("{HEADER}\n{}", rows(12, ""));
         let result = run(&mut bench, &first);
         assert_eq!(result, ("12 tracked, 0 updated, 0 already tracked\n".into(), String::new(), Exit::Success));
@@ -260,7 +261,7 @@ mod tests {
 
     #[test]
     fn all_bad_lines_are_named_and_nothing_is_tracked() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let text = format!("{HEADER}\n{}0xabcdef12,arbitrum,8453,q,\n0xabcdef13,1,,q,\n", rows(1, ""));
         let (out, err, exit) = run(&mut bench, &text);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
@@ -273,7 +274,7 @@ mod tests {
 
     #[test]
     fn missing_and_unknown_columns_are_named() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (_, err, exit) = run(&mut bench, "transactionId,fromChainId,toChainId\n0xabcdef12,1,10\n");
         assert!(err.contains("quoteId") && err.contains("nothing was imported"), "{err}");
         assert_eq!(exit, Exit::Error);
@@ -285,7 +286,7 @@ mod tests {
 
     #[test]
     fn rows_of_another_profile_are_counted_in_one_warning() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = |number: usize, profile: &str| format!("0xabcde{number:03x},42161,8453,q,{profile}\n");
         let header = "transactionId,fromChainId,toChainId,quoteId,Profile\n";
         let text = [header, &row(1, "default"), &row(2, "prod"), &row(3, ""), &row(4, "prod")].concat();
@@ -306,7 +307,7 @@ mod tests {
 
     #[test]
     fn standard_input_is_read_in_the_requested_format() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let text = r#"[{"transactionId":"0xabcdef12","fromChainId":"mars","toChainId":"10","quoteId":"q"}]"#;
         let refused = bench.run(|cx| import(&args("-"), &mut text.as_bytes(), cx).unwrap());
         assert!(refused.1.ends_with("nothing was imported: 1 bad item in standard input\n"), "{}", refused.1);
@@ -317,7 +318,7 @@ mod tests {
 
     #[test]
     fn dry_run_counts_and_writes_nothing() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         run(&mut bench, &format!("{HEADER}\n{}", rows(1, "")));
         let text = format!("{HEADER}\n{}", rows(3, "SUP-1"));
         let dry = ImportArgs { dry_run: true, ..args("-") };
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn unreadable_path_is_printed_without_its_escape_sequences() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let (_, err, exit) = bench.run(|cx| import(&args("no\u{1b}[31m.csv"), &mut io::empty(), cx));
         assert_eq!(err, "no[31m.csv can't be read: there is no such file; check the path\n");
         assert_eq!(exit.unwrap(), Exit::Error);

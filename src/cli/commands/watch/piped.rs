@@ -16,7 +16,7 @@ use super::bar::BarHandle;
 use crate::{
     cli::commands::import::{
         FormatArg, ImportArgs,
-        follow::{self, Input, InputReport, Sink, Totals},
+        follow::{self, ImportTarget, Input, InputReport, Totals},
     },
     clock::Clock,
     domain::{ids::ChainId, transaction::TransactionParams},
@@ -109,7 +109,7 @@ pub(crate) async fn track_input(
     let args = ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain };
     let input = Input::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(StderrAboveBar(bar));
-    let mut sink = Sink { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
+    let mut sink = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };
     let (totals, exit) = follow::track_until_end(&args, input, signal, &mut sink).await?;
     // Fails if the watch has ended.
     reports.send(InputReport::End(totals, exit)).await.unwrap_or_default();

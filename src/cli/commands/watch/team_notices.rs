@@ -1,6 +1,6 @@
-//! What a watch says about its team's store: what the database lost, and that no machine polls.
+//! The notices of a watch about its team's store: the loss of entries in the database, and the absence of a polling machine.
 //!
-//! It must never print, nor say the same twice.
+//! The module must never print, nor return a notice twice.
 
 use std::pin::pin;
 
@@ -25,12 +25,12 @@ pub(super) struct TeamNotices {
     unpolled: Unpolled,
 }
 
-/// Since when nobody polls.
+/// Since when no machine polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unpolled {
     No,
     Since(Mono),
-    Told,
+    Reported,
 }
 
 impl TeamNotices {
@@ -53,7 +53,7 @@ impl TeamNotices {
             (true, Unpolled::No) => Unpolled::Since(now),
             (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
                 lines.push(NOBODY_POLLS.to_owned());
-                Unpolled::Told
+                Unpolled::Reported
             }
             (true, known) => known,
         };
@@ -67,7 +67,7 @@ impl TeamNotices {
         let due = pin!(async {
             match *unpolled {
                 Unpolled::Since(since) => clock.sleep_until(since + TAKEOVER_LIMIT).await,
-                Unpolled::No | Unpolled::Told => std::future::pending().await,
+                Unpolled::No | Unpolled::Reported => std::future::pending().await,
             }
         });
         let was_unpolled = *unpolled != Unpolled::No;

@@ -11,7 +11,7 @@ use crate::{
         ids::{ChainId, RowId, TxHash},
         transaction::NewTransaction,
     },
-    intake::{self, Content, Field, FieldError, Pasted},
+    intake::{self, Field, FieldError, Pasted, PastedContent},
 };
 
 /// The finding in a line, with its state in the form.
@@ -22,7 +22,7 @@ pub struct Finding {
     /// The tracked transaction with this hash.
     pub known: Option<RowId>,
     /// A field for each missing value.
-    pub cells: Vec<Cell>,
+    pub cells: Vec<MissingField>,
     /// Whether Enter tracks the transaction once it is complete.
     pub is_marked: bool,
     /// The transaction to track, or the missing and invalid fields.
@@ -31,7 +31,7 @@ pub struct Finding {
 
 /// A field for a missing value.
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub struct MissingField {
     /// The name of the value.
     pub field: Field,
     /// The typed text.
@@ -79,10 +79,10 @@ impl Finding {
     /// Returns the key that identifies the finding when the text is parsed again.
     pub fn key(&self) -> String {
         let kind = match &self.pasted.content {
-            Content::Complete(new) => new.params.from_chain.as_str(),
-            Content::Partial { .. } => "partial",
-            Content::Again { .. } => "again",
-            Content::Nothing { .. } => "nothing",
+            PastedContent::Complete(new) => new.params.from_chain.as_str(),
+            PastedContent::Partial { .. } => "partial",
+            PastedContent::Again { .. } => "again",
+            PastedContent::Nothing { .. } => "nothing",
         };
         match self.hash() {
             Some(hash) => format!("{kind} {}", hash.key()),
@@ -104,18 +104,20 @@ impl Finding {
     /// Returns the hash as pasted.
     pub fn hash(&self) -> Option<&TxHash> {
         match &self.pasted.content {
-            Content::Complete(new) => Some(&new.params.transaction_id),
-            Content::Partial { hash, .. } => hash.as_ref(),
-            Content::Again { hash, .. } => Some(hash),
-            Content::Nothing { part, .. } => part.as_ref(),
+            PastedContent::Complete(new) => Some(&new.params.transaction_id),
+            PastedContent::Partial { hash, .. } => hash.as_ref(),
+            PastedContent::Again { hash, .. } => Some(hash),
+            PastedContent::Nothing { part, .. } => part.as_ref(),
         }
     }
 
     /// Returns the hash to look up in the store, together with the source chain if the line names one.
     pub fn lookup_hash(&self) -> Option<TxHash> {
         match &self.pasted.content {
-            Content::Complete(new) => Some(TxHash::new(new.params.transaction_id.on_chain(&new.params.from_chain))),
-            Content::Partial { hash: Some(hash), given, .. } => {
+            PastedContent::Complete(new) => {
+                Some(TxHash::new(new.params.transaction_id.on_chain(&new.params.from_chain)))
+            }
+            PastedContent::Partial { hash: Some(hash), given, .. } => {
                 let from = given.iter().find(|(field, _)| *field == Field::FromChainId);
                 let on_chain = |from: &String| TxHash::new(hash.on_chain(&ChainId::new(from.clone())));
                 Some(from.map_or_else(|| hash.clone(), |(_, from)| on_chain(from)))
@@ -127,8 +129,8 @@ impl Finding {
     /// Returns the result of parsing the line.
     pub fn verdict(&self) -> LineState {
         match (&self.pasted.content, self.known) {
-            (Content::Again { line, .. }, _) => LineState::Duplicate(*line),
-            (Content::Nothing { .. }, None) => LineState::NoHash,
+            (PastedContent::Again { line, .. }, _) => LineState::Duplicate(*line),
+            (PastedContent::Nothing { .. }, None) => LineState::NoHash,
             (_, Some(_)) => LineState::Known,
             (_, None) if self.new.is_ok() => LineState::Ready,
             (_, None) => LineState::NeedsInput,
@@ -146,11 +148,11 @@ impl Finding {
             return (self.cells.get(index).map_or_else(String::new, |cell| cell.input.value().to_owned()), Some(index));
         }
         let params = match &self.pasted.content {
-            Content::Complete(new) => Some(&new.params),
+            PastedContent::Complete(new) => Some(&new.params),
             _ => None,
         };
         let given = |field| match &self.pasted.content {
-            Content::Partial { given, .. } => {
+            PastedContent::Partial { given, .. } => {
                 given.iter().find(|(own, _)| *own == field).map(|(_, value)| value.clone())
             }
             _ => None,
@@ -174,7 +176,7 @@ impl Finding {
     /// Returns the names of the required fields that are missing or invalid.
     pub fn missing(&self) -> Vec<&'static str> {
         match (&self.pasted.content, &self.new) {
-            (Content::Nothing { .. }, _) => vec!["transactionId", "fromChainId", "toChainId", "quoteId"],
+            (PastedContent::Nothing { .. }, _) => vec!["transactionId", "fromChainId", "toChainId", "quoteId"],
             (_, Err(errors)) => errors.iter().map(|error| error.field.name()).collect(),
             (_, Ok(_)) => Vec::new(),
         }
@@ -205,9 +207,9 @@ impl Finding {
     /// Parses the line again after a field changed: the transaction to track, or the errors that are left.
     pub fn reparse(&mut self, any_chain: bool) {
         self.new = match &self.pasted.content {
-            Content::Complete(new) => Ok(Box::new(new.clone())),
-            Content::Again { .. } | Content::Nothing { .. } => Err(Vec::new()),
-            Content::Partial { hash, given, .. } => {
+            PastedContent::Complete(new) => Ok(Box::new(new.clone())),
+            PastedContent::Again { .. } | PastedContent::Nothing { .. } => Err(Vec::new()),
+            PastedContent::Partial { hash, given, .. } => {
                 let filled = self.cells.iter().map(|cell| (cell.field, cell.input.value()));
                 let hash = hash.iter().map(|hash| (Field::TransactionId, hash.as_str()));
                 let given = given.iter().map(|(field, value)| (*field, value.as_str()));
@@ -230,14 +232,14 @@ fn chain_meant(typed: &str) -> Option<&'static ChainId> {
 }
 
 /// Returns a cell for each missing value, filled with the written text or a guess.
-fn cells(pasted: &Pasted) -> Vec<Cell> {
-    let Content::Partial { missing, given, guess, .. } = &pasted.content else { return Vec::new() };
+fn cells(pasted: &Pasted) -> Vec<MissingField> {
+    let PastedContent::Partial { missing, given, guess, .. } = &pasted.content else { return Vec::new() };
     let cell = |field: &Field| {
         let written = given.iter().find(|(own, _)| own == field).map(|(_, value)| value.as_str());
         let guess = guess.as_ref().filter(|_| *field == Field::FromChainId && written.is_none());
         let meant = written.and_then(chain_meant).or(guess);
         let value = meant.map(ToString::to_string).or_else(|| written.map(str::to_owned)).unwrap_or_default();
-        Cell { field: *field, input: Input::new(value), is_guess: guess.is_some() }
+        MissingField { field: *field, input: Input::new(value), is_guess: guess.is_some() }
     };
     missing.iter().map(cell).collect()
 }

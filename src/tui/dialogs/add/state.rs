@@ -6,9 +6,10 @@ use std::collections::{HashMap, HashSet};
 
 use tui_input::Input;
 
-pub(crate) use super::found::{Cell, Finding, LineState};
+pub(crate) use super::found::{Finding, LineState, MissingField};
 use crate::{
     domain::{
+        filter::Direction,
         ids::{RowId, TxHash},
         span, text,
         transaction::NewTransaction,
@@ -38,18 +39,18 @@ pub struct AddForm {
     /// The value in `extras` that is invalid, and the reason.
     pub extra_error: Option<(Extra, String)>,
     /// Where the text came from.
-    pub source: Source,
+    pub source: TextSource,
     /// What the form waits for.
-    pub stage: Stage,
+    pub stage: FormStage,
     any_chain: bool,
     /// The answers of the store, by the text of the hash: the row, or `None` for a hash that isn't tracked.
     tracked: HashMap<String, Option<RowId>>,
-    lookup: Lookup,
+    lookup: LookupState,
 }
 
 /// Where the text of the form came from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Source {
+pub enum TextSource {
     /// Pastes, or nothing yet.
     #[default]
     Pasted,
@@ -61,7 +62,7 @@ pub enum Source {
 
 /// What the form waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Stage {
+pub enum FormStage {
     /// Text, or a choice among the findings.
     #[default]
     Editing,
@@ -73,7 +74,7 @@ pub enum Stage {
 
 /// The request to the store for the tracked ones among the hashes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Lookup {
+enum LookupState {
     /// Nothing is requested.
     #[default]
     Done,
@@ -115,7 +116,7 @@ impl Extra {
 
 /// The numbers of findings, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
+pub struct FindingCounts {
     /// Findings that are tracked already.
     pub known: usize,
     /// Complete and marked findings.
@@ -140,8 +141,8 @@ impl AddForm {
     }
 
     /// Counts the findings.
-    pub fn counts(&self) -> Counts {
-        let mut counts = Counts::default();
+    pub fn counts(&self) -> FindingCounts {
+        let mut counts = FindingCounts::default();
         for found in &self.found {
             let is_ready = found.new.is_ok() && found.is_marked;
             counts.ready += usize::from(is_ready);
@@ -171,25 +172,25 @@ impl AddForm {
     /// once.
     pub fn begin_paste(&mut self, is_whole: bool) {
         self.source = match self.source {
-            Source::Typed => Source::Typed,
-            Source::Pasted | Source::OnePaste if is_whole && self.text().is_empty() => Source::OnePaste,
-            Source::Pasted | Source::OnePaste => Source::Pasted,
+            TextSource::Typed => TextSource::Typed,
+            TextSource::Pasted | TextSource::OnePaste if is_whole && self.text().is_empty() => TextSource::OnePaste,
+            TextSource::Pasted | TextSource::OnePaste => TextSource::Pasted,
         };
     }
 
     /// Records a key: a known transaction no longer opens at once.
     pub fn end_paste(&mut self) {
-        if self.source == Source::OnePaste {
-            self.source = Source::Pasted;
+        if self.source == TextSource::OnePaste {
+            self.source = TextSource::Pasted;
         }
     }
 
     /// Returns the known transaction, if one paste names only this transaction and contains no new values for it.
     pub fn pasted_known(&self) -> Option<RowId> {
         let mut rows = self.found.iter().filter_map(Finding::row_to_open);
-        let row = rows
-            .next()
-            .filter(|_| self.source == Source::OnePaste && self.lookup == Lookup::Done && !self.is_truncated)?;
+        let row = rows.next().filter(|_| {
+            self.source == TextSource::OnePaste && self.lookup == LookupState::Done && !self.is_truncated
+        })?;
         let is_no_more = |found: &Finding| match found.verdict() {
             LineState::Known => found.row_to_open() == Some(row),
             LineState::Duplicate(_) => true,
@@ -201,8 +202,8 @@ impl AddForm {
 
     /// Ends the wait for a second Esc.
     pub fn end_confirmation(&mut self) {
-        if self.stage == Stage::ConfirmLeave {
-            self.stage = Stage::Editing;
+        if self.stage == FormStage::ConfirmLeave {
+            self.stage = FormStage::Editing;
         }
     }
 
@@ -234,8 +235,8 @@ impl AddForm {
             self.found.push(found);
         }
         self.cursor = self.cursor.min(self.found.len().saturating_sub(1));
-        if self.lookup == Lookup::PendingSubmit {
-            self.lookup = Lookup::Pending;
+        if self.lookup == LookupState::PendingSubmit {
+            self.lookup = LookupState::Pending;
         }
         self.guess_ticket(&text);
     }
@@ -267,7 +268,7 @@ impl AddForm {
         let hashes = self.found.iter().filter_map(Finding::lookup_hash);
         let unknown = hashes.filter(|hash| !self.tracked.contains_key(hash.as_str()) && seen.insert(hash.clone()));
         let unknown: Vec<TxHash> = unknown.collect();
-        self.lookup = if unknown.is_empty() { Lookup::Done } else { Lookup::Pending };
+        self.lookup = if unknown.is_empty() { LookupState::Done } else { LookupState::Pending };
         unknown
     }
 
@@ -283,15 +284,15 @@ impl AddForm {
             found.known = row.flatten().flatten();
         }
         self.guess_ticket(&text);
-        is_done && std::mem::take(&mut self.lookup) == Lookup::PendingSubmit
+        is_done && std::mem::take(&mut self.lookup) == LookupState::PendingSubmit
     }
 
     /// Returns `true` if Enter has to wait for the lookup. Enter is then performed when the answer arrives.
     pub fn wait_for_known(&mut self) -> bool {
-        if self.lookup != Lookup::Done {
-            self.lookup = Lookup::PendingSubmit;
+        if self.lookup != LookupState::Done {
+            self.lookup = LookupState::PendingSubmit;
         }
-        self.lookup != Lookup::Done
+        self.lookup != LookupState::Done
     }
 
     /// Whether chains outside of the built-in list are accepted.
@@ -375,15 +376,14 @@ impl AddForm {
     }
 
     /// Moves the focus to the next or previous part of the form.
-    pub fn move_focus(&mut self, forwards: bool) {
+    pub fn move_focus(&mut self, direction: Direction) {
         self.expand_chain_names();
         let stops = self.focus_order();
         let here = stops.iter().position(|stop| *stop == self.focus).unwrap_or(0);
-        if forwards && self.focus == Focus::Results && self.go_to_next_missing() {
+        if direction == Direction::Forwards && self.focus == Focus::Results && self.go_to_next_missing() {
             return;
         }
-        let next = if forwards { here + 1 } else { here + stops.len() - 1 };
-        self.focus = stops.get(next % stops.len().max(1)).copied().unwrap_or_default();
+        self.focus = stops.get(direction.next_index(here, stops.len())).copied().unwrap_or_default();
     }
 
     /// Moves from a complete finding to the first missing value of the next incomplete one. Returns `false` if there is

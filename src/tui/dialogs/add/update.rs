@@ -7,10 +7,10 @@ use std::collections::HashMap;
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Finding, Focus, LineState, Source, Stage};
+use super::state::{Finding, Focus, FormStage, LineState, TextSource};
 use crate::{
     clock::{Mono, Now},
-    domain::{ask, ids::RowId, operation::Edit, text},
+    domain::{ask, filter::Direction, ids::RowId, operation::Edit, text},
     intake,
     store::ImportReport,
     tui::{
@@ -34,8 +34,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     form.end_paste();
     match (key.code, form.focus) {
         (KeyCode::Enter, _) => return enter(model),
-        (KeyCode::Tab, _) => form.move_focus(true),
-        (KeyCode::BackTab, _) => form.move_focus(false),
+        (KeyCode::Tab, _) => form.move_focus(Direction::Forwards),
+        (KeyCode::BackTab, _) => form.move_focus(Direction::Backwards),
         (KeyCode::Down, _) => form.move_by(1),
         (KeyCode::Up, _) => form.move_by(-1),
         (_, Focus::Results) => return on_result_key(model, key.code, now),
@@ -46,7 +46,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         _ => {
             let input = form.focused_input();
             if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
-                form.source = Source::Typed;
+                form.source = TextSource::Typed;
                 form.on_field_changed();
                 return if form.focus == Focus::Text { read(model) } else { Vec::new() };
             }
@@ -58,8 +58,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 /// Closes the dialog. Typed text needs a second Esc.
 fn leave(model: &mut Model) {
     match &mut model.dialog {
-        Dialog::Add(form) if form.source == Source::Typed && form.stage == Stage::Editing => {
-            form.stage = Stage::ConfirmLeave;
+        Dialog::Add(form) if form.source == TextSource::Typed && form.stage == FormStage::Editing => {
+            form.stage = FormStage::ConfirmLeave;
         }
         _ => model.dialog = Dialog::None,
     }
@@ -124,7 +124,7 @@ pub(crate) fn on_paste(model: &mut Model, text: &str, is_whole: bool) -> Vec<Eff
     if let Focus::Cell(_) | Focus::Extra(_) = form.focus {
         let pasted = text::clean(text);
         form.focused_input().into_iter().for_each(|input| *input = Input::new(format!("{}{pasted}", input.value())));
-        form.source = Source::Typed;
+        form.source = TextSource::Typed;
         form.on_field_changed();
         return Vec::new();
     }
@@ -172,11 +172,11 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
 fn submit(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &mut model.dialog else { return Vec::new() };
     let Some(batch) = form.batch() else { return Vec::new() };
-    if form.stage == Stage::Sent {
+    if form.stage == FormStage::Sent {
         return Vec::new();
     }
     if !batch.is_empty() {
-        form.stage = Stage::Sent;
+        form.stage = FormStage::Sent;
         return vec![Effect::Import(batch)];
     }
     if form.wait_for_known() {
@@ -207,13 +207,13 @@ fn search_list(model: &mut Model) -> Vec<Effect> {
     let Dialog::Add(form) = &model.dialog else { return Vec::new() };
     let Some(wanted) = form.search_filter() else { return Vec::new() };
     model.dialog = Dialog::None;
-    (model.screen, model.alert_list.is_behind) = (Screen::List, false);
+    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
     model.begin_search(&wanted);
     vec![Effect::Count]
 }
 
 fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
-    let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.is_behind;
+    let is_from_alerts = model.screen == Screen::Alerts || model.alert_list.returns_to_alerts;
     // A typed ticket is set although the transaction is known.
     let ticket = match &model.dialog {
         Dialog::Add(form) => form.own_ticket(),
@@ -224,7 +224,7 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
     model.dialog = Dialog::None;
     model.open_detail();
     let effects = show_in_list(model, row);
-    model.alert_list.is_behind = is_from_alerts;
+    model.alert_list.returns_to_alerts = is_from_alerts;
     effects.into_iter().chain(write).collect()
 }
 
@@ -232,11 +232,11 @@ fn open(model: &mut Model, row: RowId) -> Vec<Effect> {
 /// transaction that is not read yet is selected when its page arrives.
 fn show_in_list(model: &mut Model, row: RowId) -> Vec<Effect> {
     let hidden = !model.list.part.rows.contains(&row);
-    model.alert_list.is_behind = false;
+    model.alert_list.returns_to_alerts = false;
     if hidden || model.temporary_view.is_some() {
         model.begin_temporary_view(row);
     }
-    model.list.want(row);
+    model.list.select_when_loaded(row);
     if hidden { vec![Effect::Count] } else { Vec::new() }
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             let text = format!("{new} tracked, {changed} updated, {known} already tracked{left_out}{twice}");
             let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
             model.show_message(tone, text, now.mono);
-            let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == Stage::Sent);
+            let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == FormStage::Sent);
             let is_done = quote::update::on_tracked(model) || was_sent;
             if let (true, Some(row)) = (is_done, report.first()) {
                 // A single transaction that was already tracked is opened, to show its verdict.
@@ -265,7 +265,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
         Err(error) if quote::update::on_not_tracked(model, &error) => {}
         Err(error) => {
             if let Dialog::Add(form) = &mut model.dialog {
-                form.stage = Stage::Editing;
+                form.stage = FormStage::Editing;
             }
             model.show_message(Tone::Bad, format!("Nothing was tracked: {error}"), now.mono);
         }

@@ -44,7 +44,7 @@ fn lines(text: &str, pane: Rect) -> Vec<String> {
     let columns = usize::from(pane.width);
     // A line that fits keeps the spaces between its columns.
     let wrap = |line: &str| match line {
-        line if width::of(line) <= columns => vec![line.to_owned()],
+        line if width::display_width(line) <= columns => vec![line.to_owned()],
         line => width::wrap(line, columns),
     };
     text.lines().flat_map(wrap).collect()

@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
     advice,
-    answer::{self, Format, Templates},
+    answer::{self, ReplyFormat, Templates},
     route,
     transaction::Transaction,
 };
@@ -22,61 +22,69 @@ pub enum LinkAction {
 
 /// A text or link in the menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct CopyItem {
     /// The key that chooses the item.
     pub key: char,
     /// The name of the item.
     pub label: &'static str,
     /// The whole text or link.
     pub text: String,
+    /// Whether the text is a link from the service.
+    pub is_link: bool,
 }
 
 /// The menu of items.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Offer {
+pub struct CopyMenu {
     /// The action on the chosen item.
     pub purpose: LinkAction,
     /// All items.
-    pub items: Vec<Item>,
+    pub items: Vec<CopyItem>,
     /// The index of the item that Enter chooses.
-    pub place: usize,
+    pub cursor: usize,
 }
 
-impl Offer {
+impl CopyMenu {
     /// Returns the menu of texts to copy. `zone` is the time zone of the texts.
     pub fn texts(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
         let ends = route::ends(tx);
         let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
+        let text_item = |key, label, text| CopyItem { key, label, text, is_link: false };
         let mut items = vec![
-            Item { key: 'p', label: "packet for support", text: answer::packet(tx, now, zone) },
-            Item { key: 'a', label: "answer, Markdown", text: answer::answer(tx, now, zone, Format::Markdown, own) },
-            Item { key: 't', label: "answer, plain text", text: answer::answer(tx, now, zone, Format::Text, own) },
-            Item { key: 'x', label: "source hash", text: tx.params.transaction_id.to_string() },
-            Item { key: 'd', label: "destination hash", text: destination },
-            Item { key: 'u', label: "quoteId", text: tx.params.quote_id.clone() },
-            Item { key: 'r', label: "requestId", text: tx.request_id().unwrap_or_default().to_owned() },
+            text_item('p', "packet for support", answer::packet(tx, now, zone)),
+            text_item('a', "answer, Markdown", answer::answer(tx, now, zone, ReplyFormat::Markdown, own)),
+            text_item('t', "answer, plain text", answer::answer(tx, now, zone, ReplyFormat::Text, own)),
+            text_item('x', "source hash", tx.params.transaction_id.to_string()),
+            text_item('d', "destination hash", destination),
+            text_item('u', "quoteId", tx.params.quote_id.clone()),
+            text_item('r', "requestId", tx.request_id().unwrap_or_default().to_owned()),
         ];
         let keys = ['s', 'e', 'b'];
-        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| Item { key, label, text }));
+        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| CopyItem {
+            key,
+            label,
+            text,
+            is_link: true,
+        }));
         items.retain(|item| !item.text.is_empty());
-        Self { purpose: LinkAction::Copy, items, place: 0 }
+        Self { purpose: LinkAction::Copy, items, cursor: 0 }
     }
 
     /// Returns the menu of links to open.
     pub fn links(tx: &Transaction) -> Self {
         let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
-        let items = known.zip('1'..).map(|((label, text), key)| Item { key, label, text }).collect();
-        Self { purpose: LinkAction::Open, items, place: 0 }
+        let items = known.zip('1'..).map(|((label, text), key)| CopyItem { key, label, text, is_link: true }).collect();
+        Self { purpose: LinkAction::Open, items, cursor: 0 }
     }
 
     /// Returns the item that Enter chooses.
-    pub fn chosen(&self) -> Option<&Item> {
-        self.items.get(self.place)
+    pub fn chosen(&self) -> Option<&CopyItem> {
+        self.items.get(self.cursor)
     }
 
     /// Moves the cursor by this many items, at most to the ends.
     pub fn move_by(&mut self, items: isize) {
-        self.place = self.place.saturating_add_signed(items).min(self.items.len().saturating_sub(1));
+        self.cursor = self.cursor.saturating_add_signed(items).min(self.items.len().saturating_sub(1));
     }
 }
 
@@ -114,29 +122,29 @@ mod tests {
         tx
     }
 
-    fn texts(tx: &Transaction) -> Offer {
-        Offer::texts(tx, tx.first_seen_at, Utc.fix(), &Templates::default())
+    fn texts(tx: &Transaction) -> CopyMenu {
+        CopyMenu::texts(tx, tx.first_seen_at, Utc.fix(), &Templates::default())
     }
 
     #[test]
     fn empty_items_are_left_out() {
-        let labels = |offer: &Offer| offer.items.iter().map(|item| item.label).collect::<Vec<_>>();
+        let labels = |menu: &CopyMenu| menu.items.iter().map(|item| item.label).collect::<Vec<_>>();
         let bare = answered(|_| {});
         assert_eq!(
             labels(&texts(&bare)),
             ["packet for support", "answer, Markdown", "answer, plain text", "source hash", "quoteId"]
         );
-        assert!(Offer::links(&bare).items.is_empty() && best_link(&bare).is_none());
+        assert!(CopyMenu::links(&bare).items.is_empty() && best_link(&bare).is_none());
         let full = answered(|record| {
             record.from.url = Some("https://from.example/1".into());
             record.bridge_url = Some("https://bridge.example/1".into());
             record.request_id = Some("9c1e".into());
         });
-        let offer = texts(&full);
-        assert_eq!(labels(&offer)[5..], ["requestId", "source explorer", "bridge explorer"]);
+        let menu = texts(&full);
+        assert_eq!(labels(&menu)[5..], ["requestId", "source explorer", "bridge explorer"]);
         assert_eq!(
-            offer.items.last().unwrap(),
-            &Item { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into() }
+            menu.items.last().unwrap(),
+            &CopyItem { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into(), is_link: true }
         );
     }
 
@@ -165,6 +173,6 @@ mod tests {
             record.bridge_url = Some("https://bridge.example/1".into());
         });
         assert_eq!(best_link(&both).as_deref(), Some("https://from.example/1"));
-        assert_eq!(Offer::links(&both).items.len(), 2);
+        assert_eq!(CopyMenu::links(&both).items.len(), 2);
     }
 }

@@ -4,7 +4,7 @@
 
 use crossterm::event::{KeyCode, KeyEvent};
 
-use super::state::{Item, LinkAction, Offer};
+use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     clock::Now,
     domain::link,
@@ -19,19 +19,19 @@ use crate::{
 /// Opens the menu of texts to copy.
 pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
     if let Some(tx) = model.selected() {
-        let offer = Offer::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
-        (model.dialog, model.list.chosen) = (Dialog::Offer(offer), true);
+        let menu = CopyMenu::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
+        (model.dialog, model.list.chosen) = (Dialog::CopyMenu(menu), true);
     }
     Vec::new()
 }
 
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
-    let Some(offer) = model.selected().map(Offer::links) else { return Vec::new() };
+    let Some(menu) = model.selected().map(CopyMenu::links) else { return Vec::new() };
     model.list.chosen = true;
-    match offer.items.is_empty() {
+    match menu.items.is_empty() {
         true => model.show_message(Tone::Bad, NO_LINK, now.mono),
-        false => model.dialog = Dialog::Offer(offer),
+        false => model.dialog = Dialog::CopyMenu(menu),
     }
     Vec::new()
 }
@@ -52,12 +52,12 @@ pub(crate) fn browse(model: &mut Model, now: Now) -> Vec<Effect> {
 
 /// Copies a link that could not be opened, and shows the reason.
 pub(crate) fn not_opened(model: &mut Model, link: String, reason: &str, now: Now) -> Vec<Effect> {
-    model.show_message(Tone::Bad, format!("{NOT_OPENED}: {reason}; the link is copied instead."), now.mono);
+    model.show_message(Tone::Bad, format!("Not opened: {reason}; the link is copied instead."), now.mono);
+    model.status_message.iter_mut().for_each(|message| message.is_refused_link = true);
     vec![Effect::Copy(link)]
 }
 
 const NO_LINK: &str = "The service has sent no link yet.";
-const NOT_OPENED: &str = "Not opened";
 
 fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
     match link::check(&link) {
@@ -68,23 +68,23 @@ fn open(model: &mut Model, link: String, now: Now) -> Vec<Effect> {
 
 /// Applies a key while the menu is open.
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
-    let Dialog::Offer(offer) = &mut model.dialog else { return Vec::new() };
-    let opens = offer.purpose == LinkAction::Open;
+    let Dialog::CopyMenu(menu) = &mut model.dialog else { return Vec::new() };
+    let opens = menu.purpose == LinkAction::Open;
     match key.code {
         KeyCode::Esc | KeyCode::Char('q') => model.dialog = Dialog::None,
-        KeyCode::Down | KeyCode::Char('j') => offer.move_by(1),
-        KeyCode::Up | KeyCode::Char('k') => offer.move_by(-1),
+        KeyCode::Down | KeyCode::Char('j') => menu.move_by(1),
+        KeyCode::Up | KeyCode::Char('k') => menu.move_by(-1),
         KeyCode::Enter => {
-            let chosen = offer.chosen().cloned();
+            let chosen = menu.chosen().cloned();
             return choose(model, chosen, opens, now);
         }
         // The menu of links can copy a link, too.
         KeyCode::Char('y') if opens => {
-            let chosen = offer.chosen().cloned();
+            let chosen = menu.chosen().cloned();
             return choose(model, chosen, false, now);
         }
         KeyCode::Char(letter) => {
-            let chosen = offer.items.iter().find(|item| item.key == letter).cloned();
+            let chosen = menu.items.iter().find(|item| item.key == letter).cloned();
             return choose(model, chosen, opens, now);
         }
         _ => {}
@@ -92,8 +92,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     Vec::new()
 }
 
-fn choose(model: &mut Model, chosen: Option<Item>, opens: bool, now: Now) -> Vec<Effect> {
-    let Some(Item { text, .. }) = chosen else { return Vec::new() };
+fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) -> Vec<Effect> {
+    let Some(CopyItem { text, .. }) = chosen else { return Vec::new() };
     (model.dialog, model.copied) = (Dialog::None, None);
     if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
 }
@@ -110,7 +110,7 @@ pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     }
     // The reason why a link was not opened matters more than the success of copying. The page of text shows the success
     // itself.
-    let shows_refusal = model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with(NOT_OPENED));
+    let shows_refusal = model.status_message.as_ref().is_some_and(|message| message.is_refused_link);
     let shows_text = matches!(model.dialog, Dialog::Answer { .. });
     if failed || !(shows_refusal || shows_text) {
         model.show_message(tone, sentence.clone(), now.mono);
@@ -127,7 +127,7 @@ mod tests {
     use crate::{
         domain::{fixtures as tx, observation::Outcome, record::StatusRecord, status::RouterStatus},
         tui::{
-            fixtures::{TestDashboard, at_work, blank, everything, hear, moment, press},
+            fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
             message::Msg,
         },
     };
@@ -144,7 +144,7 @@ mod tests {
         let mut transaction = tx::transaction(1);
         transaction.apply(&tx::answer(Outcome::Record(Box::new(record))), now().wall);
         let mut model = blank((80, 24));
-        hear(&mut model, everything(vec![transaction], Vec::new()), Some(at_work(now().wall)), now());
+        change_store(&mut model, everything(vec![transaction], Vec::new()), Some(at_work(now().wall)), now());
         model
     }
 

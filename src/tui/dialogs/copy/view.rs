@@ -6,15 +6,15 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Clear},
+    widgets::Clear,
 };
 
-use super::state::{Item, LinkAction, Offer};
+use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     domain::{link, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         widgets::hyperlink,
     },
 };
@@ -22,31 +22,27 @@ use crate::{
 /// The width of the names in columns.
 const LABEL: usize = 21;
 
-pub(crate) fn draw(context: &DrawContext<'_>, offer: &Offer, body: Rect, frame: &mut Frame<'_>) {
-    let (title, foot) = match offer.purpose {
+pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame: &mut Frame<'_>) {
+    let (title, foot) = match menu.purpose {
         LinkAction::Copy => (" Copy ", " Enter or a key copies   Esc closes "),
         LinkAction::Open => (" Links ", " Enter or a number opens   y copies   Esc closes "),
     };
     let room = usize::from(body.height.saturating_sub(2));
     // The item at the cursor is always visible.
-    let skipped = (offer.place + 1).saturating_sub(room.max(1));
-    let height = u16::try_from(offer.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
+    let skipped = (menu.cursor + 1).saturating_sub(room.max(1));
+    let height = u16::try_from(menu.items.len() + 2).unwrap_or(u16::MAX).min(body.height);
     let pane = Rect { height, ..body };
     frame.render_widget(Clear, pane);
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(title, context.theme.label()))
-        .title_bottom(Span::styled(foot, context.theme.dim()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title).title_bottom(Span::styled(foot, context.theme.dim()));
+    let inner = put_block(block, pane, frame);
     let columns = usize::from(inner.width);
-    let items = offer.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
-    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == offer.place, columns)).collect();
+    let items = menu.items.iter().enumerate().skip(skipped).take(usize::from(inner.height));
+    let lines: Vec<_> = items.map(|(place, item)| line(context, item, place == menu.cursor, columns)).collect();
     put_lines(lines, inner, frame);
-    hyperlink::mark_written(context, offer.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
+    hyperlink::mark_written(context, menu.items.iter().map(|item| item.text.as_str()), inner, frame.buffer_mut());
 }
 
-fn line(context: &DrawContext<'_>, item: &Item, chosen: bool, columns: usize) -> Line<'static> {
+fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize) -> Line<'static> {
     let refused = link_error(item);
     let preview = match &refused {
         Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
@@ -69,6 +65,6 @@ fn line(context: &DrawContext<'_>, item: &Item, chosen: bool, columns: usize) ->
 }
 
 /// Returns the reason why a link would be refused; `None` for an allowed link or another text.
-fn link_error(item: &Item) -> Option<link::LinkError> {
-    item.label.ends_with("explorer").then(|| link::check(&item.text).err()).flatten()
+fn link_error(item: &CopyItem) -> Option<link::LinkError> {
+    item.is_link.then(|| link::check(&item.text).err()).flatten()
 }

@@ -23,7 +23,7 @@ pub(crate) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
     match &model.dialog {
         Dialog::Filter(line) => {
             model.list.set_filter(text, &line.before);
-            model.list.wanted = line.selected;
+            model.list.pending_selection = line.selected;
         }
         _ => model.list.set_filter(text, ""),
     }
@@ -60,7 +60,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             // A new filter ends the temporary view, which showed something else.
             (model.dialog, model.temporary_view) = (Dialog::None, None);
             if !model.list.part.rows.is_empty() {
-                model.list.wanted = None;
+                model.list.pending_selection = None;
             }
             model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
             model.view_state.use_filter(&model.list.filter_text);

@@ -5,7 +5,7 @@
 use tui_input::Input;
 
 use crate::tui::{
-    command::{COMMANDS, Command, Id},
+    command::{COMMANDS, Id, KeyCommand},
     dialogs::palette::state::scores,
     keys::Keys,
 };
@@ -23,7 +23,7 @@ pub struct HelpPage {
 
 impl HelpPage {
     /// Returns the searched text, without the `/` that opens a search elsewhere.
-    pub fn wanted(&self) -> &str {
+    pub fn search_text(&self) -> &str {
         let typed = self.input.value().trim();
         typed.strip_prefix('/').filter(|rest| !rest.is_empty()).unwrap_or(typed)
     }
@@ -31,7 +31,7 @@ impl HelpPage {
     /// Searches again, after the text changed.
     pub fn search(&mut self, keys: &Keys) {
         self.scroll = 0;
-        self.found = Some(self.wanted()).filter(|query| !query.is_empty()).map(|query| find(query, keys));
+        self.found = Some(self.search_text()).filter(|query| !query.is_empty()).map(|query| find(query, keys));
     }
 
     /// Clears the search. Returns `true` if there was one.
@@ -44,7 +44,7 @@ impl HelpPage {
 
 /// Finds commands by key, name or help. Weak matches, whose letters are scattered over the text, are left out.
 fn find(query: &str, keys: &Keys) -> Vec<Id> {
-    let has_key = |command: &Command| keys.of(command.id).iter().any(|key| key == query);
+    let has_key = |command: &KeyCommand| keys.of(command.id).iter().any(|key| key == query);
     let by_key = || COMMANDS.iter().filter(|command| has_key(command));
     // A single letter is in every help text, and the matcher treats `^` as an anchor.
     if query.chars().count() <= 2 && by_key().next().is_some() {

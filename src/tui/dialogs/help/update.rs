@@ -7,7 +7,7 @@ use super::state::HelpPage;
 use crate::{
     domain::text,
     tui::{
-        command::{Context, Id},
+        command::{Id, KeyContext},
         dialogs::Dialog,
         effect::KeyOutcome,
         key_text,
@@ -53,7 +53,7 @@ fn scroll_command(model: &Model, key: KeyEvent) -> Option<Id> {
         _ => {}
     }
     let name = key_text::name(key).filter(|name| name.chars().count() > 1 && name != "Space")?;
-    let id = model.setting.keys.lookup(&[Context::Page], &name)?;
+    let id = model.setting.keys.lookup(&[KeyContext::Page], &name)?;
     let is_allowed = matches!(id, Id::Down | Id::Up | Id::HalfDown | Id::HalfUp | Id::Top | Id::Bottom | Id::Redraw);
     is_allowed.then_some(id)
 }

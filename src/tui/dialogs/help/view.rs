@@ -9,6 +9,7 @@
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
+    style::Style,
     text::{Line, Span},
     widgets::Block,
 };
@@ -18,8 +19,9 @@ use crate::{
     domain::status::RouterStatus,
     presentation::{row_text, width},
     tui::{
-        command::{Command, Context, Group},
+        command::{HelpSection, KeyCommand, KeyContext},
         draw::{DrawContext, put_lines},
+        widgets::field,
     },
 };
 
@@ -32,7 +34,7 @@ const NAME: usize = 13;
 const LOW_HEIGHT: u16 = 8;
 
 /// The parts of the pane.
-struct Parts {
+struct HelpLayout {
     search: Rect,
     rows: Rect,
     legend: Rect,
@@ -40,7 +42,7 @@ struct Parts {
     lines: Vec<Line<'static>>,
 }
 
-impl Parts {
+impl HelpLayout {
     fn new(context: &DrawContext<'_>, pane: Rect) -> Self {
         let inner = Block::bordered().inner(pane);
         let lines = legend(context, usize::from(inner.width));
@@ -67,46 +69,34 @@ impl Parts {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, page: &HelpPage, pane: Rect, frame: &mut Frame<'_>) {
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(" Help ", context.theme.label()))
+    let block = context
+        .titled_block(" Help ")
         .title(Span::styled(" type to search keys and commands ", context.theme.dim()))
         .title_bottom(Span::styled(" Esc closes   change keys under [keys] in the config file ", context.theme.dim()));
     frame.render_widget(block, pane);
-    let parts = Parts::new(context, pane);
-    let typed: String = page.input.value().chars().filter(|letter| !letter.is_control()).collect();
-    let search = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
-    frame.render_widget(search, parts.search);
+    let parts = HelpLayout::new(context, pane);
     let lines = parts.scrolled_lines(context, page);
     let scroll = page.scroll.min(lines.len().saturating_sub(usize::from(parts.rows.height)));
     put_lines(lines.into_iter().skip(scroll), parts.rows, frame);
     let text_area = Rect { y: parts.legend.y.saturating_add(1), ..parts.legend }.intersection(parts.legend);
     put_lines(parts.lines, text_area, frame);
-    place_cursor(page, parts.search, frame);
-}
-
-fn place_cursor(page: &HelpPage, search: Rect, frame: &mut Frame<'_>) {
-    let column = width::of(PROMPT) + page.input.visual_cursor();
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(search.width.saturating_sub(1));
-    if search.area() > 0 {
-        frame.set_cursor_position((search.x + column, search.y));
-    }
+    field::draw_after(Span::styled(PROMPT, context.theme.key()), &page.input, Style::new(), parts.search, frame);
 }
 
 /// Returns the height of the scrolled part in rows.
 pub(crate) fn rows(context: &DrawContext<'_>, pane: Rect) -> usize {
-    usize::from(Parts::new(context, pane).rows.height)
+    usize::from(HelpLayout::new(context, pane).rows.height)
 }
 
 pub(crate) fn scroll_end(context: &DrawContext<'_>, page: &HelpPage, pane: Rect) -> usize {
-    let parts = Parts::new(context, pane);
+    let parts = HelpLayout::new(context, pane);
     parts.scrolled_lines(context, page).len().saturating_sub(usize::from(parts.rows.height))
 }
 
 fn all_commands(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     let title = |title: &'static str| Line::styled(title, context.theme.label());
     let mut lines = Vec::new();
-    for group in Group::ALL {
+    for group in HelpSection::ALL {
         lines.push(title(group.title()));
         let of_group = context.model.setting.keys.all().filter(|(command, _)| command.group == group);
         lines.extend(of_group.flat_map(|(command, keys)| row(context, command, keys, columns)));
@@ -126,7 +116,7 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
     let ids = page.found.iter().flatten();
     let commands = ids.filter_map(|id| context.model.setting.keys.all().find(|(command, _)| command.id == *id));
     let mut lines: Vec<_> = commands.flat_map(|(command, keys)| row(context, command, keys, columns)).collect();
-    let query = page.wanted().to_lowercase();
+    let query = page.search_text().to_lowercase();
     let filters: Vec<_> = FILTERS.iter().filter(|example| query.len() > 1 && example.contains(&query)).collect();
     if !filters.is_empty() {
         lines.extend([Line::default(), Line::styled("FILTER", context.theme.label())]);
@@ -139,13 +129,13 @@ fn found(context: &DrawContext<'_>, page: &HelpPage, columns: usize) -> Vec<Line
 }
 
 /// Returns the keys, the name and the help of a command. A command without a key shows `:`.
-fn row(context: &DrawContext<'_>, command: &Command, keys: &[String], columns: usize) -> Vec<Line<'static>> {
+fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns: usize) -> Vec<Line<'static>> {
     let keys = if keys.is_empty() { ":".to_owned() } else { keys.join(" ") };
     let [keys, name] = [(keys.as_str(), KEYS), (command.name, NAME)]
         .map(|(text, columns)| width::fit(text, columns, context.theme.ellipsis));
     // A command of a single context names it, since other commands have the same key in other contexts.
     let place = match command.contexts {
-        [Context::List] | [_, _, ..] | [] => String::new(),
+        [KeyContext::List] | [_, _, ..] | [] => String::new(),
         [place] => {
             let place = place.description();
             let is_named = place.rsplit(' ').next().is_some_and(|word| command.help.contains(word));

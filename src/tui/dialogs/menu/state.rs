@@ -7,7 +7,7 @@ use crate::{
     tui::{
         command::Id,
         effect::{AlertTarget, SnoozeLength},
-        screens::list::columns::Column,
+        screens::list::columns::ListColumn,
     },
 };
 
@@ -19,14 +19,14 @@ pub struct Menu {
     /// A sentence for a person to read before they choose; empty if there is none.
     pub remark: String,
     /// The entries, from top to bottom.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MenuEntry>,
     /// The index of the entry that Enter chooses.
     pub cursor: usize,
 }
 
 /// An entry.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct MenuEntry {
     /// The key that chooses the entry, as `key_text` writes it; empty if the entry has none.
     pub key: &'static str,
     /// The text of the entry.
@@ -45,7 +45,7 @@ pub enum Choice {
     /// Poll these transactions now.
     PollNow(Vec<RowId>),
     /// Show or hide this column. The menu stays open.
-    Column(Column),
+    Column(ListColumn),
     /// Sort the list by this key; if the list is sorted by it already, reverse the order.
     Order(SortBy),
     /// Apply the theme with this name.
@@ -58,7 +58,7 @@ pub enum Choice {
 
 impl Menu {
     /// Returns a menu with the cursor on the first entry.
-    pub fn new(title: impl Into<String>, remark: impl Into<String>, entries: Vec<Entry>) -> Self {
+    pub fn new(title: impl Into<String>, remark: impl Into<String>, entries: Vec<MenuEntry>) -> Self {
         Self { title: title.into(), remark: remark.into(), entries, cursor: 0 }
     }
 
@@ -66,14 +66,14 @@ impl Menu {
     pub fn numbered(title: impl Into<String>, remark: &str, entries: impl Iterator<Item = (String, Choice)>) -> Self {
         const KEYS: [&str; 11] = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "-"];
         let keys = KEYS.into_iter().chain(std::iter::repeat(""));
-        let entries = keys.zip(entries).map(|(key, (label, choice))| Entry { key, label, choice }).collect();
+        let entries = keys.zip(entries).map(|(key, (label, choice))| MenuEntry { key, label, choice }).collect();
         Self::new(title, remark, entries)
     }
 
     /// Returns a menu that asks for a confirmation. The remark states the cost.
     pub fn confirm(title: impl Into<String>, remark: impl Into<String>, yes: (String, Choice)) -> Self {
         let (label, choice) = yes;
-        let entries = vec![Entry::new("y", label, choice), Entry::new("n", "no", Choice::Close)];
+        let entries = vec![MenuEntry::new("y", label, choice), MenuEntry::new("n", "no", Choice::Close)];
         Self::new(title, remark, entries)
     }
 
@@ -84,7 +84,7 @@ impl Menu {
     }
 
     /// Whether the menu stays open after a choice.
-    pub fn stays(&self) -> bool {
+    pub fn stays_open(&self) -> bool {
         self.entries.iter().any(|entry| matches!(entry.choice, Choice::Column(_)))
     }
 
@@ -99,7 +99,7 @@ impl Menu {
     }
 }
 
-impl Entry {
+impl MenuEntry {
     /// Returns an entry.
     pub fn new(key: &'static str, label: impl Into<String>, choice: Choice) -> Self {
         Self { key, label: label.into(), choice }

@@ -6,13 +6,13 @@ use ratatui::{
     Frame,
     layout::Rect,
     text::{Line, Span},
-    widgets::{Block, Clear},
+    widgets::Clear,
 };
 
-use super::state::{Entry, Menu};
+use super::state::{Menu, MenuEntry};
 use crate::{
     presentation::width,
-    tui::draw::{DrawContext, put_lines},
+    tui::draw::{DrawContext, put_block, put_lines},
 };
 
 pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &mut Frame<'_>) {
@@ -23,9 +23,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
     frame.render_widget(Clear, pane);
     let title = menu.title.replace('…', context.theme.ellipsis);
     let title = width::cut(&format!(" {title} "), usize::from(pane.width.saturating_sub(2)), "");
-    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title);
+    let inner = put_block(block, pane, frame);
     let mut lines: Vec<Line<'_>> = remark.into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
     // On a low screen the entries take precedence over the remark.
     let room = usize::from(inner.height);
@@ -37,7 +36,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
     put_lines(lines, inner, frame);
 }
 
-fn line(context: &DrawContext<'_>, entry: &Entry, is_chosen: bool, columns: u16) -> Line<'static> {
+fn line(context: &DrawContext<'_>, entry: &MenuEntry, is_chosen: bool, columns: u16) -> Line<'static> {
     if is_chosen {
         let text = format!(">{:<6} {}", entry.key, entry.label);
         return Line::styled(width::fit(&text, usize::from(columns), context.theme.ellipsis), context.theme.selected());

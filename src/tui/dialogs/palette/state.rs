@@ -11,7 +11,7 @@ use tui_input::Input;
 use crate::{
     domain::filter::SortBy,
     tui::{
-        command::{COMMANDS, Command, Context, Group, Id},
+        command::{ArgumentOf, COMMANDS, HelpSection, Id, KeyCommand, KeyContext},
         theme::Shipped,
     },
 };
@@ -21,11 +21,11 @@ pub(crate) const CONFIGURED: &str = "configured";
 
 /// The state of the command line.
 #[derive(Debug)]
-pub struct Palette {
+pub struct CommandPalette {
     /// The typed text: the name of a command or a part of it, and after a space the argument.
     pub input: Input,
     /// The contexts in which the command line was opened.
-    pub contexts: &'static [Context],
+    pub contexts: &'static [KeyContext],
     /// The matching commands, best match first.
     pub suggestions: Vec<Suggestion>,
     /// The index of the chosen match.
@@ -38,14 +38,14 @@ pub struct Palette {
 #[derive(Clone, Debug)]
 pub struct Suggestion {
     /// The command.
-    pub command: &'static Command,
+    pub command: &'static KeyCommand,
     /// The argument; empty if there is none.
     pub argument: String,
 }
 
-impl Palette {
+impl CommandPalette {
     /// Returns a command line that begins with a text.
-    pub fn new(contexts: &'static [Context], text: &str) -> Self {
+    pub fn new(contexts: &'static [KeyContext], text: &str) -> Self {
         let mut palette =
             Self { input: Input::new(text.to_owned()), contexts, suggestions: Vec::new(), chosen: 0, is_picked: false };
         palette.update_matches();
@@ -56,8 +56,8 @@ impl Palette {
     pub fn update_matches(&mut self) {
         let text = self.input.value();
         let with_argument = text.trim_start().split_once(' ').and_then(|(name, argument)| {
-            let command = applying(self.contexts).find(|command| command.name == name && command.argument.is_some())?;
-            Some(with_arguments(command, argument.trim()))
+            let command = applying(self.contexts).find(|command| command.name == name)?;
+            Some(with_arguments(command, command.argument?.of, argument.trim()))
         });
         self.suggestions = with_argument.unwrap_or_else(|| search_commands(self.contexts, text.trim()));
         (self.chosen, self.is_picked) = (0, false);
@@ -68,12 +68,12 @@ impl Palette {
     pub fn is_risky_guess(&self) -> bool {
         let typed = self.input.value().trim();
         let begins = |suggestion: &&Suggestion| suggestion.command.name.starts_with(typed);
-        let is_named = |command: &Command| {
+        let is_named = |command: &KeyCommand| {
             let is_only = command.name.starts_with(typed) && self.suggestions.iter().filter(begins).count() == 1;
             typed.is_empty() || is_only || typed.split(' ').next() == Some(command.name)
         };
         let chosen = self.suggestions.get(self.chosen).map(|suggestion| suggestion.command);
-        !self.is_picked && chosen.is_some_and(|command| command.group == Group::Act && !is_named(command))
+        !self.is_picked && chosen.is_some_and(|command| command.group == HelpSection::Act && !is_named(command))
     }
 
     /// Moves the choice by this many matches, at most to the ends.
@@ -93,13 +93,13 @@ impl Palette {
     }
 }
 
-fn applying(contexts: &'static [Context]) -> impl Iterator<Item = &'static Command> {
-    let applies = |command: &Command| contexts.iter().any(|context| command.contexts.contains(context));
+fn applying(contexts: &'static [KeyContext]) -> impl Iterator<Item = &'static KeyCommand> {
+    let applies = |command: &KeyCommand| contexts.iter().any(|context| command.contexts.contains(context));
     COMMANDS.iter().filter(move |command| applies(command) && command.id != Id::CommandLine)
 }
 
 /// Finds commands by name or help; all commands if the text is empty.
-fn search_commands(contexts: &'static [Context], text: &str) -> Vec<Suggestion> {
+fn search_commands(contexts: &'static [KeyContext], text: &str) -> Vec<Suggestion> {
     let texts = applying(contexts).map(|command| (command, format!("{} {}", command.name, command.help)));
     let suggestion = |command| Suggestion { command, argument: String::new() };
     // A match in the name counts more than a match in the help.
@@ -118,12 +118,12 @@ fn best_first<T>(text: &str, scored: impl Iterator<Item = (T, u32)>, name: impl 
 }
 
 /// Returns a command with the typed argument, or with each known argument that matches it.
-fn with_arguments(command: &'static Command, typed: &str) -> Vec<Suggestion> {
+fn with_arguments(command: &'static KeyCommand, of: ArgumentOf, typed: &str) -> Vec<Suggestion> {
     let suggestion = |argument: String| Suggestion { command, argument };
-    let names: Vec<&str> = match command.id {
-        Id::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
-        Id::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
-        _ => return vec![suggestion(typed.to_owned())],
+    let names: Vec<&str> = match of {
+        ArgumentOf::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
+        ArgumentOf::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
+        ArgumentOf::Filter | ArgumentOf::Columns | ArgumentOf::Delete => return vec![suggestion(typed.to_owned())],
     };
     // Several sort keys, or a reversed one, match no single name: the argument is used as typed.
     let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn offered(text: &str) -> Vec<(&'static str, String)> {
-        let palette = Palette::new(&[Context::List], text);
+        let palette = CommandPalette::new(&[KeyContext::List], text);
         palette.suggestions.into_iter().map(|suggestion| (suggestion.command.name, suggestion.argument)).collect()
     }
 
@@ -169,14 +169,14 @@ mod tests {
 
     #[test]
     fn a_command_that_changes_something_is_never_guessed() {
-        let is_risky = |text: &str| Palette::new(&[Context::List], text).is_risky_guess();
+        let is_risky = |text: &str| CommandPalette::new(&[KeyContext::List], text).is_risky_guess();
         for text in ["utrack", "mark all that", "un", "undoes"] {
             assert!(is_risky(text), "{text}");
         }
         for text in ["untr", "undo", "delete yes", "", "thm"] {
             assert!(!is_risky(text), "{text}");
         }
-        let mut palette = Palette::new(&[Context::List], "un");
+        let mut palette = CommandPalette::new(&[KeyContext::List], "un");
         palette.move_by(1);
         assert!(!palette.is_risky_guess(), "a person has chosen the match");
     }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(offered("sort ").len(), SortBy::ALL.len());
         assert_eq!(offered("sort -age,due"), [("sort", "-age,due".into())]);
         assert_eq!(offered("filter is:overdue"), [("filter", "is:overdue".into())]);
-        let mut palette = Palette::new(&[Context::List], "so");
+        let mut palette = CommandPalette::new(&[KeyContext::List], "so");
         palette.complete();
         assert_eq!(palette.input.value(), "sort ");
         palette.move_by(2);

@@ -3,12 +3,12 @@
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Palette, Suggestion};
+use super::state::{CommandPalette, Suggestion};
 use crate::{
     clock::Now,
     domain::text,
     tui::{
-        command::Id,
+        command::{Argument, ArgumentOf, Id},
         dialogs::{Dialog, filter},
         effect::{Effect, KeyOutcome},
         model::{Model, Tone},
@@ -19,7 +19,7 @@ use crate::{
 
 /// Opens the command line in the present contexts, with this text.
 pub(crate) fn open(model: &mut Model, text: &str) {
-    model.dialog = Dialog::Palette(Palette::new(model.contexts(), text));
+    model.dialog = Dialog::Palette(CommandPalette::new(model.contexts(), text));
 }
 
 pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> KeyOutcome {
@@ -65,17 +65,27 @@ fn run(model: &mut Model, now: Now) -> KeyOutcome {
         return KeyOutcome::NONE;
     };
     model.dialog = Dialog::None;
-    KeyOutcome::Effects(match command.id {
-        Id::Filter if !argument.is_empty() => filter::update::set_typed(model, &argument, now),
-        Id::Sort if !argument.is_empty() => arrangement::set_typed_order(model, &argument, now),
-        Id::Columns if !argument.is_empty() => {
-            arrangement::set_columns(model, &argument, now.mono);
+    match command.argument {
+        // Without its argument, `delete` asks for confirmation.
+        Some(Argument { of, .. }) if !argument.is_empty() || of == ArgumentOf::Delete => {
+            KeyOutcome::Effects(run_with_argument(model, of, &argument, now))
+        }
+        Some(_) | None => KeyOutcome::Command(command.id),
+    }
+}
+
+/// Runs a command with its argument.
+fn run_with_argument(model: &mut Model, of: ArgumentOf, argument: &str, now: Now) -> Vec<Effect> {
+    match of {
+        ArgumentOf::Filter => filter::update::set_typed(model, argument, now),
+        ArgumentOf::Sort => arrangement::set_typed_order(model, argument, now),
+        ArgumentOf::Columns => {
+            arrangement::set_columns(model, argument, now.mono);
             Vec::new()
         }
-        Id::Delete => delete(model, &argument, now),
-        Id::Theme if !argument.is_empty() => theme::choose(model, &argument, now),
-        id => return KeyOutcome::Command(id),
-    })
+        ArgumentOf::Delete => delete(model, argument, now),
+        ArgumentOf::Theme => theme::choose(model, argument, now),
+    }
 }
 
 /// Deletes the targets permanently if the argument is `yes`; otherwise asks for this confirmation.

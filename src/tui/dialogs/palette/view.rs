@@ -3,14 +3,19 @@
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
-    widgets::{Block, Clear},
+    widgets::Clear,
 };
 
-use super::state::{Palette, Suggestion};
+use super::state::{CommandPalette, Suggestion};
 use crate::{
     presentation::width,
-    tui::draw::{DrawContext, put_lines},
+    tui::{
+        command::Argument,
+        draw::{DrawContext, put_block, put_lines},
+        widgets::field,
+    },
 };
 
 /// The label of the text.
@@ -20,35 +25,32 @@ const NAME: usize = 24;
 /// The width of the keys, in columns.
 const KEYS: usize = 10;
 
-pub(crate) fn draw(context: &DrawContext<'_>, palette: &Palette, pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, palette: &CommandPalette, pane: Rect, frame: &mut Frame<'_>) {
     let rows = u16::try_from(palette.suggestions.len()).unwrap_or(u16::MAX).max(1);
     let pane = Rect { height: pane.height.min(rows.saturating_add(3)), ..pane };
     frame.render_widget(Clear, pane);
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(" Command ", context.theme.label()))
+    let block = context
+        .titled_block(" Command ")
         .title_bottom(Span::styled(" Enter runs   Tab completes   Up Down choose   Esc closes ", context.theme.dim()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let inner = put_block(block, pane, frame);
     let columns = usize::from(inner.width);
     let room = usize::from(inner.height.saturating_sub(1));
-    let typed: String = palette.input.value().chars().filter(|letter| !letter.is_control()).collect();
-    let prompt = Line::from(vec![Span::styled(PROMPT, context.theme.key()), Span::raw(typed)]);
     let first = (palette.chosen + 1).saturating_sub(room);
     let suggestions = palette.suggestions.iter().enumerate().skip(first).take(room);
-    let mut lines = vec![prompt];
+    let mut lines = vec![Line::default()];
     lines.extend(suggestions.map(|(index, suggestion)| line(context, suggestion, index == palette.chosen, columns)));
     if palette.suggestions.is_empty() {
         lines.push(Line::styled("  no matching command here", context.theme.warning()));
     }
     put_lines(lines, inner, frame);
-    place_cursor(palette, inner, frame);
+    let row = Rect { height: inner.height.min(1), ..inner };
+    field::draw_after(Span::styled(PROMPT, context.theme.key()), &palette.input, Style::new(), row, frame);
 }
 
 fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, columns: usize) -> Line<'static> {
     let Suggestion { command, argument } = suggestion;
     let argument = match (argument.as_str(), command.argument) {
-        ("", Some(wanted)) => wanted,
+        ("", Some(Argument { placeholder, .. })) => placeholder,
         (argument, _) => argument,
     };
     let name = width::fit(&format!("{} {argument}", command.name), NAME, context.theme.ellipsis);
@@ -65,12 +67,4 @@ fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, col
         Span::styled(format!("{keys} "), context.theme.key()),
         Span::styled(help, context.theme.dim()),
     ])
-}
-
-fn place_cursor(palette: &Palette, inner: Rect, frame: &mut Frame<'_>) {
-    let column = width::of(PROMPT) + palette.input.visual_cursor();
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
-    if inner.area() > 0 {
-        frame.set_cursor_position((inner.x + column, inner.y));
-    }
 }

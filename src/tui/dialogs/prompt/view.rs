@@ -3,13 +3,7 @@
 //!
 //! The list above the prompt must stay visible, so that a person sees the transactions that the text concerns.
 
-use ratatui::{
-    Frame,
-    layout::Rect,
-    style::Style,
-    text::{Line, Span},
-    widgets::{Block, Clear},
-};
+use ratatui::{Frame, layout::Rect, style::Style, text::Line, widgets::Clear};
 
 use super::state::Prompt;
 use crate::{
@@ -17,8 +11,9 @@ use crate::{
     presentation::width,
     tui::{
         dialogs::menu,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         effect::Write,
+        widgets::field,
     },
 };
 
@@ -34,34 +29,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, prompt: &Prompt, body: Rect, frame
     frame.render_widget(Clear, pane);
     let title = format!(" {} {} ", prompt.title(), targets(context, prompt));
     let title = width::cut(&title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
-    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title);
+    let inner = put_block(block, pane, frame);
     let below = below.into_iter().map(|line| Line::styled(format!(" {line}"), style));
-    let lines: Vec<Line<'_>> = std::iter::once(typed(context, prompt, inner)).chain(below).collect();
-    put_lines(lines, inner, frame);
-    place_cursor(frame, prompt, inner);
-}
-
-/// Returns the number of columns that the text is scrolled by, so that the cursor is visible.
-fn scroll(prompt: &Prompt, inner: Rect) -> usize {
-    prompt.input.visual_scroll(usize::from(inner.width.saturating_sub(2)))
-}
-
-fn typed(context: &DrawContext<'_>, prompt: &Prompt, inner: Rect) -> Line<'static> {
-    let typed = prompt.input.value().chars().filter(|letter| !letter.is_control());
-    let typed: String = typed.skip(scroll(prompt, inner)).collect();
-    let typed = width::cut(&typed, usize::from(inner.width.saturating_sub(1)), "");
+    put_lines(std::iter::once(Line::default()).chain(below), inner, frame);
     let style = if prompt.is_selected { context.theme.selected() } else { Style::new() };
-    Line::from(vec![Span::raw(" "), Span::styled(typed, style)])
-}
-
-fn place_cursor(frame: &mut Frame<'_>, prompt: &Prompt, inner: Rect) {
-    let column = prompt.input.visual_cursor().saturating_sub(scroll(prompt, inner)) + 1;
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(inner.width.saturating_sub(1));
-    if inner.area() > 0 {
-        frame.set_cursor_position((inner.x + column, inner.y));
-    }
+    field::draw_after(" ", &prompt.input, style, Rect { height: inner.height.min(1), ..inner }, frame);
 }
 
 /// Returns the targets of the write: a single transaction by its hash, several by their number.

@@ -10,7 +10,7 @@ use crate::{
         chains::{self, Chain},
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{Draft, FieldError, Part},
+            draft::{Draft, QuoteField, QuoteFieldError},
         },
         transaction::NewTransaction,
     },
@@ -21,19 +21,19 @@ use crate::{
 /// The state of the quote form.
 #[derive(Debug, Default)]
 pub struct QuoteForm {
-    /// The typed values, in the order of [`Part::ALL`].
-    pub inputs: [Input; Part::ALL.len()],
+    /// The typed values, in the order of [`QuoteField::ALL`].
+    pub inputs: [Input; QuoteField::ALL.len()],
     /// The index of the value that takes the keys, unless the answer takes them.
-    pub place: usize,
+    pub cursor: usize,
     /// The errors that Enter found in the values.
-    pub wrong: Vec<FieldError>,
+    pub wrong: Vec<QuoteFieldError>,
     /// The progress of the request.
-    pub stage: Stage,
+    pub stage: QuoteStage,
 }
 
 /// The progress of a request.
 #[derive(Debug, Default)]
-pub enum Stage {
+pub enum QuoteStage {
     /// The values are being typed.
     #[default]
     Writing,
@@ -50,7 +50,7 @@ pub enum Stage {
         until: DateTime<Utc>,
     },
     /// An answer arrived. The answer takes the keys.
-    Answered(Answer),
+    Answered(QuoteOutcome),
     /// The service limits this wallet, so no request was sent.
     Held {
         /// The end of the limit.
@@ -63,7 +63,7 @@ pub enum Stage {
     /// The hash of the transaction to track is being typed.
     Tracking {
         /// The answer.
-        answer: Answer,
+        answer: QuoteOutcome,
         /// The transaction's hash.
         hash: Input,
         /// The error in the hash, or the error of the import.
@@ -73,7 +73,7 @@ pub enum Stage {
     },
 }
 
-impl Stage {
+impl QuoteStage {
     /// Returns the keys and their present actions, for the footer.
     pub fn hints(&self) -> &'static [(&'static str, &'static str)] {
         match self {
@@ -94,14 +94,14 @@ impl Stage {
 
 /// An answer to a quote request.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct QuoteOutcome {
     /// The request and its answer.
     pub quote: Box<StoredQuote>,
     /// Whether the answer is an earlier one to the same request, so that no request was sent.
     pub is_stored: bool,
 }
 
-impl Answer {
+impl QuoteOutcome {
     /// Returns the route, if the service found one.
     pub fn route(&self) -> Option<&Quote> {
         match self.quote.answer.as_ref()? {
@@ -140,44 +140,44 @@ impl Answer {
 
 impl QuoteForm {
     /// Returns the typed text of a value.
-    pub fn value(&self, part: Part) -> &str {
+    pub fn value(&self, part: QuoteField) -> &str {
         self.inputs.get(part as usize).map_or("", Input::value)
     }
 
     /// Returns the value that takes the keys; `None` while the answer takes them, or while the values can't be changed.
-    pub fn focus(&self) -> Option<Part> {
-        let is_open = matches!(self.stage, Stage::Writing | Stage::Held { .. } | Stage::NoAnswer(_));
-        Part::ALL.get(self.place).copied().filter(|_| is_open)
+    pub fn focus(&self) -> Option<QuoteField> {
+        let is_open = matches!(self.stage, QuoteStage::Writing | QuoteStage::Held { .. } | QuoteStage::NoAnswer(_));
+        QuoteField::ALL.get(self.cursor).copied().filter(|_| is_open)
     }
 
     /// Moves the focus by this many values, round the ends. From an answer, returns to the values.
     pub fn move_by(&mut self, values: isize) {
         self.expand_chain_names();
-        let count = Part::ALL.len() as isize;
-        self.place = (self.place as isize + values).rem_euclid(count).unsigned_abs();
-        if let Stage::Answered(_) = self.stage {
-            self.stage = Stage::Writing;
+        let count = QuoteField::ALL.len() as isize;
+        self.cursor = (self.cursor as isize + values).rem_euclid(count).unsigned_abs();
+        if let QuoteStage::Answered(_) = self.stage {
+            self.stage = QuoteStage::Writing;
         }
     }
 
     /// Drops the error of the changed value, and the answer to the previous values.
     pub fn on_value_changed(&mut self) {
-        let place = self.place;
+        let place = self.cursor;
         self.wrong.retain(|wrong| wrong.part as usize != place);
-        self.stage = Stage::Writing;
+        self.stage = QuoteStage::Writing;
     }
 
     /// Returns the chains whose names match the typed text; none if the text is an ID.
-    pub fn matching_chains(&self, part: Part) -> Vec<&'static Chain> {
+    pub fn matching_chains(&self, part: QuoteField) -> Vec<&'static Chain> {
         match part {
-            Part::FromChain | Part::ToChain => chains::chains_by_name(self.value(part)),
+            QuoteField::FromChain | QuoteField::ToChain => chains::chains_by_name(self.value(part)),
             _ => Vec::new(),
         }
     }
 
     /// Replaces the names of chains with their IDs, where a name is unambiguous.
     pub fn expand_chain_names(&mut self) {
-        for part in [Part::FromChain, Part::ToChain] {
+        for part in [QuoteField::FromChain, QuoteField::ToChain] {
             if let ([chain], Some(input)) = (self.matching_chains(part).as_slice(), self.inputs.get_mut(part as usize))
             {
                 *input = Input::new(chain.id.to_string());
@@ -188,21 +188,21 @@ impl QuoteForm {
     /// Returns the request. If a value is invalid, returns `None` and focuses the first invalid value.
     pub fn request(&mut self, any_chain: bool) -> Option<QuoteRequest> {
         self.expand_chain_names();
-        let to_address = Some(self.value(Part::ToAddress)).filter(|text| !text.trim().is_empty());
+        let to_address = Some(self.value(QuoteField::ToAddress)).filter(|text| !text.trim().is_empty());
         let draft = Draft {
-            from_chain: self.value(Part::FromChain),
-            from_token: self.value(Part::FromToken),
-            from_amount: self.value(Part::FromAmount),
-            to_chain: self.value(Part::ToChain),
-            to_token: self.value(Part::ToToken),
-            from_address: self.value(Part::FromAddress),
+            from_chain: self.value(QuoteField::FromChain),
+            from_token: self.value(QuoteField::FromToken),
+            from_amount: self.value(QuoteField::FromAmount),
+            to_chain: self.value(QuoteField::ToChain),
+            to_token: self.value(QuoteField::ToToken),
+            from_address: self.value(QuoteField::FromAddress),
             to_address,
             quote_only: true,
         };
         match draft.request(any_chain) {
             Ok(request) => Some(request),
             Err(wrong) => {
-                self.place = wrong.first().map_or(self.place, |wrong| wrong.part as usize);
+                self.cursor = wrong.first().map_or(self.cursor, |wrong| wrong.part as usize);
                 self.wrong = wrong;
                 None
             }

@@ -6,7 +6,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::state::{Answer, QuoteForm, Stage};
+use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     clock::Now,
     domain::{change::ChangeKind, poller::PollerReport, text},
@@ -34,9 +34,11 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
     match (&mut form.stage, key.code) {
         (_, KeyCode::Esc) => back(model, now),
         // While a request or an import is under way, only Esc works.
-        (Stage::Asking { .. } | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. }, _) => Vec::new(),
-        (Stage::Tracking { .. }, KeyCode::Enter) => track(form),
-        (Stage::Tracking { hash, wrong, .. }, _) => {
+        (QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. }, _) => {
+            Vec::new()
+        }
+        (QuoteStage::Tracking { .. }, KeyCode::Enter) => track(form),
+        (QuoteStage::Tracking { hash, wrong, .. }, _) => {
             if hash.handle_event(&Event::Key(key)).is_some_and(|change| change.value) {
                 *wrong = None;
             }
@@ -45,12 +47,12 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
         (_, KeyCode::Enter) => ask(model, now),
         (_, KeyCode::Tab | KeyCode::Down) => move_focus(form, 1),
         (_, KeyCode::BackTab | KeyCode::Up) => move_focus(form, -1),
-        (Stage::Answered(answer), code) => {
+        (QuoteStage::Answered(answer), code) => {
             let answer = answer.clone();
             on_answer_key(model, answer, code, now)
         }
         (_, _) => {
-            let input = form.inputs.get_mut(form.place);
+            let input = form.inputs.get_mut(form.cursor);
             if input.and_then(|input| input.handle_event(&Event::Key(key))).is_some_and(|change| change.value) {
                 form.on_value_changed();
             }
@@ -65,13 +67,13 @@ fn move_focus(form: &mut QuoteForm, values: isize) -> Vec<Effect> {
 }
 
 /// Applies a key while the answer takes the keys.
-fn on_answer_key(model: &mut Model, answer: Answer, code: KeyCode, now: Now) -> Vec<Effect> {
+fn on_answer_key(model: &mut Model, answer: QuoteOutcome, code: KeyCode, now: Now) -> Vec<Effect> {
     let id = answer.quote_id().map(str::to_owned);
     match (code, id) {
         (KeyCode::Char('y'), Some(id)) => return vec![Effect::Copy(id)],
         (KeyCode::Char('T' | 't'), Some(_)) => {
             if let Dialog::Quote(form) = &mut model.dialog {
-                form.stage = Stage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
+                form.stage = QuoteStage::Tracking { answer, hash: Input::default(), wrong: None, is_sent: false };
             }
         }
         (KeyCode::Char('y' | 'T' | 't'), None) => model.show_message(Tone::Bad, "The answer has no quoteId.", now.mono),
@@ -85,18 +87,18 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
     let Dialog::Quote(form) = &mut model.dialog else { return };
     let pasted = text::clean(pasted);
     match &mut form.stage {
-        Stage::Asking { .. } | Stage::Waiting { .. } | Stage::Tracking { is_sent: true, .. } => {}
-        Stage::Tracking { hash, wrong, .. } => {
+        QuoteStage::Asking { .. } | QuoteStage::Waiting { .. } | QuoteStage::Tracking { is_sent: true, .. } => {}
+        QuoteStage::Tracking { hash, wrong, .. } => {
             *hash = Input::new(format!("{}{pasted}", hash.value()));
             *wrong = None;
         }
         // A hash that is pasted while an answer is shown is the hash to track.
-        Stage::Answered(answer) if answer.quote_id().is_some() => {
+        QuoteStage::Answered(answer) if answer.quote_id().is_some() => {
             let (answer, hash) = (answer.clone(), Input::new(pasted));
-            form.stage = Stage::Tracking { answer, hash, wrong: None, is_sent: false };
+            form.stage = QuoteStage::Tracking { answer, hash, wrong: None, is_sent: false };
         }
         _ => {
-            if let Some(input) = form.inputs.get_mut(form.place) {
+            if let Some(input) = form.inputs.get_mut(form.cursor) {
                 *input = Input::new(format!("{}{pasted}", input.value()));
                 form.on_value_changed();
             }
@@ -108,10 +110,10 @@ pub(crate) fn on_paste(model: &mut Model, pasted: &str) {
 fn back(model: &mut Model, now: Now) -> Vec<Effect> {
     let Dialog::Quote(form) = &mut model.dialog else { return Vec::new() };
     match std::mem::take(&mut form.stage) {
-        Stage::Tracking { answer, .. } => form.stage = Stage::Answered(answer),
+        QuoteStage::Tracking { answer, .. } => form.stage = QuoteStage::Answered(answer),
         // The request is withdrawn when its number arrives.
-        Stage::Asking { .. } => {}
-        Stage::Waiting { id, until } => {
+        QuoteStage::Asking { .. } => {}
+        QuoteStage::Waiting { id, until } => {
             model.show_message(Tone::Good, "Cancelled. A request that was not sent yet will not be sent.", now.mono);
             return vec![Effect::Quote(QuoteWork::Withdraw { id, until })];
         }
@@ -136,11 +138,11 @@ fn ask(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(request) = form.request(model.setting.any_chain) else { return Vec::new() };
     form.wrong.clear();
     if !is_polled {
-        form.stage = Stage::NoAnswer(NO_POLLER.into());
+        form.stage = QuoteStage::NoAnswer(NO_POLLER.into());
         return Vec::new();
     }
     let until = now.wall + ANSWER_TIMEOUT;
-    form.stage = Stage::Asking { until };
+    form.stage = QuoteStage::Asking { until };
     vec![Effect::Quote(QuoteWork::Ask { request, until })]
 }
 
@@ -159,19 +161,19 @@ pub(crate) fn on_progress(model: &mut Model, heard: QuoteProgress, now: Now) -> 
 fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String>) -> Vec<Effect> {
     let form = match &mut model.dialog {
         // The form may wait for another request by now.
-        Dialog::Quote(form) if matches!(form.stage, Stage::Asking { until: own } if own == until) => form,
+        Dialog::Quote(form) if matches!(form.stage, QuoteStage::Asking { until: own } if own == until) => form,
         // The person has left this request.
         _ => return asked.ok().and_then(|asked| withdrawn(&asked, until)).into_iter().collect(),
     };
     form.stage = match asked {
         // The answer may have arrived before the number of the request.
         Ok(Asked::Pending { id, .. }) => {
-            form.stage = Stage::Waiting { id, until };
+            form.stage = QuoteStage::Waiting { id, until };
             return vec![Effect::Quote(QuoteWork::Read(id))];
         }
-        Ok(Asked::Kept(quote)) => Stage::Answered(Answer { quote, is_stored: true }),
-        Ok(Asked::WalletHeld { until, message }) => Stage::Held { until, message },
-        Err(error) => Stage::NoAnswer(error),
+        Ok(Asked::Kept(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
+        Ok(Asked::WalletHeld { until, message }) => QuoteStage::Held { until, message },
+        Err(error) => QuoteStage::NoAnswer(error),
     };
     Vec::new()
 }
@@ -186,7 +188,7 @@ fn withdrawn(asked: &Asked, until: DateTime<Utc>) -> Option<Effect> {
 /// Returns the read of the answer, if the feed says that the request was answered.
 pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> {
     let Dialog::Quote(form) = &model.dialog else { return None };
-    let Stage::Waiting { id, .. } = form.stage else { return None };
+    let QuoteStage::Waiting { id, .. } = form.stage else { return None };
     let answered = |what: &ChangeKind| matches!(what, ChangeKind::QuoteAnswered { id: answered } if *answered == id);
     (feed.resync || feed.changes.iter().any(|change| answered(&change.what)))
         .then_some(Effect::Quote(QuoteWork::Read(id)))
@@ -196,7 +198,9 @@ pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> 
 pub(crate) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
     let Dialog::Quote(form) = &model.dialog else { return None };
     match form.stage {
-        Stage::Waiting { id, until } if until <= now.wall => Some(Effect::Quote(QuoteWork::Withdraw { id, until })),
+        QuoteStage::Waiting { id, until } if until <= now.wall => {
+            Some(Effect::Quote(QuoteWork::Withdraw { id, until }))
+        }
         _ => None,
     }
 }
@@ -205,23 +209,23 @@ pub(crate) fn on_tick(model: &Model, now: Now) -> Option<Effect> {
 fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now) {
     let report = model.live_poller(now.wall).cloned();
     let Dialog::Quote(form) = &mut model.dialog else { return };
-    let Stage::Waiting { id: waited, until } = form.stage else { return };
+    let QuoteStage::Waiting { id: waited, until } = form.stage else { return };
     if waited != id {
         return;
     }
     form.stage = match quote {
-        Some(quote) if quote.answer.is_some() => Stage::Answered(Answer { quote, is_stored: false }),
+        Some(quote) if quote.answer.is_some() => QuoteStage::Answered(QuoteOutcome { quote, is_stored: false }),
         _ if now.wall < until => return,
         Some(quote) if quote.sent_at.is_some() => {
-            Stage::NoAnswer("the request was sent, but its answer was lost; press Enter to quote again".into())
+            QuoteStage::NoAnswer("the request was sent, but its answer was lost; press Enter to quote again".into())
         }
-        _ => Stage::NoAnswer(PollerReport::why_silent(report.as_ref(), now.wall)),
+        _ => QuoteStage::NoAnswer(PollerReport::why_silent(report.as_ref(), now.wall)),
     };
 }
 
 /// Tracks the transaction whose hash was typed.
 fn track(form: &mut QuoteForm) -> Vec<Effect> {
-    let Stage::Tracking { answer, hash, wrong, is_sent } = &mut form.stage else { return Vec::new() };
+    let QuoteStage::Tracking { answer, hash, wrong, is_sent } = &mut form.stage else { return Vec::new() };
     match answer.transaction(hash.value()) {
         Ok(new) => {
             *is_sent = true;
@@ -238,7 +242,7 @@ fn track(form: &mut QuoteForm) -> Vec<Effect> {
 pub(crate) fn on_not_tracked(model: &mut Model, reason: &str) -> bool {
     match &mut model.dialog {
         Dialog::Quote(form) => match &mut form.stage {
-            Stage::Tracking { wrong, is_sent, .. } if *is_sent => {
+            QuoteStage::Tracking { wrong, is_sent, .. } if *is_sent => {
                 (*wrong, *is_sent) = (Some(reason.to_owned()), false);
                 true
             }
@@ -252,8 +256,8 @@ pub(crate) fn on_not_tracked(model: &mut Model, reason: &str) -> bool {
 /// no import.
 pub(crate) fn on_tracked(model: &mut Model) -> bool {
     match &mut model.dialog {
-        Dialog::Quote(form) if matches!(form.stage, Stage::Tracking { is_sent: true, .. }) => {
-            form.stage = Stage::Writing;
+        Dialog::Quote(form) if matches!(form.stage, QuoteStage::Tracking { is_sent: true, .. }) => {
+            form.stage = QuoteStage::Writing;
             close(model);
             true
         }

@@ -14,19 +14,18 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     style::Style,
     text::{Line, Span},
-    widgets::Block,
 };
 
-use super::state::{Answer, QuoteForm, Stage};
+use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     domain::{
         chains,
-        quote::{QuoteAnswer, draft::Part},
+        quote::{QuoteAnswer, draft::QuoteField},
         span, text,
     },
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         widgets::field,
     },
 };
@@ -38,9 +37,8 @@ const VALUE: u16 = 48;
 pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
     let title = " Quote: pricing only (quoteOnly), no per-wallet limit ";
     let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
-    let block = Block::bordered().border_set(context.theme.border).title(Span::styled(title, context.theme.label()));
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title);
+    let inner = put_block(block, pane, frame);
     let below = outcome_lines(context, form, usize::from(inner.width.saturating_sub(1)));
     let wanted = u16::try_from(below.len()).unwrap_or(u16::MAX);
     // The values take precedence while they are typed, the answer once it is shown.
@@ -50,7 +48,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, fram
     draw_values(context, form, values, frame);
     let rest = Rect { x: rest.x + 1, width: rest.width.saturating_sub(1), ..rest };
     put_lines(below, rest, frame);
-    if let Stage::Tracking { hash, .. } = &form.stage {
+    if let QuoteStage::Tracking { hash, .. } = &form.stage {
         let line = Rect { y: rest.y.saturating_add(2), height: 1, ..rest };
         let line = Rect { x: line.x + 6, width: line.width.saturating_sub(7), ..line };
         if rest.height > 2 {
@@ -61,13 +59,13 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, fram
 
 fn draw_values(context: &DrawContext<'_>, form: &QuoteForm, pane: Rect, frame: &mut Frame<'_>) {
     let rows = usize::from(pane.height);
-    let first = (form.place + 1).saturating_sub(rows);
-    for (y, part) in (pane.y..pane.bottom()).zip(Part::ALL.iter().skip(first)) {
+    let first = (form.cursor + 1).saturating_sub(rows);
+    for (y, part) in (pane.y..pane.bottom()).zip(QuoteField::ALL.iter().skip(first)) {
         draw_value(context, form, *part, Rect { y, height: 1, ..pane }, frame);
     }
 }
 
-fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, part: Part, line: Rect, frame: &mut Frame<'_>) {
+fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, part: QuoteField, line: Rect, frame: &mut Frame<'_>) {
     let is_focused = form.focus() == Some(part);
     let is_wrong = form.wrong.iter().any(|wrong| wrong.part == part);
     let mark = match (is_focused, is_wrong) {
@@ -87,32 +85,34 @@ fn draw_value(context: &DrawContext<'_>, form: &QuoteForm, part: Part, line: Rec
     frame.render_widget(Span::styled(hint_text, context.theme.dim()), hint);
 }
 
-fn label_of(part: Part) -> &'static str {
+fn label_of(part: QuoteField) -> &'static str {
     match part {
-        Part::FromChain => "From chain",
-        Part::FromToken => "  token",
-        Part::FromAmount => "  amount",
-        Part::ToChain => "To chain",
-        Part::ToToken => "  token",
-        Part::FromAddress => "From addr",
-        Part::ToAddress => "To addr",
+        QuoteField::FromChain => "From chain",
+        QuoteField::FromToken => "  token",
+        QuoteField::FromAmount => "  amount",
+        QuoteField::ToChain => "To chain",
+        QuoteField::ToToken => "  token",
+        QuoteField::FromAddress => "From addr",
+        QuoteField::ToAddress => "To addr",
     }
 }
 
 /// Returns the hint beside a value: the name of the chain, or what to type.
-fn hint_of(form: &QuoteForm, part: Part) -> String {
+fn hint_of(form: &QuoteForm, part: QuoteField) -> String {
     let typed = form.value(part).trim();
     match part {
-        Part::FromChain | Part::ToChain => match (chains::with_id(typed), form.matching_chains(part).as_slice()) {
-            (Some(chain), _) => chain.name.clone(),
-            (None, [chain]) => format!("{} {}", chain.name, chain.id),
-            (None, []) if typed.is_empty() => "an ID or a name".into(),
-            (None, chains) => chains.iter().map(|chain| chain.name.as_str()).collect::<Vec<_>>().join(", "),
-        },
-        Part::FromAmount => "in smallest units".into(),
-        Part::ToAddress if typed.is_empty() => "same as from".into(),
-        Part::FromAddress if typed.is_empty() => "for refunds".into(),
-        Part::FromToken | Part::ToToken if typed.is_empty() => "token address".into(),
+        QuoteField::FromChain | QuoteField::ToChain => {
+            match (chains::with_id(typed), form.matching_chains(part).as_slice()) {
+                (Some(chain), _) => chain.name.clone(),
+                (None, [chain]) => format!("{} {}", chain.name, chain.id),
+                (None, []) if typed.is_empty() => "an ID or a name".into(),
+                (None, chains) => chains.iter().map(|chain| chain.name.as_str()).collect::<Vec<_>>().join(", "),
+            }
+        }
+        QuoteField::FromAmount => "in smallest units".into(),
+        QuoteField::ToAddress if typed.is_empty() => "same as from".into(),
+        QuoteField::FromAddress if typed.is_empty() => "for refunds".into(),
+        QuoteField::FromToken | QuoteField::ToToken if typed.is_empty() => "token address".into(),
         _ => String::new(),
     }
 }
@@ -125,25 +125,25 @@ fn outcome_lines(context: &DrawContext<'_>, form: &QuoteForm, columns: usize) ->
     };
     let (bad, dim) = (context.theme.critical(), context.theme.dim());
     match &form.stage {
-        Stage::Writing if form.wrong.is_empty() => {
+        QuoteStage::Writing if form.wrong.is_empty() => {
             say(dim, "Enter requests a quote (one request), sent by the polling process.");
             say(dim, "The same request within 30 s gets the stored answer, and sends nothing.");
         }
-        Stage::Writing => {
+        QuoteStage::Writing => {
             form.wrong.iter().for_each(|wrong| say(bad, &format!("! {}: {}", wrong.part.name(), wrong.reason)))
         }
-        Stage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
-        Stage::Waiting { until, .. } => {
+        QuoteStage::Asking { .. } => say(context.theme.label(), &format!("Requesting{}", context.theme.ellipsis)),
+        QuoteStage::Waiting { until, .. } => {
             say(context.theme.label(), &waiting(context, *until));
             say(dim, "Esc stops waiting.");
         }
-        Stage::Held { until, message } => {
+        QuoteStage::Held { until, message } => {
             let rest = span::long(span::between(context.now.wall, *until));
             say(bad, &format!("! No quote: {message}; this wallet must wait {rest}. No request was sent."));
         }
-        Stage::NoAnswer(why) => say(bad, &format!("! No quote: {why}")),
-        Stage::Answered(answer) => lines.extend(answered(context, answer, columns)),
-        Stage::Tracking { answer, wrong, .. } => lines = tracking(context, answer, wrong.as_deref(), columns),
+        QuoteStage::NoAnswer(why) => say(bad, &format!("! No quote: {why}")),
+        QuoteStage::Answered(answer) => lines.extend(answered(context, answer, columns)),
+        QuoteStage::Tracking { answer, wrong, .. } => lines = tracking(context, answer, wrong.as_deref(), columns),
     }
     lines
 }
@@ -164,7 +164,7 @@ fn waiting(context: &DrawContext<'_>, until: chrono::DateTime<chrono::Utc>) -> S
 }
 
 /// Returns the lines of a route, or the reason why there is none and what to do.
-fn answered(context: &DrawContext<'_>, answer: &Answer, columns: usize) -> Vec<Line<'static>> {
+fn answered(context: &DrawContext<'_>, answer: &QuoteOutcome, columns: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let mut say = |style: Style, (label, text): (&str, &str)| {
         let indent = if columns > 40 { 15 } else { 0 };
@@ -200,7 +200,12 @@ fn answered(context: &DrawContext<'_>, answer: &Answer, columns: usize) -> Vec<L
 }
 
 /// Returns the lines that ask for the hash. The field itself is drawn over the third line.
-fn tracking(context: &DrawContext<'_>, answer: &Answer, wrong: Option<&str>, columns: usize) -> Vec<Line<'static>> {
+fn tracking(
+    context: &DrawContext<'_>,
+    answer: &QuoteOutcome,
+    wrong: Option<&str>,
+    columns: usize,
+) -> Vec<Line<'static>> {
     let request = &answer.quote.request;
     let head = format!(
         "Track with quoteId {}, {} > {}",

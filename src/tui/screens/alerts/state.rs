@@ -7,6 +7,7 @@ use crate::{
     clock::Mono,
     domain::{
         alert::{Alert, Subject},
+        filter::Direction,
         ids::RowId,
         transaction::Transaction,
     },
@@ -87,7 +88,7 @@ pub struct AlertList {
     /// The number of rows that fit on the screen.
     pub height: usize,
     /// Whether the open transaction was opened from this list.
-    pub is_behind: bool,
+    pub returns_to_alerts: bool,
     /// Whether the store may have changed since the last load.
     pub stale: bool,
     /// When the last load was requested.
@@ -150,11 +151,10 @@ impl AlertList {
     }
 
     /// Opens the next or the previous tab; the first comes after the last.
-    pub fn turn(&mut self, forwards: bool) {
+    pub fn show_next_tab(&mut self, direction: Direction) {
         let count = AlertTab::ALL.len();
         let here = AlertTab::ALL.iter().position(|tab| *tab == self.tab).unwrap_or(0);
-        let there = (here + if forwards { 1 } else { count - 1 }) % count;
-        self.tab = AlertTab::ALL.get(there).copied().unwrap_or_default();
+        self.tab = AlertTab::ALL.get(direction.next_index(here, count)).copied().unwrap_or_default();
         if self.position().is_none() {
             self.select(0);
         }

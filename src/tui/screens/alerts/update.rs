@@ -71,8 +71,8 @@ pub(crate) fn enter(model: &mut Model, now: Mono) {
     };
     // The loaded part of the list may lack this transaction. It is shown as loaded here until its history is loaded.
     model.refresh_transaction(Listed { alerts: model.alert_list.alerts_of(id), transaction });
-    (model.list.selected, model.list.chosen, model.list.wanted) = (Some(id), true, None);
-    model.alert_list.is_behind = true;
+    (model.list.selected, model.list.chosen, model.list.pending_selection) = (Some(id), true, None);
+    model.alert_list.returns_to_alerts = true;
     model.open_detail();
 }
 

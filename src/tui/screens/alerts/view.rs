@@ -31,7 +31,7 @@ use crate::{
 
 /// A column.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Column {
+enum AlertColumn {
     Severity,
     Rule,
     Since,
@@ -42,15 +42,15 @@ enum Column {
     Ticket,
 }
 
-const COLUMNS: [columns::Column<Column>; 8] = [
-    (Column::Severity, "", 2, 0),
-    (Column::Rule, "RULE", 15, 0),
-    (Column::Since, "FOR", 4, 0),
-    (Column::Item, "ABOUT", 12, 38),
-    (Column::Route, "ROUTE", 11, 60),
-    (Column::State, "STATE", 8, 46),
-    (Column::By, "WHEN", 8, 70),
-    (Column::Ticket, "TICKET", 9, 80),
+const COLUMNS: [columns::ColumnLayout<AlertColumn>; 8] = [
+    (AlertColumn::Severity, "", 2, 0),
+    (AlertColumn::Rule, "RULE", 15, 0),
+    (AlertColumn::Since, "FOR", 4, 0),
+    (AlertColumn::Item, "ABOUT", 12, 38),
+    (AlertColumn::Route, "ROUTE", 11, 60),
+    (AlertColumn::State, "STATE", 8, 46),
+    (AlertColumn::By, "WHEN", 8, 70),
+    (AlertColumn::Ticket, "TICKET", 9, 80),
 ];
 /// The least columns at which a row shows what to do.
 const WITH_ACTION: u16 = 100;
@@ -88,9 +88,9 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     }
     let [previous, next] = [Id::PrevState, Id::NextState].map(|id| context.key(id));
     let hint = format!("{previous} {next} switch tab ");
-    let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+    let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
     let room = usize::from(columns).saturating_sub(used);
-    if room > width::of(&hint) {
+    if room > width::display_width(&hint) {
         spans.push(Span::styled(format!("{hint:>room$}"), context.theme.dim()));
     }
     Line::from(spans)
@@ -145,24 +145,24 @@ fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line
         spans.push(Span::raw(" "));
     }
     if columns_of_pane >= WITH_ACTION {
-        let used: usize = spans.iter().map(|span| width::of(&span.content)).sum();
+        let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(columns_of_pane).saturating_sub(used);
         spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
     }
     columns::row(context, spans, selected, columns_of_pane)
 }
 
-fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, column: Column) -> (String, Style) {
+fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, column: AlertColumn) -> (String, Style) {
     let severity = alert.rule.severity();
     let of_transaction = transaction.as_ref();
     match column {
-        Column::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
-        Column::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
+        AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
+        AlertColumn::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
         // For a resolved alert: how long the alert was active.
-        Column::Since => {
+        AlertColumn::Since => {
             (span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
         }
-        Column::Item => {
+        AlertColumn::Item => {
             let about = match of_transaction {
                 Some(tx) => tx.params.transaction_id.short(context.theme.ellipsis),
                 None if alert.profile == context.model.setting.profile => "the profile".into(),
@@ -170,9 +170,9 @@ fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, c
             };
             (about, Style::new())
         }
-        Column::Route => (of_transaction.map_or_else(String::new, row_text::route), Style::new()),
-        Column::State => state(context, alert),
-        Column::By => {
+        AlertColumn::Route => (of_transaction.map_or_else(String::new, row_text::route), Style::new()),
+        AlertColumn::State => state(context, alert),
+        AlertColumn::By => {
             let text = match (alert.cleared_at, &alert.handling) {
                 (Some(cleared), _) => format!("{} ago", ago(context, cleared)),
                 (None, None) => "-".into(),
@@ -184,7 +184,7 @@ fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, c
             };
             (text, context.theme.dim())
         }
-        Column::Ticket => {
+        AlertColumn::Ticket => {
             (of_transaction.and_then(row_text::ticket_or_label).unwrap_or("-").to_owned(), context.theme.dim())
         }
     }

@@ -20,7 +20,7 @@ pub enum EntryKind {
     Poll,
     /// A change of the transaction.
     Change,
-    /// An alert that was raised, acknowledged, unacknowledged or cleared.
+    /// An event of an alert: raised, cleared, flapping, or handled by a person.
     Alert,
     /// A note, or the edit that added a note.
     Note,
@@ -45,12 +45,31 @@ impl EntryKind {
             ChangeKind::Polled | ChangeKind::PollFailed { .. } => Self::Poll,
             ChangeKind::AlertRaised { .. }
             | ChangeKind::AlertCleared { .. }
+            | ChangeKind::AlertFlapping { .. }
+            | ChangeKind::AlertFlipped { .. }
             | ChangeKind::AlertAcknowledged { .. }
-            | ChangeKind::AlertUnacknowledged { .. } => Self::Alert,
-            ChangeKind::Imported => Self::Edit,
-            ChangeKind::Edited { fields, turned: None } if *fields == ["note"] => Self::Note,
-            what if what.is_routine() => Self::Edit,
-            _ => Self::Change,
+            | ChangeKind::AlertUnacknowledged { .. }
+            | ChangeKind::AlertSnoozed { .. }
+            | ChangeKind::AlertUnsnoozed { .. } => Self::Alert,
+            ChangeKind::Edited { .. } if what.is_added_note() => Self::Note,
+            ChangeKind::Imported
+            | ChangeKind::PollRequested
+            | ChangeKind::QuoteAsked { .. }
+            | ChangeKind::QuoteAnswered { .. }
+            | ChangeKind::Edited { .. }
+            | ChangeKind::Untracked
+            | ChangeKind::Undone { .. }
+            | ChangeKind::Redone { .. }
+            | ChangeKind::Deleted { .. }
+            | ChangeKind::BodiesDropped { .. } => Self::Edit,
+            ChangeKind::StatusChanged { .. }
+            | ChangeKind::StepAdded { .. }
+            | ChangeKind::Settled
+            | ChangeKind::Rejected { .. }
+            | ChangeKind::Throttled { .. }
+            | ChangeKind::Unauthorized { .. }
+            | ChangeKind::Unreachable { .. }
+            | ChangeKind::Recovered => Self::Change,
         }
     }
 }
@@ -68,13 +87,14 @@ pub struct HistoryEntry {
 
 impl From<&HistoryLine> for HistoryEntry {
     fn from(line: &HistoryLine) -> Self {
-        let (kind, text) = match line {
-            HistoryLine::Observation(answer, _) => (EntryKind::Poll, answer.sentence()),
-            HistoryLine::Change(change) => (EntryKind::of(&change.what), change.sentence()),
-        };
         // The kind's word is shown before the text, so the text doesn't repeat it.
-        let rest = ["answer: ", "alert "].iter().find_map(|word| text.strip_prefix(word));
-        Self { at: line.at(), kind, text: rest.map_or_else(|| text.clone(), str::to_owned) }
+        let (kind, text) = match line {
+            HistoryLine::Observation(answer, _) => (EntryKind::Poll, answer.description()),
+            HistoryLine::Change(change) => {
+                (EntryKind::of(&change.what), change.what.description_by(change.author.as_deref()))
+            }
+        };
+        Self { at: line.at(), kind, text }
     }
 }
 
@@ -167,14 +187,11 @@ impl History {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
-    use crate::domain::alert::{Rule, Severity};
-
-    fn at(seconds: i64) -> DateTime<Utc> {
-        DateTime::UNIX_EPOCH + TimeDelta::seconds(seconds)
-    }
+    use crate::domain::{
+        alert::{Rule, Severity},
+        fixtures::at,
+    };
 
     fn change(seconds: i64, what: ChangeKind) -> HistoryLine {
         let (profile, transaction, observation) = ("p".into(), None, None);
@@ -207,6 +224,31 @@ mod tests {
         let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind.word(), entry.text.as_str())).collect();
         let expected = [("alert", "raised: overdue (critical)"), ("note", "user asked"), ("edit", "tracking started")];
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn every_event_of_an_alert_is_an_alert_entry_without_the_word_alert() {
+        let (rule, severity) = (Rule::Throttled, Severity::Warning);
+        let lines = [
+            change(1, ChangeKind::AlertFlapping { rule, severity }),
+            change(2, ChangeKind::AlertFlipped { rule, raised: true }),
+            change(3, ChangeKind::AlertSnoozed { rule, until: None }),
+        ];
+        let history = History::new(&lines, RouteDurations::default());
+        let shown: Vec<_> = history.entries.iter().map(|entry| (entry.kind, entry.text.as_str())).collect();
+        let expected = [
+            (EntryKind::Alert, "snoozed until something changes: throttled"),
+            (EntryKind::Alert, "raised again: throttled (flapping)"),
+            (EntryKind::Alert, "flapping: throttled (warning)"),
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn an_error_that_begins_with_the_word_of_a_kind_is_shown_whole() {
+        let error = "alert the operator".to_owned();
+        let history = History::new(&[change(1, ChangeKind::Rejected { error })], RouteDurations::default());
+        assert_eq!(history.entries[0].text, "alert the operator");
     }
 
     #[test]

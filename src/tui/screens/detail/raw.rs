@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 
 use crate::{
-    domain::ids::RowId,
-    presentation::json_tree::{JsonTree, Kind, Line, Path},
+    domain::{filter::Direction, ids::RowId},
+    presentation::json_tree::{JsonTree, LineKind, Path, TreeLine},
 };
 
 /// The depth from which large nodes without a change are folded at first.
@@ -20,7 +20,7 @@ const LARGE: usize = 6;
 
 /// A response body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Body {
+pub struct ResponseBody {
     /// When the body arrived.
     pub at: DateTime<Utc>,
     /// The HTTP status of the response.
@@ -42,7 +42,7 @@ pub enum LoadedBody {
     /// No body is stored.
     Missing,
     /// The body was loaded.
-    Body(Box<Body>),
+    Body(Box<ResponseBody>),
 }
 
 /// The last body, with folds, cursor and search.
@@ -61,14 +61,14 @@ pub struct Raw {
     top: usize,
     /// Whether long lines are wrapped.
     pub wrap: bool,
-    wanted: String,
+    search_text: String,
     matches: Vec<usize>,
 }
 
 impl Raw {
     /// Drops the body of the transaction that was open before; keeps wrapping and search.
     pub fn forget(&mut self) {
-        *self = Self { wrap: self.wrap, wanted: std::mem::take(&mut self.wanted), ..Self::default() };
+        *self = Self { wrap: self.wrap, search_text: std::mem::take(&mut self.search_text), ..Self::default() };
     }
 
     /// Marks the body as stale, so that it is loaded again.
@@ -84,13 +84,13 @@ impl Raw {
     }
 
     /// Shows a body that was loaded. The cursor and the folds stay.
-    pub fn set_body(&mut self, body: Option<Body>) {
+    pub fn set_body(&mut self, body: Option<ResponseBody>) {
         let path = self.line().map(|(_, line)| line.path);
         self.loaded = body.map_or(LoadedBody::Missing, |body| LoadedBody::Body(Box::new(body)));
         self.update_visible();
         self.matches.clear();
         let LoadedBody::Body(body) = &self.loaded else { return self.cursor = 0 };
-        self.matches = body.json_tree.matches(&self.wanted);
+        self.matches = body.json_tree.matches(&self.search_text);
         let same = |line: &usize| body.json_tree.lines().get(*line).map(|line| line.path) == path;
         self.cursor = self.visible.iter().position(same).unwrap_or(self.cursor);
         self.move_by(0);
@@ -109,19 +109,19 @@ impl Raw {
     }
 
     /// Returns the tree and the line under the cursor.
-    pub fn line(&self) -> Option<(&JsonTree, &Line)> {
+    pub fn line(&self) -> Option<(&JsonTree, &TreeLine)> {
         let json_tree = self.json_tree()?;
         Some((json_tree, json_tree.lines().get(*self.visible.get(self.cursor)?)?))
     }
 
     /// Whether the array or object of this line is folded.
-    pub fn is_folded(&self, line: &Line) -> bool {
+    pub fn is_folded(&self, line: &TreeLine) -> bool {
         match line.kind {
-            Kind::Open { changed, entries, .. } => {
+            LineKind::Open { changed, entries, .. } => {
                 let least = if entries > LARGE { LARGE_FOLD_DEPTH } else { FOLD_DEPTH };
                 (line.depth >= least && !changed) != self.toggled.contains(&line.path)
             }
-            Kind::Value | Kind::Close => false,
+            LineKind::Value | LineKind::Close => false,
         }
     }
 
@@ -141,7 +141,7 @@ impl Raw {
     }
 
     /// Returns at most `most` visible lines from an index on, each with whether it has the cursor.
-    pub fn shown(&self, from: usize, most: usize) -> impl DoubleEndedIterator<Item = (&Line, bool)> {
+    pub fn shown(&self, from: usize, most: usize) -> impl DoubleEndedIterator<Item = (&TreeLine, bool)> {
         let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let end = from.saturating_add(most).min(self.visible.len());
         let visible = self.visible.get(from.min(end)..end).unwrap_or_default();
@@ -161,10 +161,12 @@ impl Raw {
     }
 
     /// Folds or unfolds the array or object that begins at the cursor; on another line, folds the node around the line.
-    pub fn turn(&mut self) {
+    pub fn toggle_fold(&mut self) {
         let Some((json_tree, line)) = self.line() else { return };
         let parent = || json_tree.lines().get(line.parent?);
-        let Some(target) = (if matches!(line.kind, Kind::Open { .. }) { Some(line) } else { parent() }) else { return };
+        let Some(target) = (if matches!(line.kind, LineKind::Open { .. }) { Some(line) } else { parent() }) else {
+            return;
+        };
         let path = target.path;
         if !self.toggled.remove(&path) {
             self.toggled.insert(path);
@@ -172,7 +174,7 @@ impl Raw {
         self.update_visible();
         let lines = self.json_tree().map_or(&[][..], JsonTree::lines);
         let is_target = |line: &usize| {
-            lines.get(*line).is_some_and(|line| line.path == path && matches!(line.kind, Kind::Open { .. }))
+            lines.get(*line).is_some_and(|line| line.path == path && matches!(line.kind, LineKind::Open { .. }))
         };
         self.cursor = self.visible.iter().position(is_target).unwrap_or(self.cursor);
         self.move_by(0);
@@ -186,7 +188,7 @@ impl Raw {
         while let Some(line) = lines.get(index) {
             visible.push(index);
             index = match line.kind {
-                Kind::Open { end, .. } if self.is_folded(line) => end.max(index) + 1,
+                LineKind::Open { end, .. } if self.is_folded(line) => end.max(index) + 1,
                 _ => index + 1,
             };
         }
@@ -194,13 +196,13 @@ impl Raw {
     }
 
     /// Returns the search text.
-    pub fn wanted(&self) -> &str {
-        &self.wanted
+    pub fn search_text(&self) -> &str {
+        &self.search_text
     }
 
     /// Searches for a text: moves the cursor to the first match from the cursor on, and unfolds the nodes around the match.
-    pub fn want(&mut self, text: &str) {
-        text.clone_into(&mut self.wanted);
+    pub fn set_search(&mut self, text: &str) {
+        text.clone_into(&mut self.search_text);
         self.matches = self.json_tree().map_or_else(Vec::new, |json_tree| json_tree.matches(text));
         let here = self.visible.get(self.cursor).copied().unwrap_or_default();
         let place = self.matches.partition_point(|line| *line < here);
@@ -210,13 +212,13 @@ impl Raw {
     }
 
     /// Moves the cursor to the next or the previous match; the first comes after the last.
-    pub fn go_to_match(&mut self, forwards: bool) {
+    pub fn go_to_match(&mut self, direction: Direction) {
         let Some(here) = self.visible.get(self.cursor).copied() else { return };
         let (before, after) = self.matches.split_at(self.matches.partition_point(|line| *line < here));
         let after = after.strip_prefix(&[here]).unwrap_or(after);
-        let next = match forwards {
-            true => after.first().or(self.matches.first()),
-            false => before.last().or(self.matches.last()),
+        let next = match direction {
+            Direction::Forwards => after.first().or(self.matches.first()),
+            Direction::Backwards => before.last().or(self.matches.last()),
         };
         if let Some(line) = next.copied() {
             self.reveal(line);
@@ -224,7 +226,7 @@ impl Raw {
     }
 
     /// Returns the number of the match under the cursor, from 1 on, and the number of matches.
-    pub fn standing(&self) -> (Option<usize>, usize) {
+    pub fn match_position(&self) -> (Option<usize>, usize) {
         let here = self.visible.get(self.cursor);
         let place = here.and_then(|line| self.matches.binary_search(line).ok());
         (place.map(|place| place + 1), self.matches.len())
@@ -253,10 +255,10 @@ impl Raw {
 mod tests {
     use super::*;
 
-    fn body(text: &str, before: Option<&str>) -> Option<Body> {
+    fn body(text: &str, before: Option<&str>) -> Option<ResponseBody> {
         let json_tree = JsonTree::new(text, before);
         let at = DateTime::UNIX_EPOCH;
-        Some(Body { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), json_tree })
+        Some(ResponseBody { at, http_status: Some(200), bytes: text.len(), before: before.map(|_| at), json_tree })
     }
 
     fn visible(raw: &Raw) -> Vec<String> {
@@ -288,16 +290,16 @@ mod tests {
         let mut raw = Raw::default();
         raw.set_body(body(BODY, None));
         raw.move_by(3);
-        raw.turn();
+        raw.toggle_fold();
         let folded = ["{", r#">"to":{"#, r#""from":{"#, r#""chain":{"#, "}", "}"];
         assert_eq!(visible(&raw), folded);
         raw.set_body(body(&BODY.replace("\"x\"", "\"w\""), None));
         assert_eq!(visible(&raw), folded);
-        raw.turn();
+        raw.toggle_fold();
         assert_eq!((visible(&raw).len(), raw.cursor()), (9, 1));
         raw.set_body(None);
         assert!(matches!(raw.loaded(), LoadedBody::Missing));
-        raw.turn();
+        raw.toggle_fold();
         assert_eq!((raw.count(), raw.cursor()), (0, 0));
     }
 
@@ -305,17 +307,20 @@ mod tests {
     fn a_search_unfolds_nodes_around_its_match_and_wraps_around() {
         let mut raw = Raw::default();
         raw.set_body(body(BODY, None));
-        raw.want("ID");
-        assert_eq!((raw.standing(), raw.line().unwrap().0.raw(raw.line().unwrap().1)), ((Some(1), 2), r#""id":"x""#));
-        raw.go_to_match(true);
-        assert_eq!(raw.standing(), (Some(2), 2));
-        raw.go_to_match(true);
-        assert_eq!(raw.standing(), (Some(1), 2));
-        raw.go_to_match(false);
-        assert_eq!(raw.standing(), (Some(2), 2));
-        raw.want("nowhere");
-        assert_eq!(raw.standing(), (None, 0));
-        raw.go_to_match(true);
+        raw.set_search("ID");
+        assert_eq!(
+            (raw.match_position(), raw.line().unwrap().0.raw(raw.line().unwrap().1)),
+            ((Some(1), 2), r#""id":"x""#)
+        );
+        raw.go_to_match(Direction::Forwards);
+        assert_eq!(raw.match_position(), (Some(2), 2));
+        raw.go_to_match(Direction::Forwards);
+        assert_eq!(raw.match_position(), (Some(1), 2));
+        raw.go_to_match(Direction::Backwards);
+        assert_eq!(raw.match_position(), (Some(2), 2));
+        raw.set_search("nowhere");
+        assert_eq!(raw.match_position(), (None, 0));
+        raw.go_to_match(Direction::Forwards);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The transaction and its history are elsewhere in the model; this module must never hold these.
 
 use super::raw::Raw;
-use crate::tui::command::Context;
+use crate::{domain::filter::Direction, tui::command::KeyContext};
 
 /// A tab of the detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,20 +40,18 @@ impl DetailTab {
     }
 
     /// Returns the next or the previous tab; the first comes after the last.
-    pub fn neighbor(self, forwards: bool) -> Self {
-        let count = Self::ALL.len();
-        let step = if forwards { 1 } else { count - 1 };
-        let place = Self::ALL.iter().position(|tab| *tab == self).unwrap_or_default();
-        Self::ALL.get((place + step) % count).copied().unwrap_or_default()
+    pub fn neighbor(self, direction: Direction) -> Self {
+        let here = Self::ALL.iter().position(|tab| *tab == self).unwrap_or_default();
+        Self::ALL.get(direction.next_index(here, Self::ALL.len())).copied().unwrap_or_default()
     }
 
     /// Returns the contexts of the tab's keys. The tab's own keys come before those of the detail.
-    pub fn contexts(self) -> &'static [Context] {
+    pub fn contexts(self) -> &'static [KeyContext] {
         match self {
-            Self::Summary | Self::Timing | Self::Notes => &[Context::Detail],
-            Self::Steps => &[Context::Steps, Context::Detail],
-            Self::History => &[Context::History, Context::Detail],
-            Self::Raw => &[Context::Raw, Context::Detail],
+            Self::Summary | Self::Timing | Self::Notes => &[KeyContext::Detail],
+            Self::Steps => &[KeyContext::Steps, KeyContext::Detail],
+            Self::History => &[KeyContext::History, KeyContext::Detail],
+            Self::Raw => &[KeyContext::Raw, KeyContext::Detail],
         }
     }
 }
@@ -101,22 +99,22 @@ impl Detail {
     }
 
     /// Returns the search text of the open tab.
-    pub fn wanted(&self) -> &str {
+    pub fn search_text(&self) -> &str {
         match self.tab {
             DetailTab::History => &self.filter,
-            DetailTab::Raw => self.raw.wanted(),
+            DetailTab::Raw => self.raw.search_text(),
             DetailTab::Summary | DetailTab::Steps | DetailTab::Timing | DetailTab::Notes => "",
         }
     }
 
     /// Sets the search text of the open tab.
-    pub fn want(&mut self, text: &str) {
+    pub fn set_search(&mut self, text: &str) {
         match self.tab {
             DetailTab::History => {
                 text.clone_into(&mut self.filter);
                 self.move_by(isize::MIN, 0);
             }
-            DetailTab::Raw => self.raw.want(text),
+            DetailTab::Raw => self.raw.set_search(text),
             DetailTab::Summary | DetailTab::Steps | DetailTab::Timing | DetailTab::Notes => {}
         }
     }
@@ -128,9 +126,10 @@ mod tests {
 
     #[test]
     fn the_first_tab_comes_after_the_last() {
-        let next_and_back: Vec<_> = DetailTab::ALL.iter().map(|tab| tab.neighbor(true).neighbor(false)).collect();
+        let next_and_back: Vec<_> =
+            DetailTab::ALL.iter().map(|tab| tab.neighbor(Direction::Forwards).neighbor(Direction::Backwards)).collect();
         assert_eq!(next_and_back, DetailTab::ALL);
-        assert_eq!(DetailTab::Notes.neighbor(true), DetailTab::Summary);
+        assert_eq!(DetailTab::Notes.neighbor(Direction::Forwards), DetailTab::Summary);
     }
 
     #[test]

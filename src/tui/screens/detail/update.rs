@@ -5,7 +5,7 @@
 use crossterm::event::{Event, KeyCode, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
-use super::{raw::Body, state::DetailTab};
+use super::{raw::ResponseBody, state::DetailTab};
 use crate::{
     clock::Now,
     domain::{ids::RowId, text},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Runs after each message: loads the body if its tab is open and the body isn't loaded, and keeps the cursor on the screen.
-pub(crate) fn settle(model: &mut Model) -> Option<Effect> {
+pub(crate) fn load_body_if_needed(model: &mut Model) -> Option<Effect> {
     if model.screen != Screen::Detail || model.detail.tab != DetailTab::Raw {
         return None;
     }
@@ -28,7 +28,7 @@ pub(crate) fn settle(model: &mut Model) -> Option<Effect> {
 }
 
 /// Shows a body that was loaded.
-pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<Body>) {
+pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<ResponseBody>) {
     // If another transaction is selected by now, its own body is loaded.
     if model.list.selected == Some(row) {
         model.detail.raw.set_body(body);
@@ -36,7 +36,7 @@ pub(crate) fn on_body(model: &mut Model, row: RowId, body: Option<Body>) {
 }
 
 /// Shows changes only in the history, or polls too.
-pub(crate) fn turn_changes(model: &mut Model) {
+pub(crate) fn toggle_changes_only(model: &mut Model) {
     model.detail.changes_only = !model.detail.changes_only;
     model.detail.move_by(isize::MIN, 0);
 }
@@ -48,8 +48,8 @@ pub(crate) fn open_find(model: &mut Model) {
         model.detail.tab = DetailTab::Raw;
     }
     let before = match model.screen {
-        Screen::Log => model.log.wanted.clone(),
-        _ => model.detail.wanted().to_owned(),
+        Screen::Log => model.log.search_text.clone(),
+        Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => model.detail.search_text().to_owned(),
     };
     model.dialog = Dialog::Find { input: Input::new(before.clone()), before };
 }
@@ -57,8 +57,8 @@ pub(crate) fn open_find(model: &mut Model) {
 /// Searches for a text in the open tab or in the log.
 fn search(model: &mut Model, text: &str) {
     match model.screen {
-        Screen::Log => model.log.want(text),
-        _ => model.detail.want(text),
+        Screen::Log => model.log.set_search(text),
+        Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => model.detail.set_search(text),
     }
 }
 
@@ -114,7 +114,7 @@ fn under_cursor(model: &Model) -> Option<String> {
             let (json_tree, line) = model.detail.raw.line()?;
             json_tree.value(line, MOST)
         }
-        _ => return None,
+        DetailTab::Summary | DetailTab::Timing | DetailTab::History | DetailTab::Notes => return None,
     };
     Some(part).filter(|part| !part.is_empty())
 }
@@ -128,7 +128,7 @@ mod tests {
         domain::{fixtures as tx, transaction::Transaction},
         presentation::json_tree::JsonTree,
         tui::{
-            fixtures::{TestDashboard, blank, changed, everything, hear, moment, press, type_in},
+            fixtures::{TestDashboard, blank, change_store, changed, everything, moment, press, type_in},
             message::Msg,
             screens::detail::state::Detail,
         },
@@ -142,14 +142,14 @@ mod tests {
     fn opened() -> TestDashboard {
         let mut dashboard = blank((80, 24));
         let transactions: Vec<Transaction> = (1..=2).map(tx::transaction).collect();
-        hear(&mut dashboard, everything(transactions, Vec::new()), None, now());
+        change_store(&mut dashboard, everything(transactions, Vec::new()), None, now());
         press(&mut dashboard, &["Enter"], now());
         dashboard
     }
 
     fn body(text: &str) -> Msg {
         let json_tree = JsonTree::new(text, None);
-        let body = Body { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree };
+        let body = ResponseBody { at: now().wall, http_status: Some(200), bytes: text.len(), before: None, json_tree };
         Msg::Body(RowId(1), Box::new(Some(body)))
     }
 
@@ -159,10 +159,10 @@ mod tests {
         assert_eq!(press(&mut dashboard, &["["], now()), []);
         assert_eq!(press(&mut dashboard, &["["], now()), [Effect::LoadBody(RowId(1))]);
         assert_eq!(press(&mut dashboard, &["j", "]", "["], now()), []);
-        let effects = hear(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
+        let effects = change_store(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
         assert_eq!(effects, [Effect::LoadHistory(RowId(1)), Effect::LoadBody(RowId(1))]);
         press(&mut dashboard, &["Esc"], now());
-        let elsewhere = hear(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
+        let elsewhere = change_store(&mut dashboard, changed(vec![tx::transaction(1)]), None, now());
         assert_eq!(elsewhere, [Effect::LoadHistory(RowId(1))]);
     }
 
@@ -186,7 +186,7 @@ mod tests {
         let effects = dashboard.take(Msg::FoundAlert(Some(RowId(2))), now());
         assert!(effects.contains(&Effect::LoadBody(RowId(2))), "{effects:?}");
         let Detail { tab, raw, .. } = &dashboard.detail;
-        assert_eq!((*tab, raw.wanted(), raw.wrap, raw.count()), (DetailTab::Raw, "nN", true, 0));
+        assert_eq!((*tab, raw.search_text(), raw.wrap, raw.count()), (DetailTab::Raw, "nN", true, 0));
     }
 
     #[test]

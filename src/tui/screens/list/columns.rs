@@ -5,7 +5,7 @@
 /// The name, the title and the layout of a column.
 #[derive(Debug)]
 struct ColumnSpec {
-    column: Column,
+    column: ListColumn,
     /// The name that is typed.
     name: &'static str,
     title: &'static str,
@@ -20,10 +20,10 @@ macro_rules! columns {
     ($($(#[$doc:meta])* $column:ident $name:literal $title:literal $width:literal $rank:literal $side:ident,)*) => {
         /// A column of the list.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum Column { $($(#[$doc])* $column,)* }
+        pub enum ListColumn { $($(#[$doc])* $column,)* }
 
         const SPECS: &[ColumnSpec] = &[$(ColumnSpec {
-            column: Column::$column,
+            column: ListColumn::$column,
             name: $name,
             title: $title,
             width: $width,
@@ -31,7 +31,7 @@ macro_rules! columns {
             is_right: is_right!($side),
         },)*];
 
-        impl Column {
+        impl ListColumn {
             /// All columns, in the default order.
             pub const ALL: &[Self] = &[$(Self::$column,)*];
         }
@@ -76,7 +76,7 @@ columns! {
     Quote "quote" "QUOTE ID" 16 11 left,
 }
 
-impl Column {
+impl ListColumn {
     fn spec(self) -> Option<&'static ColumnSpec> {
         SPECS.iter().find(|spec| spec.column == self)
     }
@@ -108,21 +108,21 @@ impl Column {
 
 /// The chosen columns, in order; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Columns(Vec<Column>);
+pub struct ListColumns(Vec<ListColumn>);
 
-impl Default for Columns {
+impl Default for ListColumns {
     fn default() -> Self {
-        Self(Column::ALL.iter().copied().filter(|column| *column != Column::Quote).collect())
+        Self(ListColumn::ALL.iter().copied().filter(|column| *column != ListColumn::Quote).collect())
     }
 }
 
-impl Columns {
+impl ListColumns {
     /// Parses names such as `sev,tx,age`. Returns an error for an unknown name, or if there is no name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let names = || Column::ALL.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");
+        let names = || ListColumn::ALL.iter().map(|column| column.name()).collect::<Vec<_>>().join(", ");
         let mut columns = Vec::new();
         for word in text.split([',', ' ']).filter(|word| !word.is_empty()) {
-            let found = Column::ALL.iter().find(|column| column.name() == word.to_lowercase());
+            let found = ListColumn::ALL.iter().find(|column| column.name() == word.to_lowercase());
             let column = found.ok_or_else(|| format!("No column `{word}`; choose from {}.", names()))?;
             if !columns.contains(column) {
                 columns.push(*column);
@@ -137,29 +137,29 @@ impl Columns {
     }
 
     /// Whether a column is chosen.
-    pub fn contains(&self, column: Column) -> bool {
+    pub fn contains(&self, column: ListColumn) -> bool {
         self.0.contains(&column)
     }
 
     /// Adds a column at its default place, or removes it. The last column is never removed.
-    pub fn toggle(&mut self, column: Column) {
+    pub fn toggle(&mut self, column: ListColumn) {
         if self.contains(column) {
             if self.0.len() > 1 {
                 self.0.retain(|own| *own != column);
             }
             return;
         }
-        let default_place = |wanted: Column| Column::ALL.iter().position(|own| *own == wanted);
+        let default_place = |wanted: ListColumn| ListColumn::ALL.iter().position(|own| *own == wanted);
         let place = self.0.iter().position(|own| default_place(*own) > default_place(column));
         self.0.insert(place.unwrap_or(self.0.len()), column);
     }
 
     /// Returns the columns that fit into a pane of this width, with a blank before the first and after each. The profile's column
     /// is only shown if there are `several` profiles.
-    pub fn shown(&self, pane: u16, several: bool) -> Vec<Column> {
+    pub fn shown(&self, pane: u16, several: bool) -> Vec<ListColumn> {
         let mut shown = self.0.clone();
-        shown.retain(|column| several || *column != Column::Profile);
-        let width = |columns: &[Column]| 1 + columns.iter().map(|column| column.width() + 1).sum::<usize>();
+        shown.retain(|column| several || *column != ListColumn::Profile);
+        let width = |columns: &[ListColumn]| 1 + columns.iter().map(|column| column.width() + 1).sum::<usize>();
         // The last blank may be cut.
         while width(&shown) > usize::from(pane) + 1 {
             let Some(least) = shown.iter().map(|column| column.rank()).max() else { break };
@@ -175,9 +175,9 @@ mod tests {
 
     #[test]
     fn columns_have_ranks_of_their_own_and_room_for_their_titles() {
-        let ranks: std::collections::HashSet<_> = Column::ALL.iter().map(|column| column.rank()).collect();
-        assert_eq!(ranks.len(), Column::ALL.len());
-        for column in Column::ALL {
+        let ranks: std::collections::HashSet<_> = ListColumn::ALL.iter().map(|column| column.rank()).collect();
+        assert_eq!(ranks.len(), ListColumn::ALL.len());
+        for column in ListColumn::ALL {
             assert!(column.title().chars().count() <= column.width(), "{column:?}");
         }
     }
@@ -185,38 +185,38 @@ mod tests {
     #[test]
     fn written_columns_are_parsed_again() {
         for text in ["sev,tx,age", "age", "quote,sev"] {
-            assert_eq!(Columns::parse(text).unwrap().written(), text);
+            assert_eq!(ListColumns::parse(text).unwrap().written(), text);
         }
-        assert_eq!(Columns::parse(&Columns::default().written()), Ok(Columns::default()));
-        assert_eq!(Columns::parse("TX, age tx").unwrap().written(), "tx,age");
-        assert!(Columns::parse("tx,wat").unwrap_err().starts_with("No column `wat`; choose from sev, status"));
-        assert!(Columns::parse(" ,").is_err());
+        assert_eq!(ListColumns::parse(&ListColumns::default().written()), Ok(ListColumns::default()));
+        assert_eq!(ListColumns::parse("TX, age tx").unwrap().written(), "tx,age");
+        assert!(ListColumns::parse("tx,wat").unwrap_err().starts_with("No column `wat`; choose from sev, status"));
+        assert!(ListColumns::parse(" ,").is_err());
     }
 
     #[test]
     fn a_column_returns_to_its_place_and_the_last_column_stays() {
-        let mut columns = Columns::default();
-        columns.toggle(Column::Hash);
-        assert!(!columns.contains(Column::Hash));
-        columns.toggle(Column::Hash);
-        assert_eq!(columns, Columns::default());
-        let mut one = Columns::parse("age").unwrap();
-        one.toggle(Column::Age);
+        let mut columns = ListColumns::default();
+        columns.toggle(ListColumn::Hash);
+        assert!(!columns.contains(ListColumn::Hash));
+        columns.toggle(ListColumn::Hash);
+        assert_eq!(columns, ListColumns::default());
+        let mut one = ListColumns::parse("age").unwrap();
+        one.toggle(ListColumn::Age);
         assert_eq!(one.written(), "age");
     }
 
     #[test]
     fn the_least_important_column_is_hidden_first() {
         let shown = |columns: &str, pane| {
-            let shown = Columns::parse(columns).unwrap().shown(pane, false);
+            let shown = ListColumns::parse(columns).unwrap().shown(pane, false);
             shown.iter().map(|column| column.name()).collect::<Vec<_>>().join(",")
         };
-        let all = Columns::default().written();
+        let all = ListColumns::default().written();
         assert_eq!(shown(&all, 80), "sev,status,tx,route,age,due,ticket,checked");
         assert_eq!(shown(&all, 62), "sev,status,tx,route,age,due,ticket");
         assert_eq!(shown(&all, 40), "sev,status,tx,due");
-        let both = Columns::default().shown(70, true);
-        assert!(both.contains(&Column::Profile) && !both.contains(&Column::Checked));
+        let both = ListColumns::default().shown(70, true);
+        assert!(both.contains(&ListColumn::Profile) && !both.contains(&ListColumn::Checked));
         assert_eq!(shown("quote,sev,labels", 40), "sev,labels");
         assert_eq!(shown("quote", 3), "", "no column fits");
         assert_eq!(shown(&all, 0), "");

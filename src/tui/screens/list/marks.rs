@@ -62,7 +62,7 @@ impl Marks {
     }
 
     /// Removes all marks if a command completed exactly the marked transactions.
-    pub fn served(&mut self, rows: &[RowId]) {
+    pub fn clear_if_completed(&mut self, rows: &[RowId]) {
         if !self.rows.is_empty() && self.rows.iter().eq(rows) {
             self.clear();
         }

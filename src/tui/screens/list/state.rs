@@ -4,12 +4,12 @@
 //! the transaction, never the row: when the order changes, the selected transaction keeps its row on the screen, and the other
 //! rows move. Until a person selects a transaction, the first and most urgent one is selected.
 
-use super::columns::Columns;
+use super::columns::ListColumns;
 use crate::{
     domain::{
         filter::{
             Filter, FilterError,
-            term::{State, Term},
+            term::{FilterState, Term},
         },
         ids::RowId,
         status::RouterStatus,
@@ -51,10 +51,10 @@ impl Tab {
     /// Returns the filter of the transactions that the view shows.
     pub fn filter(self) -> Filter {
         match self {
-            Self::Attention => Filter::of_terms([Term::is(State::Attention)]),
-            Self::Active => Filter::of_terms([Term::is(State::Active)]),
+            Self::Attention => Filter::of_terms([Term::is(FilterState::Attention)]),
+            Self::Active => Filter::of_terms([Term::is(FilterState::Active)]),
             Self::Refunds => Filter::of_terms([Term::status(RouterStatus::Refund)]),
-            Self::Done => Filter::of_terms([Term::is(State::Settled)]),
+            Self::Done => Filter::of_terms([Term::is(FilterState::Settled)]),
             Self::All => Filter::everything(),
         }
     }
@@ -81,13 +81,13 @@ impl PartialEq for PageRequest {
 
 /// The loaded part of the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Part {
+pub struct ListPart {
     /// The rows, in order.
     pub rows: Vec<RowId>,
     /// Whether the list has rows before this part.
-    pub more_before: bool,
+    pub has_more_before: bool,
     /// Whether the list has rows after this part.
-    pub more_behind: bool,
+    pub has_more_after: bool,
 }
 
 /// The list's state.
@@ -104,9 +104,9 @@ pub struct List {
     person: Option<String>,
     view: u64,
     /// The columns that are shown.
-    pub columns: Columns,
+    pub columns: ListColumns,
     /// The loaded part.
-    pub part: Part,
+    pub part: ListPart,
     /// The number of rows before the loaded part; `None` if unknown.
     pub before: Option<u64>,
     /// The number of rows of the list; `None` if unknown.
@@ -120,7 +120,7 @@ pub struct List {
     /// Whether the selected transaction stays selected though the list doesn't have it: it is open.
     pub held: bool,
     /// The transaction that is selected as soon as it is loaded.
-    pub wanted: Option<RowId>,
+    pub pending_selection: Option<RowId>,
     /// The index of the first row on the screen, in the loaded part.
     pub top: usize,
     /// The number of rows that fit on the screen.
@@ -151,15 +151,15 @@ impl Default for List {
             filter: Filter::everything(),
             person: None,
             view: 0,
-            columns: Columns::default(),
-            part: Part::default(),
+            columns: ListColumns::default(),
+            part: ListPart::default(),
             before: None,
             total: None,
             counts: [0; 5],
             selected: None,
             chosen: false,
             held: false,
-            wanted: None,
+            pending_selection: None,
             top: 0,
             height: 1,
             jump: None,
@@ -183,7 +183,7 @@ impl List {
     }
 
     /// Returns the row number of the selected transaction and the number of rows; `-` if unknown.
-    pub fn standing(&self) -> (String, String) {
+    pub fn position_text(&self) -> (String, String) {
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let number = match self.position() {
             None => Some(0),
@@ -259,8 +259,8 @@ impl List {
     }
 
     /// Selects a transaction as soon as it is loaded.
-    pub fn want(&mut self, row: RowId) {
-        (self.wanted, self.stale) = (Some(row), true);
+    pub fn select_when_loaded(&mut self, row: RowId) {
+        (self.pending_selection, self.stale) = (Some(row), true);
     }
 
     /// Returns the request for the next load, if the list is stale.
@@ -286,12 +286,12 @@ impl List {
         match self.jump {
             Some(Jump::First) => return PagePosition::First,
             Some(Jump::Last) => return PagePosition::Last,
-            None if self.wanted.is_none() && !self.chosen => return PagePosition::First,
+            None if self.pending_selection.is_none() && !self.chosen => return PagePosition::First,
             None => {}
         }
         let near = if self.is_view_new { Vec::new() } else { self.neighbours() };
         PagePosition::Around {
-            rows: self.wanted.into_iter().chain(self.selected).chain(near).collect(),
+            rows: self.pending_selection.into_iter().chain(self.selected).chain(near).collect(),
             before: self.margin(),
         }
     }
@@ -305,11 +305,11 @@ impl List {
     }
 
     /// Shows a part that was loaded, unless view or filter changed since the request.
-    pub fn take_in(&mut self, request: &PageRequest, part: Part) {
+    pub fn take_in(&mut self, request: &PageRequest, part: ListPart) {
         if request.view != self.view {
             return;
         }
-        let shows_the_first = self.top == 0 && !self.part.more_before;
+        let shows_the_first = self.top == 0 && !self.part.has_more_before;
         let on_screen = self.position().filter(|_| !shows_the_first).map(|place| place.saturating_sub(self.top));
         let near = self.neighbours();
         let was_new = std::mem::take(&mut self.is_view_new);
@@ -338,19 +338,19 @@ impl List {
     }
 
     /// Computes the number of rows before a new part from the previous part; `None` if the parts don't overlap.
-    fn count_before(&mut self, part: &Part, is_view_new: bool) {
+    fn count_before(&mut self, part: &ListPart, is_view_new: bool) {
         let place = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
         let later = place(&self.part.rows, part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
         let earlier = place(&part.rows, self.part.rows.first()).and_then(|shift| u64::try_from(shift).ok());
         let known = self.before.filter(|_| !is_view_new);
-        self.before = match (part.more_before, known, later, earlier) {
+        self.before = match (part.has_more_before, known, later, earlier) {
             (false, ..) => Some(0),
             (true, Some(before), Some(shift), _) => Some(before + shift),
             (true, Some(before), None, Some(shift)) => before.checked_sub(shift),
             _ => None,
         };
         let length = part.rows.len() as u64;
-        match (part.more_behind, self.before, self.total) {
+        match (part.has_more_after, self.before, self.total) {
             (false, Some(before), _) => self.total = Some(before + length),
             // This part is the end of a list that was counted.
             (false, None, Some(total)) if !is_view_new => self.before = total.checked_sub(length),
@@ -361,8 +361,8 @@ impl List {
     /// Keeps the selected transaction at its row on the screen. If `on_screen` is `None`, the first row stays visible if the
     /// selected row allows that. If the selected transaction left the list, selects its neighbour.
     fn restore_selection(&mut self, on_screen: Option<usize>, near: &[RowId]) {
-        if let Some(wanted) = self.wanted.filter(|wanted| self.part.rows.contains(wanted)) {
-            (self.selected, self.wanted, self.chosen) = (Some(wanted), None, true);
+        if let Some(wanted) = self.pending_selection.filter(|wanted| self.part.rows.contains(wanted)) {
+            (self.selected, self.pending_selection, self.chosen) = (Some(wanted), None, true);
             return self.scroll_into_view();
         }
         if !self.chosen {
@@ -377,7 +377,7 @@ impl List {
             let before = std::mem::replace(&mut self.selected, neighbour.or(self.part.rows.last()).copied());
             if self.selected.is_none() {
                 // When the list has rows again, the transaction is probably among these.
-                self.wanted = self.wanted.or(before);
+                self.pending_selection = self.pending_selection.or(before);
             }
         }
         self.top = on_screen.map_or(0, |on_screen| self.position().unwrap_or(0).saturating_sub(on_screen));
@@ -387,7 +387,7 @@ impl List {
     /// Moves the selection down by so many rows, or up; stops at the ends. `isize::MIN` and `isize::MAX` jump to the ends.
     pub fn move_by(&mut self, rows: isize) {
         // A move cancels the wait for another transaction.
-        self.wanted = None;
+        self.pending_selection = None;
         match rows {
             isize::MIN => return self.jump(Jump::First),
             isize::MAX => return self.jump(Jump::Last),
@@ -398,13 +398,13 @@ impl List {
         let last = self.part.rows.len().saturating_sub(1);
         let there = here.saturating_add_signed(rows).min(last);
         let moved = there as isize - here as isize;
-        let more = if rows > 0 { self.part.more_behind } else { self.part.more_before };
+        let more = if rows > 0 { self.part.has_more_after } else { self.part.has_more_before };
         // Nobody moves further than this before the next part is loaded.
         let most = 100 * self.margin() as isize;
         self.pending_move = if more { (rows - moved).clamp(-most, most) } else { 0 };
         self.select(there);
-        let near_the_end =
-            (there < self.height && self.part.more_before) || (last - there < self.height && self.part.more_behind);
+        let near_the_end = (there < self.height && self.part.has_more_before)
+            || (last - there < self.height && self.part.has_more_after);
         self.stale |= near_the_end;
     }
 
@@ -412,11 +412,11 @@ impl List {
         self.pending_move = 0;
         match to {
             // This jump replaces an earlier jump that still waits for its part.
-            Jump::First if !self.part.more_before => {
+            Jump::First if !self.part.has_more_before => {
                 self.jump = None;
                 self.select(0);
             }
-            Jump::Last if !self.part.more_behind => {
+            Jump::Last if !self.part.has_more_after => {
                 self.jump = None;
                 self.select(self.part.rows.len().saturating_sub(1));
             }
@@ -462,7 +462,8 @@ mod tests {
                 }
             };
             let to = (from + request.length).min(all.len());
-            let part = Part { rows: all[from..to].to_vec(), more_before: from > 0, more_behind: to < all.len() };
+            let part =
+                ListPart { rows: all[from..to].to_vec(), has_more_before: from > 0, has_more_after: to < all.len() };
             list.take_in(&request, part);
         }
     }
@@ -534,11 +535,11 @@ mod tests {
     #[test]
     fn a_wanted_transaction_is_selected_as_soon_as_it_is_loaded() {
         let mut list = list(&rows(1..=2));
-        list.want(RowId(3));
+        list.select_when_loaded(RowId(3));
         load(&mut list, &rows(1..=2));
         assert_eq!(list.selected, Some(RowId(1)));
         reload(&mut list, &rows(1..=3));
-        assert_eq!((list.selected, list.wanted), (Some(RowId(3)), None));
+        assert_eq!((list.selected, list.pending_selection), (Some(RowId(3)), None));
     }
 
     #[test]
@@ -554,7 +555,7 @@ mod tests {
         assert_eq!(list.before.unwrap() + list.position().unwrap() as u64 + 1, place as u64);
         list.move_by(isize::MAX);
         load(&mut list, &all);
-        assert_eq!((list.selected, list.part.more_behind), (Some(RowId(10_000)), false));
+        assert_eq!((list.selected, list.part.has_more_after), (Some(RowId(10_000)), false));
         for _ in 0..5 {
             list.move_by(-100);
         }
@@ -566,7 +567,7 @@ mod tests {
         assert_eq!(list.selected, Some(RowId(10_000)), "the last jump counts");
         list.move_by(isize::MIN);
         load(&mut list, &all);
-        assert_eq!((list.selected, list.part.more_before), (Some(RowId(1)), false));
+        assert_eq!((list.selected, list.part.has_more_before), (Some(RowId(1)), false));
         assert!(list.part.rows.len() < 100, "{}", list.part.rows.len());
     }
 
@@ -575,7 +576,7 @@ mod tests {
         let mut list = List { height: 5, ..List::default() };
         let request = list.next_request().unwrap();
         list.set_filter("vip", "");
-        list.take_in(&request, Part { rows: rows(1..=5), ..Part::default() });
-        assert_eq!(list.part, Part::default());
+        list.take_in(&request, ListPart { rows: rows(1..=5), ..ListPart::default() });
+        assert_eq!(list.part, ListPart::default());
     }
 }

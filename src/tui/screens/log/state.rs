@@ -8,7 +8,7 @@ use crate::{clock::Mono, domain::text};
 
 /// The level of a line, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     /// A failure that a person should know of.
     Error,
     /// A problem that hoptop handles by itself.
@@ -17,7 +17,7 @@ pub enum Level {
     Info,
 }
 
-impl Level {
+impl LogLevel {
     /// Returns the level's word in the log.
     pub fn word(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ pub struct LogLine {
     /// When the line was logged.
     pub at: DateTime<Utc>,
     /// The level.
-    pub level: Level,
+    pub level: LogLevel,
     /// The message, cleaned.
     pub text: String,
     /// The profile, cleaned; empty if the line is about no profile.
@@ -70,7 +70,7 @@ impl LogLine {
         let (words, profile) = words.rsplit_once(" profile=").unwrap_or((words, ""));
         let [text, profile, about, body] =
             [words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
-        Some(Self { at, level: Level::of(level)?, text, profile, about, body })
+        Some(Self { at, level: LogLevel::of(level)?, text, profile, about, body })
     }
 
     fn matches(&self, wanted: &str) -> bool {
@@ -117,9 +117,9 @@ pub struct LogPane {
     /// The log that was read, or the error; `None` before the first read.
     pub read: Option<Result<LogTail, String>>,
     /// The least severe level that is shown.
-    pub least: Level,
+    pub least: LogLevel,
     /// The text that shown lines contain.
-    pub wanted: String,
+    pub search_text: String,
     /// Whether long lines are wrapped instead of cut.
     pub wrap: bool,
     /// The number of lines above the first visible line.
@@ -130,7 +130,7 @@ pub struct LogPane {
 
 impl Default for LogPane {
     fn default() -> Self {
-        Self { read: None, least: Level::Info, wanted: String::new(), wrap: false, top: 0, asked_at: None }
+        Self { read: None, least: LogLevel::Info, search_text: String::new(), wrap: false, top: 0, asked_at: None }
     }
 }
 
@@ -145,7 +145,7 @@ impl LogPane {
 
     /// Returns the lines that pass level and text, the newest first.
     pub fn lines(&self) -> impl Iterator<Item = &LogLine> {
-        let wanted = self.wanted.to_lowercase();
+        let wanted = self.search_text.to_lowercase();
         self.all().iter().filter(move |line| line.level <= self.least && line.matches(&wanted))
     }
 
@@ -170,8 +170,8 @@ impl LogPane {
     }
 
     /// Shows only lines that contain this text.
-    pub fn want(&mut self, text: &str) {
-        (self.wanted, self.top) = (text.to_owned(), 0);
+    pub fn set_search(&mut self, text: &str) {
+        (self.search_text, self.top) = (text.to_owned(), 0);
     }
 
     /// Scrolls down by so many lines, or up; no further than `end`.
@@ -201,9 +201,9 @@ mod tests {
         assert_eq!(
             shown,
             [
-                (Level::Info, "it crashed: frame 1"),
-                (Level::Warn, "the service throttled the integrator ID"),
-                (Level::Error, "unreachable: connect timeout"),
+                (LogLevel::Info, "it crashed: frame 1"),
+                (LogLevel::Warn, "the service throttled the integrator ID"),
+                (LogLevel::Error, "unreachable: connect timeout"),
             ]
         );
         assert_eq!((pane.all()[1].profile.as_str(), pane.all()[1].about.as_str()), ("prod", "0xab"));
@@ -217,9 +217,9 @@ mod tests {
         pane.narrow();
         assert_eq!(pane.lines().count(), 2);
         pane.narrow();
-        assert_eq!(pane.lines().map(|line| line.level).collect::<Vec<_>>(), [Level::Error]);
+        assert_eq!(pane.lines().map(|line| line.level).collect::<Vec<_>>(), [LogLevel::Error]);
         pane.narrow();
-        pane.want("rate");
+        pane.set_search("rate");
         assert_eq!(pane.lines().count(), 1);
     }
 

@@ -8,7 +8,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::state::{Level, LogLine};
+use super::state::{LogLevel, LogLine};
 use crate::{
     domain::ids::TxHash,
     presentation::width,
@@ -16,6 +16,7 @@ use crate::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
+        widgets::field,
     },
 };
 
@@ -46,9 +47,9 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, body: Rect) -> usize {
 pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'_>) {
     let log = &context.model.log;
     let level = match log.least {
-        Level::Info => "all levels",
-        Level::Warn => "WARN and ERROR",
-        Level::Error => "ERROR only",
+        LogLevel::Info => "all levels",
+        LogLevel::Warn => "WARN and ERROR",
+        LogLevel::Error => "ERROR only",
     };
     let last = if matches!(&log.read, Some(Ok(tail)) if tail.is_cut) { "the last " } else { "" };
     let mut line = Line::from(vec![
@@ -56,14 +57,11 @@ pub(crate) fn headline(context: &DrawContext<'_>, row: Rect, frame: &mut Frame<'
         Span::raw(format!("{level}, {} of {}{}, newest first  ", log.lines().count(), last, log.all().len())),
     ]);
     if let Dialog::Find { input, .. } = &context.model.dialog {
-        let column = line.width() + width::of(PROMPT) + input.visual_cursor();
-        line.push_span(Span::styled(format!("{PROMPT}{}", input.value()), context.theme.key()));
-        let column = u16::try_from(column).unwrap_or(u16::MAX).min(row.width.saturating_sub(1));
-        if row.area() > 0 {
-            frame.set_cursor_position((row.x + column, row.y));
-        }
-    } else if !log.wanted.is_empty() {
-        line.push_span(Span::styled(format!("{PROMPT}{}", log.wanted), context.theme.info()));
+        line.push_span(Span::styled(PROMPT, context.theme.key()));
+        return field::draw_after(line, input, context.theme.key(), row, frame);
+    }
+    if !log.search_text.is_empty() {
+        line.push_span(Span::styled(format!("{PROMPT}{}", log.search_text), context.theme.info()));
     }
     frame.render_widget(line, row);
 }
@@ -96,16 +94,16 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
 fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
     let time = format!(" {} ", time(context, entry.at));
     let style = match entry.level {
-        Level::Error => context.theme.critical(),
-        Level::Warn => context.theme.warning(),
-        Level::Info => context.theme.dim(),
+        LogLevel::Error => context.theme.critical(),
+        LogLevel::Warn => context.theme.warning(),
+        LogLevel::Info => context.theme.dim(),
     };
     let body = if entry.body.is_empty() { String::new() } else { format!(" | {}", entry.body) };
     let about = match entry.about.as_str() {
         "" => String::new(),
         about => format!(" | {}", TxHash::new(about).short(context.theme.ellipsis)),
     };
-    let indent = width::of(&time) + LEVEL + 1;
+    let indent = width::display_width(&time) + LEVEL + 1;
     let room = columns.saturating_sub(indent).max(1);
     let profile_prefix = context.model.setting.profile_prefix(&entry.profile);
     let words = format!("{profile_prefix}{}{about}{body}", entry.text);
@@ -117,7 +115,7 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Ve
         0 => Line::from(vec![
             Span::styled(time.clone(), context.theme.dim()),
             Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
-            Span::styled(text, if entry.level == Level::Error { style } else { Style::new() }),
+            Span::styled(text, if entry.level == LogLevel::Error { style } else { Style::new() }),
         ]),
         _ => Line::raw(format!("{}{text}", " ".repeat(indent))),
     };

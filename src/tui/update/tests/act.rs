@@ -162,7 +162,7 @@ fn ticket_prompt_begins_with_the_present_ticket_and_empty_text_removes_it() {
     let mut model = dashboard("5");
     let mut with_ticket = in_status(21, RouterStatus::Ongoing);
     with_ticket.params.ticket = Some("SUP-1".into());
-    hear(&mut model, changed(vec![with_ticket]), None, now());
+    change_store(&mut model, changed(vec![with_ticket]), None, now());
     let ticket =
         |ticket: Option<&str>| ScreenEdit::SetTicket { transactions: rows([21]), ticket: ticket.map(str::to_owned) };
     assert_eq!(
@@ -215,15 +215,15 @@ fn acknowledgement_has_an_optional_note() {
 #[test]
 fn acknowledged_alert_can_be_edited_but_several_are_reported() {
     let mut model = dashboard("5");
-    let mut taken = alert(Rule::Regressed, Some(RowId(21)), "");
-    taken.handling = Some(crate::domain::alert::Handling::Acknowledged(crate::domain::alert::Acknowledgement {
+    let mut acknowledged = alert(Rule::Regressed, Some(RowId(21)), "");
+    acknowledged.handling = Some(crate::domain::alert::Handling::Acknowledged(crate::domain::alert::Acknowledgement {
         at: now().wall,
         note: Some("asked".into()),
         author: None,
     }));
-    let other = Alert { id: taken.id + 1, ..taken.clone() };
-    let alert = taken.id;
-    hear(&mut model, everything(Vec::new(), vec![taken.clone()]), None, now());
+    let other = Alert { id: acknowledged.id + 1, ..acknowledged.clone() };
+    let alert = acknowledged.id;
+    change_store(&mut model, everything(Vec::new(), vec![acknowledged.clone()]), None, now());
     // The note of a single alert can be edited. With several alerts the target is ambiguous.
     let more = Effect::Write(Write::Edit(ScreenEdit::Acknowledge {
         alerts: vec![AlertTarget::Alert(alert)],
@@ -231,7 +231,7 @@ fn acknowledged_alert_can_be_edited_but_several_are_reported() {
     }));
     assert_eq!(answer(&mut model, "a", " twice"), [more]);
     press(&mut model, &["Esc"], now());
-    hear(&mut model, everything(Vec::new(), vec![taken, other]), None, now());
+    change_store(&mut model, everything(Vec::new(), vec![acknowledged, other]), None, now());
     press(&mut model, &["a"], now());
     assert_eq!(notice_text(&model), "Already acknowledged, until the status changes or the severity rises.");
 }
@@ -282,7 +282,7 @@ fn few_marked_transactions_are_polled_at_once_and_many_after_a_confirmation() {
 #[test]
 fn cost_without_a_poller_is_a_number_of_requests() {
     let mut model = dashboard("5");
-    hear(&mut model, changed(Vec::new()), None, now());
+    change_store(&mut model, changed(Vec::new()), None, now());
     press(&mut model, &["*", "R"], now());
     assert_eq!(menu(&model).remark, "40 requests, sent when a process polls again.");
 }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use super::*;
 use crate::{
-    intake::Content,
+    intake::PastedContent,
     store::ImportReport,
     tui::dialogs::{
         Dialog,
-        add::state::{AddForm, Extra, Finding, LineState, Stage},
+        add::state::{AddForm, Extra, Finding, FormStage, LineState},
     },
 };
 
@@ -29,7 +29,7 @@ fn pasted(text: &str) -> TestDashboard {
 /// Sends the result of the import, as if the dialog had sent one.
 fn tracked(model: &mut TestDashboard, report: ImportReport) {
     if let Dialog::Add(form) = &mut model.dialog {
-        form.stage = Stage::Sent;
+        form.stage = FormStage::Sent;
     }
     model.take(Msg::Imported(Ok(report)), now());
 }
@@ -99,7 +99,7 @@ fn part_of_a_tracked_hash_opens_the_transaction() {
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(21))));
     // An unknown part of a hash is reported as incomplete.
     let model = pasted("0xabcdef0123");
-    let Content::Nothing { reason, .. } = &form(&model).found[0].pasted.content else { panic!() };
+    let PastedContent::Nothing { reason, .. } = &form(&model).found[0].pasted.content else { panic!() };
     assert!(reason.starts_with("`0xabcdef0123` has 10 hexadecimal digits; a complete hash has 64"), "{reason}");
     // A word is not a part of a hash.
     assert_eq!(form(&pasted("please")).found[0].hash(), None);
@@ -400,7 +400,7 @@ fn typed_text_needs_a_second_esc() {
     press(&mut model, &["n"], now());
     type_in(&mut model, "0x", now());
     press(&mut model, &["Esc"], now());
-    assert_eq!(form(&model).stage, Stage::ConfirmLeave);
+    assert_eq!(form(&model).stage, FormStage::ConfirmLeave);
     type_in(&mut model, "1", now());
     press(&mut model, &["Esc", "Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));

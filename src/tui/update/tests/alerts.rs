@@ -14,7 +14,7 @@ fn of(row: i64, rule: Rule) -> Alert {
     alert(rule, Some(RowId(row)), "")
 }
 
-fn taken(mut alert: Alert) -> Alert {
+fn acknowledged(mut alert: Alert) -> Alert {
     alert.handling = Some(Handling::Acknowledged(Acknowledgement { at: now().wall, note: None, author: None }));
     alert
 }
@@ -22,14 +22,14 @@ fn taken(mut alert: Alert) -> Alert {
 /// Returns a dashboard with the alert list open: two regressed, an acknowledged overdue one, and one of the profile.
 fn opened() -> TestDashboard {
     let mut model = dashboard("5");
-    hear(&mut model, everything(Vec::new(), alerts()), Some(at_work(now().wall)), now());
+    change_store(&mut model, everything(Vec::new(), alerts()), Some(at_work(now().wall)), now());
     press(&mut model, &["A"], now());
     model
 }
 
 fn alerts() -> Vec<Alert> {
     let profile = alert(Rule::BudgetShort, None, "the need stays over the budget");
-    vec![of(5, Rule::Regressed), taken(of(15, Rule::Overdue)), of(30, Rule::Regressed), profile]
+    vec![of(5, Rule::Regressed), acknowledged(of(15, Rule::Overdue)), of(30, Rule::Regressed), profile]
 }
 
 fn shown(model: &Model) -> Vec<i64> {
@@ -67,7 +67,7 @@ fn enter_opens_the_transaction_and_esc_returns_to_the_alerts_and_then_to_the_lis
     let effects = press(&mut model, &["j", "Enter"], now());
     assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(30))));
     assert_eq!(effects, [Effect::LoadHistory(RowId(30)), Effect::MarkOpen(Some(RowId(30)))]);
-    hear(&mut model, changed(vec![in_status(30, RouterStatus::Ongoing)]), None, now());
+    change_store(&mut model, changed(vec![in_status(30, RouterStatus::Ongoing)]), None, now());
     assert_eq!(model.selected().map(|tx| tx.id), Some(RowId(30)), "the transaction stays open");
     press(&mut model, &["Esc"], now());
     assert_eq!((model.screen, model.alert_list.selected), (Screen::Alerts, Some(id(30, Rule::Regressed))));
@@ -108,7 +108,7 @@ fn only_the_selected_alert_is_acknowledged() {
 fn resolved_alert_is_neither_acknowledged_nor_snoozed() {
     let mut model = dashboard("5");
     let resolved = Alert { cleared_at: Some(now().wall), ..of(30, Rule::Regressed) };
-    hear(&mut model, everything(Vec::new(), vec![resolved]), None, now());
+    change_store(&mut model, everything(Vec::new(), vec![resolved]), None, now());
     press(&mut model, &["A", "["], now());
     assert_eq!((model.alert_list.tab, shown(&model)), (AlertTab::Resolved, vec![id(30, Rule::Regressed)]));
     for (key, said) in [("a", "No alert to acknowledge: it is resolved."), ("z", "No alert to snooze: it is resolved.")]
@@ -134,12 +134,12 @@ fn alerts_are_read_again_at_most_once_a_second() {
     let mut model = opened();
     press(&mut model, &["j"], now());
     let later = |seconds| moment(now().wall + TimeDelta::seconds(seconds));
-    hear(&mut model, everything(Vec::new(), vec![of(30, Rule::Regressed), of(40, Rule::Overdue)]), None, now());
+    change_store(&mut model, everything(Vec::new(), vec![of(30, Rule::Regressed), of(40, Rule::Overdue)]), None, now());
     assert_eq!(shown(&model).len(), 4, "the list was read less than a second ago");
     model.take(Msg::Tick, later(1));
     assert_eq!(shown(&model), [id(40, Rule::Overdue), id(30, Rule::Regressed)]);
     assert_eq!(model.alert_list.selected, Some(id(30, Rule::Regressed)), "the selection follows the alert");
-    hear(&mut model, everything(Vec::new(), vec![of(40, Rule::Overdue)]), None, later(3));
+    change_store(&mut model, everything(Vec::new(), vec![of(40, Rule::Overdue)]), None, later(3));
     assert_eq!((shown(&model).len(), model.alert_list.selected), (1, Some(id(40, Rule::Overdue))));
 }
 
@@ -180,7 +180,7 @@ fn snooze_ends_on_time_without_a_poller() {
     let until = now().wall + TimeDelta::minutes(15);
     let mut snoozed = of(21, Rule::Overdue);
     snoozed.handling = Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(until), author: None }));
-    hear(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
+    change_store(&mut model, everything(Vec::new(), vec![snoozed]), None, now());
     press(&mut model, &["A"], now());
     let counts = |model: &TestDashboard| [AlertTab::Firing, AlertTab::Snoozed].map(|tab| model.alert_list.count(tab));
     assert_eq!((counts(&model), model.severity(RowId(21))), ([0, 1], None));
@@ -191,7 +191,7 @@ fn snooze_ends_on_time_without_a_poller() {
 /// Returns the page of alerts with the first one acknowledged.
 fn with_the_first_taken(model: &Model) -> Msg {
     let mut rows = model.alert_list.page.clone().unwrap().rows;
-    rows[0].alert = taken(rows[0].alert.clone());
+    rows[0].alert = acknowledged(rows[0].alert.clone());
     Msg::Alerts(Ok(AlertPage { rows, more: false }))
 }
 

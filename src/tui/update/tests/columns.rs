@@ -4,7 +4,7 @@ use super::*;
 use crate::tui::{
     dialogs::Dialog,
     model::view_state::{Pane, ViewState},
-    screens::list::columns::Columns,
+    screens::list::columns::ListColumns,
 };
 
 fn columns(model: &TestDashboard) -> String {
@@ -23,7 +23,7 @@ fn column_is_hidden_and_shown_in_this_view_only() {
     press(&mut model, &["j", "Enter", "Esc"], now());
     assert_eq!(columns(&model), "sev,status,tx,route,profile,ticket,checked,labels,changed");
     press(&mut model, &["2"], now());
-    assert_eq!(columns(&model), Columns::default().written());
+    assert_eq!(columns(&model), ListColumns::default().written());
     press(&mut model, &["5", "C", "5"], now());
     assert_eq!(columns(&model), "sev,status,tx,route,age,profile,ticket,checked,labels,changed");
 }
@@ -47,7 +47,7 @@ fn columns_are_typed_in_any_order_and_an_unknown_column_is_named() {
     press(&mut model, &["Enter"], now());
     assert_eq!(
         (columns(&model), model.view_state_to_save().columns),
-        (Columns::default().written(), Default::default())
+        (ListColumns::default().written(), Default::default())
     );
 }
 

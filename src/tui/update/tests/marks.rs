@@ -15,7 +15,7 @@ fn rows(ids: impl IntoIterator<Item = i64>) -> Vec<RowId> {
 fn long(count: i64) -> TestDashboard {
     let mut model = blank((80, 24));
     let transactions = (1..=count).map(|number| in_status(number, RouterStatus::Ongoing)).collect();
-    hear(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+    change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
     press(&mut model, &["/"], now());
     model.take(Msg::Paste("sort:hash".into()), now());
     press(&mut model, &["Enter", "g"], now());
@@ -69,7 +69,7 @@ fn marks_stay_through_filters_views_and_new_orders() {
     press(&mut model, &["Space", "3", "g", "Space", "/"], now());
     type_in(&mut model, "chain:nowhere", now());
     press(&mut model, &["Enter", "5"], now());
-    hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    change_store(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert_eq!(model.marks.rows(), rows([15, 21]));
 }
 

@@ -10,7 +10,7 @@ use crate::{
     tui::{
         dialogs::{
             Dialog,
-            quote::state::{QuoteForm, Stage},
+            quote::state::{QuoteForm, QuoteStage},
         },
         effect::QuoteWork,
         fixtures::{pending, write_quote},
@@ -77,7 +77,7 @@ fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
     let mut model = dashboard("5");
     press(&mut model, &["T", "Tab", "Tab"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert_eq!((form(&model).wrong.len(), form(&model).place), (6, 0));
+    assert_eq!((form(&model).wrong.len(), form(&model).cursor), (6, 0));
     type_in(&mut model, "1", now());
     assert_eq!(form(&model).wrong.len(), 5);
 }
@@ -85,7 +85,7 @@ fn invalid_values_are_not_sent_and_the_first_one_is_focused() {
 #[test]
 fn answer_takes_the_keys() {
     let mut model = answered();
-    assert!(matches!(form(&model).stage, Stage::Answered(_)));
+    assert!(matches!(form(&model).stage, QuoteStage::Answered(_)));
     assert_eq!(press(&mut model, &["y"], now()), [Effect::Copy("5f2a".into())]);
     press(&mut model, &["T"], now());
     let link = format!("https://explorer.example/tx/0x{:064x}", 99);
@@ -98,7 +98,7 @@ fn answer_takes_the_keys() {
     assert!(params.from_address.as_ref().is_some_and(|address| address.starts_with("0x1f0a")));
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
     model.take(Msg::Imported(Ok(report)), now());
-    assert!(matches!(model.dialog, Dialog::None) && model.list.wanted == Some(RowId(99)));
+    assert!(matches!(model.dialog, Dialog::None) && model.list.pending_selection == Some(RowId(99)));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn invalid_hash_stays_in_the_field() {
     type_in(&mut model, "0x1", now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
     let wrong = |model: &Model| match &form(model).stage {
-        Stage::Tracking { wrong, .. } => wrong.clone().unwrap_or_default(),
+        QuoteStage::Tracking { wrong, .. } => wrong.clone().unwrap_or_default(),
         other => panic!("{other:?}"),
     };
     assert!(wrong(&model).contains("a hash has at least"), "{}", wrong(&model));
@@ -117,7 +117,7 @@ fn invalid_hash_stays_in_the_field() {
     model.take(Msg::Imported(Err("the disk is full".into())), now());
     assert_eq!(wrong(&model), "the disk is full");
     press(&mut model, &["Esc"], now());
-    assert!(matches!(form(&model).stage, Stage::Answered(_)));
+    assert!(matches!(form(&model).stage, QuoteStage::Answered(_)));
 }
 
 #[test]
@@ -147,20 +147,22 @@ fn late_answer_is_withdrawn_with_a_reason() {
     assert_eq!(model.take(Msg::Tick, later(39)), []);
     assert_eq!(model.take(Msg::Tick, later(40)), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     model.take(Msg::Quote(QuoteProgress::Read(7, stored(request, None))), later(40));
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.contains("its answer was lost")));
+    assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.contains("its answer was lost")));
     let (mut model, ..) = waiting();
     model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no answer was received in time")));
+    assert!(
+        matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no answer was received in time"))
+    );
 }
 
 #[test]
 fn request_without_a_poller_is_refused() {
     let mut model = blank((80, 24));
     model.setting.polls = false;
-    hear(&mut model, everything(Vec::new(), Vec::new()), None, now());
+    change_store(&mut model, everything(Vec::new(), Vec::new()), None, now());
     write_quote(&mut model, now());
     assert_eq!(press(&mut model, &["Enter"], now()), []);
-    assert!(matches!(&form(&model).stage, Stage::NoAnswer(why) if why.starts_with("no process is polling")));
+    assert!(matches!(&form(&model).stage, QuoteStage::NoAnswer(why) if why.starts_with("no process is polling")));
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn esc_stops_waiting_and_keeps_the_typed_values() {
     assert_eq!(press(&mut model, &["Esc"], now()), [Effect::Quote(QuoteWork::Withdraw { id: 7, until })]);
     // An answer that arrives now has no effect.
     model.take(Msg::Quote(QuoteProgress::Read(7, None)), later(40));
-    assert!(matches!(form(&model).stage, Stage::Writing));
+    assert!(matches!(form(&model).stage, QuoteStage::Writing));
     press(&mut model, &["Esc"], now());
     assert!(matches!(model.dialog, Dialog::None));
     press(&mut model, &["T"], now());
@@ -190,5 +192,5 @@ fn changed_value_removes_the_answer() {
     let mut model = answered();
     press(&mut model, &["Tab"], now());
     type_in(&mut model, "x", now());
-    assert!(matches!(form(&model).stage, Stage::Writing));
+    assert!(matches!(form(&model).stage, QuoteStage::Writing));
 }

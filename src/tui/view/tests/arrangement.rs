@@ -83,7 +83,7 @@ fn a_very_long_notice_covers_neither_the_list_nor_a_menu() {
 
 /// Returns the fixed dashboard with two more profiles: the service refuses one, and no poller polls the other.
 fn side_by_side(size: (u16, u16)) -> TestDashboard {
-    use crate::{domain::need::Need, tui::model::polling::Polled};
+    use crate::{domain::need::Need, tui::model::polling::PollingState};
     let mut model = dashboard(size);
     let need = Some(Need { polls: 0.9, allowed: 0.83, unsettled: 31 });
     let refused =
@@ -92,8 +92,8 @@ fn side_by_side(size: (u16, u16)) -> TestDashboard {
         };
     let oldest_answer = Some(now().wall - TimeDelta::seconds(125));
     model.setting.other_profiles = ["partner", "a-test-with-a-long-name"].map(String::from).into();
-    let partner = Polled { poller: Some(refused), oldest_answer, ..Polled::default() };
-    model.other_profiles = vec![partner, Polled::default()];
+    let partner = PollingState { poller: Some(refused), oldest_answer, ..PollingState::default() };
+    model.other_profiles = vec![partner, PollingState::default()];
     let refused = Alert { profile: "partner".into(), ..alert(Rule::Unauthorized, None, "invalid integrator ID") };
     model.profile_alerts = vec![refused];
     model

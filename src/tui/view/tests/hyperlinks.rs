@@ -81,7 +81,7 @@ fn a_url_that_may_not_be_opened_is_no_link() {
         (record.bridge_url, record.from.url) = (Some(hostile.into()), Some(hostile.into()));
         tx_with_url.apply(&tx::answer(Outcome::Record(Box::new(record))), ago(0, 1));
         let mut model = blank((120, 36));
-        hear(&mut model, everything(vec![tx_with_url], Vec::new()), Some(at_work(ago(0, 1))), now());
+        change_store(&mut model, everything(vec![tx_with_url], Vec::new()), Some(at_work(ago(0, 1))), now());
         press(&mut model, &["Enter"], now());
         assert_eq!(links(&drawn(&model, &linking())), [], "{hostile}");
     }

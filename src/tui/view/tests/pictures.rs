@@ -69,7 +69,7 @@ fn draw_run(svg: &mut String, buffer: &Buffer, (columns, row): (Range<u16>, u16)
     }
     let weight = if has(Modifier::BOLD) { " font-weight=\"bold\"" } else { "" };
     let faint = if has(Modifier::DIM) { " opacity=\"0.65\"" } else { "" };
-    let long = width::of(&text) as f32 * CELL.0;
+    let long = width::display_width(&text) as f32 * CELL.0;
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     let y = y + BASELINE;
     writeln!(

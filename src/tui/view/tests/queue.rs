@@ -42,7 +42,7 @@ fn a_handled_alert_keeps_its_severity_in_the_list() {
     let selected = model.list.selected.unwrap();
     let handled =
         Alert { handling: Some(Handling::Acknowledged(acknowledgement)), ..alert(Rule::Overdue, Some(selected), "") };
-    hear(&mut model, everything(Vec::new(), vec![handled]), None, now());
+    change_store(&mut model, everything(Vec::new(), vec![handled]), None, now());
     let drawn = screen(&model);
     assert!(drawn.lines().any(|line| line.contains(">a!! ")), "{drawn}");
     // The note says who handles the alert, so that no second person does.
@@ -95,7 +95,7 @@ fn alert_list(size: (u16, u16)) -> TestDashboard {
         note: Some("told the user".into()),
         author: None,
     }));
-    hear(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(Vec::new(), alerts), Some(at_work(ago(0, 1))), now());
     press(&mut model, &["A"], now());
     model
 }
@@ -116,7 +116,7 @@ fn alerts_on_a_wide_screen() {
 fn what_is_resolved_says_what_was_and_for_how_long() {
     let mut model = dashboard(SMALL);
     let resolved = Alert { raised_at: ago(20, 0), cleared_at: Some(ago(3, 0)), ..alerts().remove(0) };
-    hear(&mut model, everything(Vec::new(), vec![resolved]), Some(at_work(ago(0, 1))), now());
+    change_store(&mut model, everything(Vec::new(), vec![resolved]), Some(at_work(ago(0, 1))), now());
     press(&mut model, &["A", "["], now());
     insta::assert_snapshot!(screen(&model));
 }
@@ -128,7 +128,7 @@ fn the_end_of_a_snooze_is_shown_for_today_and_for_another_day() {
         |moment| Some(Handling::Snoozed(Snoozed { at: now().wall, until: Snooze::Until(moment), author: None }));
     let active = |handling| everything(Vec::new(), vec![Alert { handling, ..alerts().remove(0) }]);
     for (moment, short) in [(now().wall + TimeDelta::minutes(15), ":"), (now().wall + TimeDelta::days(2), "-")] {
-        hear(&mut model, active(until(moment)), Some(at_work(ago(0, 1))), now());
+        change_store(&mut model, active(until(moment)), Some(at_work(ago(0, 1))), now());
         press(&mut model, &["A"], now());
         let screen = screen(&model);
         let row = screen.lines().find(|line| line.contains("snoozed ")).unwrap();

@@ -25,7 +25,7 @@ const BUFFER: usize = 64 * 1024;
 
 /// The next piece of an input.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Piece {
+pub(crate) enum InputPiece {
     /// The next bytes.
     Bytes(Vec<u8>),
     /// The following bytes are from the start of the file, for this reason.
@@ -57,7 +57,7 @@ pub(crate) enum Input {
     /// A stream that ends by itself. Reading blocks, so a separate thread reads it.
     Stream(mpsc::Receiver<io::Result<Vec<u8>>>),
     /// A file that grows.
-    Growing(Tail),
+    Growing(GrowingFile),
 }
 
 impl Input {
@@ -74,7 +74,7 @@ impl Input {
                 let file = PathBuf::from(file);
                 Self::stream(LazyFile { path: Some(file), opened: None }).map_err(reason)
             }
-            _ => Ok(Self::Growing(Tail::new(file.into(), import::open(file)?, clock.clone()))),
+            _ => Ok(Self::Growing(GrowingFile::new(file.into(), import::open(file)?, clock.clone()))),
         }
     }
 
@@ -103,9 +103,11 @@ impl Input {
     }
 
     /// Waits for the next piece. The future can be dropped without a loss.
-    pub(crate) async fn next(&mut self) -> io::Result<Piece> {
+    pub(crate) async fn next(&mut self) -> io::Result<InputPiece> {
         match self {
-            Self::Stream(pieces) => pieces.recv().await.map_or(Ok(Piece::End), |piece| piece.map(Piece::Bytes)),
+            Self::Stream(pieces) => {
+                pieces.recv().await.map_or(Ok(InputPiece::End), |piece| piece.map(InputPiece::Bytes))
+            }
             Self::Growing(tail) => tail.next().await,
         }
     }
@@ -127,7 +129,7 @@ impl Read for LazyFile {
 }
 
 /// A file that grows, and the position up to which it was read.
-pub(crate) struct Tail {
+pub(crate) struct GrowingFile {
     path: PathBuf,
     file: File,
     position: u64,
@@ -136,23 +138,23 @@ pub(crate) struct Tail {
     clock: Clock,
 }
 
-impl Tail {
+impl GrowingFile {
     fn new(path: PathBuf, file: File, clock: Clock) -> Self {
         Self { path, file, position: 0, checks: 0, clock }
     }
 
-    async fn next(&mut self) -> io::Result<Piece> {
+    async fn next(&mut self) -> io::Result<InputPiece> {
         loop {
             let mut bytes = vec![0; BUFFER];
             let count = self.file.read(&mut bytes)?;
             if count > 0 {
                 self.position += u64::try_from(count).unwrap_or_default();
                 bytes.truncate(count);
-                return Ok(Piece::Bytes(bytes));
+                return Ok(InputPiece::Bytes(bytes));
             }
             if let Some(reason) = self.restart()? {
                 (self.position, self.checks) = (0, 0);
-                return Ok(Piece::Restart(reason));
+                return Ok(InputPiece::Restart(reason));
             }
             self.clock.sleep_until(self.clock.now().mono + INTERVAL).await;
         }

@@ -15,7 +15,7 @@ use tokio::{
 };
 
 pub(crate) use self::input::Input;
-use self::input::{INTERVAL, Piece, RestartReason};
+use self::input::{INTERVAL, InputPiece, RestartReason};
 use super::{FormatArg, ImportArgs};
 use crate::{
     cli::{commands::import, context::Context},
@@ -24,7 +24,7 @@ use crate::{
         operation::Operation,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{InputPosition, LineReader, Options, Taken},
+    intake::{InputPosition, LineReader, LineResult, Options},
     runtime::{exit::Exit, signals, tokio_runtime},
     store::{Store, StoreError},
 };
@@ -54,7 +54,7 @@ async fn run(
     cx: &mut Context<'_>,
     clock: &Clock,
 ) -> Result<Exit> {
-    let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
+    let mut sink = ImportTarget { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
     let (totals, exit) = track_until_end(args, input, signal, &mut sink).await?;
     if let Some(totals) = totals {
         writeln!(cx.out, "{totals}")?;
@@ -63,7 +63,7 @@ async fn run(
 }
 
 /// The destination of the transactions of an input.
-pub(crate) struct Sink<'a> {
+pub(crate) struct ImportTarget<'a> {
     /// The store that tracks the transactions.
     pub store: &'a Store,
     /// The profile that tracks the transactions.
@@ -87,7 +87,7 @@ pub(crate) enum InputReport {
     End(Option<Totals>, Exit),
 }
 
-impl Sink<'_> {
+impl ImportTarget<'_> {
     /// Sends a report to the listener, if it still exists.
     async fn report(&self, report: impl FnOnce() -> InputReport) {
         if let Some(listener) = &self.listener {
@@ -106,7 +106,7 @@ pub(crate) async fn track_until_end(
     args: &ImportArgs,
     mut input: Input,
     signal: impl Future<Output = Exit>,
-    sink: &mut Sink<'_>,
+    sink: &mut ImportTarget<'_>,
 ) -> Result<(Option<Totals>, Exit)> {
     let name = import::display_name(&args.file);
     let mut following = Following::new(args);
@@ -117,9 +117,9 @@ pub(crate) async fn track_until_end(
             exit = &mut signal => break Some(exit),
         };
         match piece {
-            Ok(Piece::Bytes(bytes)) => following.split(&bytes),
-            Ok(Piece::End) => following.end(),
-            Ok(Piece::Restart(reason)) => {
+            Ok(InputPiece::Bytes(bytes)) => following.split(&bytes),
+            Ok(InputPiece::End) => following.end(),
+            Ok(InputPiece::Restart(reason)) => {
                 following.end_file(reason);
                 writeln!(sink.err, "{name} {reason}; it is read from its start")?;
             }
@@ -172,7 +172,7 @@ struct Following {
     /// Whether the current line is too long and is skipped up to its end.
     is_skipping: bool,
     /// The results of complete lines that are not yet processed.
-    results: Vec<Taken>,
+    results: Vec<LineResult>,
     /// The transactions that are not yet tracked.
     batch: Vec<NewTransaction>,
     /// The line number of the first transaction of the batch.
@@ -221,7 +221,7 @@ impl Following {
             true => self.results.push(self.reader.skip()),
             false => {
                 let results = self.reader.take(&self.partial);
-                if self.first_line.is_none() && results.iter().any(Taken::is_transaction) {
+                if self.first_line.is_none() && results.iter().any(LineResult::is_transaction) {
                     self.first_line = Some(self.reader.line());
                 }
                 self.results.extend(results);
@@ -263,21 +263,21 @@ impl Following {
     }
 
     /// Adds the transactions of complete lines to the batch, and prints errors and warnings.
-    fn collect_batch(&mut self, sink: &mut Sink<'_>) -> Result<()> {
+    fn collect_batch(&mut self, sink: &mut ImportTarget<'_>) -> Result<()> {
         for result in std::mem::take(&mut self.results) {
             match result {
-                Taken::Transaction(new) => self.batch.push(*new),
-                Taken::Profile(place, profile) if profile != sink.profile => {
+                LineResult::Transaction(new) => self.batch.push(*new),
+                LineResult::Profile(place, profile) if profile != sink.profile => {
                     let own = sink.profile;
                     writeln!(sink.err, "warning: {place} names the profile {profile}; such rows are tracked in {own}")?;
                 }
-                Taken::Profile(..) => {}
-                Taken::Warning(warning) => writeln!(sink.err, "warning: {warning}")?,
-                Taken::Bad(error) => {
+                LineResult::Profile(..) => {}
+                LineResult::Warning(warning) => writeln!(sink.err, "warning: {warning}")?,
+                LineResult::Bad(error) => {
                     self.totals.bad += 1;
                     writeln!(sink.err, "{error}")?;
                 }
-                Taken::Hopeless(error) => {
+                LineResult::Hopeless(error) => {
                     writeln!(sink.err, "{error}")?;
                     self.exit = Some(if error.place == InputPosition::File { Exit::Usage } else { Exit::Error });
                     break;
@@ -294,7 +294,7 @@ impl Following {
     /// the exit code.
     async fn track_batch<S: Future<Output = Exit>>(
         &mut self,
-        sink: &mut Sink<'_>,
+        sink: &mut ImportTarget<'_>,
         signal: Pin<&mut S>,
     ) -> Result<Option<Exit>> {
         let batch = std::mem::take(&mut self.batch);
@@ -303,7 +303,7 @@ impl Following {
         }
         let first_line = self.first_line.take().unwrap_or_default();
         sink.report(|| InputReport::Arrived(params_of(&batch))).await;
-        let Sink { store, profile, clock, .. } = *sink;
+        let ImportTarget { store, profile, clock, .. } = *sink;
         let attempt = || {
             let (store, profile, batch, at) = (store.clone(), profile.to_owned(), batch.clone(), clock.now().wall);
             // On the blocking pool, so that a signal is handled while another process locks the store.

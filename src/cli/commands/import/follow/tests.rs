@@ -2,7 +2,7 @@ use std::{fs, future, io::Write as _, time::Duration};
 
 use super::*;
 use crate::{
-    cli::context::testing::{Bench, at},
+    cli::context::testing::{CommandFixture, at},
     store::Wake,
 };
 
@@ -18,7 +18,7 @@ fn row(number: usize) -> String {
 
 /// Follows a stream of these pieces, which arrive one by one. Returns standard output, standard error and the exit
 /// code.
-fn follow_pieces(bench: &mut Bench, pieces: &[&str]) -> (String, String, Exit) {
+fn follow_pieces(bench: &mut CommandFixture, pieces: &[&str]) -> (String, String, Exit) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (out, err, exit) = bench.run(|cx| {
         runtime.block_on(async {
@@ -36,7 +36,7 @@ fn follow_pieces(bench: &mut Bench, pieces: &[&str]) -> (String, String, Exit) {
 
 #[test]
 fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let cut = row(2);
     let (first, second) = cut.split_at(9);
     let pieces =
@@ -51,7 +51,7 @@ fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
 
 #[test]
 fn lines_that_arrive_together_are_tracked_in_one_commit() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let commits = bench.store.subscribe(Wake::AnyCommit).unwrap();
     follow_pieces(&mut bench, &[HEADER, &[row(1), row(2)].concat(), &row(3)]);
     assert_eq!(*commits.borrow(), 2);
@@ -59,7 +59,7 @@ fn lines_that_arrive_together_are_tracked_in_one_commit() {
 
 #[test]
 fn json_lines_are_followed_and_the_last_line_needs_no_line_end() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let object = |hash: &str, colour: &str| {
         format!(r#"{{"transactionId":"{hash}","fromChainId":1,"toChainId":10,"quoteId":"q","colour":"{colour}"}}"#)
     };
@@ -71,15 +71,15 @@ fn json_lines_are_followed_and_the_last_line_needs_no_line_end() {
 
 #[test]
 fn unusable_input_ends_the_import_at_once() {
-    let (_, err, exit) = follow_pieces(&mut Bench::new(), &["[{}", "]"]);
+    let (_, err, exit) = follow_pieces(&mut CommandFixture::new(), &["[{}", "]"]);
     assert!(exit == Exit::Usage && err.contains("a JSON array can't be followed"), "{err}");
-    let (_, err, exit) = follow_pieces(&mut Bench::new(), &["a,b\n", &row(1)]);
+    let (_, err, exit) = follow_pieces(&mut CommandFixture::new(), &["a,b\n", &row(1)]);
     assert!(exit == Exit::Error && err.starts_with("line 1: the first row is not a header"), "{err}");
 }
 
 #[test]
 fn endless_line_is_skipped_in_bounded_memory() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let long = "x".repeat(LineReader::LINE_LIMIT / 2 + 1);
     let (out, err, _) = follow_pieces(&mut bench, &[HEADER, &long, &long, &long, "\n", &row(1)]);
     assert!(err.starts_with("line 2: the record is longer than 4 MiB"), "{err}");
@@ -88,7 +88,7 @@ fn endless_line_is_skipped_in_bounded_memory() {
 
 #[test]
 fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_tracked() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let path = bench.folder.path().join("growing.csv");
     fs::write(&path, format!("{HEADER}{}{}", row(1), row(2).trim_end())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
@@ -112,10 +112,11 @@ fn signal_ends_the_import_with_its_exit_code_and_an_incomplete_line_is_not_track
 
 #[test]
 fn last_line_of_a_replaced_file_is_tracked_and_a_truncated_line_is_reported() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     let (out, err, ()) = bench.run(|cx| {
         let (args, clock) = (args(), Clock::starting_at(at(60)));
-        let mut sink = Sink { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
+        let mut sink =
+            ImportTarget { store: &cx.store, profile: &cx.profile, clock: &clock, err: cx.err, listener: None };
         let mut following = Following::new(&args);
         for (number, reason) in [(1, RestartReason::Replaced), (2, RestartReason::Truncated)] {
             following.split(format!("{HEADER}{}", row(number).trim_end()).as_bytes());
@@ -149,7 +150,7 @@ async fn write_that_fails_for_a_while_is_repeated_and_reported_once() {
 #[cfg(unix)]
 #[test]
 fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
-    let mut bench = Bench::new();
+    let mut bench = CommandFixture::new();
     fs::rename(bench.store.path(), bench.folder.path().join("elsewhere.db")).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (.., ended) = bench.run(|cx| {
@@ -169,12 +170,12 @@ async fn file_is_followed_through_growth_truncation_and_replacement() {
     let path = folder.path().join("growing");
     fs::write(&path, "one\n").unwrap();
     let mut input = Input::open(path.to_str().unwrap(), &Clock::starting_at(at(0))).unwrap();
-    let bytes = |text: &str| Piece::Bytes(text.as_bytes().to_vec());
+    let bytes = |text: &str| InputPiece::Bytes(text.as_bytes().to_vec());
     assert_eq!(input.next().await.unwrap(), bytes("one\n"));
     fs::File::options().append(true).open(&path).unwrap().write_all(b"two\n").unwrap();
     assert_eq!(input.next().await.unwrap(), bytes("two\n"));
     fs::write(&path, "3\n").unwrap();
-    assert_eq!(input.next().await.unwrap(), Piece::Restart(RestartReason::Truncated));
+    assert_eq!(input.next().await.unwrap(), InputPiece::Restart(RestartReason::Truncated));
     assert_eq!(input.next().await.unwrap(), bytes("3\n"));
     fs::rename(&path, folder.path().join("old")).unwrap();
     let waiting = tokio::time::timeout(Duration::from_secs(1), input.next()).await;
@@ -185,6 +186,6 @@ async fn file_is_followed_through_growth_truncation_and_replacement() {
     assert!(waiting.is_err(), "{waiting:?}");
     fs::File::options().append(true).open(folder.path().join("old")).unwrap().write_all(b"late").unwrap();
     assert_eq!(input.next().await.unwrap(), bytes("late"));
-    assert_eq!(input.next().await.unwrap(), Piece::Restart(RestartReason::Replaced));
+    assert_eq!(input.next().await.unwrap(), InputPiece::Restart(RestartReason::Replaced));
     assert_eq!(input.next().await.unwrap(), bytes("another\n"));
 }

@@ -11,10 +11,10 @@ use ratatui::{
 
 use crate::{
     domain::{chains, ids::TxHash, text},
-    intake::{Content, Field, FieldError, Origin},
+    intake::{Field, FieldError, Origin, PastedContent},
     presentation::width,
     tui::{
-        dialogs::add::state::{AddForm, Cell, Extra, Finding, Focus, LineState},
+        dialogs::add::state::{AddForm, Extra, Finding, Focus, LineState, MissingField},
         draw::{DrawContext, put_lines},
         widgets::field,
     },
@@ -22,42 +22,42 @@ use crate::{
 
 /// The first cell and the width of a column.
 #[derive(Clone, Copy)]
-struct Column(u16, u16);
+struct ColumnSpan(u16, u16);
 
 /// The columns that fit the width; `None` for a column that doesn't.
-struct Columns {
-    line: Option<Column>,
-    result: Column,
-    hash: Column,
-    from: Option<Column>,
-    to: Option<Column>,
-    quote: Option<Column>,
-    action: Option<Column>,
+struct FindingColumns {
+    line: Option<ColumnSpan>,
+    result: ColumnSpan,
+    hash: ColumnSpan,
+    from: Option<ColumnSpan>,
+    to: Option<ColumnSpan>,
+    quote: Option<ColumnSpan>,
+    action: Option<ColumnSpan>,
 }
 
-impl Columns {
+impl FindingColumns {
     fn of(width: u16) -> Self {
         if width < 60 {
-            let result = Column(3, 15);
+            let result = ColumnSpan(3, 15);
             let (from, to, quote) = (None, None, None);
-            let action = (width > 42).then_some(Column(33, width.saturating_sub(33)));
-            return Self { line: None, result, hash: Column(19, 13), from, to, quote, action };
+            let action = (width > 42).then_some(ColumnSpan(33, width.saturating_sub(33)));
+            return Self { line: None, result, hash: ColumnSpan(19, 13), from, to, quote, action };
         }
         let wide = width.saturating_sub(80).min(25);
-        let quote = Column(58, if width < 72 { width.saturating_sub(58) } else { 13 + wide });
+        let quote = ColumnSpan(58, if width < 72 { width.saturating_sub(58) } else { 13 + wide });
         Self {
-            line: Some(Column(3, 4)),
-            result: Column(8, 15),
-            hash: Column(24, 13),
-            from: Some(Column(38, 9)),
-            to: Some(Column(48, 9)),
+            line: Some(ColumnSpan(3, 4)),
+            result: ColumnSpan(8, 15),
+            hash: ColumnSpan(24, 13),
+            from: Some(ColumnSpan(38, 9)),
+            to: Some(ColumnSpan(48, 9)),
             quote: Some(quote),
-            action: (width >= 78).then_some(Column(72 + wide, width.saturating_sub(72 + wide))),
+            action: (width >= 78).then_some(ColumnSpan(72 + wide, width.saturating_sub(72 + wide))),
         }
     }
 
     /// Returns the column of a required field.
-    fn field(&self, field: Field) -> Option<Column> {
+    fn field(&self, field: Field) -> Option<ColumnSpan> {
         match field {
             Field::TransactionId => Some(self.hash),
             Field::FromChainId => self.from,
@@ -69,7 +69,7 @@ impl Columns {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
-    let columns = Columns::of(pane.width);
+    let columns = FindingColumns::of(pane.width);
     let has_head = pane.height > 3;
     if has_head {
         draw_head(context, &columns, pane, frame);
@@ -83,7 +83,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame:
     }
 }
 
-fn draw_head(context: &DrawContext<'_>, columns: &Columns, pane: Rect, frame: &mut Frame<'_>) {
+fn draw_head(context: &DrawContext<'_>, columns: &FindingColumns, pane: Rect, frame: &mut Frame<'_>) {
     let titles = [
         (columns.line, "LINE"),
         (Some(columns.result), "RESULT"),
@@ -99,13 +99,13 @@ fn draw_head(context: &DrawContext<'_>, columns: &Columns, pane: Rect, frame: &m
 }
 
 /// Draws a text into a column of a line.
-fn draw_text(column: Option<Column>, text: &str, style: Style, line: Rect, frame: &mut Frame<'_>) {
+fn draw_text(column: Option<ColumnSpan>, text: &str, style: Style, line: Rect, frame: &mut Frame<'_>) {
     if let Some(place) = column.map(|column| column_area(column, line)) {
         frame.render_widget(Span::styled(width::cut(text, usize::from(place.width), ""), style), place);
     }
 }
 
-fn column_area(Column(at, width): Column, line: Rect) -> Rect {
+fn column_area(ColumnSpan(at, width): ColumnSpan, line: Rect) -> Rect {
     let at = at.min(line.width);
     Rect { x: line.x + at, width: width.min(line.width - at), height: line.height.min(1), ..line }
 }
@@ -115,7 +115,7 @@ fn draw_found(
     form: &AddForm,
     place: usize,
     found: &Finding,
-    columns: &Columns,
+    columns: &FindingColumns,
     line: Rect,
     frame: &mut Frame<'_>,
 ) {
@@ -128,11 +128,11 @@ fn draw_found(
     let verdict = found.verdict();
     let cursor = if is_here && form.focus != Focus::Text { ">" } else { " " };
     let mark = if found.is_marked && (found.new.is_ok() || verdict == LineState::NeedsInput) { "x" } else { " " };
-    draw_text(Some(Column(0, 3)), &format!("{cursor}{mark}"), style(Style::new()), line, frame);
+    draw_text(Some(ColumnSpan(0, 3)), &format!("{cursor}{mark}"), style(Style::new()), line, frame);
     draw_text(columns.line, &found.pasted.line.to_string(), style(Style::new()), line, frame);
     draw_text(Some(columns.result), verdict.label(), style(colour(context, verdict)), line, frame);
-    if let (Content::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
-        let rest = Column(
+    if let (PastedContent::Nothing { reason, .. }, None) = (&found.pasted.content, found.known) {
+        let rest = ColumnSpan(
             columns.hash.0,
             columns.action.map_or(line.width, |action| action.0).saturating_sub(columns.hash.0 + 1),
         );
@@ -149,7 +149,7 @@ fn draw_values(
     form: &AddForm,
     found: &Finding,
     is_here: bool,
-    columns: &Columns,
+    columns: &FindingColumns,
     line: Rect,
     frame: &mut Frame<'_>,
 ) {
@@ -186,7 +186,7 @@ fn draw_values(
 /// Draws the field of a missing value, or the guess with a question mark.
 fn draw_cell(
     context: &DrawContext<'_>,
-    cell: &Cell,
+    cell: &MissingField,
     is_focused: bool,
     style: Style,
     place: Rect,
@@ -229,12 +229,12 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
     // On a narrow screen without a column for the focused field, the field is drawn here.
     if let (Focus::Cell(place), Some(found)) = (form.focus, form.at_cursor())
         && let Some(cell) = found.cells.get(place)
-        && Columns::of(pane.width).field(cell.field).is_none()
+        && FindingColumns::of(pane.width).field(cell.field).is_none()
     {
         let label = format!(" {} ", cell.field.name());
         let line = Rect { height: pane.height.min(1), ..pane };
         frame.render_widget(Span::styled(label.clone(), context.theme.label()), line);
-        let at = (width::of(&label) as u16).min(line.width);
+        let at = (width::display_width(&label) as u16).min(line.width);
         field::draw(
             &cell.input,
             true,
@@ -259,7 +259,7 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
 /// Returns a sentence about the line: its kind, its verdict, and the effect of Enter.
 fn describe(form: &AddForm, found: &Finding) -> String {
     let origin = match (found.pasted.origin, &found.pasted.content) {
-        (Origin::Link | Origin::Row, Content::Partial { guess: Some(chain), .. }) => {
+        (Origin::Link | Origin::Row, PastedContent::Partial { guess: Some(chain), .. }) => {
             let name = chains::find(chain).map_or(chain.as_str(), |chain| chain.name.as_str());
             format!("{} of a block explorer for {name}", found.pasted.origin.words())
         }
@@ -286,7 +286,7 @@ fn describe(form: &AddForm, found: &Finding) -> String {
         };
     }
     match (found.verdict(), &found.pasted.content) {
-        (LineState::NoHash, Content::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
+        (LineState::NoHash, PastedContent::Nothing { reason, .. }) => format!("Line {}: {reason}", found.pasted.line),
         (LineState::Duplicate(line), _) => format!("{head}; duplicate of line {line}"),
         (LineState::Known, _) if found.row_to_open().is_some() => format!("{head}; already tracked, Enter opens it"),
         (LineState::Known, _) => format!("{head}; already tracked, Enter updates it"),

@@ -17,16 +17,15 @@ use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
-    widgets::Block,
 };
 use tui_input::Input;
 
-use super::state::{AddForm, Counts, Extra, Focus, Stage};
+use super::state::{AddForm, Extra, FindingCounts, Focus, FormStage};
 use crate::{
     domain::{need, span, text},
     presentation::width,
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         widgets::field,
     },
 };
@@ -78,7 +77,7 @@ fn draw_line(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mut 
 
 fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(pane.width.saturating_sub(2));
-    let foot = match (form.stage == Stage::ConfirmLeave, form.is_truncated) {
+    let foot = match (form.stage == FormStage::ConfirmLeave, form.is_truncated) {
         (true, _) => Span::styled(" Esc again closes, and the typed text is lost ", context.theme.critical()),
         (false, true) => {
             Span::styled(" the text was cut: `hoptop import FILE` reads any size ", context.theme.warning())
@@ -87,12 +86,8 @@ fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut
     };
     let title =
         width::cut(" Add or find: paste a hash, a URL, CSV, JSON, curl, ticket text ", columns, context.theme.ellipsis);
-    let block = Block::bordered()
-        .border_set(context.theme.border)
-        .title(Span::styled(title, context.theme.label()))
-        .title_bottom(foot);
-    let inner = block.inner(pane);
-    frame.render_widget(block, pane);
+    let block = context.titled_block(title).title_bottom(foot);
+    let inner = put_block(block, pane, frame);
     let height = usize::from(inner.height).max(1);
     let earlier = form.lines.len().saturating_sub(height - 1);
     let cut = |line: &String| Line::raw(width::cut(&text::clean(line), columns, context.theme.ellipsis));
@@ -102,15 +97,15 @@ fn draw_input(context: &DrawContext<'_>, form: &AddForm, pane: Rect, frame: &mut
     let (typed, column) = field::window(&form.input, columns);
     lines.push(Line::raw(typed));
     put_lines(lines, inner, frame);
-    let column = column.min(columns.saturating_sub(1));
-    if form.focus == Focus::Text && inner.area() > 0 && row < height {
-        frame.set_cursor_position((inner.x + column as u16, inner.y + row as u16));
+    if form.focus == Focus::Text && row < height {
+        let y = inner.y + row as u16;
+        field::place_cursor(column, Rect { y, height: inner.height.min(1), width: columns as u16, ..inner }, frame);
     }
 }
 
 /// Returns the counts of the findings as a title.
 fn summary(form: &AddForm) -> String {
-    let Counts { known, new, needs_input, others, .. } = form.counts();
+    let FindingCounts { known, new, needs_input, others, .. } = form.counts();
     let counted = [(known, "known"), (new, "to track"), (needs_input, "to fill in"), (others, "skipped")];
     let parts: Vec<_> =
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")).collect();
@@ -128,7 +123,8 @@ fn draw_extras(context: &DrawContext<'_>, form: &AddForm, line: Rect, frame: &mu
         let is_wrong = form.extra_error.as_ref().is_some_and(|(wrong, _)| *wrong == extra);
         let style = if is_wrong { context.theme.critical() } else { context.theme.label() };
         let [name, value] =
-            Layout::horizontal([Constraint::Length(width::of(label) as u16), Constraint::Fill(1)]).areas(pane);
+            Layout::horizontal([Constraint::Length(width::display_width(label) as u16), Constraint::Fill(1)])
+                .areas(pane);
         frame.render_widget(Span::styled(label, style), name);
         let is_focused = form.focus == Focus::Extra(extra);
         let empty = Input::default();
@@ -167,6 +163,6 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
             (words, style)
         }
     };
-    let room = usize::from(columns).saturating_sub(width::of(&label.content));
+    let room = usize::from(columns).saturating_sub(width::display_width(&label.content));
     Line::from(vec![label, Span::styled(width::cut(&words, room, context.theme.ellipsis), style)])
 }

@@ -39,7 +39,7 @@ fn line(context: &DrawContext<'_>, entry: &HistoryEntry, columns: usize) -> Line
     const TIME: usize = 11;
     let kind = format!("  {:<8}", entry.kind.word());
     let time = width::fit(&time(context, entry.at), TIME, "");
-    let room = columns.saturating_sub(width::of(&time) + width::of(&kind));
+    let room = columns.saturating_sub(width::display_width(&time) + width::display_width(&kind));
     let style = match entry.kind {
         EntryKind::Poll | EntryKind::Edit => context.theme.dim(),
         EntryKind::Alert => context.theme.warning(),

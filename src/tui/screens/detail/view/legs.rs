@@ -67,7 +67,7 @@ fn boxed(context: &DrawContext<'_>, title: &str, text: &[Fact; 4], columns: usiz
     let (inner, dim) = (columns.saturating_sub(4), context.theme.dim());
     let rule = |columns: usize| set.horizontal_top.repeat(columns);
     let title = format!(" {} ", width::cut(title, inner.saturating_sub(2), ""));
-    let after_title = columns.saturating_sub(3 + width::of(&title));
+    let after_title = columns.saturating_sub(3 + width::display_width(&title));
     let mut lines = vec![Line::from(vec![
         Span::styled(format!("{}{}", set.top_left, rule(1)), dim),
         Span::styled(title, context.theme.label()),
@@ -106,7 +106,7 @@ fn stacked(
 /// Returns a fact in one line. A value that is too long is cut in the middle.
 fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> String {
     let label = if label.is_empty() { String::new() } else { format!("{label:<LABEL$}") };
-    let value = width::cut_middle(value, columns.saturating_sub(width::of(&label)), context.theme.ellipsis);
+    let value = width::cut_middle(value, columns.saturating_sub(width::display_width(&label)), context.theme.ellipsis);
     width::cut(&format!("{label}{value}"), columns, "")
 }
 

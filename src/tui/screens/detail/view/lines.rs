@@ -38,7 +38,7 @@ pub(super) fn table(
     style: Style,
 ) -> Vec<Line<'static>> {
     let filled: Vec<_> = facts.into_iter().filter_map(|(label, text)| Some((label, text?))).collect();
-    let at = filled.iter().map(|(label, _)| width::of(label) + 1).fold(LABEL, usize::max);
+    let at = filled.iter().map(|(label, _)| width::display_width(label) + 1).fold(LABEL, usize::max);
     filled.iter().flat_map(|(label, text)| labelled_at(at, label, text, columns, style)).collect()
 }
 
@@ -51,7 +51,7 @@ pub(super) fn time(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
 
 /// Returns a title and a remark, which is cut at the end of the line.
 pub(super) fn heading(context: &DrawContext<'_>, title: &str, remark: &str, columns: usize) -> Line<'static> {
-    let remark = width::cut(remark, columns.saturating_sub(width::of(title) + 2), context.theme.ellipsis);
+    let remark = width::cut(remark, columns.saturating_sub(width::display_width(title) + 2), context.theme.ellipsis);
     Line::from(vec![
         Span::styled(format!("{title}  "), context.theme.label()),
         Span::styled(remark, context.theme.dim()),

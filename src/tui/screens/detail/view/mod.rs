@@ -24,7 +24,6 @@ use ratatui::{
     Frame,
     layout::{Margin, Position, Rect},
     text::{Line, Span},
-    widgets::Block,
 };
 
 use super::state::DetailTab;
@@ -46,7 +45,7 @@ const LEAST_CONTENT: usize = 5;
 const AMPLE: usize = 16;
 
 /// The parts of the pane.
-struct Parts {
+struct DetailLayout {
     top: Vec<Line<'static>>,
     /// The lines of the top that don't fit.
     rest: Vec<Line<'static>>,
@@ -54,7 +53,7 @@ struct Parts {
     content: Rect,
 }
 
-impl Parts {
+impl DetailLayout {
     fn new(context: &DrawContext<'_>, tx: &Transaction, panes: &Panes, pane: Rect) -> Self {
         let inner = inside(panes, pane);
         let (columns, rows) = (usize::from(inner.width), usize::from(inner.height));
@@ -97,16 +96,13 @@ fn tab(context: &DrawContext<'_>) -> DetailTab {
 pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
     let inner = inside(panes, pane);
     if panes.split {
-        let block = Block::bordered()
-            .border_set(context.theme.border)
-            .border_style(context.theme.dim())
-            .title(Span::styled(" Detail ", context.theme.label()));
+        let block = context.titled_block(" Detail ").border_style(context.theme.dim());
         frame.render_widget(block, pane);
     }
     let Some(tx) = context.model.selected() else {
         return frame.render_widget(Line::styled(" Select a transaction.", context.theme.dim()), inner);
     };
-    let parts = Parts::new(context, tx, panes, pane);
+    let parts = DetailLayout::new(context, tx, panes, pane);
     let (content, place) = content(context, tx, &parts);
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     put_lines(parts.top, top, frame);
@@ -117,12 +113,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 
 /// Returns the tab whose title is at a position of the screen.
 pub(crate) fn tab_at(context: &DrawContext<'_>, panes: &Panes, pane: Rect, at: Position) -> Option<DetailTab> {
-    let row = Parts::new(context, context.model.selected()?, panes, pane).tabs;
+    let row = DetailLayout::new(context, context.model.selected()?, panes, pane).tabs;
     row.contains(at).then(|| tabs::at(context, tab(context), row, at.x))?
 }
 
 /// Returns the visible lines of the open tab, and the position in the tab in words.
-fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
+fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let (columns, rows) = (usize::from(parts.content.width), usize::from(parts.content.height));
     match tab(context) {
         DetailTab::Steps => steps::shown(context, tx, columns, rows),
@@ -148,7 +144,7 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<L
 }
 
 /// Returns all lines of a tab that scrolls line by line, and a remark on the lines.
-fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &Parts) -> (Vec<Line<'static>>, String) {
+fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let columns = usize::from(parts.content.width);
     match tab(context) {
         DetailTab::Timing => (timing::lines(context, tx, columns), String::new()),
@@ -173,7 +169,7 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -
         DetailTab::Steps => steps::of(tx).len().saturating_sub(1),
         DetailTab::Raw => context.model.detail.raw.count().saturating_sub(1),
         _ => {
-            let parts = Parts::new(context, tx, panes, pane);
+            let parts = DetailLayout::new(context, tx, panes, pane);
             scrolled(context, tx, &parts).0.len().saturating_sub(usize::from(parts.content.height))
         }
     }
@@ -182,13 +178,13 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -
 /// Returns the number of rows of the open tab.
 pub(crate) fn rows(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usize {
     let Some(tx) = context.model.selected() else { return 0 };
-    let rows = usize::from(Parts::new(context, tx, panes, pane).content.height);
+    let rows = usize::from(DetailLayout::new(context, tx, panes, pane).content.height);
     if tab(context) == DetailTab::Raw { raw::rows(rows) } else { rows }
 }
 
 /// Returns the title of the open transaction and its row number in the list, in place of the filter.
 pub(crate) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
-    let (place, count) = context.model.list.standing();
+    let (place, count) = context.model.list.position_text();
     // A transaction that was opened from the alerts may not be in the list.
     let place = match context.model.list.position() {
         Some(_) => format!("{place} of {count} in {} ", context.model.list.tab.titles().0),
@@ -196,10 +192,10 @@ pub(crate) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     };
     let Some(tx) = context.model.selected() else { return Line::styled(format!(" {place}"), context.theme.dim()) };
     let columns = usize::from(columns);
-    let mut line = verdict::title(context, tx, columns.saturating_sub(width::of(&place) + 5));
+    let mut line = verdict::title(context, tx, columns.saturating_sub(width::display_width(&place) + 5));
     line.spans.insert(0, Span::styled(" > ", context.theme.dim()));
     let room = columns.saturating_sub(line.width());
-    if room > width::of(&place) {
+    if room > width::display_width(&place) {
         line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
     }
     line

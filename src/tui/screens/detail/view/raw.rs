@@ -10,12 +10,12 @@ use ratatui::{
 use super::lines::time;
 use crate::{
     presentation::{
-        json_tree::{JsonTree, Kind, Line as Entry, Mark},
+        json_tree::{JsonTree, LineKind, Mark, TreeLine as Entry},
         width,
     },
     tui::{
         draw::DrawContext,
-        screens::detail::raw::{Body, LoadedBody, Raw},
+        screens::detail::raw::{LoadedBody, Raw, ResponseBody},
     },
 };
 
@@ -60,7 +60,7 @@ pub(crate) fn shown(context: &DrawContext<'_>, columns: usize, rows_of_pane: usi
 }
 
 /// Returns the heading: `14:26:07  HTTP 200, 3.1 kB   4 changes since 14:18:09: +new ~changed -removed`
-fn head(context: &DrawContext<'_>, body: &Body, columns: usize) -> Line<'static> {
+fn head(context: &DrawContext<'_>, body: &ResponseBody, columns: usize) -> Line<'static> {
     let status = body.http_status.map_or_else(String::new, |status| format!("HTTP {status}, "));
     let what = format!("{}  {status}{}", time(context, body.at), size(body.bytes));
     let changes = match (body.before, body.json_tree.changes()) {
@@ -69,7 +69,7 @@ fn head(context: &DrawContext<'_>, body: &Body, columns: usize) -> Line<'static>
         (Some(before), 0) => format!("   nothing changed since {}", time(context, before)),
         (Some(before), count) => format!("   {count} changes since {}: +new ~changed -removed", time(context, before)),
     };
-    let changes = width::cut(&changes, columns.saturating_sub(width::of(&what)), context.theme.ellipsis);
+    let changes = width::cut(&changes, columns.saturating_sub(width::display_width(&what)), context.theme.ellipsis);
     Line::from(vec![
         Span::raw(width::cut(&what, columns, context.theme.ellipsis)),
         Span::styled(changes, context.theme.dim()),
@@ -83,11 +83,11 @@ fn size(bytes: usize) -> String {
 /// Returns the line number of the cursor; during a search, the number of the match.
 fn place(raw: &Raw) -> String {
     let line = format!("line {} of {}", raw.cursor() + 1, raw.count());
-    if raw.wanted().is_empty() {
+    if raw.search_text().is_empty() {
         return line;
     }
-    let wanted = width::cut(raw.wanted(), 12, "..");
-    match raw.standing() {
+    let wanted = width::cut(raw.search_text(), 12, "..");
+    match raw.match_position() {
         (_, 0) => format!("/{wanted}  not found"),
         (None, count) => format!("/{wanted}  {count} found"),
         (Some(place), count) => format!("/{wanted}  {place} of {count}"),
@@ -148,7 +148,7 @@ impl BodyView<'_> {
     }
 
     fn is_match(&self, text: &str) -> bool {
-        let wanted = self.raw.wanted();
+        let wanted = self.raw.search_text();
         !wanted.is_empty() && text.to_ascii_lowercase().contains(&wanted.to_ascii_lowercase())
     }
 
@@ -159,7 +159,7 @@ impl BodyView<'_> {
             text.push_str(self.context.theme.ellipsis);
         }
         match line.kind {
-            Kind::Open { entries, .. } if self.raw.is_folded(line) => {
+            LineKind::Open { entries, .. } if self.raw.is_folded(line) => {
                 let (what, end) = if text.ends_with('[') { ("item", ']') } else { ("key", '}') };
                 format!("{text} {entries} {what}{} {end}", if entries == 1 { "" } else { "s" })
             }

@@ -10,7 +10,7 @@ use ratatui::{
 
 use super::lines::{heading, labelled, time};
 use crate::{
-    domain::{alert::Severity, record::Step, route, transaction::Transaction},
+    domain::{alert::Severity, record::RouteStep, route, transaction::Transaction},
     presentation::width,
     tui::draw::DrawContext,
 };
@@ -29,7 +29,7 @@ const BELOW: usize = 3;
 const AMPLE: usize = 8;
 
 /// Returns the steps; empty without a record.
-pub(crate) fn of(tx: &Transaction) -> &[Step] {
+pub(crate) fn of(tx: &Transaction) -> &[RouteStep] {
     tx.state.record.as_ref().map_or(&[], |record| &record.steps)
 }
 
@@ -83,7 +83,7 @@ fn step_line(
     context: &DrawContext<'_>,
     tx: &Transaction,
     index: usize,
-    step: &Step,
+    step: &RouteStep,
     columns: usize,
     columns_of_hash: usize,
 ) -> Line<'static> {
@@ -112,7 +112,7 @@ fn step_line(
 }
 
 /// Returns the symbol and the style of a step. Only the status `success` is documented.
-fn mark(context: &DrawContext<'_>, step: &Step) -> (&'static str, Style) {
+fn mark(context: &DrawContext<'_>, step: &RouteStep) -> (&'static str, Style) {
     match step.status.as_deref() {
         Some("success") => ("+", context.theme.good()),
         Some("failed" | "error" | "reverted") => ("!", context.theme.severity(Severity::Critical)),

@@ -9,7 +9,7 @@ use tui_input::Input;
 
 use crate::{
     presentation::width,
-    tui::{dialogs::Dialog, draw::DrawContext, screens::detail::state::DetailTab},
+    tui::{dialogs::Dialog, draw::DrawContext, screens::detail::state::DetailTab, widgets::field},
 };
 
 /// The text before the search text.
@@ -20,7 +20,7 @@ const LEAST_FIELD: usize = 16;
 pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, place: &str, row: Rect, frame: &mut Frame<'_>) {
     let columns = usize::from(row.width);
     let mut line = titles(context, tab, columns);
-    if line.width() + 2 + width::of(place) <= columns {
+    if line.width() + 2 + width::display_width(place) <= columns {
         let room = columns - line.width();
         line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
     }
@@ -35,7 +35,7 @@ pub(crate) fn at(context: &DrawContext<'_>, open: DetailTab, row: Rect, column: 
     let line = titles(context, open, usize::from(row.width));
     let mut end = usize::from(row.x);
     let found = line.spans.iter().position(|span| {
-        end += width::of(&span.content);
+        end += width::display_width(&span.content);
         usize::from(column) < end
     })?;
     DetailTab::ALL.get(found).copied().filter(|_| line.spans.len() == DetailTab::ALL.len())
@@ -62,19 +62,7 @@ fn draw_search(context: &DrawContext<'_>, input: &Input, tab: DetailTab, row: Re
     let left = row.width.saturating_sub(taken);
     let offset = if usize::from(left) < LEAST_FIELD { 0 } else { taken };
     let field = Rect { x: row.x + offset, width: row.width - offset, ..row };
-    let room = usize::from(field.width).saturating_sub(width::of(PROMPT) + 1);
-    let scroll = input.visual_scroll(room);
-    let mut skipped = 0;
-    let is_scrolled = |letter: &char| {
-        skipped += width::of(letter.encode_utf8(&mut [0; 4]));
-        skipped <= scroll
-    };
-    let typed: String = input.value().chars().skip_while(is_scrolled).collect();
-    let shown = width::fit(&format!("{PROMPT}{typed}"), usize::from(field.width), "");
-    frame.render_widget(Line::styled(shown, context.theme.key()), field);
-    let column = width::of(PROMPT) + input.visual_cursor().saturating_sub(scroll);
-    let column = u16::try_from(column).unwrap_or(u16::MAX).min(field.width.saturating_sub(1));
-    if field.area() > 0 {
-        frame.set_cursor_position((field.x + column, field.y));
-    }
+    frame.render_widget(Line::raw(" ".repeat(usize::from(field.width))), field);
+    let style = context.theme.key();
+    field::draw_after(Span::styled(PROMPT, style), input, style, field, frame);
 }

@@ -8,16 +8,16 @@ use crate::{
         alert::Rule,
         change::{Change, ChangeKind},
         ids::{RowId, TxHash},
-        record::Step,
+        record::RouteStep,
         status::RouterStatus,
         text::clean,
     },
     presentation::json_tree::JsonTree,
     store::{HistoryLine, Note},
     tui::{
-        fixtures::{TestDashboard, blank, changed, everything, hear, press, type_in},
+        fixtures::{TestDashboard, blank, change_store, changed, everything, press, type_in},
         message::Msg,
-        screens::detail::{history::History, raw::Body},
+        screens::detail::{history::History, raw::ResponseBody},
         theme::Theme,
         view::tests::{Make, SMALL, ago, answered, detail, drawn, history, hostile, now, overdue, screen, sent},
     },
@@ -49,14 +49,19 @@ const AFTER: &str = r#"{"id":"0x9f3c41","status":"destination_executing","gasSta
 fn body(text: &str, before: Option<&str>) -> Msg {
     let json_tree = JsonTree::new(text, before);
     let before = before.map(|_| ago(8, 0));
-    let body = Body { at: ago(0, 12), http_status: Some(200), bytes: text.len(), before, json_tree };
+    let body = ResponseBody { at: ago(0, 12), http_status: Some(200), bytes: text.len(), before, json_tree };
     Msg::Body(RowId(1), Box::new(Some(body)))
 }
 
 /// Returns a transaction without an answer, with only the required parameters.
 fn bare(size: (u16, u16)) -> TestDashboard {
     let mut dashboard = blank(size);
-    hear(&mut dashboard, everything(vec![sent(1, "e3d104b9f77", ["42161", "8453"], 0)], Vec::new()), None, now());
+    change_store(
+        &mut dashboard,
+        everything(vec![sent(1, "e3d104b9f77", ["42161", "8453"], 0)], Vec::new()),
+        None,
+        now(),
+    );
     press(&mut dashboard, &["Enter"], now());
     dashboard.take(Msg::History(RowId(1), Box::default()), now());
     dashboard.take(Msg::Body(RowId(1), Box::new(None)), now());
@@ -71,10 +76,11 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     let mut sent = dashboard.transactions[&RowId(1)].clone();
     if let Some(record) = &mut sent.state.record {
         let (status, action) = (Some(text.clone()), Some(text.clone()));
-        record.steps = vec![Step { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
+        record.steps =
+            vec![RouteStep { chain_id: None, transaction_id: Some(TxHash::new(text.clone())), status, action }];
         record.time_spent = [(text.clone(), 7.into()), ("x".into(), text.clone().into())].into();
     }
-    hear(&mut dashboard, changed(vec![sent]), None, now());
+    change_store(&mut dashboard, changed(vec![sent]), None, now());
     let note = Note { at: ago(1, 0), text: text.clone(), author: None };
     let what = ChangeKind::StatusChanged { previous: None, current: text };
     let (profile, transaction) = ("default".into(), Some(RowId(1)));
@@ -122,7 +128,7 @@ fn named(size: (u16, u16)) -> TestDashboard {
     edited.notes = vec!["user asked".into(), "told to wait".into()];
     edited.authors.tracked = ana.clone();
     edited.authors.notes = vec![None, bob.clone()];
-    hear(&mut dashboard, changed(vec![edited]), None, now());
+    change_store(&mut dashboard, changed(vec![edited]), None, now());
     let change = |minutes, what, author: &Option<String>| {
         let (profile, transaction, author) = ("default".into(), Some(RowId(1)), author.clone());
         HistoryLine::Change(Change {
@@ -199,8 +205,8 @@ fn a_step_far_below_and_its_hash_in_full_are_on_the_screen() {
     let mut long = overdue();
     let step = long.state.record.as_ref().unwrap().steps[0].clone();
     let status = Some("reverted".to_owned());
-    long.state.record.as_mut().unwrap().steps = vec![Step { status, ..step }; 40];
-    hear(&mut dashboard, changed(vec![long]), None, now());
+    long.state.record.as_mut().unwrap().steps = vec![RouteStep { status, ..step }; 40];
+    change_store(&mut dashboard, changed(vec![long]), None, now());
     press(&mut dashboard, &["G"], now());
     insta::assert_snapshot!(screen(&dashboard));
 }
@@ -211,7 +217,7 @@ fn timing_of_one_that_settled_long_ago() {
     settled.params.estimate = Some(Duration::from_secs(1_200));
     settled.apply(&crate::domain::fixtures::says(RouterStatus::Success), ago(2_975, 0));
     let mut dashboard = blank(SMALL);
-    hear(&mut dashboard, everything(vec![settled], Vec::new()), None, now());
+    change_store(&mut dashboard, everything(vec![settled], Vec::new()), None, now());
     press(&mut dashboard, &["5", "Enter", "]", "]"], now());
     let phase = |status: &str, minutes| (status.to_owned(), ago(minutes, 0));
     let phases = vec![phase("ongoing", 2_990), phase("success", 2_975)];

@@ -153,12 +153,12 @@ fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: Axis, until: DateTim
 
 /// Returns a line with a text at the start, and a text that begins or ends at its moment.
 fn place_texts(axis: &Axis, start: &str, (at, text): &(Duration, String)) -> String {
-    let taken = if start.is_empty() { 0 } else { width::of(start) + 2 };
+    let taken = if start.is_empty() { 0 } else { width::display_width(start) + 2 };
     let column = axis.column(*at).min(axis.columns - 1);
-    let needed = width::of(text) + 2;
+    let needed = width::display_width(text) + 2;
     let text = if column + needed > axis.columns { format!("{text} |") } else { format!("| {text}") };
     let column = if text.ends_with('|') { (column + 1).saturating_sub(needed) } else { column };
-    let gap = column.saturating_sub(width::of(start)).max(taken.saturating_sub(width::of(start)));
+    let gap = column.saturating_sub(width::display_width(start)).max(taken.saturating_sub(width::display_width(start)));
     width::cut(&format!("{start}{}{text}", " ".repeat(gap)), axis.columns + AFTER_BAR, "")
 }
 

@@ -75,7 +75,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
         Line::styled(width::cut(&format!("{text}{}", border.repeat(columns)), columns, ""), context.theme.dim())
     };
     let Some(tx) = context.model.selected() else { return vec![rule("")] };
-    let (number, total) = context.model.list.standing();
+    let (number, total) = context.model.list.position_text();
     let rule = rule(&format!("{} row {number} of {total} ", border.repeat(2)));
     let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
     // One empty column on each side, as in the detail.
@@ -103,7 +103,7 @@ fn cut_rows(
     if lines.len() > rows {
         lines.truncate(rows);
         if let Some(span) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
-            let room = columns.saturating_sub(LABEL + width::of(context.theme.ellipsis));
+            let room = columns.saturating_sub(LABEL + width::display_width(context.theme.ellipsis));
             span.content = format!("{}{}", width::cut(&span.content, room, ""), context.theme.ellipsis).into();
         }
     }
@@ -132,9 +132,9 @@ fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns
     };
     let room = columns.saturating_sub(LABEL);
     let verdict = width::cut(&advice.verdict, room, context.theme.ellipsis);
-    let rest = room.saturating_sub(width::of(&verdict));
+    let rest = room.saturating_sub(width::display_width(&verdict));
     // A time that doesn't fit whole is left out.
-    let checked = if width::of(&checked) <= rest { checked } else { String::new() };
+    let checked = if width::display_width(&checked) <= rest { checked } else { String::new() };
     Line::from(vec![
         Span::styled(format!("{:<LABEL$}", "VERDICT"), context.theme.label()),
         Span::styled(verdict, style.patch(context.theme.label())),

@@ -13,7 +13,7 @@ use crate::{
         },
         effect::Effect,
         model::{Model, Tone},
-        screens::list::columns::{Column, Columns},
+        screens::list::columns::{ListColumn, ListColumns},
     },
 };
 
@@ -58,7 +58,7 @@ pub(crate) fn set_typed_order(model: &mut Model, keys: &str, now: Now) -> Vec<Ef
 
 /// Reverses the order.
 pub(crate) fn reverse_order(model: &mut Model, now: Now) -> Vec<Effect> {
-    let reversed: Vec<_> = model.list.listed().sort().iter().map(|key| key.turned()).collect();
+    let reversed: Vec<_> = model.list.listed().sort().iter().map(|key| key.reversed()).collect();
     set_order(model, &reversed, now)
 }
 
@@ -79,26 +79,26 @@ fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
 /// Opens the menu that shows or hides columns.
 pub(crate) fn open_columns(model: &mut Model, cursor: usize) {
     let columns = &model.list.columns;
-    let entry = |column: &Column| {
+    let entry = |column: &ListColumn| {
         let mark = if columns.contains(*column) { 'x' } else { ' ' };
         (format!("[{mark}] {}", column.name()), Choice::Column(*column))
     };
     let title = format!("Columns of {}", model.list.tab.titles().0);
     let remark = "Each key shows or hides a column. A narrow screen hides the least important ones. To reorder: :columns tx,sev,age";
-    let mut menu = Menu::numbered(title, remark, Column::ALL.iter().map(entry));
+    let mut menu = Menu::numbered(title, remark, ListColumn::ALL.iter().map(entry));
     menu.cursor = cursor;
     model.dialog = Dialog::Menu(menu);
 }
 
 /// Shows or hides a column, and leaves the menu open.
-pub(crate) fn toggle_column(model: &mut Model, column: Column) {
+pub(crate) fn toggle_column(model: &mut Model, column: ListColumn) {
     model.list.columns.toggle(column);
-    open_columns(model, Column::ALL.iter().position(|own| *own == column).unwrap_or(0));
+    open_columns(model, ListColumn::ALL.iter().position(|own| *own == column).unwrap_or(0));
 }
 
 /// Shows the typed columns in this order; `default` stands for the default columns.
 pub(crate) fn set_columns(model: &mut Model, typed: &str, now: Mono) {
-    let wanted = if typed == "default" { Ok(Columns::default()) } else { Columns::parse(typed) };
+    let wanted = if typed == "default" { Ok(ListColumns::default()) } else { ListColumns::parse(typed) };
     match wanted {
         Ok(columns) => model.list.columns = columns,
         Err(error) => model.show_message(Tone::Bad, error, now),

@@ -49,7 +49,7 @@ pub(crate) fn words(context: &DrawContext<'_>) -> Option<String> {
 pub(crate) fn over_line(context: &DrawContext<'_>, line: Rect, frame: &mut Frame<'_>) {
     let Some(words) = words(context) else { return };
     let text = width::cut(&format!(" {words} "), usize::from(line.width.saturating_sub(1)), context.theme.ellipsis);
-    let columns = u16::try_from(width::of(&text)).unwrap_or(u16::MAX);
+    let columns = u16::try_from(width::display_width(&text)).unwrap_or(u16::MAX);
     let place = Rect { x: line.x.saturating_add(1), height: 1, width: columns, ..line }.intersection(line);
     if place.area() > 0 {
         frame.render_widget(Line::from(Span::styled(text, context.theme.label())), place);

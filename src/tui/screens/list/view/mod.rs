@@ -12,7 +12,7 @@ use ratatui::{
     widgets::Block,
 };
 
-use super::{columns::Column, state::Tab};
+use super::{columns::ListColumn, state::Tab};
 use crate::{
     domain::{
         alert::{self, Alert},
@@ -63,12 +63,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
-    let (number, total) = list.standing();
+    let (number, total) = list.position_text();
     let title = format!(" {} {total} ", list.tab.titles().0);
-    Block::bordered()
-        .border_set(context.theme.border)
+    context
+        .titled_block(title)
         .border_style(context.theme.dim())
-        .title(Span::styled(title, context.theme.label()))
         .title_bottom(Span::styled(format!(" row {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(
             marks::words(context).map_or_else(String::new, |words| format!(" {words} ")),
@@ -76,7 +75,7 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
         ))
 }
 
-fn shown(context: &DrawContext<'_>, width: u16) -> Vec<Column> {
+fn shown(context: &DrawContext<'_>, width: u16) -> Vec<ListColumn> {
     context.model.list.columns.shown(width, !context.model.other_profiles.is_empty())
 }
 
@@ -89,7 +88,7 @@ fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     Line::styled(text, context.theme.dim())
 }
 
-fn aligned(column: Column, text: &str, context: &DrawContext<'_>) -> String {
+fn aligned(column: ListColumn, text: &str, context: &DrawContext<'_>) -> String {
     let columns = column.width();
     match column.is_right() {
         true => format!("{:>columns$}", width::cut(text, columns, "")),
@@ -109,28 +108,28 @@ fn line(context: &DrawContext<'_>, row: RowId, range: &[RowId], columns_of_pane:
     Some(columns::row(context, spans, selected, columns_of_pane))
 }
 
-fn cell(context: &DrawContext<'_>, tx: &Transaction, column: Column) -> (String, Style) {
+fn cell(context: &DrawContext<'_>, tx: &Transaction, column: ListColumn) -> (String, Style) {
     let (theme, now) = (context.theme, context.now.wall);
     let status = tx.state.status.as_ref();
     let severity = context.model.severity(tx.id);
     match column {
-        Column::Severity => match handled_mark(context.model.alerts_of(tx.id)) {
+        ListColumn::Severity => match handled_mark(context.model.alerts_of(tx.id)) {
             Some(mark) => (mark, theme.dim()),
             None => {
                 (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        Column::Status => (row_text::status_of(tx), theme.status(status)),
-        Column::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
-        Column::Route => (row_text::route(tx), Style::new()),
-        Column::Age => (span::short(tx.age(now)), Style::new()),
-        Column::Due => (row_text::due(tx, now), due_style(context, tx)),
-        Column::Profile => (text::clean(&tx.profile), theme.dim()),
-        Column::Ticket => (row_text::ticket_or_label(tx).unwrap_or("-").to_owned(), theme.dim()),
-        Column::Checked => (row_text::checked(tx, now), theme.dim()),
-        Column::Changed => (row_text::changed(tx, now), theme.dim()),
-        Column::Labels => (tx.labels.join(" "), theme.dim()),
-        Column::Quote => (tx.params.quote_id.as_str().to_owned(), theme.dim()),
+        ListColumn::Status => (row_text::status_of(tx), theme.status(status)),
+        ListColumn::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
+        ListColumn::Route => (row_text::route(tx), Style::new()),
+        ListColumn::Age => (span::short(tx.age(now)), Style::new()),
+        ListColumn::Due => (row_text::due(tx, now), due_style(context, tx)),
+        ListColumn::Profile => (text::clean(&tx.profile), theme.dim()),
+        ListColumn::Ticket => (row_text::ticket_or_label(tx).unwrap_or("-").to_owned(), theme.dim()),
+        ListColumn::Checked => (row_text::checked(tx, now), theme.dim()),
+        ListColumn::Changed => (row_text::changed(tx, now), theme.dim()),
+        ListColumn::Labels => (tx.labels.join(" "), theme.dim()),
+        ListColumn::Quote => (tx.params.quote_id.as_str().to_owned(), theme.dim()),
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {
     let long = format!(" median {}, 95 in 100 within {}", span::long(median), span::long(p95));
     let brief = format!(" median {}, p95 {}", span::nearest(median), span::nearest(p95));
     let sentences = [format!("{long} ({timed} timed)"), long];
-    sentences.into_iter().find(|text| width::of(text) <= columns).unwrap_or(brief)
+    sentences.into_iter().find(|text| width::display_width(text) <= columns).unwrap_or(brief)
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {

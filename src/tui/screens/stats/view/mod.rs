@@ -26,7 +26,7 @@ use crate::{
     domain::{span, status::RouterStatus},
     presentation::{row_text, width},
     tui::{
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, put_block, put_lines},
         model::Model,
     },
 };
@@ -114,10 +114,7 @@ fn draw_heading(
         Span::styled(format!("{remark} "), context.theme.dim()),
     ]);
     if is_framed {
-        let block = Block::bordered().border_set(context.theme.border).title(heading);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
-        return inner;
+        return put_block(Block::bordered().border_set(context.theme.border).title(heading), area, frame);
     }
     let [row, inner] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     frame.render_widget(heading, row);
@@ -156,7 +153,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     );
     for (place, piece) in pieces.into_iter().enumerate() {
         let gap = if place == 0 { "" } else { "   " };
-        if line.width() + gap.len() + width::of(&piece.content) <= usize::from(columns) {
+        if line.width() + gap.len() + width::display_width(&piece.content) <= usize::from(columns) {
             line.push_span(Span::raw(gap));
             line.push_span(piece);
         }

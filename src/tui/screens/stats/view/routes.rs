@@ -60,7 +60,7 @@ fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) 
         words(spread.median),
         words(spread.p95)
     );
-    let room = columns.saturating_sub(width::of(&text));
+    let room = columns.saturating_sub(width::display_width(&text));
     let all = context.model.charts.spreads().first().map_or(&spread.took, |all| &all.took);
     let buckets = spread.took.buckets_beside(all, room);
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);

@@ -69,7 +69,7 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
     assert_eq!(model.take(Msg::Tick, after(60)), [], "one read at a time");
     read(&mut model, Duration::from_secs(2));
     assert_eq!(model.take(Msg::Tick, after(200)), [], "nothing changed");
-    hear(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(at_work(now().wall)), now());
+    change_store(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(at_work(now().wall)), now());
     assert_eq!(model.take(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
     assert_eq!(model.take(Msg::Tick, after(100)), [Effect::LoadStatistics]);
     model.take(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
@@ -79,7 +79,7 @@ fn charts_are_read_again_after_a_change_and_a_pause() {
 
 #[test]
 fn chart_selection_follows_the_route() {
-    let mut model = dashboard_in(Context::Stats, "5");
+    let mut model = dashboard_in(KeyContext::Stats, "5");
     let chosen = model.charts.chosen.clone();
     let mut other = statistics(40);
     other.spreads.remove(1);
@@ -115,7 +115,7 @@ fn esc_returns_from_charts_and_log_to_the_previous_screen() {
 fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
     let mut model = dashboard("5");
     press(&mut model, &["Enter", "@"], now());
-    hear(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
+    change_store(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert!(model.is_open() && model.selected().is_some());
     let what = ChangeKind::Deleted { row: 21 };
     let gone = crate::domain::change::Change {
@@ -129,21 +129,21 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
     };
     let feed = Changes { changes: vec![gone], ..Changes::default() };
     model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
-    assert_eq!((model.screen, model.behind), (Screen::Log, Screen::List));
+    assert_eq!((model.screen, model.previous_screen), (Screen::Log, Screen::List));
 }
 
 #[test]
 fn log_is_searched_for_a_text() {
-    let mut model = dashboard_in(Context::Log, "5");
+    let mut model = dashboard_in(KeyContext::Log, "5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "line 5", now());
     assert_eq!(model.log.lines().count(), 11);
     press(&mut model, &["Enter"], now());
-    assert_eq!(model.log.wanted, "line 5");
+    assert_eq!(model.log.search_text, "line 5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "9", now());
     press(&mut model, &["Esc"], now());
-    assert_eq!((model.log.wanted.as_str(), model.detail.filter.as_str()), ("line 5", ""));
+    assert_eq!((model.log.search_text.as_str(), model.detail.filter.as_str()), ("line 5", ""));
     // Without an open search, Esc leaves the log.
     press(&mut model, &["Esc"], now());
     assert_eq!(model.screen, Screen::List);
@@ -151,7 +151,7 @@ fn log_is_searched_for_a_text() {
 
 #[test]
 fn a_report_holds_no_body_and_no_more_of_the_id_than_its_end() {
-    let mut model = dashboard_in(Context::Log, "5");
+    let mut model = dashboard_in(KeyContext::Log, "5");
     let effects = press(&mut model, &["y"], now());
     let [Effect::Copy(report)] = effects.as_slice() else { panic!("{effects:?}") };
     assert!(model.log.all().iter().all(|line| line.body.contains(CANARY)));

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Applies the edit to all named alerts, and prints how many it changed. Changes nothing if one of them can't be found.
-pub(super) fn handle_alerts(
+pub(crate) fn handle_alerts(
     named: &[String],
     edit: impl FnOnce(Vec<i64>) -> LocalEdit,
     cx: &mut Context,
@@ -88,20 +88,20 @@ fn find_alerts(named: &[String], cx: &mut Context) -> Result<Result<Vec<i64>, Ex
 mod tests {
     use super::*;
     use crate::{
-        cli::context::testing::Bench,
+        cli::context::testing::CommandFixture,
         domain::{fixtures, status::RouterStatus},
     };
 
-    fn acknowledge(bench: &mut Bench, named: &[&str]) -> (String, String, Exit) {
+    fn acknowledge(bench: &mut CommandFixture, named: &[&str]) -> (String, String, Exit) {
         let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
         bench.run(|cx| handle_alerts(&named, |alerts| Edit::Acknowledge { alerts, note: None }, cx).unwrap())
     }
 
     #[test]
     fn alert_is_named_by_its_number_or_by_its_transaction() {
-        let mut bench = Bench::new();
+        let mut bench = CommandFixture::new();
         let row = bench.track(fixtures::new(1));
-        bench.hear(row, fixtures::says(RouterStatus::NeedsGas), 10);
+        bench.observe(row, fixtures::says(RouterStatus::NeedsGas), 10);
         let hash = format!("0x{:064x}", 1);
         let (out, ..) = acknowledge(&mut bench, &[&hash, "1"]);
         assert_eq!(out, "1 acknowledged\n");
@@ -115,7 +115,7 @@ mod tests {
         assert!(err.starts_with("no active alert has the number 4000") && exit == Exit::Error, "{err}");
         let (_, err, exit) = acknowledge(&mut bench, &["foo"]);
         assert!(err.starts_with("`foo` is neither an alert number") && exit == Exit::Usage, "{err}");
-        bench.hear(row, fixtures::says(RouterStatus::Success), 20);
+        bench.observe(row, fixtures::says(RouterStatus::Success), 20);
         let (out, err, exit) = acknowledge(&mut bench, &[&hash]);
         assert_eq!((out.as_str(), exit), ("", Exit::Error));
         assert_eq!(err, "no active alert for 0x0000…0001\nnothing was changed\n");
