@@ -18,7 +18,7 @@ REVOKE ALL ON SCHEMA hoptop FROM PUBLIC;
 REVOKE ALL ON ALL TABLES IN SCHEMA hoptop FROM PUBLIC;
 REVOKE ALL ON ALL FUNCTIONS IN SCHEMA hoptop FROM PUBLIC;
 GRANT USAGE ON SCHEMA hoptop TO hoptop_viewer;
-GRANT EXECUTE ON FUNCTION hoptop.hello, hoptop.position, hoptop.read, hoptop.find, hoptop.present, hoptop.leave, hoptop.members,
+GRANT EXECUTE ON FUNCTION hoptop.connection_info, hoptop.position, hoptop.read, hoptop.find, hoptop.present, hoptop.leave, hoptop.members,
     hoptop.sizes, hoptop.snapshots, hoptop.snapshot_part, hoptop.server TO hoptop_viewer;
 GRANT EXECUTE ON FUNCTION hoptop.append TO hoptop_member;
 GRANT EXECUTE ON FUNCTION hoptop.lease, hoptop.put_snapshot_part, hoptop.end_snapshot TO hoptop_poller;

@@ -86,7 +86,7 @@ CREATE FUNCTION hoptop.server() RETURNS bigint LANGUAGE sql STABLE SET search_pa
 $$;
 
 -- What a process reads when it connects.
-CREATE FUNCTION hoptop.hello(OUT team uuid, OUT salt uuid, OUT schema int, OUT format int, OUT oldest_writer int,
+CREATE FUNCTION hoptop.connection_info(OUT team uuid, OUT salt uuid, OUT schema int, OUT format int, OUT oldest_writer int,
                              OUT author text, OUT polls boolean, OUT appends boolean, OUT in_recovery boolean)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT id, salt, schema, format, oldest_writer, session_user::text, pg_has_role(session_user, 'hoptop_poller', 'member'),

@@ -23,7 +23,7 @@ pub(crate) const DASHBOARD_RANK: u8 = 5;
 /// See [`WATCH_RANK`].
 pub(crate) const COMMAND_RANK: u8 = 9;
 
-/// How long nobody may poll before that is said: longer than a takeover.
+/// The delay before "no machine is polling" is reported: longer than a takeover.
 pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(15);
 
 /// How a process takes part in a team.

@@ -202,8 +202,8 @@ impl Store {
     }
 
     /// Wakes the subscribers now if another process has written. Otherwise they wake within 250 ms.
-    pub(crate) fn look_now(&self) {
-        self.watcher.look_now();
+    pub(crate) fn wake_if_changed(&self) {
+        self.watcher.wake_if_changed();
     }
 
     /// Makes the store a replica, whose operations go to `log` first.
@@ -230,7 +230,7 @@ impl Store {
     }
 
     /// Tells the team which transaction this process has open. Has no effect on a store of one machine.
-    pub(crate) fn tell_open(&self, open: Option<TransactionKey>) {
+    pub(crate) fn publish_open_transaction(&self, open: Option<TransactionKey>) {
         if let Some(log) = &self.log {
             log.submit(LogWrite::Open(open)).detach();
         }

@@ -104,7 +104,7 @@ impl Watcher {
     }
 
     /// Wakes the subscribers now if another process has committed.
-    pub(super) fn look_now(&self) {
+    pub(super) fn wake_if_changed(&self) {
         if let Some(thread) = &*self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) {
             thread.send(()).ok();
         }

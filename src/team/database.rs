@@ -35,16 +35,16 @@ pub(super) const ECHO_LIMIT: Duration = Duration::from_secs(1);
 const PAGE_BYTES: i64 = 1 << 20;
 /// The channel on which the database names each new entry.
 const LOG_CHANNEL: &str = "hoptop_log";
-/// The channel on which people say which transaction they have open.
+/// The channel on which processes publish which transaction they have open.
 const OPEN_CHANNEL: &str = "hoptop_open";
-/// The channel on which the database tells that somebody came, left or polls now.
+/// The channel on which the database notifies of members that join, leave or start to poll.
 const MEMBER_CHANNEL: &str = "hoptop_members";
-/// The channel on which the database tells that a lease was given back.
+/// The channel on which the database notifies of a released lease.
 const LEASE_CHANNEL: &str = "hoptop_lease";
 
-/// What a process learns when it connects.
+/// The team's store as a new connection finds it, and what the role may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Hello {
+pub(crate) struct ConnectionInfo {
     /// Identifies the log.
     pub(crate) team: Nonce,
     /// Goes into the keys of the leases.
@@ -97,7 +97,7 @@ pub struct Fence {
     pub epoch: u64,
 }
 
-/// What a process says of itself.
+/// The member record of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Presence {
     /// Identifies the process.
@@ -112,16 +112,16 @@ pub struct Presence {
     pub rank: u8,
 }
 
-/// What the database tells unasked.
+/// A notification from the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Notice {
     /// The log has an entry with this number.
     Entry(u64),
-    /// Somebody came, left or polls now.
+    /// A member joined, left or started to poll.
     Members,
-    /// Somebody gave the lease of an ID back.
+    /// The lease of an ID was released.
     Released,
-    /// Somebody has something open: the text that they gave to [`Database::tell_open`].
+    /// Somebody has something open: the text that they gave to [`Database::publish_open_transaction`].
     Open(String),
     /// The reply to [`Database::notify_self`].
     Echo,
@@ -208,8 +208,8 @@ impl Database {
     ///
     /// # Errors
     /// If the database isn't initialised, or is of another version.
-    pub(crate) async fn hello(&self) -> Result<Hello, TeamError> {
-        let row = self.one("SELECT team::text, salt::text, schema, format, oldest_writer, author, polls, appends, in_recovery FROM hoptop.hello()", &[]).await?;
+    pub(crate) async fn connection_info(&self) -> Result<ConnectionInfo, TeamError> {
+        let row = self.one("SELECT team::text, salt::text, schema, format, oldest_writer, author, polls, appends, in_recovery FROM hoptop.connection_info()", &[]).await?;
         let (schema, format, oldest): (i32, i32, i32) = (row.get(2), row.get(3), row.get(4));
         let own = i32::from(FORMAT);
         if schema > SCHEMA || format > own || oldest > own {
@@ -218,7 +218,7 @@ impl Database {
         if schema < SCHEMA {
             return Err(TeamError::HoptopTooNew { team: schema, needed: SCHEMA });
         }
-        Ok(Hello {
+        Ok(ConnectionInfo {
             team: nonce(&row, 0),
             salt: nonce(&row, 1),
             author: row.get(5),
@@ -228,7 +228,7 @@ impl Database {
         })
     }
 
-    /// Subscribes to what the database tells.
+    /// Subscribes to the notifications of the database.
     pub(crate) async fn listen(&self) -> Result<(), TeamError> {
         let sql = format!(
             "LISTEN {LOG_CHANNEL}; LISTEN {OPEN_CHANNEL}; LISTEN {MEMBER_CHANNEL}; LISTEN {}",
@@ -237,7 +237,7 @@ impl Database {
         limited(async { Ok(self.client.batch_execute(&sql).await?) }).await
     }
 
-    /// Subscribes to the leases that are given back.
+    /// Subscribes to released leases.
     pub(crate) async fn listen_for_releases(&self) -> Result<(), TeamError> {
         limited(async { Ok(self.client.batch_execute(&format!("LISTEN {LEASE_CHANNEL}")).await?) }).await
     }
@@ -247,8 +247,8 @@ impl Database {
         self.one("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await.map(drop)
     }
 
-    /// Tells everybody what this process has open.
-    pub(crate) async fn tell_open(&self, what: &str) -> Result<(), TeamError> {
+    /// Publishes which transaction this process has open.
+    pub(crate) async fn publish_open_transaction(&self, what: &str) -> Result<(), TeamError> {
         self.one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&what, Type::TEXT)]).await.map(drop)
     }
 
@@ -353,7 +353,7 @@ impl Database {
         Ok((reply, row.get(5)))
     }
 
-    /// Says that this process is there, and how far its replica is.
+    /// Renews this process's membership, with the position of its replica.
     pub(crate) async fn present(&self, presence: &Presence, applied: u64) -> Result<(), TeamError> {
         let sql = "SELECT hoptop.present($1::text::uuid, $2, $3, $4, $5, $6, $7)";
         let given = presence.given.as_deref().unwrap_or_default();
@@ -373,12 +373,12 @@ impl Database {
         .map(drop)
     }
 
-    /// Says that this process ends.
+    /// Ends this process's membership.
     pub(crate) async fn leave(&self, id: Nonce) -> Result<(), TeamError> {
         self.one("SELECT hoptop.leave($1::text::uuid)", &[(&id.to_string(), Type::TEXT)]).await.map(drop)
     }
 
-    /// Reads who is there.
+    /// Reads the members.
     pub(crate) async fn members(&self) -> Result<Vec<TeamMember>, TeamError> {
         let sql =
             "SELECT id::text, author, host, version, polls, rank, applied, extract(epoch FROM last_seen)::float8, epoch

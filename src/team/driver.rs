@@ -145,12 +145,12 @@ impl LeaseDriver {
 
     async fn connect(&self) -> Result<(Database, String), TeamError> {
         let database = Database::connect(&self.connector).await?;
-        let hello = database.hello().await?;
+        let info = database.connection_info().await?;
         database.listen_for_releases().await?;
-        if !hello.may_poll {
+        if !info.may_poll {
             return Err(TeamError::Permission("the role isn't a member of hoptop_poller".into()));
         }
-        Ok((database, super::budget_key(hello.salt, &self.fingerprint)))
+        Ok((database, super::budget_key(info.salt, &self.fingerprint)))
     }
 
     fn publish(

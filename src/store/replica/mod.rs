@@ -123,7 +123,7 @@ fn apply_alone(
 }
 
 /// Keeps a part of a payload; returns the payload if this was the last part that lacked.
-fn collect_parts(db: &Connection, part: &payload::Part<'_>, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
+fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> Result<Option<Vec<u8>>, StoreError> {
     let entry = part.entry.to_string();
     db.execute("DELETE FROM log_parts WHERE seq < ?", [seq.saturating_sub(PART_LIFETIME)])?;
     db.prepare_cached("INSERT OR REPLACE INTO log_parts (entry, part, seq, payload) VALUES (?, ?, ?, ?)")?

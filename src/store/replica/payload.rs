@@ -40,12 +40,12 @@ pub(in crate::store) enum Payload<'a> {
     /// A batch to track.
     Batch(TrackBatch<'a>),
     /// A part of a larger payload.
-    Part(Part<'a>),
+    Part(PayloadPart<'a>),
 }
 
 /// A part of a payload that is too large for one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Part<'a> {
+pub(in crate::store) struct PayloadPart<'a> {
     /// Identifies the payload.
     pub(in crate::store) entry: Nonce,
     /// The part's number, from 0.
@@ -212,12 +212,12 @@ pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError
     }
 }
 
-fn decode_part(rest: &[u8]) -> Option<Part<'_>> {
+fn decode_part(rest: &[u8]) -> Option<PayloadPart<'_>> {
     let (entry, rest) = rest.split_first_chunk()?;
     let (number, rest) = rest.split_first_chunk()?;
     let (total, bytes) = rest.split_first_chunk()?;
     let (number, total) = (u32::from_be_bytes(*number), u32::from_be_bytes(*total));
-    Some(Part { entry: Nonce(u128::from_be_bytes(*entry)), number, total, bytes })
+    Some(PayloadPart { entry: Nonce(u128::from_be_bytes(*entry)), number, total, bytes })
 }
 
 fn check_format(format: u16) -> Result<(), StoreError> {

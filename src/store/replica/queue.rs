@@ -1,6 +1,6 @@
 //! The way of a replica's operations: to the log first, and from there into this store.
 //!
-//! The other end of the queue belongs to whoever knows how to reach the log.
+//! The team's session receives from this queue.
 
 use std::{
     sync::{Arc, Mutex},
@@ -59,11 +59,11 @@ pub(crate) struct Submission {
 /// The queue to the log, and its state. Dropping the last handle waits for the submitted writes.
 #[derive(Clone)]
 pub(crate) struct LogQueue {
-    session: Arc<Session>,
+    session: Arc<SessionThread>,
     status: watch::Receiver<TeamStatus>,
 }
 
-struct Session {
+struct SessionThread {
     queue: Option<UnboundedSender<Submission>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -75,7 +75,7 @@ impl LogQueue {
         thread: JoinHandle<()>,
         status: watch::Receiver<TeamStatus>,
     ) -> Self {
-        let session = Session { queue: Some(queue), thread: Mutex::new(Some(thread)) };
+        let session = SessionThread { queue: Some(queue), thread: Mutex::new(Some(thread)) };
         Self { session: Arc::new(session), status }
     }
 
@@ -94,7 +94,7 @@ impl LogQueue {
     }
 }
 
-impl Drop for Session {
+impl Drop for SessionThread {
     fn drop(&mut self) {
         self.queue = None;
         let thread = self.thread.lock().ok().and_then(|mut thread| thread.take());

@@ -160,7 +160,7 @@ struct Pending {
 #[derive(Clone, Copy, Debug)]
 enum State {
     Candidate(Option<ObservedRow>),
-    Holder(Tenure, Phase),
+    Holder(HeldLease, Phase),
 }
 
 /// What a holder does with its lease.
@@ -184,7 +184,7 @@ struct ObservedRow {
 
 /// The holder's knowledge of its lease.
 #[derive(Clone, Copy, Debug)]
-struct Tenure {
+struct HeldLease {
     epoch: u64,
     server: ServerLife,
     trusted_until: Mono,
@@ -293,7 +293,7 @@ impl Lease {
     }
 
     fn hold(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
-        let tenure = Tenure { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
+        let tenure = HeldLease { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
         self.state = State::Holder(tenure, Phase::Sending);
     }
 
@@ -350,7 +350,7 @@ impl Lease {
     }
 }
 
-impl Tenure {
+impl HeldLease {
     /// Returns the tenure after a successful beat. If another server answered, another machine may have taken the lease
     /// from the former server without a trace: its trust must end first.
     fn renew(self, reply: &LeaseReply, trusted_until: Mono, now: Mono) -> Self {

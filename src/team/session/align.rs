@@ -1,4 +1,4 @@
-//! How a replica becomes a part of the log again: at a first start, after a long absence, and after the database lost entries.
+//! Resynchronises a replica: at a first start, after a long absence, and after the database lost entries.
 //!
 //! It must never drop what people of this machine wrote: what the log has lost is saved first.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tokio::task::spawn_blocking;
 
-use super::{Link, Session, SessionError, log_lock::lock};
+use super::{LogSession, SessionConnection, log_lock::lock, session_error::SessionError};
 use crate::{
     domain::team::{Loss, TeamLink},
     store::{Store, StoreError, own_entries},
@@ -16,10 +16,10 @@ use crate::{
 /// A replica that lacks more entries than this begins with a snapshot, if there is a newer one.
 const SNAPSHOT_GAIN: u64 = 5_000;
 
-impl Session {
+impl LogSession {
     /// Makes sure that the replica is a part of the log: after a failover that lost entries, and where the log no longer
     /// reaches back far enough, it begins again with a snapshot.
-    pub(super) async fn align(&mut self, link: &mut Link) -> Result<(), SessionError> {
+    pub(super) async fn align(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let _lock = lock(&self.lock_path, &self.clock).await?;
         let position = self.reader.replica_position(link.team)?;
         let bounds = link.database.bounds(position.seq).await?;
@@ -68,7 +68,7 @@ impl Session {
     }
 
     /// Finds what people of this machine appended and the database lost, and saves it to a file beside the replica.
-    async fn save_lost(&self, link: &Link) -> Result<Loss, SessionError> {
+    async fn save_lost(&self, link: &SessionConnection) -> Result<Loss, SessionError> {
         let own = self.reader.own_entries()?;
         let mut entries = Vec::new();
         for entry in &own {
@@ -95,9 +95,9 @@ impl Session {
         Ok(Loss { entries, notice, is_open })
     }
 
-    /// Tells what the database lost, if a process of this machine has gone back to a snapshot for that reason since the last
-    /// call. The first call tells what nobody has appended again.
-    pub(super) fn tell_loss(&mut self) -> Result<(), SessionError> {
+    /// Publishes the notice of lost entries, if a process of this machine has gone back to a snapshot for that reason since the
+    /// last call. The first call publishes what nobody has appended again.
+    pub(super) fn report_loss(&mut self) -> Result<(), SessionError> {
         let loads = self.reader.snapshot_loads()?;
         let before = self.known_loads.replace(loads);
         if before != Some(loads) {

@@ -1,48 +1,35 @@
-//! What a session takes to the log: the writes of this process, in order, each with those who wait for its result.
+//! Appends this process's writes to the log, in order, and applies them.
 //!
 //! It must never answer a write that the replica hasn't applied.
 
 use std::time::Duration;
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
-use super::{Link, Session, SessionError, log_lock::lock, report_progress};
+use super::{
+    LogSession, SessionConnection,
+    log_lock::lock,
+    pending_append::{Append, MAX_OPERATIONS},
+    report_progress,
+    session_error::SessionError,
+};
 use crate::{
-    clock::{Clock, Mono},
     domain::{
         operation::Envelope,
-        team::{LogEntry, LogPosition, Nonce, TeamStatus},
+        team::{LogEntry, LogPosition, TeamStatus},
     },
-    store::{Entries, LogWrite, OperationResult, Reader, Store, StoreError, Submission, payload},
+    store::{Entries, LogWrite, OperationResult, Reader, Store, Submission, payload},
     team::error::TeamError,
 };
 
-/// Takes the result of a write.
-type Reply = oneshot::Sender<Result<OperationResult, StoreError>>;
-
 /// How long an answer waits for others, to share their entry.
-const COMPANY: Duration = Duration::from_millis(15);
-/// The most operations in one entry.
-pub(super) const MAX_OPERATIONS: usize = 256;
+const GATHER_TIME: Duration = Duration::from_millis(15);
 
-/// Writes that are appended together.
-pub(super) struct Append {
-    /// The entries and their nonces. All but the last of several are parts.
-    entries: Vec<(Nonce, Vec<u8>)>,
-    /// Whether a poller wrote them, under its lease.
-    is_of_poller: bool,
-    /// Who waits for each operation.
-    replies: Vec<Reply>,
-    pub(super) since: Mono,
-    /// Whether the database may have an entry already: an attempt ended without an answer.
-    may_be_in_log: bool,
-}
-
-impl Session {
+impl LogSession {
     /// Waits a moment for more answers of the service, if there is nothing else to write: one entry for all of them costs the
     /// database and each replica one transaction.
     pub(super) async fn gather(&mut self, received: &mut Vec<Submission>) {
-        let until = self.clock.now().mono + COMPANY;
+        let until = self.clock.now().mono + GATHER_TIME;
         let mut known = 0;
         while received.len() < MAX_OPERATIONS && !self.has_ended {
             if !received.iter().skip(known).all(|submission| submission.write.is_of_poller()) {
@@ -76,15 +63,12 @@ impl Session {
                     }
                 }
                 LogWrite::Open(open) => {
-                    (self.open, self.is_open_told) = (open, false);
+                    (self.open, self.is_open_published) = (open, false);
                     reply.send(Ok(OperationResult::Done)).ok();
                 }
                 LogWrite::Flush => {
                     self.waiting.extend(Append::of_operations(&mut run, &self.clock));
-                    let (replies, since) = (vec![reply], self.clock.now().mono);
-                    let nothing =
-                        Append { entries: Vec::new(), is_of_poller: false, replies, since, may_be_in_log: false };
-                    self.waiting.push_back(nothing);
+                    self.waiting.push_back(Append::flush(reply, &self.clock));
                 }
             }
         }
@@ -92,7 +76,7 @@ impl Session {
     }
 
     /// Appends the first waiting writes, applies them, and answers them. After an error they stay the first.
-    pub(super) async fn append_first(&mut self, link: &mut Link) -> Result<(), SessionError> {
+    pub(super) async fn append_first(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let Some(append) = self.waiting.front_mut() else { return Ok(()) };
         let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
         if append.is_of_poller && fence.is_none() {
@@ -133,7 +117,7 @@ impl Session {
     async fn apply_through(
         store: &Store,
         reader: &Reader,
-        link: &mut Link,
+        link: &mut SessionConnection,
         own: LogEntry,
         kept: Option<u64>,
         status: &watch::Sender<TeamStatus>,
@@ -155,50 +139,5 @@ impl Session {
         }
         // Another process of this machine has applied it.
         Ok(Vec::new())
-    }
-}
-
-impl Append {
-    fn new(payload: Vec<u8>, replies: Vec<Reply>, clock: &Clock) -> Self {
-        let parts = payload::split(payload, Nonce(rand::random()));
-        let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
-        Self { entries, is_of_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
-    }
-
-    /// Takes a run of operations of one kind; `None` if there are none.
-    fn of_operations(run: &mut Vec<(Box<Envelope>, Reply)>, clock: &Clock) -> Option<Self> {
-        let (envelopes, replies): (Vec<_>, Vec<_>) = run.drain(..).unzip();
-        let is_of_poller = envelopes.first()?.operation.is_of_poller();
-        let operations: Vec<&Envelope> = envelopes.iter().map(AsRef::as_ref).collect();
-        match payload::encode(&operations) {
-            Ok(payload) => Some(Self { is_of_poller, ..Self::new(payload, replies, clock) }),
-            Err(error) => {
-                let reason = error.to_string();
-                replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
-                None
-            }
-        }
-    }
-
-    fn answer(self, results: Vec<Result<OperationResult, String>>) {
-        let mut results = results.into_iter();
-        for reply in self.replies {
-            let result = match results.next() {
-                Some(result) => result.map_err(StoreError::Commit),
-                None if self.entries.is_empty() => Ok(OperationResult::Done),
-                None => Err(StoreError::Log(
-                    "the write is in the team's log, but another process of this machine took its result".into(),
-                )),
-            };
-            reply.send(result).ok();
-        }
-    }
-
-    pub(super) fn refuse(self, reason: &str) {
-        let reason = match self.may_be_in_log && !self.is_of_poller {
-            true => format!("{reason}; whether the write is in the team's log shows when the database is back"),
-            false => reason.to_owned(),
-        };
-        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
     }
 }

@@ -8,7 +8,7 @@ use std::{path::Path, time::Duration};
 
 use tokio::task::JoinHandle;
 
-use super::SessionError;
+use super::session_error::SessionError;
 use crate::{clock::Clock, process::lock::KernelLock, store::StoreError};
 
 /// The pause before the second try to take the lock, and the longest pause.

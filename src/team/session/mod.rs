@@ -1,20 +1,23 @@
 //! A session with the team's store: takes the writes of this process to the log, and applies the log to the replica.
 //!
-//! A thread of its own, so that commands without a runtime have one too. It knows the order of the log and what became of
+//! Runs on its own thread, so that commands without a runtime can use it. It knows the order of the log and the result of
 //! each write. It must never decide who polls, and never acknowledge a write that the replica hasn't applied.
 
 mod align;
 mod append;
 mod log_lock;
+mod pending_append;
 mod presence;
+mod session_error;
 
 use std::{collections::VecDeque, path::PathBuf, thread, time::Duration};
 
 use tokio::sync::{mpsc, watch};
 
 use self::{
-    append::{Append, MAX_OPERATIONS},
     log_lock::lock,
+    pending_append::{Append, MAX_OPERATIONS},
+    session_error::SessionError,
 };
 use super::{
     connect::Connector,
@@ -37,9 +40,9 @@ const GRACE: Duration = Duration::from_secs(3);
 const FIRST_RETRY: Duration = Duration::from_millis(250);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 /// How often the end of the log is read where notices arrive, and where they don't.
-const LOOK_INTERVAL: Duration = Duration::from_secs(5);
-const LOOK_INTERVAL_WITHOUT_NOTICES: Duration = Duration::from_secs(1);
-/// How long a process waits before it reads who came or left.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+const CHECK_INTERVAL_WITHOUT_NOTICES: Duration = Duration::from_secs(1);
+/// The delay before members are read again.
 const MEMBERS_PAUSE: Duration = Duration::from_millis(500);
 
 /// What a session needs to know.
@@ -61,7 +64,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
     let (sender, queue) = mpsc::unbounded_channel();
     let (status, status_receiver) =
         watch::channel(TeamStatus { host: options.presence.host.clone(), ..TeamStatus::default() });
-    let session = Session {
+    let session = LogSession {
         reader: store.reader()?,
         lock_path: KernelLock::beside(store.path(), "log", "team"),
         store: store.clone(),
@@ -73,7 +76,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
         status,
         members_due: Mono::default(),
         open: None,
-        is_open_told: true,
+        is_open_published: true,
         known_loads: None,
         publishing: None,
     };
@@ -87,7 +90,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
     Ok(store.with_log(LogQueue::new(sender, thread.map_err(StoreError::Thread)?, status_receiver)))
 }
 
-struct Session {
+struct LogSession {
     /// The replica, without the log.
     store: Store,
     reader: Reader,
@@ -103,35 +106,15 @@ struct Session {
     members_due: Mono,
     /// The transaction that this process has open.
     open: Option<TransactionKey>,
-    is_open_told: bool,
+    is_open_published: bool,
     /// How often the replica's content was replaced by a snapshot, when that was read last.
     known_loads: Option<u64>,
     /// Writes a snapshot to the database.
     publishing: Option<thread::JoinHandle<()>>,
 }
 
-/// Why a session lost its connection.
-#[derive(Debug, thiserror::Error)]
-enum SessionError {
-    #[error(transparent)]
-    Team(#[from] TeamError),
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
-impl SessionError {
-    fn is_transient(&self) -> bool {
-        match self {
-            Self::Team(error) => error.is_transient(),
-            Self::Store(error) => {
-                !error.is_lasting() && !matches!(error, StoreError::OtherTeam | StoreError::NotReplica)
-            }
-        }
-    }
-}
-
 /// The state of one connection.
-struct Link {
+struct SessionConnection {
     /// When the snapshots are read again.
     snapshots_due: Mono,
     /// The last deletion for which a snapshot was begun or not needed.
@@ -143,28 +126,28 @@ struct Link {
     author: String,
     /// The number of the last entry that this process knows to be applied.
     applied: u64,
-    next_look: Mono,
-    look_interval: Duration,
+    next_check: Mono,
+    check_interval: Duration,
     /// The newest entry that a notice named, and the newest one that a look found without a notice.
     announced: u64,
     unannounced: Option<u64>,
 }
 
-impl Link {
-    /// Takes the end of the log as a look found it. Behind a pooler in transaction mode a notice to oneself may arrive
-    /// although those of others don't: if the notice of this entry lacks when the next look comes, looks replace notices.
+impl SessionConnection {
+    /// Records the log's head. Behind a pooler in transaction mode a notification to oneself may arrive although those of
+    /// others don't: if no notification of this entry came before the next check, frequent checks replace notifications.
     fn expect_notice_of(&mut self, head: u64, now: Mono) {
         if self.unannounced.is_some_and(|seq| seq > self.announced) {
-            self.look_interval = LOOK_INTERVAL_WITHOUT_NOTICES;
+            self.check_interval = CHECK_INTERVAL_WITHOUT_NOTICES;
         }
         self.unannounced = (head > self.announced).then_some(head);
         if self.unannounced.is_some() {
-            self.next_look = self.next_look.min(now + ECHO_LIMIT);
+            self.next_check = self.next_check.min(now + ECHO_LIMIT);
         }
     }
 }
 
-impl Session {
+impl LogSession {
     async fn run(mut self) {
         let mut pause = FIRST_RETRY;
         loop {
@@ -187,32 +170,32 @@ impl Session {
 
     /// Follows the log on one connection; returns when no more writes can come and all are done.
     async fn follow(&mut self, database: Database) -> Result<(), SessionError> {
-        let hello = database.hello().await?;
+        let info = database.connection_info().await?;
         database.listen().await?;
         database.notify_self().await?;
         let now = self.clock.now().mono;
-        let (next_look, look_interval) = (now + ECHO_LIMIT, LOOK_INTERVAL_WITHOUT_NOTICES);
-        let mut link = Link {
+        let (next_check, check_interval) = (now + ECHO_LIMIT, CHECK_INTERVAL_WITHOUT_NOTICES);
+        let mut link = SessionConnection {
             snapshots_due: Mono::default(),
             purged: 0,
             database,
-            team: hello.team,
-            author: hello.author.clone(),
+            team: info.team,
+            author: info.author.clone(),
             applied: 0,
             snapshot_operations: u64::MAX,
-            next_look,
-            look_interval,
+            next_check,
+            check_interval,
             announced: 0,
             unannounced: None,
         };
         self.status.send_modify(|status| {
-            (status.author, status.salt) = (Some(hello.author), Some(hello.salt));
+            (status.author, status.salt) = (Some(info.author), Some(info.salt));
             status.link = TeamLink::CatchingUp;
         });
-        self.tell_loss()?;
+        self.report_loss()?;
         self.align(&mut link).await?;
         self.catch_up(&mut link, u64::MAX).await?;
-        self.tell_loss()?;
+        self.report_loss()?;
         link.announced = link.applied;
         self.store.set_log_fault(None);
         self.status.send_modify(|status| status.link = TeamLink::Live);
@@ -226,8 +209,8 @@ impl Session {
                 link.database.leave(self.options.presence.id).await.ok();
                 return Ok(());
             }
-            self.tell_presence(&mut link).await?;
-            self.tell_open(&link).await?;
+            self.refresh_membership(&mut link).await?;
+            self.publish_open_transaction(&link).await?;
             tokio::select! {
                 count = self.queue.recv_many(&mut received, MAX_OPERATIONS) => {
                     self.has_ended = count == 0;
@@ -245,11 +228,11 @@ impl Session {
                     // Several come or leave together, for example a dashboard and its poller.
                     Notice::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
                     Notice::Released => {}
-                    Notice::Echo => link.look_interval = LOOK_INTERVAL,
+                    Notice::Echo => link.check_interval = CHECK_INTERVAL,
                 },
-                () = self.clock.sleep_until(link.next_look.min(self.members_due)) => {
-                    if self.clock.now().mono >= link.next_look {
-                        self.look(&mut link).await?;
+                () = self.clock.sleep_until(link.next_check.min(self.members_due)) => {
+                    if self.clock.now().mono >= link.next_check {
+                        self.check_log_head(&mut link).await?;
                     }
                 }
             }
@@ -304,13 +287,13 @@ impl Session {
     }
 
     /// Applies the log through `head`, or through its end if that comes first.
-    async fn catch_up(&mut self, link: &mut Link, head: u64) -> Result<(), SessionError> {
+    async fn catch_up(&mut self, link: &mut SessionConnection, head: u64) -> Result<(), SessionError> {
         let _lock = lock(&self.lock_path, &self.clock).await?;
         let before = link.applied;
         link.applied = self.reader.replica_position(link.team)?.seq;
         if link.applied > before {
             // Another process of this machine was first.
-            self.store.look_now();
+            self.store.wake_if_changed();
         }
         self.note_head(link, if head == u64::MAX { link.applied } else { head });
         while link.applied < head {
@@ -329,7 +312,7 @@ impl Session {
     }
 
     /// Notes that the log has an entry with this number.
-    fn note_head(&self, link: &Link, head: u64) {
+    fn note_head(&self, link: &SessionConnection, head: u64) {
         let now = self.clock.now().wall;
         self.status.send_modify(|status| {
             status.head = status.head.max(head);
@@ -340,15 +323,15 @@ impl Session {
     }
 
     /// Compares the replica with the end of the log.
-    async fn look(&mut self, link: &mut Link) -> Result<(), SessionError> {
-        link.next_look = self.clock.now().mono + link.look_interval;
+    async fn check_log_head(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
+        link.next_check = self.clock.now().mono + link.check_interval;
         self.publish_snapshot(link).await?;
-        self.tell_loss()?;
+        self.report_loss()?;
         let position = self.reader.replica_position(link.team)?;
         let bounds = link.database.bounds(position.seq).await?;
         if bounds.head.seq < position.seq || bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce) {
             self.align(link).await?;
-            return self.tell_loss();
+            return self.report_loss();
         }
         link.expect_notice_of(bounds.head.seq, self.clock.now().mono);
         link.applied = position.seq;
@@ -356,7 +339,7 @@ impl Session {
     }
 }
 
-fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut Link, applied: &Applied) {
+fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut SessionConnection, applied: &Applied) {
     link.applied = applied.position.seq;
     status.send_modify(|status| {
         status.applied = link.applied;

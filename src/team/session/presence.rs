@@ -1,4 +1,4 @@
-//! What a session tells the team about this process, and learns about the others.
+//! Publishes this process's membership and open transaction, and reads those of others. Publishes snapshots when they are due.
 //!
 //! It must never write to the log.
 
@@ -7,14 +7,14 @@ use std::{thread, time::Duration};
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use super::{Link, Session, SessionError};
+use super::{LogSession, SessionConnection, session_error::SessionError};
 use crate::{
     clock::Mono,
     domain::{ids::TransactionKey, team::Nonce},
     team::{database::Database, snapshot},
 };
 
-/// How often a process says that it is there, and reads who else is.
+/// How often a process renews its membership and reads the other members.
 const PRESENCE_INTERVAL: Duration = Duration::from_secs(30);
 /// After how many operations, and after which time, the holder of a lease writes a snapshot.
 const SNAPSHOT_OPERATIONS: u64 = 100_000;
@@ -31,17 +31,17 @@ struct OpenNotice {
     open: Option<TransactionKey>,
 }
 
-impl Session {
-    /// Says that this process is there, and reads who else is, when it is time.
-    pub(super) async fn tell_presence(&mut self, link: &mut Link) -> Result<(), SessionError> {
+impl LogSession {
+    /// Renews this process's membership and reads the other members, if due.
+    pub(super) async fn refresh_membership(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let now = self.clock.now().mono;
         if now < self.members_due {
             return Ok(());
         }
         self.members_due = now + PRESENCE_INTERVAL;
         link.database.present(&self.options.presence, link.applied).await?;
-        // For those who came since.
-        self.is_open_told = self.open.is_none();
+        // Members that joined since need the notice again.
+        self.is_open_published = self.open.is_none();
         let members = link.database.members().await?;
         self.status.send_modify(|status| {
             status.open.retain(|id, _| members.iter().any(|member| member.id == *id));
@@ -52,7 +52,7 @@ impl Session {
     }
 
     /// Publishes a snapshot if this process polls and one is due: after [`SNAPSHOT_OPERATIONS`], a day, or a deletion.
-    pub(super) async fn publish_snapshot(&mut self, link: &mut Link) -> Result<(), SessionError> {
+    pub(super) async fn publish_snapshot(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let holds = self.options.fence.as_ref().is_some_and(|fence| fence.borrow().is_some());
         if !holds || self.publishing.as_ref().is_some_and(|publishing| !publishing.is_finished()) {
             return Ok(());
@@ -100,14 +100,14 @@ impl Session {
         Ok(())
     }
 
-    /// Tells the team what this process has open, if it hasn't yet.
-    pub(super) async fn tell_open(&mut self, link: &Link) -> Result<(), SessionError> {
-        if !std::mem::replace(&mut self.is_open_told, true) {
+    /// Publishes which transaction this process has open, unless it is published.
+    pub(super) async fn publish_open_transaction(&mut self, link: &SessionConnection) -> Result<(), SessionError> {
+        if !std::mem::replace(&mut self.is_open_published, true) {
             let notice = OpenNotice { member: self.options.presence.id.to_string(), open: self.open.clone() };
             let notice = serde_json::to_string(&notice).unwrap_or_default();
             // The database refuses a longer one.
             if notice.len() < NOTICE_LIMIT {
-                link.database.tell_open(&notice).await?;
+                link.database.publish_open_transaction(&notice).await?;
             }
         }
         Ok(())

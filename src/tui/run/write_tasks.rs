@@ -96,7 +96,7 @@ impl Dashboard {
         let dashboard = self.model.setting.process;
         if self.team.is_some() {
             let transaction = open.and_then(|row| self.model.transactions.get(&row));
-            self.store.tell_open(transaction.map(|transaction| transaction.key()));
+            self.store.publish_open_transaction(transaction.map(|transaction| transaction.key()));
         }
         self.store.mark_open(OpenMark { dashboard, open: open.map(|row| (row, until)), at }).detach();
     }

@@ -24,7 +24,7 @@ pub(super) fn checks(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static
 
 async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Diagnosis)>, TeamError> {
     let mut database = Database::connect(&team.connector).await?;
-    let hello = database.hello().await?;
+    let info = database.connection_info().await?;
     let clock = Clock::system();
     let (mut round_trips, mut head) = (Vec::new(), 0);
     for _ in 0..ROUND_TRIPS {
@@ -35,13 +35,13 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     round_trips.sort();
     let latency = round_trips.get(ROUND_TRIPS / 2).map_or(0.0, |middle| middle.as_secs_f64() * 1_000.0);
     let facts = database.facts().await?;
-    let rights = match (hello.may_append, hello.may_poll) {
+    let rights = match (info.may_append, info.may_poll) {
         (_, true) => "may read, write and poll",
         (true, false) => "may read and write, not poll",
         (false, false) => "may only read",
     };
     let address = team.connector.address();
-    let (author, version) = (&hello.author, &facts.version);
+    let (author, version) = (&info.author, &facts.version);
     let team_line = format!("{address} as {author}, {rights}; PostgreSQL {version}, round trip {latency:.1} ms");
     let members = database.members().await?;
     let other_versions: Vec<&str> = members
@@ -57,7 +57,7 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
             others.join(", ")
         )),
     };
-    let replica = match reader.replica_position(hello.team) {
+    let replica = match reader.replica_position(info.team) {
         Err(error) => Diagnosis::Error(error.to_string()),
         Ok(position) => match head.saturating_sub(position.seq) {
             0 => Diagnosis::Ok(format!("has everything, through entry {head}")),
@@ -69,12 +69,12 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     let mut findings = vec![
         ("team", Diagnosis::Ok(team_line)),
         ("tls", check_tls(team.connector.address())),
-        ("commits", check_durability(hello.in_recovery, &facts)),
+        ("commits", check_durability(info.in_recovery, &facts)),
         ("versions", versions),
         ("replica", replica),
     ];
     // A standby has no notices.
-    if !hello.in_recovery {
+    if !info.in_recovery {
         let mut other = Database::connect(&team.connector).await?;
         let notices = match database.hears_notices(&mut other).await? {
             true => Diagnosis::Ok("arrive: new entries are seen at once".into()),

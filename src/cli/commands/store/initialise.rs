@@ -18,7 +18,7 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
     let for_role = TeamAddress { user: Some("ROLE".to_owned()), ..address.clone() };
     let created = tokio_runtime::start()?.block_on(async {
         let mut database = Database::connect(&access.connector).await?;
-        match database.hello().await {
+        match database.connection_info().await {
             Ok(_) => Ok(false),
             Err(TeamError::NotInitialised) => database.create_schema().await.map(|()| true),
             Err(error) => Err(error),

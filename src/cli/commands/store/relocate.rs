@@ -80,7 +80,7 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
     let path = folder.path().join("snapshot.db");
     tokio_runtime::start()?.block_on(async {
         let database = Database::connect(&access.connector).await?;
-        let hello = database.hello().await?;
+        let info = database.connection_info().await?;
         ensure!(
             database.bounds(0).await?.head.seq == 0,
             "{} has entries already; a store can be moved only into an empty one",
@@ -90,7 +90,7 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
         // copy that fails leaves the team's store empty.
         let nonces = [Nonce(rand::random()), Nonce(rand::random())];
         let position = LogPosition { seq: 2, nonce: nonces[1] };
-        source.write_first_snapshot(&path, hello.team, position)?;
+        source.write_first_snapshot(&path, info.team, position)?;
         let snapshot = upload_snapshot(&database, &path, position, 0).await?;
         for nonce in nonces {
             database.append(nonce, &payload::encode_nothing()?, None).await?;

@@ -74,7 +74,7 @@ pub(super) fn status(args: &StatusArgs, access: &TeamAccess) -> Result<Exit> {
 
 async fn read(access: &TeamAccess) -> Result<StoreStatus> {
     let database = Database::connect(&access.connector).await?;
-    let hello = database.hello().await?;
+    let info = database.connection_info().await?;
     let clock = Clock::system();
     let begun = clock.now().mono;
     let head = database.bounds(0).await?.head.seq;
@@ -86,10 +86,10 @@ async fn read(access: &TeamAccess) -> Result<StoreStatus> {
     Ok(StoreStatus {
         schema: "hoptop/store-status/1",
         store: access.connector.address().to_string(),
-        role: hello.author,
-        may_append: hello.may_append,
-        may_poll: hello.may_poll,
-        is_standby: hello.in_recovery,
+        role: info.author,
+        may_append: info.may_append,
+        may_poll: info.may_poll,
+        is_standby: info.in_recovery,
         latency_ms,
         head,
         entries,

@@ -1,0 +1,88 @@
+//! Writes that wait to be appended to the log together, each with the channel for its result.
+
+use tokio::sync::oneshot;
+
+use crate::{
+    clock::{Clock, Mono},
+    domain::{operation::Envelope, team::Nonce},
+    store::{OperationResult, StoreError, payload},
+};
+
+/// The most operations in one entry.
+pub(super) const MAX_OPERATIONS: usize = 256;
+
+/// Takes the result of a write.
+type Reply = oneshot::Sender<Result<OperationResult, StoreError>>;
+
+/// Writes that are appended together.
+pub(super) struct Append {
+    /// The entries and their nonces. All but the last of several are parts.
+    pub(super) entries: Vec<(Nonce, Vec<u8>)>,
+    /// Whether a poller wrote them, under its lease.
+    pub(super) is_of_poller: bool,
+    /// Take the result of each operation.
+    replies: Vec<Reply>,
+    /// When the first of the writes was submitted.
+    pub(super) since: Mono,
+    /// Whether the database may have an entry already: an attempt ended without an answer.
+    pub(super) may_be_in_log: bool,
+}
+
+impl Append {
+    /// Creates an append of a payload, which becomes as many entries as it needs.
+    pub(super) fn new(payload: Vec<u8>, replies: Vec<Reply>, clock: &Clock) -> Self {
+        let parts = payload::split(payload, Nonce(rand::random()));
+        let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
+        Self { entries, is_of_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
+    }
+
+    /// Creates an append without entries: it is answered after all earlier ones.
+    pub(super) fn flush(reply: Reply, clock: &Clock) -> Self {
+        Self {
+            entries: Vec::new(),
+            is_of_poller: false,
+            replies: vec![reply],
+            since: clock.now().mono,
+            may_be_in_log: false,
+        }
+    }
+
+    /// Takes a run of operations of one kind; `None` if there are none.
+    pub(super) fn of_operations(run: &mut Vec<(Box<Envelope>, Reply)>, clock: &Clock) -> Option<Self> {
+        let (envelopes, replies): (Vec<_>, Vec<_>) = run.drain(..).unzip();
+        let is_of_poller = envelopes.first()?.operation.is_of_poller();
+        let operations: Vec<&Envelope> = envelopes.iter().map(AsRef::as_ref).collect();
+        match payload::encode(&operations) {
+            Ok(payload) => Some(Self { is_of_poller, ..Self::new(payload, replies, clock) }),
+            Err(error) => {
+                let reason = error.to_string();
+                replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
+                None
+            }
+        }
+    }
+
+    /// Answers each write with the result of its operation.
+    pub(super) fn answer(self, results: Vec<Result<OperationResult, String>>) {
+        let mut results = results.into_iter();
+        for reply in self.replies {
+            let result = match results.next() {
+                Some(result) => result.map_err(StoreError::Commit),
+                None if self.entries.is_empty() => Ok(OperationResult::Done),
+                None => Err(StoreError::Log(
+                    "the write is in the team's log, but another process of this machine took its result".into(),
+                )),
+            };
+            reply.send(result).ok();
+        }
+    }
+
+    /// Answers each write with an error.
+    pub(super) fn refuse(self, reason: &str) {
+        let reason = match self.may_be_in_log && !self.is_of_poller {
+            true => format!("{reason}; whether the write is in the team's log shows when the database is back"),
+            false => reason.to_owned(),
+        };
+        self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
+    }
+}

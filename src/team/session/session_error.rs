@@ -1,0 +1,24 @@
+//! Why a session loses its connection.
+
+use crate::{store::StoreError, team::error::TeamError};
+
+/// Why a session lost its connection.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SessionError {
+    #[error(transparent)]
+    Team(#[from] TeamError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl SessionError {
+    /// Whether trying again later makes sense without anybody changing anything.
+    pub(super) fn is_transient(&self) -> bool {
+        match self {
+            Self::Team(error) => error.is_transient(),
+            Self::Store(error) => {
+                !error.is_lasting() && !matches!(error, StoreError::OtherTeam | StoreError::NotReplica)
+            }
+        }
+    }
+}
