@@ -2,16 +2,20 @@
 //!
 //! The module must never open a file of its own: the replica is opened like any store.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, bail};
 use futures_util::FutureExt;
 use tokio::{sync::watch, time};
 
+use super::tokio_runtime;
 use crate::{
     clock::Clock,
     config::{Settings, StorePassword, TeamStore},
-    domain::team::{Nonce, TeamLink, TeamStatus},
+    domain::{
+        team::{Nonce, TeamLink, TeamStatus},
+        text,
+    },
     store::Store,
     team::{self, Connector, PasswordSources, Presence, SessionOptions},
 };
@@ -78,6 +82,21 @@ pub(crate) async fn wait_for_log(mut status: watch::Receiver<TeamStatus>, limit:
         None => drop(settled.await),
     }
     status.borrow().clone()
+}
+
+/// Creates a replica at `path` from what the team's database holds, and waits until it has everything.
+///
+/// # Errors
+/// If the database is away or refuses this machine, or the file can't be written.
+pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store> {
+    let store = access.follow(Store::open(path)?)?;
+    let Some(status) = store.team() else { bail!("the store isn't a replica") };
+    let status = tokio_runtime::start()?.block_on(wait_for_log(status, None));
+    match status.link {
+        TeamLink::Live => Ok(store),
+        TeamLink::Away { reason, .. } | TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
+        TeamLink::Connecting | TeamLink::CatchingUp => bail!("the team's store ended in the middle"),
+    }
 }
 
 /// Waits until no machine of the team has polled a profile for [`TAKEOVER_LIMIT`].

@@ -42,11 +42,11 @@ use crate::domain::{
 /// The most writes in one transaction. This bounds how long the first write waits for its answer.
 const MAX_BATCH: usize = 256;
 /// How long the writer gathers observations before it commits them together, unless a write is urgent. A commit costs
-/// as much as several observations, and wakes every subscriber. Zero in tests: a paused test clock doesn't advance
-/// meanwhile.
-const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(20) };
+/// as much as several observations, and wakes every subscriber: at 200 answers a second, 100 ms instead of 20 ms save a
+/// quarter of a poll's processor time. Zero in tests: a paused test clock doesn't advance meanwhile.
+const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(100) };
 /// This many waiting writes are committed without further gathering.
-const COMMIT_THRESHOLD: usize = 16;
+const COMMIT_THRESHOLD: usize = 64;
 /// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -82,9 +82,14 @@ pub(super) enum WriteJob {
 pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<(), StoreError> + Send>;
 
 impl WriteJob {
-    /// Whether the write may wait a moment for others. True of observations, since no person waits for them.
+    /// Whether the write may wait a moment for others. True of answers about transactions, since no person waits for
+    /// them. A failure can't wait: the poller slows down or stops because of it.
     fn can_wait(&self) -> bool {
-        matches!(self, Self::Apply(envelope) if matches!(envelope.operation, Operation::Observe { .. }))
+        let Self::Apply(envelope) = self else { return false };
+        match &envelope.operation {
+            Operation::Observe { observation, .. } => observation.outcome.failure().is_none(),
+            _ => false,
+        }
     }
 
     /// Whether the write must be on the disk before it is acknowledged.

@@ -27,6 +27,7 @@ mod proxy;
 mod server;
 mod service;
 mod sharing;
+mod tls;
 
 use std::{
     io::{ErrorKind, Read, Write},

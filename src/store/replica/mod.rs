@@ -18,6 +18,7 @@ pub(crate) use self::{
 use super::{
     error::{StoreError, is_local},
     operations::{self, Applied, OperationResult},
+    queries::checksum::TableChecksum,
     reader::Reader,
 };
 use crate::domain::{
@@ -185,6 +186,17 @@ impl Reader {
     /// own.
     pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition, StoreError> {
         position(self.db(), team)
+    }
+
+    /// The replica's position, and the checksums of its tables there.
+    ///
+    /// # Errors
+    /// [`StoreError::NotReplica`] if the store is no replica.
+    pub(crate) fn replica_checksums(&self) -> Result<(LogPosition, Vec<TableChecksum>), StoreError> {
+        self.snapshot(|| {
+            let position = stored_position(self.db())?.ok_or(StoreError::NotReplica)?.1;
+            Ok((position, self.checksums()?))
+        })
     }
 
     /// Whether the store is a replica of a team's log.

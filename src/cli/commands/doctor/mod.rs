@@ -35,6 +35,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop doctor                                    print one line for each check
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
+  hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
 
 Stores with the same content have the same checksums, even if their files differ.";
 
@@ -44,6 +45,9 @@ pub(crate) struct DoctorArgs {
     /// Only print a checksum of each table (reads the whole store)
     #[arg(long)]
     pub checksums: bool,
+    /// Only build a second copy of the team's store from its database, and compare each table (reads both stores)
+    #[arg(long, conflicts_with = "checksums")]
+    pub verify_replica: bool,
 }
 
 /// Connects to the service; returns a sentence on the result.
@@ -59,6 +63,9 @@ pub(crate) fn doctor(
 ) -> Result<Exit> {
     if args.checksums {
         return print_checksums(cx);
+    }
+    if args.verify_replica {
+        return team::verify_replica(team, cx);
     }
     let mut findings = vec![("config", check_config(settings)), ("base url", check_base_url(settings))];
     let (id, fingerprint) = check_id(settings);

@@ -2,14 +2,22 @@
 //!
 //! It must never write to the team's store.
 
-use color_eyre::eyre::Result;
+use color_eyre::eyre::{Result, WrapErr, bail, eyre};
 
 use super::finding::Diagnosis;
 use crate::{
+    cli::context::Context,
     clock::Clock,
-    domain::team_address::{Host, TeamAddress, TlsMode},
-    runtime::{team_store::TeamAccess, tokio_runtime},
-    store::Reader,
+    domain::{
+        team_address::{Host, TeamAddress, TlsMode},
+        text,
+    },
+    runtime::{
+        exit::Exit,
+        team_store::{self, TeamAccess},
+        tokio_runtime,
+    },
+    store::{Reader, Store, TableChecksum},
     team::{Database, ServerFacts, TeamError},
 };
 
@@ -87,6 +95,9 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     Ok(findings)
 }
 
+/// How often two replicas are read until both have the same entries.
+const VERIFY_ATTEMPTS: usize = 20;
+
 /// Says whether this machine's connection is encrypted; behind a pooler the server can't know.
 fn check_tls(address: &TeamAddress) -> Diagnosis {
     match (address.tls, &address.host) {
@@ -121,4 +132,34 @@ fn check_durability(in_recovery: bool, facts: &ServerFacts) -> Diagnosis {
             "{count} standbys follow asynchronously: a failover may lose the newest entries. Replicas then go back, and name what was lost"
         )),
     }
+}
+
+/// Compares this machine's replica with a new one, which the team's snapshot and log add up to.
+pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) -> Result<Exit> {
+    let access = team.ok_or_else(|| eyre!("this store is no replica; name the team's store with --store"))?;
+    let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
+    let other = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
+    for _ in 0..VERIFY_ATTEMPTS {
+        let [own, new] = [&cx.store, &other].map(|store| store.reader()?.replica_checksums());
+        let ((position, own), (same_position, new)) = (own?, new?);
+        if position != same_position {
+            // An entry came between the two reads.
+            [&cx.store, &other].map(Store::flush).into_iter().try_for_each(|flushed| flushed.wait().map(drop))?;
+            continue;
+        }
+        let differs = |(own, new): &(TableChecksum, TableChecksum)| own != new;
+        let differing: Vec<_> = own.into_iter().zip(new).filter(differs).map(|(own, _)| own.table).collect();
+        if differing.is_empty() {
+            writeln!(cx.out, "this machine's copy equals the team's store through entry {}", position.seq)?;
+            return Ok(Exit::Success);
+        }
+        writeln!(
+            cx.out,
+            "this machine's copy differs from the team's store in {}; quit hoptop here, delete {} and start again",
+            differing.join(", "),
+            text::clean_path(cx.store.path())
+        )?;
+        return Ok(Exit::Error);
+    }
+    bail!("the team writes faster than two copies can be compared; try again when it is quieter")
 }

@@ -4,7 +4,7 @@
 
 use std::{
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use clap::Args;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     domain::{
-        team::{LogPosition, Nonce, TeamLink},
+        team::{LogPosition, Nonce},
         text,
     },
     runtime::{
@@ -100,27 +100,15 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
         Ok(())
     })?;
     let copy = folder.path().join("replica.db");
-    Ok((content(&source)?, content(&open_replica(access, copy)?)?))
+    Ok((content(&source)?, content(&team_store::open_new_replica(access, &copy)?)?))
 }
 
 fn out_of_team(access: &TeamAccess, to: &Path) -> Result<(Content, Content)> {
     ensure!(!to.exists(), "{} exists already; name a new file", text::clean_path(to));
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
-    let replica = open_replica(access, folder.path().join("replica.db"))?;
+    let replica = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
     replica.write_alone(to)?;
     Ok((content(&replica)?, content(&Store::open(to)?)?))
-}
-
-/// Opens a new replica, and waits until it has everything.
-fn open_replica(access: &TeamAccess, path: PathBuf) -> Result<Store> {
-    let store = access.follow(Store::open(&path)?)?;
-    let Some(status) = store.team() else { bail!("the store isn't a replica") };
-    let status = tokio_runtime::start()?.block_on(team_store::wait_for_log(status, None));
-    match status.link {
-        TeamLink::Live => Ok(store),
-        TeamLink::Away { reason, .. } | TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
-        TeamLink::Connecting | TeamLink::CatchingUp => bail!("the team's store ended in the middle"),
-    }
 }
 
 fn content(store: &Store) -> Result<Content> {
