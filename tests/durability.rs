@@ -140,7 +140,7 @@ fn assert_kills_lose_nothing(kills: u32) {
         let transaction = reader.listed(row).unwrap().unwrap().transaction;
         assert!(transaction.state.polls >= *answers);
         if *answers > 0 {
-            let body = reader.last_body(row).unwrap().unwrap();
+            let body = reader.last_body(row).unwrap().and_then(|body| body.into_text()).unwrap();
             let status = transaction.state.status.unwrap();
             assert!(body.contains(hash.as_str()) && body.contains(status.raw()), "{body}");
         }

@@ -118,6 +118,8 @@ pub(super) struct Profile {
 pub(super) struct Team {
     /// The place of this machine in the order in which machines take over polling.
     pub rank: Option<Rank>,
+    /// Whether this machine's replica leaves the bodies of answers in the database.
+    pub light: Option<bool>,
 }
 
 /// A place in the order in which machines take over polling, from 0 (first) to 9.
@@ -322,7 +324,7 @@ mod tests {
                 "store_password: a password is never written into this file",
             ),
             ("stor = 'canary'", 1, "unknown key `stor`; did you mean `store`?"),
-            ("[team]\nrnk = 1", 2, "unknown key `rnk`; did you mean `rank`? known keys: rank"),
+            ("[team]\nrnk = 1", 2, "unknown key `rnk`; did you mean `rank`? known keys: rank, light"),
             ("[team]\nrank = 10", 2, "rank: give a whole number from 0 to 9; the machine"),
             ("[team]\nrank = -1", 2, "rank: give a whole number from 0 to 9"),
             ("[team]\nrank = 'canary'", 2, "rank: found text, expected a whole number"),

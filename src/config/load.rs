@@ -85,6 +85,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     Ok(Settings {
         db: db.0,
         team_rank: inputs.file.team.rank.map(|Rank(rank)| rank),
+        is_light: inputs.file.team.light.unwrap_or_default(),
         store,
         config_file: inputs.config_file(),
         state_dir: state.0,
@@ -193,7 +194,7 @@ impl<'a> Inputs<'a> {
     fn store(
         &self,
         shared_url: Option<&Chosen<String>>,
-    ) -> Result<(Option<TeamStore>, [SettingEntry; 3]), ConfigError> {
+    ) -> Result<(Option<TeamStore>, [SettingEntry; 4]), ConfigError> {
         let mut store = self.store_of_profile(&self.name.0, &self.profile, shared_url)?;
         let setting = self.store_password_setting();
         if let Some(store) = &mut store {
@@ -205,10 +206,12 @@ impl<'a> Inputs<'a> {
         let password = password.or(from_variable(uses_variable.then(|| "(hidden)".to_owned()), "PGPASSWORD"));
         let team = &self.file.team;
         let rank = from_file(team.rank.map(|Rank(rank)| rank), "team.rank");
+        let light = from_file(team.light, "team.light");
         let entries = [
             entry("store", address.as_ref(), Clone::clone),
             entry("store_password", password.as_ref(), Clone::clone),
             entry("team.rank", rank.as_ref(), ToString::to_string),
+            entry("team.light", light.as_ref(), ToString::to_string),
         ];
         Ok((store, entries))
     }

@@ -35,6 +35,8 @@ pub struct Settings {
     /// This machine's place in the order in which machines take over polling: 0 to 9, the lowest polls first. `None` means
     /// that the kind of the process decides.
     pub team_rank: Option<u8>,
+    /// Whether the replica is light: it leaves the bodies of answers in the team's database.
+    pub is_light: bool,
     /// The path of the config file, which may not exist; `None` if the home folder is unknown.
     pub config_file: Option<PathBuf>,
     /// The folder of the log, the budget, the view state and crash reports.

@@ -76,6 +76,7 @@ struct PollOrder {
     password: Option<String>,
     given_name: Option<String>,
     rank: u8,
+    is_light: bool,
     holder: String,
     run: u32,
     profile: String,
@@ -104,6 +105,7 @@ impl TeamPoller {
             password: None,
             given_name: access.given_name.clone(),
             rank: access.rank,
+            is_light: access.is_light,
             holder: Nonce(rand::random()).to_string(),
             run: process::run_id(),
             profile: options.profile.to_owned(),
@@ -269,7 +271,11 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let lease = run_lease(driver, tenure.clone(), LeaseOutputs { begins_until: begins_sender, fence: fence_sender })?;
     let presence = presence(id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
     let store = Store::open_lasting(&order.replica, clock.now().wall)?;
-    let store = team::start(store, SessionOptions { connector, presence, fence: Some(fence) }, clock.clone())?;
+    let store = team::start(
+        store,
+        SessionOptions { connector, presence, is_light: order.is_light, fence: Some(fence) },
+        clock.clone(),
+    )?;
     let mut status = store.team().ok_or_else(|| eyre!("the store isn't a replica"))?;
 
     let preferred_member = wait_for_preferred_member(status.clone(), id, order.profile.clone(), order.rank).shared();

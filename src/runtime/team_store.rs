@@ -39,6 +39,8 @@ pub(crate) struct TeamAccess {
     pub(crate) given_name: Option<String>,
     /// The order in which machines take a lease, 0 to 9: lower first.
     pub(crate) rank: u8,
+    /// Whether the replica is light.
+    pub(crate) is_light: bool,
 }
 
 impl TeamAccess {
@@ -50,7 +52,12 @@ impl TeamAccess {
     pub(crate) fn of(settings: &Settings, rank: u8) -> Result<Option<Self>> {
         let Some(TeamStore { address, password, .. }) = settings.store.clone() else { return Ok(None) };
         let connector = Connector::new(address, password.into())?;
-        Ok(Some(Self { connector, given_name: settings.author.clone(), rank: settings.team_rank.unwrap_or(rank) }))
+        Ok(Some(Self {
+            connector,
+            given_name: settings.author.clone(),
+            rank: settings.team_rank.unwrap_or(rank),
+            is_light: settings.is_light,
+        }))
     }
 
     /// Makes an open store the replica of the team's log, and follows the log until the last handle is dropped.
@@ -59,7 +66,8 @@ impl TeamAccess {
     /// If the store can't be read, or no thread can be started.
     pub(crate) fn follow(&self, store: Store) -> Result<Store> {
         let presence = presence(Nonce(rand::random()), self.given_name.clone(), Vec::new(), self.rank);
-        let options = SessionOptions { connector: self.connector.clone(), presence, fence: None };
+        let options =
+            SessionOptions { connector: self.connector.clone(), presence, is_light: self.is_light, fence: None };
         Ok(team::start(store, options, Clock::system())?)
     }
 }
@@ -89,7 +97,8 @@ pub(crate) async fn wait_for_log(mut status: watch::Receiver<TeamStatus>, limit:
 /// # Errors
 /// If the database is away or refuses this machine, or the file can't be written.
 pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store> {
-    let store = access.follow(Store::open(path)?)?;
+    let whole = TeamAccess { is_light: false, ..access.clone() };
+    let store = whole.follow(Store::open(path)?)?;
     let Some(status) = store.team() else { bail!("the store isn't a replica") };
     let status = tokio_runtime::start()?.block_on(wait_for_log(status, None));
     match status.link {

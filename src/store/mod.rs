@@ -40,13 +40,14 @@ pub(crate) use self::{
     },
     operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
-        checksum::TableChecksum,
+        checksum::{LEFT_OUT, TableChecksum},
         feed::Changes,
         list::{Listed, Page, Progress},
     },
     reader::SharedReader,
     replica::{Entries, LogQueue, LogWrite, SnapshotFile, Submission, own_entries, payload},
     tables::{
+        bodies::StoredBody,
         changes::Feed,
         durations::RouteStats,
         minutes::Minute,
@@ -233,6 +234,21 @@ impl Store {
     pub(crate) fn publish_open_transaction(&self, open: Option<TransactionKey>) {
         if let Some(log) = &self.log {
             log.submit(LogWrite::Open(open)).detach();
+        }
+    }
+
+    /// Returns the body of an answer; `None` if nobody has it any more. A light replica asks the team's database, which may
+    /// take seconds.
+    ///
+    /// # Errors
+    /// If the team's database is away.
+    pub(crate) fn body_text(&self, body: StoredBody) -> Result<Option<String>, StoreError> {
+        match (body, &self.log) {
+            (StoredBody::Text(text), _) => Ok(Some(text)),
+            (StoredBody::InLog { entry, transaction }, Some(log)) => {
+                log.submit(LogWrite::ReadBody { entry, transaction }).wait()?.body()
+            }
+            (StoredBody::InLog { .. }, None) => Err(StoreError::ReplicaAlone),
         }
     }
 

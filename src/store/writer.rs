@@ -30,6 +30,7 @@ use super::{
     operations::{self, OperationResult},
     replica::{self, Entries},
     tables::{
+        bodies::BodyStorage,
         changes,
         open_transactions::{self, OpenMark},
     },
@@ -125,6 +126,7 @@ impl CommitContent {
             OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
             OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
             OperationResult::Observed(_) => Self::UnchangedPolls,
+            OperationResult::Body(_) => Self::Nothing,
             OperationResult::Done
             | OperationResult::Tracked(_)
             | OperationResult::Changed(_)
@@ -288,7 +290,7 @@ impl Job {
     /// own fault: it fails the whole transaction.
     fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent, StoreError> {
         let outcome = match &self.write {
-            WriteJob::Apply(envelope) => operations::apply(db, envelope),
+            WriteJob::Apply(envelope) => operations::apply(db, envelope, BodyStorage::Here),
             WriteJob::Track { profile, batch, stamp } => {
                 operations::track_batch(db, profile, batch.as_ref(), stamp).map(OperationResult::Tracked)
             }

@@ -270,8 +270,17 @@ impl Database {
 
     /// Reads some of the entries after `seq`, in order.
     pub(crate) async fn read(&self, seq: u64) -> Result<Vec<LogEntry>, TeamError> {
+        self.read_page(seq, PAGE_BYTES).await
+    }
+
+    /// Reads the first entry after `seq`; `None` if there is none.
+    pub(crate) async fn read_one(&self, seq: u64) -> Result<Option<LogEntry>, TeamError> {
+        Ok(self.read_page(seq, 0).await?.into_iter().next())
+    }
+
+    async fn read_page(&self, seq: u64, bytes: i64) -> Result<Vec<LogEntry>, TeamError> {
         let sql = "SELECT seq, nonce::text, author, operations FROM hoptop.read($1, $2)";
-        let rows = self.all(sql, &[(&signed(seq), Type::INT8), (&PAGE_BYTES, Type::INT8)]).await?;
+        let rows = self.all(sql, &[(&signed(seq), Type::INT8), (&bytes, Type::INT8)]).await?;
         let entry = |row: &Row| LogEntry {
             position: LogPosition { seq: unsigned(row, 0), nonce: nonce(row, 1) },
             author: Some(row.get(2)),

@@ -361,7 +361,16 @@ impl Dashboard {
                 self.query(move |reader| Ok(Msg::History(row, Box::new(queries::history(reader, row)?))));
             }
             Effect::LoadBody(row) => {
-                self.query(move |reader| Ok(Msg::Body(row, Box::new(queries::body(reader, row)?))));
+                let (reader, store) = (self.details.clone(), self.store.clone());
+                self.spawn(move || {
+                    // The reader is free while a light replica asks the team's database.
+                    let found = reader.read(|reader| queries::last_bodies(reader, row));
+                    let body = found.and_then(|found| match found {
+                        Some(found) => queries::body(&store, found),
+                        None => Ok(None),
+                    });
+                    body.map_or_else(|error| Msg::Failed(error.to_string()), |body| Msg::Body(row, Box::new(body)))
+                });
             }
             Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.is_requested = true,

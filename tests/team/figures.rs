@@ -179,8 +179,12 @@ fn replica(cluster: &Cluster, path: &Path, fence: Option<Fence>) -> Store {
     let connector = Connector::new(TeamAddress::parse(&cluster.url()).unwrap(), PasswordSources::default()).unwrap();
     let presence = Presence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
     let fence = fence.map(|fence| watch::channel(Some(fence)).1);
-    team_store::start(Store::open(path).unwrap(), SessionOptions { connector, presence, fence }, Clock::system())
-        .unwrap()
+    team_store::start(
+        Store::open(path).unwrap(),
+        SessionOptions { connector, presence, is_light: false, fence },
+        Clock::system(),
+    )
+    .unwrap()
 }
 
 /// Returns the number of the last entry that a replica has applied.

@@ -314,6 +314,43 @@ fn quotes_and_polls_that_others_ask_for_are_sent_by_the_holder() {
 }
 
 #[test]
+fn light_machine_shows_bodies_from_the_log_and_every_copy_is_verified() {
+    let Some(cluster) = team() else { return };
+    let batch = Batch::repeat(3, r#"{ from = 0, status = "success", steps = 3 }"#);
+    let service = CountingService::start(&batch.scenario);
+    let [whole, light] = [machine(&cluster.url()), machine(&cluster.url())];
+    light.configure(&format!("store = '{}'\n[team]\nlight = true", cluster.url()));
+    whole.import(&batch.csv);
+    let words = ["watch", "--until-settled", "--timeout", "60s"];
+    ProcessOutput::new(whole.polling_command(service.url(), &words).output().unwrap()).assert_exit(0, &[]);
+    for tx in whole.list() {
+        let hash = tx["transactionId"].as_str().unwrap();
+        let [raw, same] = [&whole, &light].map(|home| home.run(&["show", hash, "--raw"]));
+        raw.assert_exit(0, &[]);
+        assert!(raw.out.len() > 100 && raw.out == same.out, "{same:?}");
+    }
+    assert!(checksums(&light).contains("left out  bodies") && !checksums(&whole).contains("left out"));
+    for home in [&whole, &light] {
+        let verified = home.run(&["doctor", "--verify-replica"]);
+        verified.assert_exit(0, &[]);
+        assert!(verified.out.contains("equals the team's store"), "{verified:?}");
+    }
+    // A difference is found.
+    let db = rusqlite::Connection::open(light.path().join("hoptop.db")).unwrap();
+    db.execute("UPDATE transactions SET ticket = 'changed' WHERE id = 1", []).unwrap();
+    drop(db);
+    let differs = light.run(&["doctor", "--verify-replica"]);
+    assert_eq!(differs.code, Some(1), "{differs:?}");
+    assert!(differs.out.contains("differs from the team's store in transactions; quit"), "{differs:?}");
+    // While the database is away, the reason is said.
+    let proxy = Proxy::start(cluster.address());
+    light.configure(&format!("store = 'postgres://hoptop@{}/hoptop'\n[team]\nlight = true", proxy.address()));
+    proxy.set_mode(Mode::Cut);
+    let hash = whole.list()[0]["transactionId"].as_str().unwrap().to_owned();
+    light.run(&["show", &hash, "--raw"]).assert_exit(1, &["refuses the connection"]);
+}
+
+#[test]
 fn store_moves_into_a_team_and_out_again() {
     let (Some(cluster), alone) = (team(), Home::new()) else { return };
     for number in 1..=3 {

@@ -82,13 +82,15 @@ pub fn show(args: &ShowArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
 }
 
 fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exit> {
-    let Some(body) = cx.store.reader()?.last_body(tx.id)? else {
+    let stored = cx.store.reader()?.last_body(tx.id)?;
+    let text = stored.map(|body| cx.store.body_text(body)).transpose()?;
+    let Some(body) = text.flatten() else {
         let hash = &tx.params.transaction_id;
         match tx.state.last_checked_at {
             None => writeln!(cx.err, "no response body for {hash} yet; `hoptop check` polls it now")?,
             Some(_) => writeln!(
                 cx.err,
-                "the store has no response body for {hash}: none was received, or it was deleted (see the history)"
+                "there is no response body for {hash}: none was received, or it was deleted (see the history)"
             )?,
         }
         return Ok(Exit::Error);
@@ -108,13 +110,11 @@ fn print_body(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Re
         )?;
         return Ok(Exit::Error);
     }
-    match reader.body(answer)? {
+    let stored = reader.body(answer)?;
+    match stored.map(|body| cx.store.body_text(body)).transpose()?.flatten() {
         Some(body) => write_body(&body, cx),
         None => {
-            writeln!(
-                cx.err,
-                "the store has no response body for answer {answer}: none was received, or it was deleted"
-            )?;
+            writeln!(cx.err, "there is no response body for answer {answer}: none was received, or it was deleted")?;
             Ok(Exit::Error)
         }
     }

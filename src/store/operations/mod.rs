@@ -20,7 +20,7 @@ pub use self::import_report::ImportReport;
 pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
 use super::{
     error::StoreError,
-    tables::{notification_cursors, quotes as quotes_table},
+    tables::{bodies::BodyStorage, notification_cursors, quotes as quotes_table},
 };
 use crate::domain::{
     operation::{Envelope, Operation},
@@ -58,6 +58,8 @@ pub enum OperationResult {
     Claimed(Option<QuoteRequest>),
     /// The result of applying entries of a team's log.
     Replicated(Box<Applied>),
+    /// The body of an answer that a light replica read from the team's log; `None` if the log no longer has it.
+    Body(Option<String>),
 }
 
 /// Defines a method for each kind of outcome, for callers that know which operation they applied.
@@ -97,18 +99,24 @@ outcomes! {
     claimed Claimed Option<QuoteRequest>;
     /// The result of applying entries.
     replicated Replicated Box<Applied>;
+    /// The body of an answer.
+    body Body Option<String>;
 }
 
-/// Applies one operation. After an error the caller must roll back its transaction, since the operation may be half
-/// done.
-pub(in crate::store) fn apply(db: &Transaction<'_>, envelope: &Envelope) -> Result<OperationResult, StoreError> {
+/// Applies one operation; `storage` says where the bodies of answers go. After an error the caller must roll back its
+/// transaction, since the operation may be half done.
+pub(in crate::store) fn apply(
+    db: &Transaction<'_>,
+    envelope: &Envelope,
+    storage: BodyStorage,
+) -> Result<OperationResult, StoreError> {
     let Envelope { stamp, operation, .. } = envelope;
     let at = stamp.at;
     match operation {
         Operation::Track { profile, transactions } => {
             track::track(db, profile, transactions, stamp).map(OperationResult::Tracked)
         }
-        Operation::Observe { transaction, observation } => poll::observe(db, transaction, observation, at)
+        Operation::Observe { transaction, observation } => poll::observe(db, transaction, observation, storage, at)
             .map(|observed| OperationResult::Observed(Box::new(observed))),
         Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(OperationResult::Changed),
         Operation::Undo { profile } => undo::undo(db, profile, stamp).map(OperationResult::Reversed),

@@ -17,7 +17,9 @@ use crate::{
     store::{
         error::StoreError,
         tables::{
-            alerts, chains,
+            alerts,
+            bodies::BodyStorage,
+            chains,
             changes::{self, Entry},
             durations, observations, records, transactions,
         },
@@ -40,12 +42,13 @@ pub(super) fn observe(
     db: &Connection,
     key: &TransactionKey,
     observation: &Observation,
+    storage: BodyStorage,
     at: DateTime<Utc>,
 ) -> Result<Observed, StoreError> {
     let Some(mut transaction) = transactions::whole_of(db, key)? else { return Ok(Observed::default()) };
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
-    let (entry_id, last_body) = observations::keep(db, &transaction, observation, at)?;
+    let (entry_id, last_body) = observations::keep(db, &transaction, observation, storage, at)?;
     records::write(db, &transaction, before.state.record.as_ref(), entry_id, last_body)?;
     transactions::write_answer(db, &before, &transaction)?;
     for chain in &observation.chains {

@@ -20,6 +20,7 @@ use super::{
     operations::{self, Applied, OperationResult},
     queries::checksum::TableChecksum,
     reader::Reader,
+    tables::bodies::BodyStorage,
 };
 use crate::domain::{
     operation::{Envelope, Operation},
@@ -38,6 +39,8 @@ pub(crate) struct Entries {
     pub(crate) entries: Vec<LogEntry>,
     /// The numbers of those that people of this machine appended.
     pub(crate) own: Vec<u64>,
+    /// Whether the replica is light: it leaves the bodies of answers in the log.
+    pub(crate) is_light: bool,
 }
 
 /// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
@@ -54,7 +57,7 @@ pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, Stor
         if seq != applied.position.seq + 1 {
             break;
         }
-        let results = apply_entry(db, entry)?;
+        let results = apply_entry(db, entry, new.is_light)?;
         if new.own.contains(&seq) {
             own_entries::keep(db, entry)?;
         }
@@ -69,7 +72,12 @@ pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, Stor
     Ok(applied)
 }
 
-fn apply_entry(db: &Transaction<'_>, entry: &LogEntry) -> Result<Vec<Result<OperationResult, String>>, StoreError> {
+fn apply_entry(
+    db: &Transaction<'_>,
+    entry: &LogEntry,
+    is_light: bool,
+) -> Result<Vec<Result<OperationResult, String>>, StoreError> {
+    let storage = if is_light { BodyStorage::Log(entry.position.seq) } else { BodyStorage::Here };
     let whole;
     let mut payload = payload::decode(&entry.payload)?;
     if let Payload::Part(part) = payload {
@@ -89,7 +97,7 @@ fn apply_entry(db: &Transaction<'_>, entry: &LogEntry) -> Result<Vec<Result<Oper
             all.into_iter()
                 .map(|mut envelope: Envelope| {
                     envelope.stamp.author = author(envelope.stamp.author.as_deref());
-                    apply_alone(db, || operations::apply(db, &envelope))
+                    apply_alone(db, || operations::apply(db, &envelope, storage))
                 })
                 .collect()
         }
@@ -186,6 +194,13 @@ impl Reader {
     /// own.
     pub(crate) fn replica_position(&self, team: Nonce) -> Result<LogPosition, StoreError> {
         position(self.db(), team)
+    }
+
+    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it was a light replica.
+    pub(crate) fn lacks_bodies(&self) -> Result<bool, StoreError> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM observations WHERE typeof(body) = 'integer')
+                   OR EXISTS (SELECT 1 FROM records WHERE typeof(body) = 'integer')";
+        Ok(self.db().query_row(sql, [], |row| row.get(0))?)
     }
 
     /// The replica's position, and the checksums of its tables there.

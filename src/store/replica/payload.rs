@@ -14,6 +14,7 @@ use zstd::stream::{read::Decoder, write::Encoder};
 use crate::{
     domain::{
         batch::{Batch, SpoolError},
+        ids::TransactionKey,
         operation::{Envelope, FORMAT, Operation, Stamp},
         team::Nonce,
         transaction::NewTransaction,
@@ -210,6 +211,19 @@ pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError
         Some((&PART, rest)) => decode_part(rest).map(Payload::Part).ok_or_else(|| unpack("a part is too short")),
         _ => Err(unpack("an entry of the team's log is of an unknown kind")),
     }
+}
+
+/// Returns the body of the last answer about a transaction in an entry.
+///
+/// # Errors
+/// [`StoreError::Unpack`] if another version wrote the entry, or it is damaged.
+pub(crate) fn find_body(payload: &[u8], transaction: &TransactionKey) -> Result<Option<String>, StoreError> {
+    let Payload::Operations(all) = decode(payload)? else { return Ok(None) };
+    let bodies = all.into_iter().filter_map(|envelope| match envelope.operation {
+        Operation::Observe { transaction: of, observation } if of == *transaction => observation.body,
+        _ => None,
+    });
+    Ok(bodies.last())
 }
 
 fn decode_part(rest: &[u8]) -> Option<PayloadPart<'_>> {

@@ -34,6 +34,13 @@ pub(crate) enum LogWrite {
     },
     /// Appends nothing. Tells the team which transaction this process has open.
     Open(Option<TransactionKey>),
+    /// Appends nothing. Reads the body of an answer from an entry of the log.
+    ReadBody {
+        /// The number of the entry.
+        entry: u64,
+        /// The transaction that the answer is about.
+        transaction: TransactionKey,
+    },
     /// Appends nothing. The answer confirms that all earlier writes are appended and applied.
     Flush,
 }
@@ -43,7 +50,7 @@ impl LogWrite {
     pub(crate) fn is_of_poller(&self) -> bool {
         match self {
             Self::Operation(envelope) => envelope.operation.is_of_poller(),
-            Self::Batch { .. } | Self::Open(_) | Self::Flush => false,
+            Self::Batch { .. } | Self::Open(_) | Self::ReadBody { .. } | Self::Flush => false,
         }
     }
 }

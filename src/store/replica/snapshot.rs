@@ -11,12 +11,16 @@ use rusqlite::{
 };
 
 use crate::{
-    domain::team::{LogPosition, Loss, Nonce},
+    domain::{
+        ids::RowId,
+        team::{LogPosition, Loss, Nonce},
+    },
     process::files,
     store::{
         Store,
         error::StoreError,
         file::{connection, migrate},
+        tables::{records, transactions},
     },
 };
 
@@ -105,11 +109,12 @@ impl Store {
         let path = folder.path().join("blank.db");
         drop(Self::open(&path)?);
         super::write_position(&Connection::open(&path)?, team, LogPosition::default())?;
-        self.load_snapshot(&path, team, loss)
+        self.load_snapshot(&path, team, loss, false)
     }
 
     /// Puts a snapshot in the place of the replica's content, except for what is this machine's own. Other connections
-    /// see the old content or the new. The file of the snapshot is changed. `loss` is what is no longer in the log.
+    /// see the old content or the new. The file of the snapshot is changed. `loss` is what is no longer in the log. With
+    /// `is_light` the bodies of answers are left out.
     ///
     /// # Errors
     /// If the snapshot is of a newer schema or another team, or the store can't be written.
@@ -118,6 +123,7 @@ impl Store {
         snapshot: &Path,
         team: Nonce,
         loss: Option<&Loss>,
+        is_light: bool,
     ) -> Result<LogPosition, StoreError> {
         let mut source = Connection::open(snapshot)?;
         let found = migrate::version(&source)?;
@@ -129,6 +135,9 @@ impl Store {
             Some((of, position)) if of == team => position,
             Some(_) | None => return Err(StoreError::OtherTeam),
         };
+        if is_light {
+            leave_bodies_out(&mut source)?;
+        }
         let mut target = connection::open_for_writing(&self.path, None, true)?;
         // Fails if the file is another team's replica or holds data of its own.
         super::position(&target, team)?;
@@ -157,4 +166,28 @@ impl Store {
             _ => Err(StoreError::Commit("another process has locked the store".into())),
         }
     }
+}
+
+/// Removes the bodies of answers from a snapshot. Costs O(n) in the transactions with an answer.
+fn leave_bodies_out(snapshot: &mut Connection) -> Result<(), StoreError> {
+    // A record must not depend on a body that is left out.
+    let rows: Vec<RowId> = snapshot
+        .prepare("SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?
+        .query_map([], |row| row.get(0).map(RowId))?
+        .collect::<Result<_, _>>()?;
+    let db = snapshot.transaction()?;
+    for row in rows {
+        if let Some(header) = transactions::header(&db, row)? {
+            records::pack_alone(&db, &transactions::whole(&db, header)?)?;
+        }
+    }
+    for table in ["observations", "records"] {
+        let sql = format!(
+            "UPDATE {table} SET body = 0, body_dictionary = NULL, body_base = NULL
+             WHERE body IS NOT NULL AND typeof(body) <> 'integer'"
+        );
+        db.execute(&sql, [])?;
+    }
+    db.commit()?;
+    Ok(snapshot.execute_batch("VACUUM")?)
 }

@@ -10,10 +10,14 @@ use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, params,
     types::{ToSqlOutput, Value, ValueRef},
 };
+use sha2::{Digest, Sha256};
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use super::columns;
-use crate::domain::transaction::{Transaction, TransactionParams};
+use crate::domain::{
+    ids::TransactionKey,
+    transaction::{Transaction, TransactionParams},
+};
 use crate::store::error::StoreError;
 
 /// The zstd level. For texts of a few kilobytes, higher levels compress hardly better and take more than twice the
@@ -28,7 +32,41 @@ const MAX_DICTIONARIES: i64 = 8;
 /// The least compression factor of an effective dictionary. A lower factor means that the service's format has changed.
 const MIN_COMPRESSION: usize = 4;
 
-/// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base.
+/// Where the bodies of answers are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum BodyStorage {
+    /// In this store.
+    Here,
+    /// In this entry of the team's log: this store is a light replica.
+    Log(u64),
+}
+
+/// The body of an answer as the store has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredBody {
+    /// The body, byte for byte as received.
+    Text(String),
+    /// This store is a light replica: the body is in an entry of the team's log.
+    InLog {
+        /// The number of the entry; 0 if only a snapshot has the body.
+        entry: u64,
+        /// The transaction that the answer is about.
+        transaction: TransactionKey,
+    },
+}
+
+impl StoredBody {
+    /// Returns the body; `None` if this store doesn't hold it.
+    pub fn into_text(self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::InLog { .. } => None,
+        }
+    }
+}
+
+/// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. The value of a text
+/// that is in the team's log is the number of its entry, and the base is a digest of the text.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store) struct Packed {
     value: Value,
@@ -49,6 +87,21 @@ impl Packed {
     /// Reads a packed text from three columns, the first at `column`.
     pub(in crate::store) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
         Ok(Self { value: row.get(column)?, dictionary: row.get(column + 1)?, base: row.get(column + 2)? })
+    }
+
+    /// The value for a text in an entry of the team's log.
+    pub(in crate::store) fn in_log(entry: u64, text: &str) -> Self {
+        let digest = Sha256::digest(text);
+        let digest = digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes));
+        Self { value: Value::Integer(entry.cast_signed()), dictionary: None, base: Some(digest) }
+    }
+
+    /// Returns the entry of the team's log that has the text; `None` if the text is here, or there is none.
+    pub(in crate::store) fn log_entry(&self) -> Option<u64> {
+        match self.value {
+            Value::Integer(entry) => Some(entry.cast_unsigned()),
+            Value::Null | Value::Real(_) | Value::Text(_) | Value::Blob(_) => None,
+        }
     }
 
     fn plain(text: &str) -> Self {
@@ -154,10 +207,11 @@ pub(in crate::store) fn unpack(
     base: impl FnOnce(i64) -> Result<Option<String>, StoreError>,
 ) -> Result<Option<String>, StoreError> {
     let bytes = match &packed.value {
-        Value::Null => return Ok(None),
+        // A text in the team's log isn't here.
+        Value::Null | Value::Integer(_) => return Ok(None),
         Value::Text(text) => return Ok(Some(text.clone())),
         Value::Blob(bytes) => bytes,
-        Value::Integer(_) | Value::Real(_) => {
+        Value::Real(_) => {
             return Err(StoreError::Unpack("found a number instead of text".into()));
         }
     };

@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    bodies::{self, Packed},
-    columns,
+    bodies::{self, BodyStorage, Packed, StoredBody},
+    columns, transactions,
 };
 use crate::domain::{
     ids::RowId,
@@ -63,9 +63,9 @@ impl Reader {
         of_transaction(self.db(), row)
     }
 
-    /// Returns the body of one answer by its number in this store, byte for byte as received.
-    pub fn body(&self, observation: i64) -> Result<Option<String>, StoreError> {
-        body(self.db(), observation)
+    /// Returns the body of one answer by its number in this store.
+    pub fn body(&self, observation: i64) -> Result<Option<StoredBody>, StoreError> {
+        stored_body(self.db(), observation)
     }
 
     /// Returns the time from the previous answer with a state (HTTP 200 or 404) of the same transaction to this answer;
@@ -103,6 +103,8 @@ pub(in crate::store) enum LastBody<'a> {
     InHistory(&'a str),
     /// In no entry: the body belongs in `records`. The flag says whether the body is that of a record.
     Separate(&'a str, bool),
+    /// In the team's log: the value for `records`, where the last entry of the history has another body.
+    InLog(Packed),
     /// The answer had no body: the previous last body remains.
     Unchanged,
 }
@@ -113,6 +115,7 @@ pub(in crate::store) fn keep<'a>(
     db: &Connection,
     transaction: &Transaction,
     observation: &'a Observation,
+    storage: BodyStorage,
     at: DateTime<Utc>,
 ) -> Result<(i64, LastBody<'a>), StoreError> {
     let summary = summary(&observation.outcome);
@@ -134,14 +137,22 @@ pub(in crate::store) fn keep<'a>(
             .execute(params![moment, latency, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
+            Some(text) if let BodyStorage::Log(entry) = storage => {
+                let (own, last) = (Packed::in_log(entry, text), packed_body(db, id)?);
+                let is_same = last.is_some_and(|last| last.log_entry().is_some() && last.base == own.base);
+                LastBody::InLog(if is_same { Packed::NONE } else { own })
+            }
             Some(text) if readable_body(db, id)?.as_deref() == Some(text) => LastBody::InHistory(text),
             Some(text) => LastBody::Separate(text, matches!(observation.outcome, Outcome::Record(_))),
         };
         return Ok((id, last));
     }
     let is_record = matches!(observation.outcome, Outcome::Record(_));
-    let packed = observation.body.as_deref().map(|body| pack(db, transaction, body, is_record)).transpose()?;
-    let packed = packed.unwrap_or(Packed::NONE);
+    let packed = match (observation.body.as_deref(), storage) {
+        (None, _) => Packed::NONE,
+        (Some(body), BodyStorage::Here) => pack(db, transaction, body, is_record)?,
+        (Some(body), BodyStorage::Log(entry)) => Packed::in_log(entry, body),
+    };
     db.prepare_cached(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
          body, body_dictionary, body_base) VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
@@ -156,7 +167,11 @@ pub(in crate::store) fn keep<'a>(
         packed.dictionary,
         packed.base
     ])?;
-    let last = observation.body.as_deref().map_or(LastBody::Unchanged, LastBody::InHistory);
+    let last = match (observation.body.as_deref(), storage) {
+        (None, _) => LastBody::Unchanged,
+        (Some(body), BodyStorage::Here) => LastBody::InHistory(body),
+        (Some(_), BodyStorage::Log(_)) => LastBody::InLog(Packed::NONE),
+    };
     Ok((db.last_insert_rowid(), last))
 }
 
@@ -192,12 +207,27 @@ fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64,
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
-/// Returns the body of one entry.
-pub(in crate::store) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
+fn packed_body(db: &Connection, id: i64) -> Result<Option<Packed>, StoreError> {
     let packed = db
         .prepare_cached("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?")?
         .query_row([id], |row| Packed::read(row, 0))
         .optional()?;
+    Ok(packed)
+}
+
+/// Returns the body of one entry, or where it is.
+pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>, StoreError> {
+    let Some(entry) = packed_body(db, id)?.and_then(|packed| packed.log_entry()) else {
+        return Ok(body(db, id)?.map(StoredBody::Text));
+    };
+    let sql = "SELECT transaction_row FROM observations WHERE id = ?";
+    let row = db.prepare_cached(sql)?.query_row([id], |row| row.get(0).map(RowId))?;
+    Ok(transactions::key(db, row)?.map(|transaction| StoredBody::InLog { entry, transaction }))
+}
+
+/// Returns the body of one entry; `None` also if it is in the team's log.
+pub(in crate::store) fn body(db: &Connection, id: i64) -> Result<Option<String>, StoreError> {
+    let packed = packed_body(db, id)?;
     // The base of a body is packed with a dictionary only, so that this recursion ends.
     packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| body(db, base)))
 }
@@ -229,14 +259,14 @@ pub(in crate::store) fn of_transaction(
 }
 
 /// Returns the last body in the entries of a transaction.
-pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
+pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, StoreError> {
     let id = db
         .prepare_cached(
             "SELECT id FROM observations WHERE transaction_row = ? AND body IS NOT NULL ORDER BY id DESC LIMIT 1",
         )?
         .query_row([transaction.0], |row| row.get::<_, i64>(0))
         .optional()?;
-    id.map_or(Ok(None), |id| body(db, id))
+    id.map_or(Ok(None), |id| stored_body(db, id))
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {

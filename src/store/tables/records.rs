@@ -8,9 +8,10 @@ use std::borrow::Cow;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    bodies::{self, Packed},
+    bodies::{self, Packed, StoredBody},
     columns,
     observations::{self, LastBody},
+    transactions,
 };
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::StoreError, reader::Reader};
@@ -39,12 +40,14 @@ pub(in crate::store) fn write(
     if transaction.state.record.as_ref() != before {
         let base_text = match &last {
             LastBody::InHistory(text) => Some(Cow::Borrowed(*text)),
+            LastBody::InLog(_) => None,
             LastBody::Separate(..) | LastBody::Unchanged => observations::readable_body(db, entry)?.map(Cow::Owned),
         };
         write_record(db, transaction, entry, base_text.as_deref())?;
     }
     let last = match last {
         LastBody::InHistory(_) => Packed::NONE,
+        LastBody::InLog(packed) => packed,
         LastBody::Unchanged => return Ok(()),
         LastBody::Separate(body, is_record) => observations::pack(db, transaction, body, is_record)?,
     };
@@ -100,8 +103,8 @@ pub(in crate::store) fn clear_body(db: &Connection, transaction: RowId) -> Resul
 }
 
 impl Reader {
-    /// Returns the last body about a transaction, byte for byte as received.
-    pub fn last_body(&self, row: RowId) -> Result<Option<String>, StoreError> {
+    /// Returns the last body about a transaction.
+    pub fn last_body(&self, row: RowId) -> Result<Option<StoredBody>, StoreError> {
         match last_body(self.db(), row)? {
             Some(body) => Ok(Some(body)),
             None => observations::last_body(self.db(), row),
@@ -110,10 +113,15 @@ impl Reader {
 }
 
 /// Returns the last body; `None` if an observation holds it.
-fn last_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
+fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, StoreError> {
     let packed = db
         .prepare_cached("SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?")?
         .query_row([transaction.0], |row| Packed::read(row, 0))
         .optional()?;
-    packed.map_or(Ok(None), |packed| bodies::unpack(db, &packed, |base| observations::body(db, base)))
+    let Some(packed) = packed else { return Ok(None) };
+    if let Some(entry) = packed.log_entry() {
+        let key = transactions::key(db, transaction)?;
+        return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction }));
+    }
+    Ok(bodies::unpack(db, &packed, |base| observations::body(db, base))?.map(StoredBody::Text))
 }

@@ -439,7 +439,7 @@ fn apply_from_log(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
     };
     let entries: Vec<LogEntry> = (1..).zip(operations.chunks(batch_size)).map(entry).collect();
     let replicate = |entries: &[LogEntry]| {
-        let entries = Entries { team: Nonce(7), entries: entries.to_vec(), own: Vec::new() };
+        let entries = Entries { team: Nonce(7), entries: entries.to_vec(), own: Vec::new(), is_light: false };
         store.replicate(entries).wait().unwrap().replicated().unwrap().results
     };
     let middle = entries.len() / 2;

@@ -27,7 +27,7 @@ fn tracks(seq: u64) -> LogEntry {
 }
 
 fn replicate(store: &Store, team: Nonce, entries: Vec<LogEntry>, own: Vec<u64>) -> Result<u64, StoreError> {
-    let applied = store.replicate(Entries { team, entries, own }).wait()?;
+    let applied = store.replicate(Entries { team, entries, own, is_light: false }).wait()?;
     Ok(applied.replicated()?.position.seq)
 }
 
@@ -97,7 +97,12 @@ fn operation_that_fails_is_undone_alone_and_the_rest_of_its_entry_stands() {
     let refused = NewTransaction { labels: vec!["refused".into()], ..fixtures::new(1) };
     let track = |new| Operation::Track { profile: "default".into(), transactions: vec![new] };
     let entries = vec![entry(1, vec![track(refused), track(fixtures::new(2))])];
-    let applied = store.replicate(Entries { team: TEAM, entries, own: vec![] }).wait().unwrap().replicated().unwrap();
+    let applied = store
+        .replicate(Entries { team: TEAM, entries, own: vec![], is_light: false })
+        .wait()
+        .unwrap()
+        .replicated()
+        .unwrap();
     let results: Vec<bool> = applied.results[0].1.iter().map(Result::is_ok).collect();
     assert_eq!((results, count(&store)), (vec![false, true], 1));
     assert!(matches!(applied.results[0].1[1], Ok(OperationResult::Tracked(_))));
@@ -115,7 +120,7 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     replicate(&late, TEAM, vec![tracks(1)], vec![1]).unwrap();
     let feed = FeedReader::new(late.reader().unwrap());
     feed.changes().unwrap();
-    assert_eq!(late.load_snapshot(&file, TEAM, None).unwrap().seq, 6);
+    assert_eq!(late.load_snapshot(&file, TEAM, None, false).unwrap().seq, 6);
     let reader = |store: &Store| store.reader().unwrap();
     assert_eq!(reader(&late).checksums().unwrap(), reader(&store).checksums().unwrap());
     let own =
@@ -128,7 +133,10 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     let (_other, other) = open();
     replicate(&other, Nonce(8), vec![tracks(1)], vec![]).unwrap();
     store.write_snapshot(&folder.path().join("again.db")).unwrap();
-    assert!(matches!(other.load_snapshot(&folder.path().join("again.db"), TEAM, None), Err(StoreError::OtherTeam)));
+    assert!(matches!(
+        other.load_snapshot(&folder.path().join("again.db"), TEAM, None, false),
+        Err(StoreError::OtherTeam)
+    ));
     assert_eq!(count(&other), 1);
 }
 
@@ -150,6 +158,60 @@ fn deletion_removes_the_transaction_from_what_is_kept_of_own_entries() {
     let kept: Vec<Operation> = kept.into_iter().map(|envelope| envelope.operation).collect();
     assert!(matches!(&kept[0], Operation::Track { transactions, .. } if transactions.len() == 1), "{kept:?}");
     assert_eq!(kept[1..], [note(&[2]), delete]);
+}
+
+#[test]
+fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
+    let ((folder, whole), (_light, light), (_late, late)) = (open(), open(), open());
+    let key = fixtures::transaction(1).key();
+    let answer =
+        |observation: Observation| Operation::Observe { transaction: key.clone(), observation: Box::new(observation) };
+    let answers = [
+        body(RouterStatus::Ongoing, 1),
+        body(RouterStatus::Ongoing, 1),
+        body(RouterStatus::Ongoing, 2),
+        fixtures::fails(Failure::Transport("refused".into())),
+        body(RouterStatus::Success, 9),
+        body(RouterStatus::Success, 9),
+    ];
+    let mut entries = vec![tracks(1)];
+    entries.extend((2..).zip(answers).map(|(seq, observation)| entry(seq, vec![answer(observation)])));
+    let apply = |store: &Store, entries: &[LogEntry], is_light| {
+        let entries = Entries { team: TEAM, entries: entries.to_vec(), own: vec![], is_light };
+        store.replicate(entries).wait().unwrap();
+    };
+    let sums = |store: &Store| {
+        let all = store.reader().unwrap().checksums().unwrap();
+        all.into_iter().filter(|sum| sum.table != "bodies").collect::<Vec<_>>()
+    };
+    apply(&whole, &entries, false);
+    apply(&light, &entries, true);
+    assert_eq!(sums(&whole), sums(&light));
+    let reader = light.reader().unwrap();
+    assert!(reader.lacks_bodies().unwrap() && !whole.reader().unwrap().lacks_bodies().unwrap());
+    let row = RowId(1);
+    for (number, kept) in reader.answers(row).unwrap().iter().enumerate() {
+        let texts = [&whole, &light].map(|store| match store.reader().unwrap().body(kept.id).unwrap() {
+            Some(StoredBody::InLog { entry, transaction }) => {
+                payload::find_body(&entries[entry as usize - 1].payload, &transaction).unwrap()
+            }
+            found => found.and_then(StoredBody::into_text),
+        });
+        assert_eq!(texts[0], texts[1], "answer {number}");
+    }
+    // The last body differs from the one in the history only after another answer of the same status.
+    assert!(matches!(reader.last_body(row).unwrap(), Some(StoredBody::InLog { entry: 6, .. })));
+    // What a snapshot holds is left out as well, and dropping bodies is the same on both.
+    let file = folder.path().join("snapshot.db");
+    whole.write_snapshot(&file).unwrap();
+    late.load_snapshot(&file, TEAM, None, true).unwrap();
+    assert_eq!(sums(&whole), sums(&late));
+    assert!(matches!(late.reader().unwrap().last_body(row).unwrap(), Some(StoredBody::InLog { entry: 0, .. })));
+    let drops = [entry(8, vec![Operation::DropBodies { transactions: vec![key.clone()] }])];
+    for (store, is_light) in [(&whole, false), (&light, true), (&late, true)] {
+        apply(store, &drops, is_light);
+        assert_eq!(store.reader().unwrap().checksums().unwrap(), whole.reader().unwrap().checksums().unwrap());
+    }
 }
 
 #[test]
@@ -178,7 +240,7 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     let file = |name: &str| folder.path().join(name);
     store.write_snapshot(&file("one.db")).unwrap();
     let loss = Loss { entries: vec![tracks(3).position.nonce], notice: "lost 3".into(), is_open: true };
-    store.load_snapshot(&file("one.db"), TEAM, Some(&loss)).unwrap();
+    store.load_snapshot(&file("one.db"), TEAM, Some(&loss), false).unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(reader.own_entries().unwrap(), []);
     let kept = Loss { entries: vec![], ..loss };
@@ -187,9 +249,9 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     store.write_snapshot(&file("two.db")).unwrap();
     let (_other, other) = open();
     std::fs::copy(file("two.db"), file("three.db")).unwrap();
-    other.load_snapshot(&file("two.db"), TEAM, None).unwrap();
+    other.load_snapshot(&file("two.db"), TEAM, None, false).unwrap();
     assert_eq!(other.reader().unwrap().loss().unwrap(), None);
-    store.load_snapshot(&file("three.db"), TEAM, None).unwrap();
+    store.load_snapshot(&file("three.db"), TEAM, None, false).unwrap();
     assert_eq!(reader.loss().unwrap(), Some(kept));
     store.close_loss().unwrap();
     assert!(!reader.loss().unwrap().unwrap().is_open);

@@ -56,9 +56,9 @@ impl LogSession {
             None if must_begin_again || is_out_of_reach => None,
             None => return Ok(()),
         };
-        let (store, team) = (self.store.clone(), link.team);
+        let (store, team, is_light) = (self.store.clone(), link.team, self.options.is_light);
         let load = move || match file {
-            Some(file) => store.load_snapshot(&file, team, loss.as_ref()),
+            Some(file) => store.load_snapshot(&file, team, loss.as_ref(), is_light),
             None => store.load_blank(&folder, team, loss.as_ref()),
         };
         let position = spawn_blocking(load).await.unwrap_or(Err(StoreError::Closed))?;

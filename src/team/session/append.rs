@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{
     LogSession, SessionConnection,
     log_lock::lock,
-    pending_append::{Append, MAX_OPERATIONS},
+    pending_append::{Append, BodyRequest, MAX_OPERATIONS},
     report_progress,
     session_error::SessionError,
 };
@@ -66,6 +66,9 @@ impl LogSession {
                     (self.open, self.is_open_published) = (open, false);
                     reply.send(Ok(OperationResult::Done)).ok();
                 }
+                LogWrite::ReadBody { entry, transaction } => {
+                    self.body_requests.push(BodyRequest { entry, transaction, reply });
+                }
                 LogWrite::Flush => {
                     self.waiting.extend(Append::of_operations(&mut run, &self.clock));
                     self.waiting.push_back(Append::flush(reply, &self.clock));
@@ -104,11 +107,29 @@ impl LogSession {
                 payload: payload.to_vec(),
             };
             let kept = (!append.is_of_poller).then_some(seq);
-            results = Self::apply_through(&self.store, &self.reader, link, own, kept, &self.status).await?;
+            results =
+                Self::apply_through(&self.store, &self.reader, link, own, kept, &self.status, self.options.is_light)
+                    .await?;
             self.status.send_modify(|status| status.appended += 1);
         }
         if let Some(append) = self.waiting.pop_front() {
             append.answer(results);
+        }
+        Ok(())
+    }
+
+    /// Reads the bodies of answers that this light replica left in the log.
+    pub(super) async fn read_bodies(&mut self, link: &SessionConnection) -> Result<(), SessionError> {
+        while let Some(BodyRequest { entry, transaction, .. }) = self.body_requests.first() {
+            // Number 0 means that only a snapshot has the body.
+            let found = match entry.checked_sub(1) {
+                Some(before) => link.database.read_one(before).await?,
+                None => None,
+            };
+            let found = found.filter(|found| found.position.seq == *entry);
+            let body = found.map(|found| payload::find_body(&found.payload, transaction)).transpose();
+            let BodyRequest { reply, .. } = self.body_requests.remove(0);
+            reply.send(body.map(|body| OperationResult::Body(body.flatten()))).ok();
         }
         Ok(())
     }
@@ -121,13 +142,14 @@ impl LogSession {
         own: LogEntry,
         kept: Option<u64>,
         status: &watch::Sender<TeamStatus>,
+        is_light: bool,
     ) -> Result<Vec<Result<OperationResult, String>>, SessionError> {
         let seq = own.position.seq;
         link.applied = reader.replica_position(link.team)?.seq;
         while link.applied < seq {
             let page =
                 if link.applied + 1 == seq { vec![own.clone()] } else { link.database.read(link.applied).await? };
-            let entries = Entries { team: link.team, entries: page, own: kept.into_iter().collect() };
+            let entries = Entries { team: link.team, entries: page, own: kept.into_iter().collect(), is_light };
             let applied = store.replicate(entries).await?.replicated()?;
             if applied.position.seq == link.applied {
                 return Err(TeamError::lost("the log has a gap").into());

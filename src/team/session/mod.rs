@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 
 use self::{
     log_lock::lock,
-    pending_append::{Append, MAX_OPERATIONS},
+    pending_append::{Append, BodyRequest, MAX_OPERATIONS},
     session_error::SessionError,
 };
 use super::{
@@ -52,6 +52,8 @@ pub struct SessionOptions {
     pub connector: Connector,
     /// What this process says of itself.
     pub presence: Presence,
+    /// Whether the replica is light: it leaves the bodies of answers in the database.
+    pub is_light: bool,
     /// The tenure in which this process polls; `None` for a process that never polls.
     pub fence: Option<watch::Receiver<Option<Fence>>>,
 }
@@ -73,6 +75,7 @@ pub fn start(store: Store, options: SessionOptions, clock: Clock) -> Result<Stor
         queue,
         has_ended: false,
         waiting: VecDeque::new(),
+        body_requests: Vec::new(),
         status,
         members_due: Mono::default(),
         open: None,
@@ -102,6 +105,8 @@ struct LogSession {
     has_ended: bool,
     /// What waits to be appended, the oldest first.
     waiting: VecDeque<Append>,
+    /// The bodies of answers to read from the log.
+    body_requests: Vec<BodyRequest>,
     status: watch::Sender<TeamStatus>,
     members_due: Mono,
     /// The transaction that this process has open.
@@ -205,6 +210,7 @@ impl LogSession {
             while !self.waiting.is_empty() {
                 self.append_first(&mut link).await?;
             }
+            self.read_bodies(&link).await?;
             if self.has_ended {
                 link.database.leave(self.options.presence.id).await.ok();
                 return Ok(());
@@ -246,6 +252,9 @@ impl LogSession {
         loop {
             let now = self.clock.now().mono;
             let grace = if error.is_transient() { GRACE } else { Duration::ZERO };
+            for BodyRequest { reply, .. } in self.body_requests.drain(..) {
+                reply.send(Err(StoreError::Log(error.to_string()))).ok();
+            }
             while self.waiting.front().is_some_and(|append| now.since(append.since) >= grace) {
                 self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
             }
@@ -301,7 +310,7 @@ impl LogSession {
             if entries.is_empty() {
                 break;
             }
-            let entries = Entries { team: link.team, entries, own: Vec::new() };
+            let entries = Entries { team: link.team, entries, own: Vec::new(), is_light: self.options.is_light };
             let applied = self.store.replicate(entries).await?.replicated()?;
             if applied.position.seq == link.applied {
                 return Err(TeamError::lost("the log has a gap").into());

@@ -1,10 +1,10 @@
-//! Writes that wait to be appended to the log together, each with the channel for its result.
+//! What waits for the connection: writes to append together, and bodies to read, each with the channel for its result.
 
 use tokio::sync::oneshot;
 
 use crate::{
     clock::{Clock, Mono},
-    domain::{operation::Envelope, team::Nonce},
+    domain::{ids::TransactionKey, operation::Envelope, team::Nonce},
     store::{OperationResult, StoreError, payload},
 };
 
@@ -13,6 +13,16 @@ pub(super) const MAX_OPERATIONS: usize = 256;
 
 /// Takes the result of a write.
 type Reply = oneshot::Sender<Result<OperationResult, StoreError>>;
+
+/// A request for the body of an answer that a light replica left in the log.
+pub(super) struct BodyRequest {
+    /// The number of the entry.
+    pub(super) entry: u64,
+    /// The transaction that the answer is about.
+    pub(super) transaction: TransactionKey,
+    /// Takes the body.
+    pub(super) reply: Reply,
+}
 
 /// Writes that are appended together.
 pub(super) struct Append {

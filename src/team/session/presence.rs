@@ -64,6 +64,11 @@ impl LogSession {
             return Ok(());
         }
         link.snapshots_due = now.mono + SNAPSHOT_INTERVAL;
+        // Others would lack the bodies for good.
+        if self.reader.lacks_bodies()? {
+            (link.purged, link.snapshot_operations) = (deleted, operations);
+            return Ok(());
+        }
         let snapshots = link.database.snapshots().await?;
         let bounds = link.database.bounds(0).await?;
         let holds_deleted = bounds.first.is_some_and(|first| first < deleted)

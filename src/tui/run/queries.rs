@@ -15,7 +15,10 @@ use crate::{
         notification,
     },
     presentation::{filter_completion::Names, json_tree::JsonTree},
-    store::{AlertCounts, AlertQuery, Listed, LoadedRows, Lookup, Page, Reader, StoreError, StoredObservation},
+    store::{
+        AlertCounts, AlertQuery, Listed, LoadedRows, Lookup, Page, Reader, Store, StoreError, StoredBody,
+        StoredObservation,
+    },
     tui::{
         effect::Markable,
         model::{ListCounts, Overview, polling::PollingState},
@@ -51,19 +54,37 @@ pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, Hi
     Ok((Some(listed), history))
 }
 
-/// Returns a transaction's last body, and the changes since the previous body with the same HTTP status.
-pub(crate) fn body(reader: &Reader, row: RowId) -> Result<Option<ResponseBody>, StoreError> {
+/// A transaction's last body, and the previous body with the same HTTP status.
+pub(crate) struct LastBodies {
+    last: StoredObservation,
+    body: StoredBody,
+    before: Option<(StoredObservation, StoredBody)>,
+}
+
+/// Returns a transaction's last body and the one before; `None` if there is no body.
+pub(crate) fn last_bodies(reader: &Reader, row: RowId) -> Result<Option<LastBodies>, StoreError> {
     let answers = reader.answers(row)?;
     let mut with_body = answers.iter().rev().filter_map(|answer| {
         let body = reader.body(answer.id).transpose()?;
-        Some(body.map(|body| (answer, body)))
+        Some(body.map(|body| (answer.clone(), body)))
     });
     let Some((last, first_of_last)) = with_body.next().transpose()? else { return Ok(None) };
     let body = reader.last_body(row)?.unwrap_or(first_of_last);
-    let alike = |found: &Result<(&StoredObservation, String), _>| {
+    let alike = |found: &Result<(StoredObservation, StoredBody), _>| {
         found.as_ref().map_or(true, |(answer, _)| answer.http_status == last.http_status)
     };
     let before = with_body.find(alike).transpose()?;
+    Ok(Some(LastBodies { last, body, before }))
+}
+
+/// Returns a transaction's last body, and the changes since the previous one. A light replica reads them from the team's log.
+pub(crate) fn body(store: &Store, found: LastBodies) -> Result<Option<ResponseBody>, StoreError> {
+    let LastBodies { last, body, before } = found;
+    let Some(body) = store.body_text(body)? else { return Ok(None) };
+    let before = match before {
+        Some((answer, before)) => store.body_text(before)?.map(|before| (answer, before)),
+        None => None,
+    };
     let json_tree = JsonTree::new(&body, before.as_ref().map(|(_, before)| before.as_str()));
     let before = before.map(|(answer, _)| answer.last_at);
     Ok(Some(ResponseBody { at: last.last_at, http_status: last.http_status, bytes: body.len(), before, json_tree }))
