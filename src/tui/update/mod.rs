@@ -110,11 +110,13 @@ fn on_resize(model: &mut Model) {
     model.list.mark_stale();
 }
 
-/// Reports the open transaction to the poller, when it changes and every 20 s while it stays open.
+/// Reports the open transaction to the poller and the team, when it changes and every 20 s while it stays open.
 fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
     /// Shorter than the time after which the poller forgets the report.
     const REPORT_INTERVAL: Duration = Duration::from_secs(20);
-    let polled = |row: &RowId| model.transactions.get(row).is_some_and(Transaction::wants_polling);
+    // People of a team also want to know who looks at what is settled.
+    let is_of_interest = |tx: &Transaction| model.team.is_some() || tx.wants_polling();
+    let polled = |row: &RowId| model.transactions.get(row).is_some_and(is_of_interest);
     let open = match model.screen {
         Screen::Detail => model.list.selected.filter(polled),
         Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => None,

@@ -60,7 +60,7 @@ fn transaction_that_another_person_has_open_is_marked_and_names_the_person() {
     model.team.as_mut().unwrap().open.insert(Nonce(3), key);
     assert_shown(&model, &["ana and bob have this open"]);
     press(&mut model, &["j"], now());
-    assert!(screen(&model).contains("│@"), "{}", screen(&model));
+    assert!(screen(&model).contains("│@") && screen(&model).contains(" @ana "), "{}", screen(&model));
     assert!(!screen(&model).contains("have this open"));
 }
 

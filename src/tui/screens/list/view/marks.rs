@@ -9,7 +9,7 @@ use ratatui::{
 };
 
 use crate::{
-    domain::ids::RowId,
+    domain::{ids::RowId, transaction::Transaction},
     presentation::width,
     tui::{command::Id, draw::DrawContext},
 };
@@ -28,9 +28,19 @@ pub(crate) fn letter(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> 
 
 /// Whether another person of the team has the transaction open.
 fn is_open_elsewhere(context: &DrawContext<'_>, row: RowId) -> bool {
+    let tx = context.model.transactions.get(&row);
+    tx.is_some_and(|tx| people_at(context, tx).next().is_some())
+}
+
+/// Returns the other people of the team who have the transaction open.
+pub(super) fn people_at<'a, R>(
+    context: &DrawContext<'a>,
+    tx: &Transaction<R>,
+) -> impl Iterator<Item = &'a str> + use<'a, R> {
+    // Most of the time nobody has anything open.
     let team = context.model.team.as_ref().filter(|team| !team.open.is_empty());
-    let tx = team.and_then(|_| context.model.transactions.get(&row));
-    team.zip(tx).is_some_and(|(team, tx)| team.people_at(&tx.key()).next().is_some())
+    let people: Vec<&str> = team.map(|team| team.people_at(&tx.key()).collect()).unwrap_or_default();
+    people.into_iter()
 }
 
 /// Returns the number of marked transactions and the open range, in words; `None` if there is neither.

@@ -125,11 +125,20 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, column: ListColumn) -> (Str
         ListColumn::Age => (span::short(tx.age(now)), Style::new()),
         ListColumn::Due => (row_text::due(tx, now), due_style(context, tx)),
         ListColumn::Profile => (text::clean(&tx.profile), theme.dim()),
-        ListColumn::Ticket => (row_text::ticket_or_label(tx).unwrap_or("-").to_owned(), theme.dim()),
+        ListColumn::Ticket => (ticket(context, tx), theme.dim()),
         ListColumn::Checked => (row_text::checked(tx, now), theme.dim()),
         ListColumn::Changed => (row_text::changed(tx, now), theme.dim()),
         ListColumn::Labels => (tx.labels.join(" "), theme.dim()),
         ListColumn::Quote => (tx.params.quote_id.as_str().to_owned(), theme.dim()),
+    }
+}
+
+/// Returns the ticket or a label, after the person who has the transaction open, if somebody else has.
+fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>) -> String {
+    let ticket = row_text::ticket_or_label(tx);
+    match marks::people_at(context, tx).map(text::clean).next() {
+        Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),
+        None => ticket.unwrap_or("-").to_owned(),
     }
 }
 
