@@ -41,7 +41,7 @@ use crate::{
         alert::{self, Alert, Severity},
         ids::RowId,
         poller::PollerReport,
-        team::TeamStatus,
+        team::{TeamLink, TeamStatus},
         transaction::Transaction,
     },
     store::{Listed, LoadedRows, Page},
@@ -391,9 +391,17 @@ impl Model {
         self.own.oldest_age(now)
     }
 
-    /// Returns the report of the active profile's poller; `None` if no poller runs.
+    /// Returns the report of the active profile's poller; `None` if no poller runs, or nothing is known of it because the team's
+    /// store is unreachable.
     pub fn live_poller(&self, now: DateTime<Utc>) -> Option<&PollerReport> {
-        self.own.live_poller(now)
+        self.own.live_poller(now).filter(|_| self.hears_of_polling())
+    }
+
+    fn hears_of_polling(&self) -> bool {
+        match self.team.as_ref().map(|team| &team.link) {
+            None | Some(TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live) => true,
+            Some(TeamLink::Away { .. } | TeamLink::Refused { .. }) => false,
+        }
     }
 
     /// Returns the end of the active profile's pause, if a person paused polling.
@@ -406,7 +414,7 @@ impl Model {
         let polled = std::iter::once(&self.own).chain(&self.other_profiles);
         self.setting.profiles().zip(polled).map(move |(profile, polled)| BudgetUse {
             profile,
-            report: polled.live_poller(now),
+            report: polled.live_poller(now).filter(|_| self.hears_of_polling()),
             paused_until: polled.paused_until(now),
             oldest: polled.oldest_age(now),
         })

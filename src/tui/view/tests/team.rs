@@ -46,6 +46,12 @@ fn banner_says_since_when_the_store_is_unreachable_and_what_still_works() {
     model.store_fault = Some("db.example refuses the connection".into());
     assert_shown(&model, &["TEAM'S STORE UNREACHABLE since", "read-only", "team's store unreachable since"]);
     assert!(!screen(&model).contains('\u{1b}'));
+    // The last report of the poller may be from before.
+    assert!(
+        !screen(&model).contains("LIVE") && screen(&model).contains("stopped on this machine"),
+        "{}",
+        screen(&model)
+    );
     let mut model = with_team(SMALL, TeamLink::Refused { reason: "the database is not a team's store yet".into() });
     model.store_fault = Some("the database is not a team's store yet".into());
     assert_shown(&model, &["TEAM'S STORE: the database is not a team's store yet"]);
