@@ -65,8 +65,10 @@ struct RequestResult {
 /// Once the store can't be written for good, `run` sends no more requests and waits for `stop`: the screen stays usable.
 pub async fn run<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Result<Drain, PollerError> {
     let (store, profile, stop) = (setup.store.clone(), setup.profile.clone(), stop.shared());
+    let has_lease = setup.lease.is_some();
     match poll(setup, stop.clone()).await {
-        Err(PollerError::Store(error)) if error.is_lasting() && !matches!(error, StoreError::Closed) => {
+        // With a lease, another machine can poll.
+        Err(PollerError::Store(error)) if error.is_lasting() && !has_lease && !matches!(error, StoreError::Closed) => {
             store.report_fault(&error);
             tracing::error!(profile, "polling stopped: {error}");
             stop.await;
@@ -459,10 +461,7 @@ impl<W: Wire> Driver<W> {
             valid_until: now.wall + self.setup.clock.to_wall_duration(REPORT_VALIDITY),
             process: crate::process::run_id(),
             id: self.setup.shown_id.clone(),
-            fingerprint: match &self.setup.lease {
-                Some(lease) => lease.budget.clone(),
-                None => self.setup.fingerprint.clone(),
-            },
+            fingerprint: self.setup.shown_fingerprint(),
             rps: self.core.budget.ledger().limit(),
             share: round(self.core.budget.ledger().pace.share()),
             need: (self.setup.scope == Scope::Everything).then(|| Need {

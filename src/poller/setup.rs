@@ -52,6 +52,13 @@ pub struct LeasePermit {
     pub pace: watch::Sender<Option<Pace>>,
 }
 
+impl<W> Setup<W> {
+    /// Returns what stands for the base URL and the integrator ID in reports.
+    pub(super) fn shown_fingerprint(&self) -> String {
+        self.lease.as_ref().map_or_else(|| self.fingerprint.clone(), |lease| lease.budget.clone())
+    }
+}
+
 impl LeasePermit {
     /// Whether a request may begin now.
     pub(super) fn is_granted(&self, clock: &Clock) -> bool {

@@ -52,7 +52,7 @@ async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
     let waiting = PollerReport {
         at,
         id: setup.shown_id.clone(),
-        fingerprint: setup.fingerprint.clone(),
+        fingerprint: setup.shown_fingerprint(),
         rps: setup.rps,
         health: PollerHealth::Waiting,
         valid_until: at + setup.clock.to_wall_duration(REPORT_VALIDITY),

@@ -64,17 +64,17 @@ impl KernelLock {
         Ok(try_lock(&file).map_err(fault)?.then_some(Self { _file: file }))
     }
 
-    /// Records that the holder of the lock on this file is at work. See [`KernelLock::last_sign`].
+    /// Records that the holder of the lock on this file is at work. See [`KernelLock::last_heartbeat`].
     ///
     /// # Errors
     /// If the file can't be written.
-    pub(crate) fn give_sign(path: &Path) -> io::Result<()> {
+    pub(crate) fn write_heartbeat(path: &Path) -> io::Result<()> {
         open(path)?.write_all(b".")
     }
 
-    /// Returns when the holder of the lock on this file last gave a sign, on the file system's clock. Another value than
+    /// Returns when the holder of the lock on this file last wrote a heartbeat, on the file system's clock. Another value than
     /// before means that the holder is at work; `None` if the file is missing.
-    pub(crate) fn last_sign(path: &Path) -> Option<SystemTime> {
+    pub(crate) fn last_heartbeat(path: &Path) -> Option<SystemTime> {
         path.metadata().and_then(|file| file.modified()).ok()
     }
 

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use color_eyre::eyre::{Result, WrapErr, bail, eyre};
+use color_eyre::eyre::{Report, Result, WrapErr, bail, eyre};
 use futures_util::FutureExt;
 use serde::{Deserialize, Serialize};
 use tokio::{
@@ -60,8 +60,15 @@ pub(crate) const COMMAND: &str = "poll-for-team";
 const STOP_LIMIT: Duration = Duration::from_secs(6);
 /// The pause before a new child after one was killed because the lease ran out.
 const RESTART_PAUSE: Duration = Duration::from_millis(500);
-/// The pause after a child gave the lease to a machine that comes first, and after one that failed.
+/// The pause after a child gave the lease to a machine that comes first, and after one that failed; each further failure
+/// adds as much.
 const LONG_RESTART_PAUSE: Duration = Duration::from_secs(3);
+const LONGEST_RESTART_PAUSE: Duration = Duration::from_secs(60);
+/// How long a machine that holds the lease may fail to keep answers before it gives the lease to another one.
+const UNUSABLE_LIMIT: Duration = Duration::from_secs(5);
+/// How a child ends whose machine or role can't poll, and one whose password the database refuses.
+const MAY_NOT_POLL: Exit = Exit::Unauthorized;
+const WRONG_PASSWORD: Exit = Exit::Unreachable;
 /// The interval between two tries for the lock by which one process of a machine is a candidate for a profile.
 const CANDIDATE_RETRY: Duration = Duration::from_millis(500);
 /// How much longer a machine waits before it takes the lease, for each step of its rank.
@@ -121,17 +128,20 @@ impl TeamPoller {
     /// Keeps a child running until `stop` resolves, and waits until it has given the lease back.
     pub(super) async fn run(&self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut stop = pin!(stop);
+        let mut failures = 0;
         loop {
             let pause = tokio::select! {
                 biased;
                 ended = self.run_child(stop.as_mut()) => match ended {
                     Ok(None) => return Ok(()),
-                    Ok(Some(pause)) => pause,
+                    Ok(Some(pause)) => {
+                        failures = 0;
+                        pause
+                    }
                     Err(report) => {
                         tracing::error!(profile = self.order.profile, "the poller for the team failed: {report:#}");
-                        // A password that expires was replaced by now.
-                        self.access.connector.forget_password();
-                        LONG_RESTART_PAUSE
+                        failures += 1;
+                        (LONG_RESTART_PAUSE * failures).min(LONGEST_RESTART_PAUSE)
                     }
                 },
             };
@@ -174,7 +184,12 @@ impl TeamPoller {
         match status.code() {
             None => Ok(Some(RESTART_PAUSE)),
             Some(code) if code == i32::from(Exit::Success.code()) => Ok(Some(LONG_RESTART_PAUSE)),
-            Some(code) if code == i32::from(Exit::Unauthorized.code()) => {
+            Some(code) if code == i32::from(WRONG_PASSWORD.code()) => {
+                // A password that expires was replaced by now.
+                self.access.connector.forget_password();
+                bail!("the team's database refuses its login")
+            }
+            Some(code) if code == i32::from(MAY_NOT_POLL.code()) => {
                 tracing::warn!(profile = self.order.profile, "this process doesn't poll: {}", reason.trim());
                 stop.await;
                 Ok(None)
@@ -198,8 +213,7 @@ fn spawn() -> Result<Child> {
 }
 
 /// Runs as the child: a candidate for the lease, and its holder, until standard input ends or a machine that comes first
-/// can poll. Returns [`Exit::Unauthorized`] if this machine or this role can't poll for the team; the reason is on standard
-/// error.
+/// can poll. Returns [`MAY_NOT_POLL`] with the reason on standard error, or [`WRONG_PASSWORD`].
 ///
 /// # Errors
 /// If the order can't be read, or the replica or the poller fails.
@@ -213,7 +227,7 @@ pub(crate) fn run_as_child() -> Result<Exit> {
     log_file::start(&order.state_dir, clock.clone())?;
     if let Err(error) = KillTimer::new() {
         print_line(&error.to_string());
-        return Ok(Exit::Unauthorized);
+        return Ok(MAY_NOT_POLL);
     }
     tokio_runtime::start()?.block_on(take_part(order, &clock))
 }
@@ -249,7 +263,10 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let integrator_id = IntegratorId::new(&order.id)?;
     let base = BaseUrl::parse(&order.base_url)?;
     let fingerprint = integrator_id.fingerprint(base.as_str());
-    let (status_sender, mut tenure) = watch::channel(LeaseStatus::default());
+    if let Err(TeamError::Login(_) | TeamError::PasswordMissing { .. }) = connector.connect().await {
+        return Ok(WRONG_PASSWORD);
+    }
+    let (status_sender, mut lease_status) = watch::channel(LeaseStatus::default());
     let (release, release_receiver) = watch::channel(ReleaseRequest::Keep);
     let (pace, pace_receiver) = watch::channel(None::<Pace>);
     let (begins_sender, begins_until) = watch::channel(None);
@@ -268,42 +285,43 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         }),
         release: release_receiver,
     };
-    let lease = run_lease(driver, tenure.clone(), LeaseOutputs { begins_until: begins_sender, fence: fence_sender })?;
     let presence = presence(id, order.given_name.clone(), vec![order.profile.clone()], order.rank);
     let store = Store::open_lasting(&order.replica, clock.now().wall)?;
-    let store = team::start(
-        store,
-        SessionOptions { connector, presence, is_light: order.is_light, fence: Some(fence) },
-        clock.clone(),
-    )?;
+    let options = SessionOptions { connector, presence, is_light: order.is_light, fence: Some(fence) };
+    let store = team::start(store, options, clock.clone())?;
     let mut status = store.team().ok_or_else(|| eyre!("the store isn't a replica"))?;
+    let is_settled = |status: &TeamStatus| matches!(status.link, TeamLink::Live | TeamLink::Refused { .. });
+    // A machine that can't keep an answer is no candidate.
+    tokio::select! {
+        () = ended.clone() => return Ok(Exit::Success),
+        settled = status.wait_for(is_settled) => if let TeamLink::Refused { reason } = &settled?.link {
+            bail!("{reason}");
+        },
+    }
 
-    let preferred_member = wait_for_preferred_member(status.clone(), id, order.profile.clone(), order.rank).shared();
-    let lost = wait_for_lost_lease(tenure.clone());
+    let outputs = LeaseOutputs { begins_until: begins_sender, fence: fence_sender };
+    let lease = run_lease(driver, lease_status.clone(), outputs)?;
+    let preferred_member = wait_for_preferred_member(status.clone(), id, order.profile.clone(), order.rank);
+    let lost = wait_for_lost_lease(lease_status.clone());
+    let unusable = wait_until_unusable(status.clone(), clock);
     let elected = async {
-        let tenure = tenure.wait_for(|tenure| tenure.fence.is_some() || is_unable(tenure)).await?;
-        match &tenure.fault {
-            Some(TeamError::Permission(_)) => {
-                print_line(&tenure.fault.iter().map(ToString::to_string).collect::<String>());
-                return Ok(None);
-            }
-            Some(fault) if is_unable(&tenure) => bail!("{fault}"),
-            _ => {}
+        let lease_status = lease_status.wait_for(|status| status.fence.is_some() || may_not_poll(status)).await?;
+        if let Some(fault) = lease_status.fault.as_ref().filter(|_| lease_status.fence.is_none()) {
+            print_line(&fault.to_string());
+            return Ok::<_, Report>(None);
         }
-        let inherited = tenure.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceLeft>(pace).ok());
-        let budget = tenure.fence.as_ref().map(|fence| fence.budget.clone()).unwrap_or_default();
-        drop(tenure);
-        status.wait_for(|status| status.link == TeamLink::Live).await?;
-        Ok(Some((inherited.unwrap_or_default(), budget)))
+        let left = lease_status.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceLeft>(pace).ok());
+        let budget = lease_status.fence.as_ref().map(|fence| fence.budget.clone()).unwrap_or_default();
+        Ok(Some((left.unwrap_or_default(), budget)))
     };
     let inherited = tokio::select! {
         () = ended.clone() => None,
         elected = elected => match elected? {
             Some(inherited) => Some(inherited),
-            None => return Ok(Exit::Unauthorized),
+            None => return Ok(MAY_NOT_POLL),
         },
     };
-    let mut drain = Drain::Complete;
+    let mut polled = Ok(Drain::Complete);
     if let Some((inherited, budget)) = inherited {
         let setup = Setup {
             store: store.clone(),
@@ -327,20 +345,24 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         };
         let draining = async {
             tokio::select! {
-                () = ended.clone() => {}
-                () = preferred_member.clone() => {}
+                () = ended => {}
+                () = preferred_member => {}
+                () = unusable => {}
             }
             release.send_replace(ReleaseRequest::Drain);
         };
-        drain = tokio::select! {
-            drain = poller::run(setup, draining) => drain?,
+        polled = tokio::select! {
+            polled = poller::run(setup, draining) => polled,
             // Another machine holds the lease: what this one inherited no longer counts.
             () = lost => return Ok(Exit::Success),
         };
     }
-    store.flush().await?;
-    release.send_replace(ReleaseRequest::Release(drain));
+    // Answers that can't be kept are asked for again by the next holder.
+    let flushed = store.flush().await;
+    release.send_replace(ReleaseRequest::Release(polled.as_ref().copied().unwrap_or(Drain::Incomplete)));
     tokio::task::spawn_blocking(move || lease.join()).await?.map_err(|_| eyre!("the lease's thread panicked"))??;
+    polled?;
+    flushed?;
     Ok(Exit::Success)
 }
 
@@ -372,17 +394,30 @@ async fn count_requests(output: ChildStdout, requests: Requests, profile: String
     }
 }
 
-/// Whether this process can't poll: its role may not, or the password that it got is no longer right.
-fn is_unable(tenure: &LeaseStatus) -> bool {
-    matches!(tenure.fault, Some(TeamError::Permission(_) | TeamError::Login(_) | TeamError::PasswordMissing { .. }))
+/// Whether the role of this process may not poll.
+fn may_not_poll(status: &LeaseStatus) -> bool {
+    matches!(status.fault, Some(TeamError::Permission(_)))
+}
+
+/// Resolves when this machine can't keep answers: its replica or the database has failed for [`UNUSABLE_LIMIT`].
+async fn wait_until_unusable(mut status: watch::Receiver<TeamStatus>, clock: &Clock) {
+    while status.wait_for(|status| status.link != TeamLink::Live).await.is_ok() {
+        let usable = status.wait_for(|status| status.link == TeamLink::Live).map(drop);
+        tokio::select! {
+            () = usable => {}
+            () = clock.sleep_until(clock.now().mono + UNUSABLE_LIMIT) => return,
+        }
+    }
+    // The session has ended.
+    std::future::pending().await
 }
 
 /// Resolves when this machine has held the lease and no longer does.
-async fn wait_for_lost_lease(mut tenure: watch::Receiver<LeaseStatus>) {
-    let epoch = |tenure: &LeaseStatus| tenure.fence.as_ref().map(|fence| fence.epoch);
+async fn wait_for_lost_lease(mut status: watch::Receiver<LeaseStatus>) {
+    let epoch = |status: &LeaseStatus| status.fence.as_ref().map(|fence| fence.epoch);
     let lost = async {
-        let first = epoch(&*tenure.wait_for(|tenure| tenure.fence.is_some()).await?);
-        tenure.wait_for(|tenure| epoch(tenure) != first).await.map(drop)
+        let first = epoch(&*status.wait_for(|status| status.fence.is_some()).await?);
+        status.wait_for(|status| epoch(status) != first).await.map(drop)
     };
     if lost.await.is_err() {
         // The lease's thread has ended: the lease was released.

@@ -245,8 +245,8 @@ impl Store {
     pub(crate) fn body_text(&self, body: StoredBody) -> Result<Option<String>, StoreError> {
         match (body, &self.log) {
             (StoredBody::Text(text), _) => Ok(Some(text)),
-            (StoredBody::InLog { entry, transaction }, Some(log)) => {
-                log.submit(LogWrite::ReadBody { entry, transaction }).wait()?.body()
+            (StoredBody::InLog { entry, transaction, digest }, Some(log)) => {
+                log.submit(LogWrite::ReadBody { entry, transaction, digest }).wait()?.body()
             }
             (StoredBody::InLog { .. }, None) => Err(StoreError::ReplicaAlone),
         }

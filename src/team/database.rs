@@ -498,6 +498,23 @@ impl Database {
         Ok(row.get(0))
     }
 
+    /// Appends the first entries and ends the snapshot at the last one, in one transaction. Returns whether the snapshot counts.
+    pub(crate) async fn begin_log(
+        &self,
+        nonces: [Nonce; 2],
+        payload: &[u8],
+        snapshot: &SnapshotInfo,
+    ) -> Result<bool, TeamError> {
+        // An error ends the connection, and with it the transaction.
+        self.client.batch_execute("BEGIN").await?;
+        for nonce in nonces {
+            self.append(nonce, payload, None).await?;
+        }
+        let counts = self.end_snapshot(snapshot, false).await?;
+        self.client.batch_execute(if counts { "COMMIT" } else { "ROLLBACK" }).await?;
+        Ok(counts)
+    }
+
     async fn one(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Row, TeamError> {
         self.all(sql, values).await?.pop().ok_or(TeamError::NotInitialised)
     }

@@ -156,7 +156,6 @@ impl Process {
         line.trim_end().to_owned()
     }
 
-    /// Returns the next line of standard output, empty at its end.
     /// Reads the address of the metrics, which a watch prints first.
     pub(crate) fn read_metrics_address(&mut self) -> String {
         let message = self.read_error_line();
@@ -164,6 +163,7 @@ impl Process {
         address.unwrap_or_else(|| panic!("{message}")).to_owned()
     }
 
+    /// Returns the next line of standard output, empty at its end.
     pub(crate) fn read_line(&mut self) -> String {
         let mut line = String::new();
         self.out.as_mut().unwrap().read_line(&mut line).unwrap();

@@ -17,6 +17,7 @@
 #[allow(dead_code, reason = "shared with the end-to-end tests")]
 #[path = "../end_to_end/common.rs"]
 mod common;
+mod late_request;
 
 use std::{
     fs,

@@ -18,11 +18,11 @@ pub(crate) use self::{
 use super::{
     error::{StoreError, is_local},
     operations::{self, Applied, OperationResult},
-    queries::checksum::TableChecksum,
     reader::Reader,
     tables::bodies::BodyStorage,
 };
 use crate::domain::{
+    ids::TransactionKey,
     operation::{Envelope, Operation},
     team::{self, LogEntry, LogPosition, Loss, Nonce},
 };
@@ -57,9 +57,13 @@ pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, Stor
         if seq != applied.position.seq + 1 {
             break;
         }
-        let results = apply_entry(db, entry, new.is_light)?;
+        let mut deleted = Vec::new();
+        let results = apply_entry(db, entry, new.is_light, &mut deleted)?;
         if new.own.contains(&seq) {
             own_entries::keep(db, entry)?;
+        }
+        if !deleted.is_empty() {
+            own_entries::forget(db, &deleted)?;
         }
         applied.position = entry.position;
         applied.results.push((seq, results));
@@ -67,7 +71,8 @@ pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, Stor
     if !applied.results.is_empty() {
         write_position(db, new.team, applied.position)?;
         let operations: usize = applied.results.iter().map(|(_, results)| results.len()).sum();
-        db.prepare_cached("UPDATE replica SET operations = operations + ?")?.execute([operations])?;
+        db.prepare_cached("UPDATE replica SET operations = operations + ?1, lacks_bodies = max(lacks_bodies, ?2)")?
+            .execute(params![operations, new.is_light])?;
     }
     Ok(applied)
 }
@@ -76,14 +81,17 @@ fn apply_entry(
     db: &Transaction<'_>,
     entry: &LogEntry,
     is_light: bool,
+    deleted: &mut Vec<TransactionKey>,
 ) -> Result<Vec<Result<OperationResult, String>>, StoreError> {
-    let storage = if is_light { BodyStorage::Log(entry.position.seq) } else { BodyStorage::Here };
+    let mut storage = if is_light { BodyStorage::Log(entry.position.seq) } else { BodyStorage::Here };
     let whole;
     let mut payload = payload::decode(&entry.payload)?;
     if let Payload::Part(part) = payload {
         let Some(bytes) = collect_parts(db, &part, entry.position.seq)? else { return Ok(Vec::new()) };
         whole = bytes;
         payload = payload::decode(&whole)?;
+        // No single entry has the bodies.
+        storage = BodyStorage::Here;
     }
     let author = |given: Option<&str>| team::author(entry.author.as_deref(), given);
     match payload {
@@ -91,7 +99,7 @@ fn apply_entry(
             for envelope in &all {
                 if let Operation::Delete { transactions } = &envelope.operation {
                     db.execute("UPDATE replica SET deleted = ?", [entry.position.seq])?;
-                    own_entries::forget(db, transactions)?;
+                    deleted.extend_from_slice(transactions);
                 }
             }
             all.into_iter()
@@ -196,22 +204,18 @@ impl Reader {
         position(self.db(), team)
     }
 
-    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it was a light replica.
+    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it is or was a light replica.
     pub(crate) fn lacks_bodies(&self) -> Result<bool, StoreError> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM observations WHERE typeof(body) = 'integer')
-                   OR EXISTS (SELECT 1 FROM records WHERE typeof(body) = 'integer')";
-        Ok(self.db().query_row(sql, [], |row| row.get(0))?)
+        let lacks = self.db().prepare_cached("SELECT lacks_bodies FROM replica")?.query_row([], |row| row.get(0));
+        Ok(lacks.optional()?.unwrap_or_default())
     }
 
-    /// The replica's position, and the checksums of its tables there.
+    /// The replica's position in its log.
     ///
     /// # Errors
     /// [`StoreError::NotReplica`] if the store is no replica.
-    pub(crate) fn replica_checksums(&self) -> Result<(LogPosition, Vec<TableChecksum>), StoreError> {
-        self.snapshot(|| {
-            let position = stored_position(self.db())?.ok_or(StoreError::NotReplica)?.1;
-            Ok((position, self.checksums()?))
-        })
+    pub(crate) fn position(&self) -> Result<LogPosition, StoreError> {
+        Ok(stored_position(self.db())?.ok_or(StoreError::NotReplica)?.1)
     }
 
     /// Whether the store is a replica of a team's log.

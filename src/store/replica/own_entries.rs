@@ -5,6 +5,7 @@
 use std::{
     collections::{BTreeMap, HashSet},
     io::{self, BufRead, Write},
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -14,10 +15,11 @@ use rusqlite::{Connection, params};
 use super::payload::{self, Payload, decode, unpack};
 use crate::{
     domain::{
-        batch::SpoolError,
+        batch::{Batch, SpoolError},
         ids::TransactionKey,
         operation::{AlertSubject, Edit, Envelope, Operation},
         team::{LogEntry, LogPosition, Nonce},
+        transaction::NewTransaction,
     },
     process::files,
     store::{error::StoreError, file::paths, reader::Reader},
@@ -147,6 +149,9 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
 pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), StoreError> {
     let deleted: HashSet<_> = deleted.iter().map(identity).collect();
     for WholePayload { positions, payload } in join_parts(&load(db)?)? {
+        if !is_about(&decode(&payload)?, &deleted)? {
+            continue;
+        }
         let before = into_operations(decode(&payload)?)?;
         let after: Vec<Envelope> = before.iter().filter_map(|envelope| without(envelope, &deleted)).collect();
         if after == before {
@@ -169,11 +174,26 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
     Ok(())
 }
 
+/// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
+fn is_about(payload: &Payload<'_>, deleted: &HashSet<Identity>) -> Result<bool, StoreError> {
+    let Payload::Batch(batch) = payload else { return Ok(true) };
+    let mut is_about = false;
+    batch.rows().for_each(&mut |row| {
+        is_about = deleted.contains(&identity_of(batch.profile(), &row));
+        if is_about { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(is_about)
+}
+
 /// What makes a transaction unique: hashes may differ in case.
 type Identity = (String, String, String);
 
 fn identity(key: &TransactionKey) -> Identity {
     (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
+}
+
+fn identity_of(profile: &str, new: &NewTransaction) -> Identity {
+    (profile.to_owned(), new.params.from_chain.as_str().to_owned(), new.params.transaction_id.key())
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.
@@ -185,11 +205,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
     };
     let operation = match &envelope.operation {
         Operation::Track { profile, transactions } => {
-            let stays =
-                |hash: &str, chain: &str| !deleted.contains(&(profile.clone(), chain.to_owned(), hash.to_owned()));
-            let left = transactions
-                .iter()
-                .filter(|new| stays(&new.params.transaction_id.key(), new.params.from_chain.as_str()));
+            let left = transactions.iter().filter(|new| !deleted.contains(&identity_of(profile, new)));
             let left: Vec<_> = left.cloned().collect();
             if left.is_empty() {
                 return None;

@@ -19,7 +19,7 @@ use crate::{
         team::Nonce,
         transaction::NewTransaction,
     },
-    store::error::StoreError,
+    store::{error::StoreError, tables::bodies},
 };
 
 /// The most bytes in one part of an entry.
@@ -213,17 +213,21 @@ pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError
     }
 }
 
-/// Returns the body of the last answer about a transaction in an entry.
+/// Returns the body with this digest among the answers about a transaction in an entry.
 ///
 /// # Errors
 /// [`StoreError::Unpack`] if another version wrote the entry, or it is damaged.
-pub(crate) fn find_body(payload: &[u8], transaction: &TransactionKey) -> Result<Option<String>, StoreError> {
+pub(crate) fn find_body(
+    payload: &[u8],
+    transaction: &TransactionKey,
+    digest: Option<i64>,
+) -> Result<Option<String>, StoreError> {
     let Payload::Operations(all) = decode(payload)? else { return Ok(None) };
-    let bodies = all.into_iter().filter_map(|envelope| match envelope.operation {
+    let mut bodies = all.into_iter().filter_map(|envelope| match envelope.operation {
         Operation::Observe { transaction: of, observation } if of == *transaction => observation.body,
         _ => None,
     });
-    Ok(bodies.last())
+    Ok(bodies.find(|body| Some(bodies::digest(body)) == digest))
 }
 
 fn decode_part(rest: &[u8]) -> Option<PayloadPart<'_>> {

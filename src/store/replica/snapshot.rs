@@ -20,7 +20,7 @@ use crate::{
         Store,
         error::StoreError,
         file::{connection, migrate},
-        tables::{records, transactions},
+        tables::{observations, records, transactions},
     },
 };
 
@@ -168,26 +168,29 @@ impl Store {
     }
 }
 
-/// Removes the bodies of answers from a snapshot. Costs O(n) in the transactions with an answer.
+/// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
 fn leave_bodies_out(snapshot: &mut Connection) -> Result<(), StoreError> {
-    // A record must not depend on a body that is left out.
-    let rows: Vec<RowId> = snapshot
-        .prepare("SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?
-        .query_map([], |row| row.get(0).map(RowId))?
-        .collect::<Result<_, _>>()?;
+    let rows = |snapshot: &Connection, sql: &str| -> Result<Vec<i64>, StoreError> {
+        let mut statement = snapshot.prepare(sql)?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    };
+    // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
+    let records = rows(snapshot, "SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;
+    let last = rows(snapshot, "SELECT transaction_row FROM records WHERE body IS NOT NULL")?;
+    let answers = rows(snapshot, "SELECT id FROM observations WHERE body IS NOT NULL ORDER BY id DESC")?;
     let db = snapshot.transaction()?;
-    for row in rows {
-        if let Some(header) = transactions::header(&db, row)? {
+    for row in records {
+        if let Some(header) = transactions::header(&db, RowId(row))? {
             records::pack_alone(&db, &transactions::whole(&db, header)?)?;
         }
     }
-    for table in ["observations", "records"] {
-        let sql = format!(
-            "UPDATE {table} SET body = 0, body_dictionary = NULL, body_base = NULL
-             WHERE body IS NOT NULL AND typeof(body) <> 'integer'"
-        );
-        db.execute(&sql, [])?;
+    for row in last {
+        records::leave_body_out(&db, RowId(row))?;
     }
+    for id in answers {
+        observations::leave_body_out(&db, id)?;
+    }
+    db.execute("UPDATE replica SET lacks_bodies = 1", [])?;
     db.commit()?;
     Ok(snapshot.execute_batch("VACUUM")?)
 }

@@ -52,6 +52,8 @@ pub enum StoredBody {
         entry: u64,
         /// The transaction that the answer is about.
         transaction: TransactionKey,
+        /// The digest of the body.
+        digest: Option<i64>,
     },
 }
 
@@ -91,9 +93,7 @@ impl Packed {
 
     /// The value for a text in an entry of the team's log.
     pub(in crate::store) fn in_log(entry: u64, text: &str) -> Self {
-        let digest = Sha256::digest(text);
-        let digest = digest.first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes));
-        Self { value: Value::Integer(entry.cast_signed()), dictionary: None, base: Some(digest) }
+        Self { value: Value::Integer(entry.cast_signed()), dictionary: None, base: Some(digest(text)) }
     }
 
     /// Returns the entry of the team's log that has the text; `None` if the text is here, or there is none.
@@ -114,6 +114,11 @@ impl Packed {
             _ => 0,
         }
     }
+}
+
+/// Returns a digest that tells a body from others about the same transaction.
+pub(in crate::store) fn digest(text: &str) -> i64 {
+    Sha256::digest(text).first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 
 /// Returns a transaction's record as JSON, as it is stored.

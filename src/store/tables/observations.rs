@@ -137,13 +137,14 @@ pub(in crate::store) fn keep<'a>(
             .execute(params![moment, latency, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
-            Some(text) if let BodyStorage::Log(entry) = storage => {
-                let (own, last) = (Packed::in_log(entry, text), packed_body(db, id)?);
-                let is_same = last.is_some_and(|last| last.log_entry().is_some() && last.base == own.base);
-                LastBody::InLog(if is_same { Packed::NONE } else { own })
-            }
-            Some(text) if readable_body(db, id)?.as_deref() == Some(text) => LastBody::InHistory(text),
-            Some(text) => LastBody::Separate(text, matches!(observation.outcome, Outcome::Record(_))),
+            Some(text) => match (repeats(db, id, text)?, storage) {
+                (Repetition::OfText, _) => LastBody::InHistory(text),
+                (Repetition::OfDigest, _) => LastBody::InLog(Packed::NONE),
+                (Repetition::None, BodyStorage::Log(entry)) => LastBody::InLog(Packed::in_log(entry, text)),
+                (Repetition::None, BodyStorage::Here) => {
+                    LastBody::Separate(text, matches!(observation.outcome, Outcome::Record(_)))
+                }
+            },
         };
         return Ok((id, last));
     }
@@ -173,6 +174,35 @@ pub(in crate::store) fn keep<'a>(
         (Some(_), BodyStorage::Log(_)) => LastBody::InLog(Packed::NONE),
     };
     Ok((db.last_insert_rowid(), last))
+}
+
+/// Whether the body of an entry is the same as another.
+enum Repetition {
+    /// The entry has another body, or none.
+    None,
+    /// The entry has the body.
+    OfText,
+    /// The entry has the digest of the body.
+    OfDigest,
+}
+
+fn repeats(db: &Connection, entry: i64, text: &str) -> Result<Repetition, StoreError> {
+    let packed = packed_body(db, entry)?;
+    Ok(match packed.filter(|packed| packed.log_entry().is_some()) {
+        Some(packed) if packed.base == Packed::in_log(0, text).base => Repetition::OfDigest,
+        Some(_) => Repetition::None,
+        None if readable_body(db, entry)?.as_deref() == Some(text) => Repetition::OfText,
+        None => Repetition::None,
+    })
+}
+
+/// Keeps only the digest of an entry's body: the team's database has the body.
+pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<(), StoreError> {
+    let Some(text) = readable_body(db, id)? else { return Ok(()) };
+    let packed = Packed::in_log(0, &text);
+    let sql = "UPDATE observations SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE id = ?1";
+    db.prepare_cached(sql)?.execute(params![id, packed, packed.base])?;
+    Ok(())
 }
 
 /// Packs a body. The body of a record is packed with the transaction's first body or the dictionary of its route as the
@@ -217,12 +247,13 @@ fn packed_body(db: &Connection, id: i64) -> Result<Option<Packed>, StoreError> {
 
 /// Returns the body of one entry, or where it is.
 pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>, StoreError> {
-    let Some(entry) = packed_body(db, id)?.and_then(|packed| packed.log_entry()) else {
+    let packed = packed_body(db, id)?;
+    let Some((entry, digest)) = packed.and_then(|packed| Some((packed.log_entry()?, packed.base))) else {
         return Ok(body(db, id)?.map(StoredBody::Text));
     };
     let sql = "SELECT transaction_row FROM observations WHERE id = ?";
     let row = db.prepare_cached(sql)?.query_row([id], |row| row.get(0).map(RowId))?;
-    Ok(transactions::key(db, row)?.map(|transaction| StoredBody::InLog { entry, transaction }))
+    Ok(transactions::key(db, row)?.map(|transaction| StoredBody::InLog { entry, transaction, digest }))
 }
 
 /// Returns the body of one entry; `None` also if it is in the team's log.

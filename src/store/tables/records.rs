@@ -102,6 +102,15 @@ pub(in crate::store) fn clear_body(db: &Connection, transaction: RowId) -> Resul
     Ok(db.prepare_cached(sql)?.execute([transaction.0])?)
 }
 
+/// Keeps only the digest of the last body: the team's database has the body.
+pub(in crate::store) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<(), StoreError> {
+    let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
+    let packed = Packed::in_log(0, &text);
+    let sql = "UPDATE records SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE transaction_row = ?1";
+    db.prepare_cached(sql)?.execute(params![transaction.0, packed, packed.base])?;
+    Ok(())
+}
+
 impl Reader {
     /// Returns the last body about a transaction.
     pub fn last_body(&self, row: RowId) -> Result<Option<StoredBody>, StoreError> {
@@ -121,7 +130,7 @@ fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, 
     let Some(packed) = packed else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {
         let key = transactions::key(db, transaction)?;
-        return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction }));
+        return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction, digest: packed.base }));
     }
     Ok(bodies::unpack(db, &packed, |base| observations::body(db, base))?.map(StoredBody::Text))
 }

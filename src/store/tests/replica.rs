@@ -192,8 +192,8 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
     let row = RowId(1);
     for (number, kept) in reader.answers(row).unwrap().iter().enumerate() {
         let texts = [&whole, &light].map(|store| match store.reader().unwrap().body(kept.id).unwrap() {
-            Some(StoredBody::InLog { entry, transaction }) => {
-                payload::find_body(&entries[entry as usize - 1].payload, &transaction).unwrap()
+            Some(StoredBody::InLog { entry, transaction, digest }) => {
+                payload::find_body(&entries[entry as usize - 1].payload, &transaction, digest).unwrap()
             }
             found => found.and_then(StoredBody::into_text),
         });
@@ -207,8 +207,20 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
     late.load_snapshot(&file, TEAM, None, true).unwrap();
     assert_eq!(sums(&whole), sums(&late));
     assert!(matches!(late.reader().unwrap().last_body(row).unwrap(), Some(StoredBody::InLog { entry: 0, .. })));
-    let drops = [entry(8, vec![Operation::DropBodies { transactions: vec![key.clone()] }])];
-    for (store, is_light) in [(&whole, false), (&light, true), (&late, true)] {
+    // The same answer again, and another one: also where a machine has become light, or whole again.
+    let (_switched, switched) = open();
+    apply(&switched, &entries, false);
+    let again = [(8, body(RouterStatus::Success, 9)), (9, body(RouterStatus::Success, 10))];
+    let again = again.map(|(seq, observation)| entry(seq, vec![answer(observation)]));
+    let stores = [(&whole, false), (&light, false), (&late, true), (&switched, true)];
+    for added in [&again[..1], &again[1..]] {
+        stores.iter().for_each(|(store, is_light)| apply(store, added, *is_light));
+        for (store, _) in stores {
+            assert_eq!(sums(&whole), sums(store));
+        }
+    }
+    let drops = [entry(10, vec![Operation::DropBodies { transactions: vec![key.clone()] }])];
+    for (store, is_light) in stores {
         apply(store, &drops, is_light);
         assert_eq!(store.reader().unwrap().checksums().unwrap(), whole.reader().unwrap().checksums().unwrap());
     }

@@ -66,8 +66,8 @@ impl LogSession {
                     (self.open, self.is_open_published) = (open, false);
                     reply.send(Ok(OperationResult::Done)).ok();
                 }
-                LogWrite::ReadBody { entry, transaction } => {
-                    self.body_requests.push(BodyRequest { entry, transaction, reply });
+                LogWrite::ReadBody { entry, transaction, digest } => {
+                    self.body_requests.push(BodyRequest { entry, transaction, digest, reply });
                 }
                 LogWrite::Flush => {
                     self.waiting.extend(Append::of_operations(&mut run, &self.clock));
@@ -120,14 +120,14 @@ impl LogSession {
 
     /// Reads the bodies of answers that this light replica left in the log.
     pub(super) async fn read_bodies(&mut self, link: &SessionConnection) -> Result<(), SessionError> {
-        while let Some(BodyRequest { entry, transaction, .. }) = self.body_requests.first() {
+        while let Some(BodyRequest { entry, transaction, digest, .. }) = self.body_requests.first() {
             // Number 0 means that only a snapshot has the body.
             let found = match entry.checked_sub(1) {
                 Some(before) => link.database.read_one(before).await?,
                 None => None,
             };
             let found = found.filter(|found| found.position.seq == *entry);
-            let body = found.map(|found| payload::find_body(&found.payload, transaction)).transpose();
+            let body = found.map(|found| payload::find_body(&found.payload, transaction, *digest)).transpose();
             let BodyRequest { reply, .. } = self.body_requests.remove(0);
             reply.send(body.map(|body| OperationResult::Body(body.flatten()))).ok();
         }

@@ -1,7 +1,7 @@
 //! The lock under which one process of a machine appends to the log and applies it, so that each process gets the results of
 //! its own writes.
 //!
-//! A process that is suspended must never hold up the others: they wait only while the holder gives signs. The store's own
+//! A process that is suspended must never hold up the others: they wait only while the holder writes heartbeats. The store's own
 //! lock keeps the order of the entries in either case.
 
 use std::{path::Path, time::Duration};
@@ -14,50 +14,50 @@ use crate::{clock::Clock, process::lock::KernelLock, store::StoreError};
 /// The pause before the second try to take the lock, and the longest pause.
 const FIRST_RETRY: Duration = Duration::from_millis(1);
 const LAST_RETRY: Duration = Duration::from_millis(50);
-/// How long a process waits for a holder that gives no sign.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often a holder gives a sign.
-const SIGN_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a process waits for a holder that writes no heartbeat.
+const WAIT_LIMIT: Duration = Duration::from_secs(2);
+/// How often a holder writes a heartbeat.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The lock, or the right to go on without it.
 pub(super) struct LogLock {
     _lock: Option<KernelLock>,
-    signs: Option<JoinHandle<()>>,
+    heartbeats: Option<JoinHandle<()>>,
 }
 
 impl Drop for LogLock {
     fn drop(&mut self) {
-        self.signs.iter().for_each(JoinHandle::abort);
+        self.heartbeats.iter().for_each(JoinHandle::abort);
     }
 }
 
-/// Waits for the lock, or until its holder has given no sign for [`PATIENCE`].
+/// Waits for the lock, or until its holder has written no heartbeat for [`WAIT_LIMIT`].
 pub(super) async fn lock(path: &Path, clock: &Clock) -> Result<LogLock, SessionError> {
-    let (mut until, mut pause) = (clock.now().mono + PATIENCE, FIRST_RETRY);
-    let mut sign = KernelLock::last_sign(path);
+    let (mut until, mut pause) = (clock.now().mono + WAIT_LIMIT, FIRST_RETRY);
+    let mut heartbeat = KernelLock::last_heartbeat(path);
     loop {
         let taken = KernelLock::try_take(path).map_err(|error| StoreError::Log(error.to_string()))?;
         if let Some(taken) = taken {
-            let signs = tokio::spawn(give_signs(path.to_owned(), clock.clone()));
-            return Ok(LogLock { _lock: Some(taken), signs: Some(signs) });
+            let heartbeats = tokio::spawn(write_heartbeats(path.to_owned(), clock.clone()));
+            return Ok(LogLock { _lock: Some(taken), heartbeats: Some(heartbeats) });
         }
         let now = clock.now().mono;
-        let latest = KernelLock::last_sign(path);
-        if latest != sign {
-            (sign, until) = (latest, now + PATIENCE);
+        let latest = KernelLock::last_heartbeat(path);
+        if latest != heartbeat {
+            (heartbeat, until) = (latest, now + WAIT_LIMIT);
         }
         if now >= until {
-            return Ok(LogLock { _lock: None, signs: None });
+            return Ok(LogLock { _lock: None, heartbeats: None });
         }
         clock.sleep_until(now + pause).await;
         pause = (pause * 2).min(LAST_RETRY);
     }
 }
 
-async fn give_signs(path: std::path::PathBuf, clock: Clock) {
+async fn write_heartbeats(path: std::path::PathBuf, clock: Clock) {
     loop {
-        clock.sleep_until(clock.now().mono + SIGN_INTERVAL).await;
-        if let Err(error) = KernelLock::give_sign(&path) {
+        clock.sleep_until(clock.now().mono + HEARTBEAT_INTERVAL).await;
+        if let Err(error) = KernelLock::write_heartbeat(&path) {
             tracing::warn!("{} can't be written: {error}", path.display());
         }
     }

@@ -95,8 +95,8 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     Ok(findings)
 }
 
-/// How often two replicas are read until both have the same entries.
-const VERIFY_ATTEMPTS: usize = 20;
+/// How often two replicas are opened until both have the same entries.
+const VERIFY_ATTEMPTS: usize = 1_000;
 
 /// Says whether this machine's connection is encrypted; behind a pooler the server can't know.
 fn check_tls(address: &TeamAddress) -> Diagnosis {
@@ -139,14 +139,23 @@ pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) ->
     let access = team.ok_or_else(|| eyre!("this store is no replica; name the team's store with --store"))?;
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
     let other = team_store::open_new_replica(access, &folder.path().join("replica.db"))?;
+    let [own, new] = [cx.store.reader()?, other.reader()?];
     for _ in 0..VERIFY_ATTEMPTS {
-        let [own, new] = [&cx.store, &other].map(|store| store.reader()?.replica_checksums());
-        let ((position, own), (same_position, new)) = (own?, new?);
-        if position != same_position {
+        // Both copies stay as they are while their tables are read.
+        let read = || {
+            own.snapshot(|| {
+                let position = own.position()?;
+                new.snapshot(|| match new.position()? == position {
+                    true => Ok(Some((position, own.checksums()?, new.checksums()?))),
+                    false => Ok(None),
+                })
+            })
+        };
+        let Some((position, own, new)) = read()? else {
             // An entry came between the two reads.
             [&cx.store, &other].map(Store::flush).into_iter().try_for_each(|flushed| flushed.wait().map(drop))?;
             continue;
-        }
+        };
         let differs = |(own, new): &(TableChecksum, TableChecksum)| own != new && own.digest != LEFT_OUT;
         let differing: Vec<_> = own.into_iter().zip(new).filter(differs).map(|(own, _)| own.table).collect();
         if differing.is_empty() {

@@ -86,16 +86,13 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
             "{} has entries already; a store can be moved only into an empty one",
             access.connector.address()
         );
-        // A log that begins with its second entry can't be read without the snapshot. The log is written last, so that a
-        // copy that fails leaves the team's store empty.
+        // A log that begins with its second entry can't be read without the snapshot. It begins in one transaction, last, so
+        // that a copy that fails leaves the team's store empty, and no machine reads the first entry.
         let nonces = [Nonce(rand::random()), Nonce(rand::random())];
         let position = LogPosition { seq: 2, nonce: nonces[1] };
         source.write_first_snapshot(&path, info.team, position)?;
         let snapshot = upload_snapshot(&database, &path, position, 0).await?;
-        for nonce in nonces {
-            database.append(nonce, &payload::encode_nothing()?, None).await?;
-        }
-        let is_complete = database.end_snapshot(&snapshot, false).await?;
+        let is_complete = database.begin_log(nonces, &payload::encode_nothing()?, &snapshot).await?;
         ensure!(is_complete, "somebody else wrote to the team's store; clear it and try again");
         Ok(())
     })?;
