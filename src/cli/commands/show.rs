@@ -90,7 +90,8 @@ fn print_last_body(tx: &Transaction, cx: &mut Context) -> color_eyre::Result<Exi
             None => writeln!(cx.err, "no response body for {hash} yet; `hoptop check` polls it now")?,
             Some(_) => writeln!(
                 cx.err,
-                "there is no response body for {hash}: none was received, or it was deleted (see the history)"
+                "there is no response body for {hash}: none was received, it was deleted (see the history), or only \
+                 a snapshot of the team's store has it"
             )?,
         }
         return Ok(Exit::Error);
@@ -114,7 +115,11 @@ fn print_body(tx: &Transaction, answer: i64, cx: &mut Context) -> color_eyre::Re
     match stored.map(|body| cx.store.body_text(body)).transpose()?.flatten() {
         Some(body) => write_body(&body, cx),
         None => {
-            writeln!(cx.err, "there is no response body for answer {answer}: none was received, or it was deleted")?;
+            writeln!(
+                cx.err,
+                "there is no response body for answer {answer}: none was received, it was deleted, or only a \
+                 snapshot of the team's store has it"
+            )?;
             Ok(Exit::Error)
         }
     }
