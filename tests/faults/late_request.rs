@@ -1,5 +1,7 @@
 //! A request of a killed process never arrives late: the kernel gives up bytes that nobody acknowledges.
 //!
+//! The sockets are looked at, because the simulated service doesn't count a request whose sender has closed the connection.
+//!
 //! Service and poller share a network namespace, whose loopback interface goes down while a request is under way. Without
 //! the right to make a namespace the test says that it is skipped.
 
@@ -13,10 +15,8 @@ use std::{
 
 use super::common::{Batch, Home, Process};
 
-/// Longer than the kernel sends bytes again, and shorter than it does by default.
-const OUTAGE: Duration = Duration::from_secs(5);
-/// Longer than the pause before the last repetition within the outage would be.
-const WAIT_FOR_LATE_BYTES: Duration = Duration::from_secs(12);
+/// What `TEAM.md` assumes of the kernel, and the pause until the next repetition. By default the kernel goes on for 30 s.
+const OUTAGE: Duration = Duration::from_secs(4);
 
 /// A network of its own: nothing but a loopback interface.
 struct Network(Child);
@@ -55,7 +55,7 @@ impl Network {
 
     /// Whether a socket holds bytes for this port that the other side hasn't acknowledged.
     fn has_unacknowledged_bytes(&self, port: &str) -> bool {
-        let sockets = self.run(&["ss", "-Htn", &format!("dport = :{port}")]);
+        let sockets = self.run(&["ss", "-Htna", &format!("dport = :{port}")]);
         sockets.lines().any(|line| line.split_whitespace().nth(2).is_some_and(|queued| queued != "0"))
     }
 }
@@ -82,8 +82,7 @@ fn request_of_a_killed_process_does_not_arrive_after_an_outage_of_the_network() 
     assert!(service.read_line().contains("8080"));
     let watch = home.polling_command("http://127.0.0.1:8080", &["watch", "--json", "--verbose"]);
     let mut poller = Process::start(network.enter(&watch));
-    let answered = poller.read_events_until("polled", 2);
-    let answered = answered.iter().filter(|event| event["event"] == "polled").count();
+    poller.read_events_until("polled", 2);
     network.run(&["ip", "link", "set", "lo", "down"]);
     let limit = Instant::now() + Duration::from_secs(20);
     while !network.has_unacknowledged_bytes("8080") {
@@ -92,9 +91,5 @@ fn request_of_a_killed_process_does_not_arrive_after_an_outage_of_the_network() 
     }
     poller.signal("KILL");
     thread::sleep(OUTAGE);
-    network.run(&["ip", "link", "set", "lo", "up"]);
-    thread::sleep(WAIT_FOR_LATE_BYTES);
-    service.signal("INT");
-    let summary = service.end().out;
-    assert!(summary.contains(&format!("\n{answered} requests")), "{answered} answers, {summary}");
+    assert!(!network.has_unacknowledged_bytes("8080"), "the kernel would still send the request");
 }
