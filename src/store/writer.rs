@@ -47,7 +47,7 @@ const MAX_BATCH: usize = 256;
 /// quarter of a poll's processor time. Zero in tests: a paused test clock doesn't advance meanwhile.
 const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(100) };
 /// This many waiting writes are committed without further gathering.
-const COMMIT_THRESHOLD: usize = 64;
+const COMMIT_THRESHOLD: usize = 16;
 /// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
