@@ -74,7 +74,9 @@ pub mod domain {
     }
 
     pub mod team_address {
-        pub use crate::domain::team_address::{AddressError, Host, Service, TeamAddress, TlsMode, find_service};
+        pub use crate::domain::team_address::{
+            AddressError, ConnectionService, Host, TeamAddress, TlsMode, find_service,
+        };
     }
 
     pub mod text {

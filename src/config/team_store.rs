@@ -17,7 +17,7 @@ use super::{
 use crate::{
     domain::{
         secret::Password,
-        team_address::{AddressError, Service, TeamAddress, find_service},
+        team_address::{AddressError, ConnectionService, TeamAddress, find_service},
     },
     process::secret_source::SecretSource,
 };
@@ -153,7 +153,7 @@ pub(super) fn default_store_path(data_folder: &Path, team: Option<&TeamAddress>)
 }
 
 /// Finds a connection service like libpq: in the user's file, then in the file of all users.
-fn read_service(name: &str, env: &Environment) -> Result<Service, AddressError> {
+fn read_service(name: &str, env: &Environment) -> Result<ConnectionService, AddressError> {
     let in_home = || env.folders().map(|folders| folders.home.join(format!(".{SERVICE_FILE}")));
     let own = env.path("PGSERVICEFILE").or_else(in_home);
     let shared = env.path("PGSYSCONFDIR").unwrap_or_else(|| SYSTEM_FOLDER.into()).join(SERVICE_FILE);

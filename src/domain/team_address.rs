@@ -152,7 +152,7 @@ pub struct TeamAddress {
 
 /// An entry of a connection service file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Service {
+pub struct ConnectionService {
     /// The parameters that an address may have.
     pub parameters: BTreeMap<&'static str, String>,
     /// The password.
@@ -179,11 +179,11 @@ impl TeamAddress {
     pub fn parse_with_service(
         url: &str,
         default_service: Option<&str>,
-        find: impl FnOnce(&str) -> Result<Service, AddressError>,
+        find: impl FnOnce(&str) -> Result<ConnectionService, AddressError>,
     ) -> Result<(Self, Option<Password>), AddressError> {
         let mut parameters = parse_url(url)?;
         let name = parameters.remove("service").or_else(|| default_service.map(str::to_owned));
-        let service = name.map_or_else(|| Ok(Service::default()), |name| find(&name))?;
+        let service = name.map_or_else(|| Ok(ConnectionService::default()), |name| find(&name))?;
         for (key, value) in service.parameters {
             parameters.entry(key).or_insert(value);
         }
@@ -289,8 +289,8 @@ impl fmt::Display for TeamAddress {
 ///
 /// # Errors
 /// The number of the first invalid line.
-pub fn find_service(text: &str, name: &str) -> Result<Option<Service>, usize> {
-    let mut found: Option<Service> = None;
+pub fn find_service(text: &str, name: &str) -> Result<Option<ConnectionService>, usize> {
+    let mut found: Option<ConnectionService> = None;
     let mut is_inside = false;
     for (line, number) in text.lines().map(str::trim).zip(1_usize..) {
         if line.is_empty() || line.starts_with('#') {
@@ -300,7 +300,7 @@ pub fn find_service(text: &str, name: &str) -> Result<Option<Service>, usize> {
             // Like libpq, use the first of several entries with the same name.
             is_inside = found.is_none() && title.strip_suffix(']').ok_or(number)? == name;
             if is_inside {
-                found = Some(Service::default());
+                found = Some(ConnectionService::default());
             }
             continue;
         }

@@ -262,7 +262,6 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     let connector = Connector::new(TeamAddress::parse(&order.address)?, sources)?;
     let integrator_id = IntegratorId::new(&order.id)?;
     let base = BaseUrl::parse(&order.base_url)?;
-    let fingerprint = integrator_id.fingerprint(base.as_str());
     if let Err(TeamError::Login(_) | TeamError::PasswordMissing { .. }) = connector.connect().await {
         return Ok(WRONG_PASSWORD);
     }
@@ -276,7 +275,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         connector: connector.clone(),
         id: HolderId(id.0),
         patience: PATIENCE_PER_RANK * u32::from(order.rank),
-        fingerprint: fingerprint.clone(),
+        fingerprint: integrator_id.fingerprint(base.as_str()),
         clock: clock.clone(),
         status: status_sender,
         pace: Box::new(move || {
@@ -323,26 +322,8 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     };
     let mut polled = Ok(Drain::Complete);
     if let Some((inherited, budget)) = inherited {
-        let setup = Setup {
-            store: store.clone(),
-            wire: Arc::new(Counted {
-                wire: HttpWire {
-                    client: Client::new(base, integrator_id.clone(), Timeouts::default())?,
-                    clock: clock.clone(),
-                },
-                count: report_to_parent()?,
-            }),
-            clock: clock.clone(),
-            profile: order.profile,
-            rps: order.rps,
-            shown_id: integrator_id.last4(),
-            fingerprint,
-            shared: Some(order.state_dir),
-            weights: order.weights,
-            scope: if order.sends_requests_only { Scope::RequestsOnly } else { Scope::Everything },
-            seed: rand::random(),
-            lease: Some(LeasePermit { begins_until, budget, inherited: Some(inherited), pace }),
-        };
+        let lease = LeasePermit { begins_until, budget, inherited: Some(inherited), pace };
+        let setup = poller_setup(order, base, integrator_id, store.clone(), lease, clock)?;
         let draining = async {
             tokio::select! {
                 () = ended => {}
@@ -364,6 +345,33 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
     polled?;
     flushed?;
     Ok(Exit::Success)
+}
+
+/// Returns the settings of the poller under a lease.
+fn poller_setup(
+    order: PollOrder,
+    base: BaseUrl,
+    id: IntegratorId,
+    store: Store,
+    lease: LeasePermit,
+    clock: &Clock,
+) -> Result<Setup<Counted<HttpWire>>> {
+    let (shown_id, fingerprint) = (id.last4(), id.fingerprint(base.as_str()));
+    let client = Client::new(base, id, Timeouts::default())?;
+    Ok(Setup {
+        store,
+        wire: Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, count: report_to_parent()? }),
+        clock: clock.clone(),
+        profile: order.profile,
+        rps: order.rps,
+        shown_id,
+        fingerprint,
+        shared: Some(order.state_dir),
+        weights: order.weights,
+        scope: if order.sends_requests_only { Scope::RequestsOnly } else { Scope::Everything },
+        seed: rand::random(),
+        lease: Some(lease),
+    })
 }
 
 /// Returns a function that reports a request to the parent. A report that the pipe can't hold is dropped.

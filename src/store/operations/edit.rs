@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::undo::{self, Direction, Pass};
+use super::undo::{self, Pass, UndoDirection};
 use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snoozed},
@@ -29,7 +29,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
     let mut done = Vec::new();
     let kept = HashSet::new();
     for mut step in plan(db, edit, stamp)? {
-        if undo::carry_out(db, &mut step, Pass { direction: Direction::Apply, stamp, kept: &kept })? {
+        if undo::carry_out(db, &mut step, Pass { direction: UndoDirection::Apply, stamp, kept: &kept })? {
             done.push(step);
         }
     }

@@ -43,7 +43,7 @@ pub struct Reversal {
 
 /// The direction in which the steps of an edit are carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
+pub(super) enum UndoDirection {
     /// Applies the edit for the first time.
     Apply,
     /// Restores the state before the edit.
@@ -55,7 +55,7 @@ pub(super) enum Direction {
 /// One pass over the steps of an edit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass<'a> {
-    pub(super) direction: Direction,
+    pub(super) direction: UndoDirection,
     /// The moment, and the person whose edit it is.
     pub(super) stamp: &'a Stamp,
     /// The values that other people changed since the edit. They are left as they are.
@@ -75,16 +75,16 @@ impl<'a> Pass<'a> {
     /// Returns the state that a step expects and the state that it writes, from the states before and after the edit.
     fn in_direction<T>(self, before: T, after: T) -> (T, T) {
         match self.direction {
-            Direction::Apply | Direction::Redo => (before, after),
-            Direction::Undo => (after, before),
+            UndoDirection::Apply | UndoDirection::Redo => (before, after),
+            UndoDirection::Undo => (after, before),
         }
     }
 
     fn feed_mark(self) -> Option<ReversalKind> {
         match self.direction {
-            Direction::Apply => None,
-            Direction::Undo => Some(ReversalKind::Undone),
-            Direction::Redo => Some(ReversalKind::Redone),
+            UndoDirection::Apply => None,
+            UndoDirection::Undo => Some(ReversalKind::Undone),
+            UndoDirection::Redo => Some(ReversalKind::Redone),
         }
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
     let Some(edit) = undo_history::last_applied(db, profile, author)? else { return Ok(None) };
     let what = ChangeKind::Undone { summary: edit.summary.clone() };
     let kept = undo_history::changed_by_others(db, edit.id, author)?;
-    replay(db, profile, edit, Pass { direction: Direction::Undo, stamp, kept: &kept }, &what).map(Some)
+    replay(db, profile, edit, Pass { direction: UndoDirection::Undo, stamp, kept: &kept }, &what).map(Some)
 }
 
 /// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the person
@@ -105,7 +105,7 @@ pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
     let Some(edit) = undo_history::last_reversed(db, profile, author)? else { return Ok(None) };
     let what = ChangeKind::Redone { summary: edit.summary.clone() };
     let kept = undo_history::changed_by_others(db, edit.id, author)?;
-    replay(db, profile, edit, Pass { direction: Direction::Redo, stamp, kept: &kept }, &what).map(Some)
+    replay(db, profile, edit, Pass { direction: UndoDirection::Redo, stamp, kept: &kept }, &what).map(Some)
 }
 
 /// Carries out the steps of a recorded edit and records this in the feed.
@@ -116,7 +116,7 @@ fn replay(
     pass: Pass<'_>,
     what: &ChangeKind,
 ) -> Result<Reversal, StoreError> {
-    let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == Direction::Undo);
+    let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == UndoDirection::Undo);
     let is_import = edit.steps.iter().any(|step| matches!(step, Step::Tracked { .. }));
     let mut reversal =
         Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, stopped_import: is_undo && is_import };
@@ -165,12 +165,12 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
         return Ok(false);
     }
     if step.is_repetition() {
-        return if pass.direction == Direction::Apply { record_repetition(db, step, pass) } else { Ok(true) };
+        return if pass.direction == UndoDirection::Apply { record_repetition(db, step, pass) } else { Ok(true) };
     }
     match step {
         Step::Tracked { first, last, stopped } => {
             let rows = *first..=*last;
-            if pass.direction == Direction::Undo {
+            if pass.direction == UndoDirection::Undo {
                 let entries = stop_polling(db, rows, pass)?;
                 // An empty range of entries: no row was stopped, so redo must resume none.
                 *stopped = Some(entries.unwrap_or((1, 0)));
@@ -214,7 +214,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             record_edit(db, done > 0, *row, &label_field(label, is_present), pass)
         }
         Step::Note { row, note } => {
-            let withdrawn_at = (pass.direction == Direction::Undo).then_some(pass.stamp.at);
+            let withdrawn_at = (pass.direction == UndoDirection::Undo).then_some(pass.stamp.at);
             record_edit(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
         }
         Step::Acknowledged { alert, before, after } => {

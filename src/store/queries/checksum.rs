@@ -32,7 +32,7 @@ pub struct TableChecksum {
 }
 
 /// The columns of a table that count, in the table's logical order.
-struct Table {
+struct ChecksumTable {
     name: &'static str,
     sql: &'static str,
     /// The first columns of packed texts; each text takes three columns.
@@ -46,14 +46,14 @@ const BODIES: &str = "bodies";
 /// The digest of what a light replica leaves out.
 pub(crate) const LEFT_OUT: &str = "left out";
 
-const fn table(name: &'static str, sql: &'static str) -> Table {
-    Table { name, sql, packed: &[], steps: None }
+const fn table(name: &'static str, sql: &'static str) -> ChecksumTable {
+    ChecksumTable { name, sql, packed: &[], steps: None }
 }
 
 /// The tables that operations write to. Left out are tables with derived or local data: `attention` (open transactions
 /// of this machine), `heralds` (notifications that this machine sent), `polls` (polls without a change) and `feed` (the
 /// state of the feed).
-const TABLES: &[Table] = &[
+const TABLES: &[ChecksumTable] = &[
     table(
         "transactions",
         "SELECT profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address,
@@ -72,7 +72,7 @@ const TABLES: &[Table] = &[
         "SELECT profile, from_chain, transaction_key, at, text, taken_back_at, author FROM notes
          JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, notes.id",
     ),
-    Table {
+    ChecksumTable {
         name: "observations",
         sql: "SELECT profile, from_chain, transaction_key, first_at, last_at, times, summary, http_status, latency,
               body IS NULL FROM observations
@@ -80,14 +80,14 @@ const TABLES: &[Table] = &[
         packed: &[],
         steps: None,
     },
-    Table {
+    ChecksumTable {
         name: "records",
         sql: "SELECT profile, from_chain, transaction_key, record, record_dictionary, record_base, body IS NULL
               FROM records JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3",
         packed: &[3],
         steps: None,
     },
-    Table {
+    ChecksumTable {
         // Apart from their tables, because a light replica has none.
         name: BODIES,
         sql: "SELECT profile, from_chain, transaction_key, 1, body, body_dictionary, body_base, observations.id FROM observations
@@ -111,7 +111,7 @@ const TABLES: &[Table] = &[
          iif(event IN ('deleted', 'quote_asked', 'quote_answered'), NULL, what), author FROM changes
          LEFT JOIN transactions ON transactions.id = transaction_row ORDER BY seq",
     ),
-    Table {
+    ChecksumTable {
         name: "edits",
         sql: "SELECT at, profile, author, summary, taken_back_at, steps FROM edits ORDER BY id",
         packed: &[],
@@ -142,7 +142,7 @@ impl Reader {
     }
 }
 
-fn checksum(db: &Connection, table: &Table) -> Result<TableChecksum, StoreError> {
+fn checksum(db: &Connection, table: &ChecksumTable) -> Result<TableChecksum, StoreError> {
     let mut digest = Sha256::new();
     let mut statement = db.prepare(table.sql)?;
     let count = statement.column_count();

@@ -142,7 +142,7 @@ pub(crate) struct Lease {
     id: HolderId,
     /// How much longer than others this machine waits before it takes the lease.
     patience: Duration,
-    state: State,
+    state: LeaseState,
     pending: Option<Pending>,
     requests: u64,
     next_request: Mono,
@@ -158,7 +158,7 @@ struct Pending {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum LeaseState {
     Candidate(Option<ObservedRow>),
     Holder(HeldLease, Phase),
 }
@@ -197,7 +197,7 @@ impl Lease {
         Self {
             id,
             patience,
-            state: State::Candidate(None),
+            state: LeaseState::Candidate(None),
             pending: None,
             requests: 0,
             next_request: Mono::default(),
@@ -218,9 +218,9 @@ impl Lease {
             return LeaseStep::WaitUntil(self.next_request);
         }
         let request = match &self.state {
-            State::Candidate(observed) => self.candidate_request(observed.as_ref(), now),
-            State::Holder(tenure, Phase::Sending | Phase::Draining) => LeaseRequest::Beat { epoch: tenure.epoch },
-            State::Holder(tenure, Phase::Releasing(drain)) => {
+            LeaseState::Candidate(observed) => self.candidate_request(observed.as_ref(), now),
+            LeaseState::Holder(tenure, Phase::Sending | Phase::Draining) => LeaseRequest::Beat { epoch: tenure.epoch },
+            LeaseState::Holder(tenure, Phase::Releasing(drain)) => {
                 // On a server that lost its newest writes, another machine may still trust a lost takeover.
                 let is_clean = *drain == Drain::Complete && now >= tenure.sends_from;
                 let server = is_clean.then_some(tenure.server);
@@ -258,7 +258,7 @@ impl Lease {
 
     /// Reads the row at once: somebody has given a lease back.
     pub(crate) fn retry_now(&mut self, now: Mono) {
-        if let State::Candidate(_) = self.state {
+        if let LeaseState::Candidate(_) = self.state {
             self.next_request = self.next_request.min(now);
         }
     }
@@ -274,47 +274,47 @@ impl Lease {
         };
         let trusted_until = pending.sent_at + TRUST;
         match (self.state, pending.request) {
-            (State::Candidate(observed), LeaseRequest::Take { .. }) if reply.is_granted => {
+            (LeaseState::Candidate(observed), LeaseRequest::Take { .. }) if reply.is_granted => {
                 let was_released =
                     observed.is_some_and(|observed| observed.row.holder == LeaseHolder::Free(Some(reply.server)));
                 let wait = if was_released { HANDOVER } else { QUARANTINE };
                 self.hold(&reply, trusted_until, now + wait);
             }
             // The row may be from before a failover, and a takeover by another machine may be lost.
-            (State::Candidate(_), LeaseRequest::Beat { .. }) if reply.is_granted => {
+            (LeaseState::Candidate(_), LeaseRequest::Beat { .. }) if reply.is_granted => {
                 self.hold(&reply, trusted_until, now + EXPIRY + QUARANTINE);
             }
-            (State::Holder(tenure, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
-                self.state = State::Holder(tenure.renew(&reply, trusted_until, now), phase);
+            (LeaseState::Holder(tenure, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
+                self.state = LeaseState::Holder(tenure.renew(&reply, trusted_until, now), phase);
             }
             // The lease is released, free, or another machine's.
-            (State::Candidate(_) | State::Holder(..), _) => self.watch(&reply, now),
+            (LeaseState::Candidate(_) | LeaseState::Holder(..), _) => self.watch(&reply, now),
         }
     }
 
     fn hold(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
         let tenure = HeldLease { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
-        self.state = State::Holder(tenure, Phase::Sending);
+        self.state = LeaseState::Holder(tenure, Phase::Sending);
     }
 
     /// Watches the row as a candidate. The row counts as unchanged only on the same server.
     fn watch(&mut self, reply: &LeaseReply, now: Mono) {
         let unchanged = match self.state {
-            State::Candidate(observed) => {
+            LeaseState::Candidate(observed) => {
                 observed.filter(|observed| observed.row == reply.row && observed.server == reply.server)
             }
-            State::Holder(..) => None,
+            LeaseState::Holder(..) => None,
         };
         let since = unchanged.map_or(now, |observed| observed.since);
         let observed = ObservedRow { row: reply.row, server: reply.server, since };
         // Sends at exactly this moment: the database refuses the takeover if the row has changed.
         self.next_request = self.next_request.min(self.takes_at(&observed).max(now));
-        self.state = State::Candidate(Some(observed));
+        self.state = LeaseState::Candidate(Some(observed));
     }
 
     /// Whether this machine may send requests to the service at `now`.
     pub(crate) fn permission(&self, now: Mono) -> Permission {
-        let State::Holder(tenure, Phase::Sending) = self.state else { return Permission::No };
+        let LeaseState::Holder(tenure, Phase::Sending) = self.state else { return Permission::No };
         let begin = Mono(tenure.trusted_until.0.saturating_sub(MARGIN));
         if now >= begin {
             return Permission::No;
@@ -328,24 +328,24 @@ impl Lease {
     /// The epoch in which this machine holds the lease, for what it appends to the log.
     pub(crate) fn epoch(&self) -> Option<u64> {
         match self.state {
-            State::Holder(tenure, _) => Some(tenure.epoch),
-            State::Candidate(_) => None,
+            LeaseState::Holder(tenure, _) => Some(tenure.epoch),
+            LeaseState::Candidate(_) => None,
         }
     }
 
     /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::release`] when all requests are
     /// answered, or none is waited for any more.
     pub(crate) fn drain(&mut self) {
-        if let State::Holder(tenure, Phase::Sending) = self.state {
-            self.state = State::Holder(tenure, Phase::Draining);
+        if let LeaseState::Holder(tenure, Phase::Sending) = self.state {
+            self.state = LeaseState::Holder(tenure, Phase::Draining);
         }
     }
 
     /// Gives the lease back at once. This machine takes the lease again only if nobody else does.
     pub(crate) fn release(&mut self, drain: Drain, now: Mono) {
         self.barred_until = now + COURTESY;
-        if let State::Holder(tenure, Phase::Draining) = self.state {
-            (self.state, self.next_request) = (State::Holder(tenure, Phase::Releasing(drain)), now);
+        if let LeaseState::Holder(tenure, Phase::Draining) = self.state {
+            (self.state, self.next_request) = (LeaseState::Holder(tenure, Phase::Releasing(drain)), now);
         }
     }
 }
