@@ -11,6 +11,7 @@
 //! Every lasting change is an operation ([`crate::domain::operation`]), which says what happened. What follows from an
 //! operation is derived here and nowhere else, identically in every store. This module must never decide when to poll.
 
+mod body_storage;
 mod error;
 mod file;
 mod operations;

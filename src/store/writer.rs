@@ -21,6 +21,7 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::oneshot;
 
 use super::{
+    body_storage::BodyStorage,
     error::{LOCK_TIMEOUT, StoreError, is_disk_error},
     file::{
         connection::LOG_LIMIT,
@@ -30,7 +31,6 @@ use super::{
     operations::{self, OperationResult},
     replica::{self, Entries},
     tables::{
-        bodies::BodyStorage,
         changes,
         open_transactions::{self, OpenMark},
     },

@@ -8,6 +8,7 @@ mod delete;
 mod edit;
 mod import_report;
 mod indexes;
+mod light;
 mod poll;
 mod profile;
 mod quotes;
@@ -19,8 +20,9 @@ use rusqlite::Transaction;
 pub use self::import_report::ImportReport;
 pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
 use super::{
+    body_storage::BodyStorage,
     error::StoreError,
-    tables::{bodies::BodyStorage, notification_cursors, quotes as quotes_table},
+    tables::{notification_cursors, quotes as quotes_table},
 };
 use crate::domain::{
     operation::{Envelope, Operation},
@@ -151,4 +153,7 @@ pub(in crate::store) fn apply(
     }
 }
 
-pub(in crate::store) use self::track::{preview, track_batch};
+pub(in crate::store) use self::{
+    light::leave_bodies_out,
+    track::{preview, track_batch},
+};

@@ -15,11 +15,10 @@ use crate::{
         transaction::Transaction,
     },
     store::{
+        body_storage::BodyStorage,
         error::StoreError,
         tables::{
-            alerts,
-            bodies::BodyStorage,
-            chains,
+            alerts, chains,
             changes::{self, Entry},
             durations, observations, records, transactions,
         },

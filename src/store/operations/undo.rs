@@ -20,7 +20,7 @@ use crate::{
         tables::{
             alerts,
             changes::{self, Entry},
-            notes, transactions,
+            notes, transaction_keys, transactions,
             undo_history::{self, RecordedEdit, Step, StoredTracking, Target, WrittenHandling},
         },
     },
@@ -154,7 +154,7 @@ fn single_transaction(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>,
         }
         about = row;
     }
-    let key = about.map(|row| transactions::key(db, row)).transpose()?.flatten();
+    let key = about.map(|row| transaction_keys::key(db, row)).transpose()?.flatten();
     Ok(key.map(|key| key.hash))
 }
 

@@ -15,7 +15,7 @@ use crate::{
         tables::{
             alerts,
             bodies::{self, Packed},
-            columns, observations, transactions,
+            columns, observations, transaction_keys,
         },
     },
 };
@@ -208,7 +208,7 @@ fn named_steps(db: &Connection, row: &Row<'_>, column: usize) -> Result<String, 
             fields.remove("note");
             let number = |fields: &serde_json::Map<String, Value>, name| fields.get(name).and_then(Value::as_i64);
             if let Some(row) = number(fields, "row") {
-                let key = transactions::key(db, RowId(row))?;
+                let key = transaction_keys::key(db, RowId(row))?;
                 fields.insert("row".into(), serde_json::to_value(key).map_err(unreadable)?);
             }
             if let Some(alert) = number(fields, "alert") {

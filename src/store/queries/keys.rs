@@ -5,13 +5,13 @@ use crate::{
     store::{
         error::StoreError,
         reader::Reader,
-        tables::{alerts, transactions},
+        tables::{alerts, transaction_keys},
     },
 };
 
 impl Reader {
     /// Converts an edit by row numbers into an edit by keys. Transactions and alerts that are gone are left out.
     pub fn resolve(&self, edit: LocalEdit) -> Result<Edit, StoreError> {
-        edit.resolve(|row| transactions::key(self.db(), row), |alert| alerts::key(self.db(), alert))
+        edit.resolve(|row| transaction_keys::key(self.db(), row), |alert| alerts::key(self.db(), alert))
     }
 }

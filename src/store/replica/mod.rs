@@ -16,10 +16,10 @@ pub(crate) use self::{
     snapshot::SnapshotFile,
 };
 use super::{
+    body_storage::BodyStorage,
     error::{StoreError, is_local},
     operations::{self, Applied, OperationResult},
     reader::Reader,
-    tables::bodies::BodyStorage,
 };
 use crate::domain::{
     ids::TransactionKey,

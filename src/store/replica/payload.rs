@@ -19,7 +19,7 @@ use crate::{
         team::Nonce,
         transaction::NewTransaction,
     },
-    store::{error::StoreError, tables::bodies},
+    store::{body_storage, error::StoreError},
 };
 
 /// The most bytes in one part of an entry.
@@ -227,7 +227,7 @@ pub(crate) fn find_body(
         Operation::Observe { transaction: of, observation } if of == *transaction => observation.body,
         _ => None,
     });
-    Ok(bodies.find(|body| Some(bodies::digest(body)) == digest))
+    Ok(bodies.find(|body| Some(body_storage::digest(body)) == digest))
 }
 
 fn decode_part(rest: &[u8]) -> Option<PayloadPart<'_>> {

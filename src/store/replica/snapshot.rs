@@ -11,16 +11,13 @@ use rusqlite::{
 };
 
 use crate::{
-    domain::{
-        ids::RowId,
-        team::{LogPosition, Loss, Nonce},
-    },
+    domain::team::{LogPosition, Loss, Nonce},
     process::files,
     store::{
         Store,
         error::StoreError,
         file::{connection, migrate},
-        tables::{observations, records, transactions},
+        operations,
     },
 };
 
@@ -136,7 +133,8 @@ impl Store {
             Some(_) | None => return Err(StoreError::OtherTeam),
         };
         if is_light {
-            leave_bodies_out(&mut source)?;
+            operations::leave_bodies_out(&mut source)?;
+            source.execute("UPDATE replica SET lacks_bodies = 1", [])?;
         }
         let mut target = connection::open_for_writing(&self.path, None, true)?;
         // Fails if the file is another team's replica or holds data of its own.
@@ -166,31 +164,4 @@ impl Store {
             _ => Err(StoreError::Commit("another process has locked the store".into())),
         }
     }
-}
-
-/// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
-fn leave_bodies_out(snapshot: &mut Connection) -> Result<(), StoreError> {
-    let rows = |snapshot: &Connection, sql: &str| -> Result<Vec<i64>, StoreError> {
-        let mut statement = snapshot.prepare(sql)?;
-        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
-    };
-    // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
-    let records = rows(snapshot, "SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;
-    let last = rows(snapshot, "SELECT transaction_row FROM records WHERE body IS NOT NULL")?;
-    let answers = rows(snapshot, "SELECT id FROM observations WHERE body IS NOT NULL ORDER BY id DESC")?;
-    let db = snapshot.transaction()?;
-    for row in records {
-        if let Some(header) = transactions::header(&db, RowId(row))? {
-            records::pack_alone(&db, &transactions::whole(&db, header)?)?;
-        }
-    }
-    for row in last {
-        records::leave_body_out(&db, RowId(row))?;
-    }
-    for id in answers {
-        observations::leave_body_out(&db, id)?;
-    }
-    db.execute("UPDATE replica SET lacks_bodies = 1", [])?;
-    db.commit()?;
-    Ok(snapshot.execute_batch("VACUUM")?)
 }

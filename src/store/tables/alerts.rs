@@ -5,7 +5,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::{columns, transactions};
+use super::{columns, transaction_keys, transactions};
 use crate::{
     domain::{
         alert::{
@@ -156,7 +156,7 @@ pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
     let about = match alert.subject {
         Subject::Profile => AlertSubject::Profile(alert.profile),
-        Subject::Transaction(row) => match transactions::key(db, row)? {
+        Subject::Transaction(row) => match transaction_keys::key(db, row)? {
             Some(key) => AlertSubject::Transaction(key),
             None => return Ok(None),
         },

@@ -10,7 +10,6 @@ use rusqlite::{
     Connection, OptionalExtension, Row, ToSql, params,
     types::{ToSqlOutput, Value, ValueRef},
 };
-use sha2::{Digest, Sha256};
 use zstd::zstd_safe::{self, CCtx, DCtx};
 
 use super::columns;
@@ -18,7 +17,7 @@ use crate::domain::{
     ids::TransactionKey,
     transaction::{Transaction, TransactionParams},
 };
-use crate::store::error::StoreError;
+use crate::store::{body_storage::digest, error::StoreError};
 
 /// The zstd level. For texts of a few kilobytes, higher levels compress hardly better and take more than twice the
 /// time.
@@ -31,15 +30,6 @@ const MAX_LENGTH: usize = 8 << 20;
 const MAX_DICTIONARIES: i64 = 8;
 /// The least compression factor of an effective dictionary. A lower factor means that the service's format has changed.
 const MIN_COMPRESSION: usize = 4;
-
-/// Where the bodies of answers are kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum BodyStorage {
-    /// In this store.
-    Here,
-    /// In this entry of the team's log: this store is a light replica.
-    Log(u64),
-}
 
 /// The body of an answer as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,11 +104,6 @@ impl Packed {
             _ => 0,
         }
     }
-}
-
-/// Returns a digest that tells a body from others about the same transaction.
-pub(in crate::store) fn digest(text: &str) -> i64 {
-    Sha256::digest(text).first_chunk().map_or(0, |bytes| i64::from_be_bytes(*bytes))
 }
 
 /// Returns a transaction's record as JSON, as it is stored.

@@ -16,6 +16,7 @@
 //! | `heralds` | `notification_cursors.rs` |
 //! | `labels` | `transactions.rs` |
 //! | `pauses` | `pollers.rs` |
+//! | the keys of `transactions` | `transaction_keys.rs` |
 //! | `wallet_limits` | `quotes.rs` |
 
 pub(super) mod alerts;
@@ -32,5 +33,6 @@ pub(super) mod open_transactions;
 pub(super) mod pollers;
 pub(super) mod quotes;
 pub(super) mod records;
+pub(super) mod transaction_keys;
 pub(super) mod transactions;
 pub(super) mod undo_history;

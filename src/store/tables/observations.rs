@@ -10,8 +10,8 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    bodies::{self, BodyStorage, Packed, StoredBody},
-    columns, transactions,
+    bodies::{self, Packed, StoredBody},
+    columns, transaction_keys,
 };
 use crate::domain::{
     ids::RowId,
@@ -19,7 +19,7 @@ use crate::domain::{
     span,
     transaction::Transaction,
 };
-use crate::store::{error::StoreError, reader::Reader};
+use crate::store::{body_storage::BodyStorage, error::StoreError, reader::Reader};
 
 /// One stored answer, with the number of its repetitions.
 #[derive(Clone, Debug, PartialEq)]
@@ -253,7 +253,7 @@ pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<S
     };
     let sql = "SELECT transaction_row FROM observations WHERE id = ?";
     let row = db.prepare_cached(sql)?.query_row([id], |row| row.get(0).map(RowId))?;
-    Ok(transactions::key(db, row)?.map(|transaction| StoredBody::InLog { entry, transaction, digest }))
+    Ok(transaction_keys::key(db, row)?.map(|transaction| StoredBody::InLog { entry, transaction, digest }))
 }
 
 /// Returns the body of one entry; `None` also if it is in the team's log.

@@ -11,7 +11,7 @@ use super::{
     bodies::{self, Packed, StoredBody},
     columns,
     observations::{self, LastBody},
-    transactions,
+    transaction_keys,
 };
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::StoreError, reader::Reader};
@@ -129,7 +129,7 @@ fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, 
         .optional()?;
     let Some(packed) = packed else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {
-        let key = transactions::key(db, transaction)?;
+        let key = transaction_keys::key(db, transaction)?;
         return Ok(key.map(|transaction| StoredBody::InLog { entry, transaction, digest: packed.base }));
     }
     Ok(bodies::unpack(db, &packed, |base| observations::body(db, base))?.map(StoredBody::Text))

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::{columns, durations, records};
+use super::{columns, durations, records, transaction_keys};
 use crate::{
     domain::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
@@ -271,7 +271,7 @@ impl Reader {
 
     /// Returns the keys of these transactions, which are valid in every store. Deleted transactions are left out.
     pub fn keys(&self, rows: &[RowId]) -> Result<Vec<TransactionKey>, StoreError> {
-        rows.iter().filter_map(|row| key(self.db(), *row).transpose()).collect()
+        rows.iter().filter_map(|row| transaction_keys::key(self.db(), *row).transpose()).collect()
     }
 
     /// Returns the oldest time of an answer about the polled transactions of a profile. A transaction without an answer
@@ -335,19 +335,6 @@ pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];
     Ok(db.prepare_cached(sql)?.query_row(values, |row| row.get(0).map(RowId)).optional()?)
-}
-
-/// Returns the key of a transaction, which is valid in every store.
-pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>, StoreError> {
-    let sql = "SELECT profile, from_chain, transaction_id FROM transactions WHERE id = ?";
-    let read = |row: &Row<'_>| {
-        Ok(TransactionKey {
-            profile: row.get(0)?,
-            from_chain: ChainId::new(row.get::<_, String>(1)?),
-            hash: TxHash::new(row.get::<_, String>(2)?),
-        })
-    };
-    Ok(db.prepare_cached(sql)?.query_row([row.0], read).optional()?)
 }
 
 /// Returns the oldest time of an answer about the polled transactions of a profile, as [`Reader::oldest_answer`] does.

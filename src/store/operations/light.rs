@@ -1,0 +1,37 @@
+//! What makes a copy of a store light: the bodies of answers stay in the team's log.
+
+use rusqlite::Connection;
+
+use crate::{
+    domain::ids::RowId,
+    store::{
+        error::StoreError,
+        tables::{observations, records, transactions},
+    },
+};
+
+/// Removes the bodies of answers from a snapshot, but for their digests. Costs O(n) in the answers.
+pub(in crate::store) fn leave_bodies_out(snapshot: &mut Connection) -> Result<(), StoreError> {
+    let rows = |snapshot: &Connection, sql: &str| -> Result<Vec<i64>, StoreError> {
+        let mut statement = snapshot.prepare(sql)?;
+        Ok(statement.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    };
+    // A record must not depend on a body that is left out, and a body is read before the one that it depends on.
+    let records = rows(snapshot, "SELECT transaction_row FROM records WHERE record_base IS NOT NULL")?;
+    let last = rows(snapshot, "SELECT transaction_row FROM records WHERE body IS NOT NULL")?;
+    let answers = rows(snapshot, "SELECT id FROM observations WHERE body IS NOT NULL ORDER BY id DESC")?;
+    let db = snapshot.transaction()?;
+    for row in records {
+        if let Some(header) = transactions::header(&db, RowId(row))? {
+            records::pack_alone(&db, &transactions::whole(&db, header)?)?;
+        }
+    }
+    for row in last {
+        records::leave_body_out(&db, RowId(row))?;
+    }
+    for id in answers {
+        observations::leave_body_out(&db, id)?;
+    }
+    db.commit()?;
+    Ok(snapshot.execute_batch("VACUUM")?)
+}

@@ -1,0 +1,23 @@
+//! The keys of transactions, which are valid in every store, by their row numbers.
+//!
+//! A file of its own, so that tables that belong to a transaction need not know the table of the transactions.
+
+use rusqlite::{Connection, OptionalExtension, Row};
+
+use crate::{
+    domain::ids::{ChainId, RowId, TransactionKey, TxHash},
+    store::error::StoreError,
+};
+
+/// Returns the key of a transaction, which is valid in every store.
+pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<TransactionKey>, StoreError> {
+    let sql = "SELECT profile, from_chain, transaction_id FROM transactions WHERE id = ?";
+    let read = |row: &Row<'_>| {
+        Ok(TransactionKey {
+            profile: row.get(0)?,
+            from_chain: ChainId::new(row.get::<_, String>(1)?),
+            hash: TxHash::new(row.get::<_, String>(2)?),
+        })
+    };
+    Ok(db.prepare_cached(sql)?.query_row([row.0], read).optional()?)
+}
