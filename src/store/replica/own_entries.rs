@@ -149,10 +149,11 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
 pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), StoreError> {
     let deleted: HashSet<_> = deleted.iter().map(identity).collect();
     for WholePayload { positions, payload } in join_parts(&load(db)?)? {
-        if !is_about(&decode(&payload)?, &deleted)? {
+        let payload = decode(&payload)?;
+        if !is_about(&payload, &deleted)? {
             continue;
         }
-        let before = into_operations(decode(&payload)?)?;
+        let before = into_operations(payload)?;
         let after: Vec<Envelope> = before.iter().filter_map(|envelope| without(envelope, &deleted)).collect();
         if after == before {
             continue;
@@ -214,20 +215,20 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
         }
         Operation::Edit { profile, edit } => {
             let keep = |key: TransactionKey| Ok::<_, std::convert::Infallible>(stays(&key).then_some(key));
-            let (mut is_empty, is_about) = (true, |about: &AlertSubject| match about {
+            let alert_stays = |about: &AlertSubject| match about {
                 AlertSubject::Transaction(key) => stays(key),
                 AlertSubject::Profile(_) => true,
-            });
-            let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(is_about(&alert.about).then_some(alert)));
-            match &edit {
+            };
+            let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(alert_stays(&alert.about).then_some(alert)));
+            let is_empty = match &edit {
                 Edit::Untrack { transactions }
                 | Edit::AddNote { transactions, .. }
                 | Edit::SetTicket { transactions, .. }
-                | Edit::ChangeLabels { transactions, .. } => is_empty &= transactions.is_empty(),
+                | Edit::ChangeLabels { transactions, .. } => transactions.is_empty(),
                 Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
-                    is_empty &= alerts.is_empty();
+                    alerts.is_empty()
                 }
-            }
+            };
             if is_empty {
                 return None;
             }
