@@ -21,7 +21,7 @@
 //! let (mut scheduler, mut budget) = (Scheduler::default(), Budget::unshared(1.0, at(0).mono));
 //! for (job, median) in [(RowId(1), 30), (RowId(2), 600)] {
 //!     let forecast = Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6));
-//!     let expectation = Expectation { since: at(0).wall, forecast, weight: 1.0 };
+//!     let expectation = Expectation { since: at(0).wall, forecast, first_answer: None, weight: 1.0 };
 //!     let context = PollContext { last_answer: None, deadline: None, expectation, young_until: None };
 //!     scheduler.watch(job, context, at(0));
 //! }
@@ -29,7 +29,6 @@
 //! let mut polls = [0; 2];
 //! for second in 0..120 {
 //!     let now = at(second);
-//!     scheduler.set_rate(budget.throughput(Duration::from_millis(200)));
 //!     let Next::Poll(job) = scheduler.next_poll(now) else { continue };
 //!     match budget.take(now.mono) {
 //!         Ok(permit) => {
@@ -50,7 +49,8 @@ pub use crate::{
     budget::{Budget, Refusal, RequestEnd, SlotPermit},
     clock::{Mono, Now},
     domain::{
-        forecast::{Evidence, Forecast, Hazard, Lognormal, Quantile},
+        evidence::{Evidence, RouteEvidence, SettledWithin, SettlingEvidence},
+        forecast::{Forecast, Hazard, Lognormal, Quantile},
         ids::RowId,
     },
     schedule::{Expectation, LEAST_INTERVAL, Next, PollContext, PollResult, Scheduler},

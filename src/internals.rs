@@ -45,8 +45,16 @@ pub mod domain {
         pub use crate::domain::filter::Filter;
     }
 
+    pub mod duration_stats {
+        pub use crate::domain::duration_stats::{DurationSample, DurationStats, RouteKey};
+    }
+
+    pub mod evidence {
+        pub use crate::domain::evidence::{Evidence, SettledWithin, indexing};
+    }
+
     pub mod forecast {
-        pub use crate::domain::forecast::{Evidence, Forecast, Lognormal, settling};
+        pub use crate::domain::forecast::{Forecast, Lognormal};
     }
 
     pub mod ids {
@@ -77,6 +85,10 @@ pub mod domain {
         pub use crate::domain::team_address::{
             AddressError, ConnectionService, Host, TeamAddress, TlsMode, find_service,
         };
+    }
+
+    pub mod status {
+        pub use crate::domain::status::RouterStatus;
     }
 
     pub mod text {

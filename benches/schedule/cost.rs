@@ -32,7 +32,6 @@ fn decide(scheduler: &mut Scheduler, seconds: f64) {
 
 fn fill_scheduler(count: usize) -> Scheduler {
     let mut scheduler = Scheduler::default();
-    scheduler.set_rate(count as f64 / SWEEP_SECONDS);
     for index in 0..count {
         // Submission times spread over twenty minutes, and last answers over the last sweep, in mixed order.
         let spread = |span: f64, step: usize| span * ((index * step) % count) as f64 / count as f64;
@@ -43,6 +42,7 @@ fn fill_scheduler(count: usize) -> Scheduler {
             expectation: Expectation {
                 since: moment(5_000.0 - SWEEP_SECONDS - spread(1_200.0, 104_729)).wall,
                 forecast: Forecast::Lognormal(forecast),
+                first_answer: None,
                 weight: 1.0,
             },
             young_until: None,

@@ -6,7 +6,7 @@ use hoptop::internals::budget::{Budget, RequestEnd, SlotPermit};
 
 use crate::{
     strategy::{Decision, Strategy, moment},
-    world::{Arrivals, Load, Network},
+    world::{Answer, Arrivals, Load, Network},
 };
 
 /// The delays in seconds between settling and the answer that shows it.
@@ -24,27 +24,30 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
     let mut network = Network::new(seed + 1);
     let mut budget = Budget::unshared(load.rps, moment(0.0).mono);
     let mut in_flight: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
-    let mut permits: Vec<Option<(SlotPermit, bool)>> = transfers.iter().map(|_| None).collect();
+    let mut permits: Vec<Option<(SlotPermit, Answer)>> = transfers.iter().map(|_| None).collect();
     let (mut detection_delays, mut arrived_count, mut requests, mut now) = (Vec::new(), 0, 0_u64, 0.0_f64);
     // Under a steady load neither the warm-up counts nor the time after the last arrival.
     let (from, until) = match load.arrivals {
         Arrivals::AtOnce => (0.0, f64::INFINITY),
-        Arrivals::Steady { warm_up, .. } => (warm_up, transfers.last().map_or(0.0, |last| last.submitted)),
+        Arrivals::Steady { warm_up, .. } | Arrivals::Rush { warm_up, .. } => {
+            (warm_up, transfers.last().map_or(0.0, |last| last.arrives))
+        }
     };
     while detection_delays.len() < transfers.len() {
-        while arrived_count < transfers.len() && transfers[arrived_count].submitted <= now {
+        while arrived_count < transfers.len() && transfers[arrived_count].arrives <= now {
             strategy.add(arrived_count, &transfers[arrived_count]);
             arrived_count += 1;
         }
         while let Some(Reverse((at, id))) = in_flight.peek().copied().filter(|Reverse((at, _))| *at as f64 <= now * 1e6)
         {
             in_flight.pop();
-            let (permit, settled) = permits[id].take().unwrap();
+            let (permit, answer) = permits[id].take().unwrap();
             let at = moment(at as f64 / 1e6).mono;
             budget.release(permit, RequestEnd::Answered, at, at);
-            strategy.on_answered(id, settled, now);
-            if settled {
-                detection_delays.push((transfers[id].settles, now - transfers[id].settles));
+            strategy.on_answered(id, answer, now);
+            if answer == Answer::Settled {
+                let noticeable = transfers[id].settles.max(transfers[id].arrives);
+                detection_delays.push((noticeable, now - noticeable));
             }
         }
         let mut wake = f64::INFINITY;
@@ -65,21 +68,33 @@ pub(crate) fn run(load: &Load, seed: u64, strategy: &mut dyn Strategy) -> Outcom
             let permit = budget.take(moment(now).mono).expect("a slot was ready");
             strategy.on_sent(id, now);
             let (there, back) = network.round_trip();
-            permits[id] = Some((permit, now + there >= transfers[id].settles));
+            permits[id] = Some((permit, transfers[id].answer_at(now + there)));
             in_flight.push(Reverse((((now + there + back) * 1e6) as u64, id)));
             requests += u64::from((from..=until).contains(&now));
         }
-        let arrival = transfers.get(arrived_count).map(|next| next.submitted);
+        let arrival = transfers.get(arrived_count).map(|next| next.arrives);
         let answer = in_flight.peek().map(|Reverse((at, _))| *at as f64 / 1e6);
         now = [Some(wake), arrival, answer].into_iter().flatten().fold(f64::INFINITY, f64::min).max(now + 1e-6);
     }
     let is_counted = |(settles, _): &&(f64, f64)| (from..=until).contains(settles);
     let counted_delays = detection_delays.iter().filter(is_counted).map(|(_, delay)| *delay).collect();
-    let counted_transfers = transfers.iter().filter(|transfer| (from..=until).contains(&transfer.submitted)).count();
+    let counted_transfers = transfers.iter().filter(|transfer| (from..=until).contains(&transfer.arrives)).count();
     Outcome::new(counted_delays, requests as f64 / counted_transfers as f64)
 }
 
 impl Outcome {
+    /// Returns the means of several outcomes.
+    pub(crate) fn mean(outcomes: impl ExactSizeIterator<Item = Self>) -> Self {
+        let share = 1.0 / outcomes.len() as f64;
+        let none = Self { mean: 0.0, p95: 0.0, worst: 0.0, polls: 0.0 };
+        outcomes.fold(none, |sum, outcome| Self {
+            mean: sum.mean + share * outcome.mean,
+            p95: sum.p95 + share * outcome.p95,
+            worst: sum.worst + share * outcome.worst,
+            polls: sum.polls + share * outcome.polls,
+        })
+    }
+
     fn new(mut counted_delays: Vec<f64>, polls: f64) -> Self {
         counted_delays.sort_by(f64::total_cmp);
         Self {

@@ -10,23 +10,26 @@ use chrono::{DateTime, TimeDelta};
 use hoptop::internals::{
     clock::{Mono, Now},
     domain::{
-        forecast::{self, Evidence, Forecast, Lognormal},
-        ids::RowId,
+        duration_stats::{DurationSample, DurationStats, RouteKey},
+        evidence::{self, Evidence, SettledWithin},
+        forecast::{Forecast, Lognormal},
+        ids::{ChainId, RowId},
+        status::RouterStatus,
     },
     schedule::{Expectation, Next, PollContext, PollResult, Scheduler},
 };
 
-use crate::world::{MEDIANS, SIGMA, Transfer};
+use crate::world::{Answer, MIN_INTERVAL, SIGMA, Transfer};
 
 /// Decides which transfer is polled next. Times are in seconds.
 pub(crate) trait Strategy {
-    /// Adds a transfer to poll. Its submission counts as the first time that it was seen in progress.
+    /// Adds a transfer to poll. If it begins under way, its arrival counts as its first answer.
     fn add(&mut self, id: usize, transfer: &Transfer);
     /// Returns the transfer to poll now, or the time at which one becomes due.
     fn next(&mut self, now: f64) -> Decision;
     fn on_sent(&mut self, id: usize, now: f64);
     /// Handles the answer to a transfer's request.
-    fn on_answered(&mut self, id: usize, settled: bool, now: f64);
+    fn on_answered(&mut self, id: usize, answer: Answer, now: f64);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,9 +38,6 @@ pub(crate) enum Decision {
     WaitUntil(f64),
     Idle,
 }
-
-/// The shortest time between two polls of a transfer, in seconds, for every strategy.
-const MIN_INTERVAL: f64 = 5.0;
 
 pub(crate) fn moment(seconds: f64) -> Now {
     Now {
@@ -49,41 +49,65 @@ pub(crate) fn moment(seconds: f64) -> Now {
 /// The product's scheduler, with forecasts learned as in the product.
 #[derive(Default)]
 pub(crate) struct HoptopStrategy {
-    pub scheduler: Scheduler,
-    evidence: [Evidence; MEDIANS.len()],
-    transfers: HashMap<usize, Transfer>,
-    last_answers: HashMap<usize, f64>,
+    scheduler: Scheduler,
+    duration_stats: DurationStats,
+    transfers: HashMap<usize, Tracked>,
+}
+
+/// A transfer, its last answer, and when that arrived; `None` before the first.
+struct Tracked {
+    transfer: Transfer,
+    last: Option<(Answer, f64)>,
+}
+
+/// The route from the chain with this number.
+fn route(number: usize) -> RouteKey {
+    RouteKey { from: ChainId::new(number.to_string()), to: ChainId::new("8453"), gmp: false }
 }
 
 impl HoptopStrategy {
-    pub(crate) fn with_rate(rate: f64) -> Self {
-        let mut strategy = Self::default();
-        strategy.scheduler.set_rate(rate);
-        strategy
-    }
-
     fn reschedule(&mut self, id: usize, now: f64) {
-        let transfer = self.transfers[&id];
+        let Tracked { transfer, last } = &self.transfers[&id];
         let estimate = Duration::from_secs_f64(transfer.estimate);
-        let forecast = forecast::settling(Some(estimate), &self.evidence[transfer.route]);
-        let submitted = moment(transfer.submitted).wall;
+        let forecast = self.duration_stats.evidence(&route(transfer.route)).forecast(Some(estimate));
+        let is_unseen = last.is_none_or(|(answer, _)| answer == Answer::NotFound);
+        let since = moment(transfer.since()).wall;
         let wait = TimeDelta::from_std((2 * estimate).max(Duration::from_secs(900))).unwrap();
-        let deadline = submitted + wait;
+        let deadline = since + wait;
         let poll_context = PollContext {
-            last_answer: Some(moment(self.last_answers[&id]).wall),
+            last_answer: last.map(|(_, at)| moment(at).wall),
             deadline: (moment(now).wall < deadline).then_some(deadline),
-            expectation: Expectation { since: submitted, forecast: Forecast::Lognormal(forecast), weight: 1.0 },
+            expectation: Expectation {
+                since,
+                forecast: Forecast::Lognormal(forecast),
+                first_answer: is_unseen.then(|| evidence::indexing(&Evidence::default())),
+                weight: 1.0,
+            },
             young_until: None,
         };
         self.scheduler.watch(RowId(id as i64), poll_context, moment(now));
+    }
+
+    /// Learns from a transfer that settled between its last answer and `now`. Without a submission time nothing is learned.
+    fn learn(&mut self, Tracked { transfer, last }: &Tracked, now: f64) {
+        if transfer.is_submission_known {
+            let age = |at: f64| Duration::from_secs_f64((at - transfer.submitted).max(0.0));
+            let settled = SettledWithin { after: last.map_or(Duration::ZERO, |(_, at)| age(at)), by: age(now) };
+            self.duration_stats.add(&DurationSample::Ended {
+                route: route(transfer.route),
+                outcome: RouterStatus::Success,
+                settled,
+                estimate: Some(Duration::from_secs_f64(transfer.estimate)),
+            });
+        }
     }
 }
 
 impl Strategy for HoptopStrategy {
     fn add(&mut self, id: usize, transfer: &Transfer) {
-        self.transfers.insert(id, *transfer);
-        self.last_answers.insert(id, transfer.submitted);
-        self.reschedule(id, transfer.submitted);
+        let last = transfer.indexed.is_none().then_some((Answer::UnderWay, transfer.arrives));
+        self.transfers.insert(id, Tracked { transfer: *transfer, last });
+        self.reschedule(id, transfer.arrives);
     }
 
     fn next(&mut self, now: f64) -> Decision {
@@ -98,15 +122,14 @@ impl Strategy for HoptopStrategy {
         self.scheduler.record_sent(RowId(id as i64), moment(now));
     }
 
-    fn on_answered(&mut self, id: usize, settled: bool, now: f64) {
+    fn on_answered(&mut self, id: usize, answer: Answer, now: f64) {
         self.scheduler.record_result(RowId(id as i64), PollResult::Answered, moment(now));
-        let last = self.last_answers.insert(id, now).unwrap();
-        if settled {
-            let transfer = self.transfers[&id];
-            let duration = 0.5 * (last + now) - transfer.submitted;
-            self.evidence[transfer.route].add(Duration::from_secs_f64(duration));
+        if answer == Answer::Settled {
+            let tracked = self.transfers.remove(&id).unwrap();
+            self.learn(&tracked, now);
             self.scheduler.forget(RowId(id as i64));
         } else {
+            self.transfers.get_mut(&id).unwrap().last = Some((answer, now));
             self.reschedule(id, now);
         }
     }
@@ -143,7 +166,7 @@ impl RuleStrategy {
         match self.rule {
             Rule::RoundRobin | Rule::Every5Seconds => last + MIN_INTERVAL,
             Rule::Backoff => last + (MIN_INTERVAL * 2_f64.powi(polls.min(10) as i32)).min(300.0),
-            Rule::WaitForEstimate if polls == 0 => (last + MIN_INTERVAL).max(transfer.submitted + transfer.estimate),
+            Rule::WaitForEstimate if polls == 0 => (last + MIN_INTERVAL).max(transfer.since() + transfer.estimate),
             Rule::WaitForEstimate => last + 30.0,
             Rule::Oracle => (last + if polls == 0 { 0.0 } else { MIN_INTERVAL }).max(transfer.settles),
         }
@@ -158,7 +181,7 @@ impl RuleStrategy {
 impl Strategy for RuleStrategy {
     fn add(&mut self, id: usize, transfer: &Transfer) {
         self.transfers.insert(id, (*transfer, 0));
-        self.push(id, transfer.submitted);
+        self.push(id, transfer.last_rest());
     }
 
     fn next(&mut self, now: f64) -> Decision {
@@ -174,8 +197,8 @@ impl Strategy for RuleStrategy {
         self.transfers.get_mut(&id).unwrap().1 += 1;
     }
 
-    fn on_answered(&mut self, id: usize, settled: bool, now: f64) {
-        if settled {
+    fn on_answered(&mut self, id: usize, answer: Answer, now: f64) {
+        if answer == Answer::Settled {
             self.transfers.remove(&id);
         } else {
             self.push(id, now);
@@ -183,34 +206,79 @@ impl Strategy for RuleStrategy {
     }
 }
 
-/// Polls the transfer that most probably changed since its last answer, the intuitive choice. Knows the routes' true
-/// medians.
-#[derive(Default)]
-pub(crate) struct MostLikelyChanged {
+/// A strategy that compares all transfers for each decision, and knows the true spread of durations. It can't be used in
+/// a product, because a decision costs O(n) and the spread isn't known.
+pub(crate) struct FullComparison {
+    rank: Rank,
     /// ID, transfer, time of the last answer, and whether a request is in flight.
     tracked: Vec<(usize, Transfer, f64, bool)>,
     position_by_id: HashMap<usize, usize>,
+    /// The price of a poll as a fast and as a slow average, and when they were updated.
+    prices: Option<(f64, f64, f64)>,
 }
 
-impl MostLikelyChanged {
-    fn chance(transfer: &Transfer, last: f64, now: f64) -> f64 {
+/// The rank by which [`FullComparison`] chooses.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Rank {
+    /// The probability that the transfer settled since its last answer: the intuitive choice.
+    Changed,
+    /// The index that hoptop's scheduler uses: optimal if the price of a poll is constant.
+    Index,
+    /// The index for a price that falls at its present rate r, as when a batch drains. For a price λ(t), the derivative of
+    /// the cost by the moment of a poll gives (e^ΔH · (1 − r) − 1 − ΔH) / h = λ instead of (e^ΔH − 1 − ΔH) / h = λ.
+    LookAhead,
+}
+
+/// The time constants of the two averages of the price, in seconds.
+const PRICE_TIMES: (f64, f64) = (60.0, 300.0);
+
+impl FullComparison {
+    pub(crate) fn new(rank: Rank) -> Self {
+        Self { rank, tracked: Vec::new(), position_by_id: HashMap::new(), prices: None }
+    }
+
+    /// Returns the rank of a transfer if the price falls by `fall` in a second.
+    fn rank(&self, transfer: &Transfer, last: f64, now: f64, fall: f64) -> f64 {
         let forecast = Forecast::Lognormal(Lognormal::new(Duration::from_secs_f64(transfer.estimate), SIGMA));
-        let cumulative = |at: f64| forecast.hazard(at - transfer.submitted).cumulative;
-        1.0 - (cumulative(last) - cumulative(now)).exp()
+        let hazard_at = |at: f64| forecast.hazard(at - transfer.since());
+        let events = hazard_at(now).cumulative - hazard_at(last).cumulative;
+        match self.rank {
+            Rank::Changed => events,
+            Rank::Index | Rank::LookAhead => {
+                (events.exp_m1() - events - fall * events.exp()) / hazard_at(now).rate.max(1e-12)
+            }
+        }
+    }
+
+    /// Returns by how much the price falls in a second.
+    fn price_fall(&self) -> f64 {
+        let (fast, slow) = PRICE_TIMES;
+        match (self.rank, self.prices) {
+            (Rank::LookAhead, Some((at_fast, at_slow, _))) => ((at_slow - at_fast) / (slow - fast)).clamp(0.0, 0.9),
+            _ => 0.0,
+        }
+    }
+
+    fn update_prices(&mut self, paid: f64, now: f64) {
+        let (fast, slow, before) = self.prices.unwrap_or((paid, paid, now));
+        let towards = |average: f64, time: f64| average - (paid - average) * ((before - now) / time).exp_m1();
+        self.prices = Some((towards(fast, PRICE_TIMES.0), towards(slow, PRICE_TIMES.1), now));
     }
 }
 
-impl Strategy for MostLikelyChanged {
+impl Strategy for FullComparison {
     fn add(&mut self, id: usize, transfer: &Transfer) {
         self.position_by_id.insert(id, self.tracked.len());
-        self.tracked.push((id, *transfer, transfer.submitted, false));
+        self.tracked.push((id, *transfer, transfer.last_rest(), false));
     }
 
     fn next(&mut self, now: f64) -> Decision {
         let idle = self.tracked.iter().filter(|(.., in_flight)| !in_flight);
         let rested = idle.clone().filter(|(_, _, last, _)| last + MIN_INTERVAL <= now);
-        let chance = |(id, transfer, last, _): &(usize, Transfer, f64, bool)| (Self::chance(transfer, *last, now), *id);
-        match rested.map(chance).max_by(|a, b| a.0.total_cmp(&b.0)) {
+        let fall = self.price_fall();
+        let rank =
+            |(id, transfer, last, _): &(usize, Transfer, f64, bool)| (self.rank(transfer, *last, now, fall), *id);
+        match rested.map(rank).max_by(|a, b| a.0.total_cmp(&b.0)) {
             Some((_, id)) => Decision::Poll(id),
             None => match idle.map(|(_, _, last, _)| last + MIN_INTERVAL).min_by(f64::total_cmp) {
                 Some(moment) => Decision::WaitUntil(moment),
@@ -219,14 +287,17 @@ impl Strategy for MostLikelyChanged {
         }
     }
 
-    fn on_sent(&mut self, id: usize, _now: f64) {
+    fn on_sent(&mut self, id: usize, now: f64) {
         let position = self.position_by_id[&id];
-        self.tracked[position].3 = true;
+        let (_, transfer, last, in_flight) = &mut self.tracked[position];
+        *in_flight = true;
+        let (transfer, last) = (*transfer, *last);
+        self.update_prices(self.rank(&transfer, last, now, 0.0), now);
     }
 
-    fn on_answered(&mut self, id: usize, settled: bool, now: f64) {
+    fn on_answered(&mut self, id: usize, answer: Answer, now: f64) {
         let position = self.position_by_id[&id];
-        if settled {
+        if answer == Answer::Settled {
             self.position_by_id.remove(&id);
             self.tracked.swap_remove(position);
             if let Some((moved, ..)) = self.tracked.get(position) {

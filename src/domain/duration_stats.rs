@@ -1,14 +1,15 @@
 //! Statistics of durations: how long transfers and indexing took so far, per route and per source chain.
 //!
-//! An answer must yield a sample only if the moment of the change is known well enough: the answer came soon after the
-//! previous answer or, for indexing, soon after the submission.
+//! A transfer that ended yields the interval between two answers. An indexing yields a sample only if its moment is known
+//! well enough: the answer came soon after the previous answer, or soon after the submission.
 
 use std::{collections::HashMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 
 use super::{
-    forecast::{self, Evidence, Lognormal, Quantile},
+    evidence::{self, Evidence, RouteEvidence, SettledWithin, SettlingEvidence},
+    forecast::{Lognormal, Quantile},
     ids::ChainId,
     record::RecordView,
     span,
@@ -41,14 +42,16 @@ impl RouteKey {
 /// An observed duration.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DurationSample {
-    /// A transfer on this route ended, this long after its submission.
+    /// A transfer on this route ended.
     Ended {
         /// The route.
         route: RouteKey,
         /// The status with which the transfer ended.
         outcome: RouterStatus,
-        /// The duration.
-        took: Duration,
+        /// When it ended, after its submission.
+        settled: SettledWithin,
+        /// The estimated duration, if it is known.
+        estimate: Option<Duration>,
     },
     /// A transaction on this source chain was indexed, this long after its submission.
     Indexed {
@@ -67,20 +70,23 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
         return Vec::new();
     };
     let elapsed = span::between(submitted, at);
-    // The change happened between the previous answer and this answer; the best estimate is the middle.
-    let gap = before.last_checked_at.map_or(elapsed, |last| span::between(last, at)).min(elapsed);
-    let took = elapsed - gap / 2;
-    let is_precise = gap * 2 <= elapsed;
+    let after = before.last_checked_at.map_or(Duration::ZERO, |last| span::between(submitted, last)).min(elapsed);
+    let change = SettledWithin { after, by: elapsed };
     let was_unindexed = before.status.as_ref().is_none_or(|status| *status == RouterStatus::NotFound);
-    let indexed = was_unindexed && *status != RouterStatus::NotFound && (is_precise || elapsed <= PRECISE_INDEXING_AGE);
+    let is_indexed = was_unindexed && *status != RouterStatus::NotFound;
     let is_end = |status: &RouterStatus| status.is_final() || *status == RouterStatus::Refund;
-    let ended = is_precise && is_end(status) && !before.status.as_ref().is_some_and(is_end);
+    let ended = is_end(status) && !before.status.as_ref().is_some_and(is_end);
     let mut duration_samples = Vec::new();
-    if indexed {
+    if is_indexed && let Some(took) = change.took_or_within(PRECISE_INDEXING_AGE) {
         duration_samples.push(DurationSample::Indexed { chain: tx.params.from_chain.clone(), took });
     }
     if ended {
-        duration_samples.push(DurationSample::Ended { route: RouteKey::of(tx), outcome: status.clone(), took });
+        duration_samples.push(DurationSample::Ended {
+            route: RouteKey::of(tx),
+            outcome: status.clone(),
+            settled: change,
+            estimate: tx.params.estimate,
+        });
     }
     duration_samples
 }
@@ -89,7 +95,9 @@ pub(crate) fn duration_samples(before: &TransactionState, tx: &Transaction, at: 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DurationStats {
     /// Durations until transfers settle, per route.
-    pub routes: HashMap<RouteKey, Evidence>,
+    pub routes: HashMap<RouteKey, RouteEvidence>,
+    /// Durations until transfers settle, of all routes.
+    pub pooled: RouteEvidence,
     /// Durations until transactions are indexed, per source chain.
     pub chains: HashMap<ChainId, Evidence>,
 }
@@ -97,17 +105,25 @@ pub struct DurationStats {
 impl DurationStats {
     /// Adds a sample.
     pub fn add(&mut self, sample: &DurationSample) {
-        let (evidence, took) = match sample {
-            DurationSample::Ended { route, took, .. } => (self.routes.entry(route.clone()).or_default(), took),
-            DurationSample::Indexed { chain, took } => (self.chains.entry(chain.clone()).or_default(), took),
-        };
-        evidence.add(*took);
+        match sample {
+            DurationSample::Ended { route, settled, estimate, .. } => {
+                let mut evidence = self.evidence(route);
+                evidence.add(*settled, *estimate);
+                self.pooled = evidence.pooled;
+                self.routes.insert(route.clone(), evidence.route);
+            }
+            DurationSample::Indexed { chain, took } => self.chains.entry(chain.clone()).or_default().add(*took),
+        }
     }
 
     /// Returns the forecast of the time until this transfer settles.
     pub fn settling<R: RecordView>(&self, tx: &Transaction<R>) -> Lognormal {
-        let observed = self.routes.get(&RouteKey::of(tx)).copied().unwrap_or_default();
-        forecast::settling(tx.params.estimate, &observed)
+        self.evidence(&RouteKey::of(tx)).forecast(tx.params.estimate)
+    }
+
+    /// Returns the evidence for transfers on this route.
+    pub fn evidence(&self, route: &RouteKey) -> SettlingEvidence {
+        SettlingEvidence { route: self.routes.get(route).copied().unwrap_or_default(), pooled: self.pooled }
     }
 }
 
@@ -118,7 +134,7 @@ pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
     if !is_unseen || tx.is_settled() {
         return None;
     }
-    let forecast = forecast::indexing(&tx.indexing);
+    let forecast = evidence::indexing(&tx.indexing);
     let [half, most] = [Quantile::P50, Quantile::P95].map(|quantile| span::long(forecast.quantile(quantile)));
     let basis = match tx.indexing.is_enough() {
         true => format!("from {} on its source chain", tx.indexing.count),
@@ -130,8 +146,8 @@ pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
 /// The observed durations of one route, for the forecast of a transfer on the same route.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RouteDurations {
-    /// The statistics for the forecast.
-    pub evidence: Evidence,
+    /// The evidence for the forecast.
+    pub evidence: SettlingEvidence,
     /// The durations, shortest first.
     pub took: Vec<Duration>,
 }
@@ -148,13 +164,9 @@ impl RouteDurations {
         if !tx.is_waiting() {
             return None;
         }
-        let forecast = forecast::settling(tx.params.estimate, &self.evidence);
+        let forecast = self.evidence.forecast(tx.params.estimate);
         let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| span::long(forecast.quantile(quantile)));
-        let basis = match (self.evidence.is_enough(), tx.params.estimate) {
-            (true, _) => format!("from {} transfers", self.evidence.count),
-            (false, Some(_)) => "from the estimate".to_owned(),
-            (false, None) => "a guess: there is no estimate".to_owned(),
-        };
+        let basis = self.evidence.basis(tx.params.estimate);
         let similar = match self.took.len() {
             0 => String::new(),
             all => format!("; {} of {all} on this route had finished by this age", self.settled_by(tx.age(now))),
@@ -162,7 +174,7 @@ impl RouteDurations {
         // Once a transfer takes longer than nine in ten, the median is of no use.
         Some(match tx.age(now) > forecast.quantile(Quantile::P90) {
             true => {
-                format!("9 in 10 transfers on this route finish within {most} ({basis}); this one is slower{similar}")
+                format!("9 in 10 transfers like this finish within {most} ({basis}); this one is slower{similar}")
             }
             false => format!("half finish within {half}, 9 in 10 within {most} ({basis}){similar}"),
         })
@@ -192,30 +204,38 @@ mod tests {
         DurationSample::Indexed { chain: ChainId::new("42161"), took: Duration::from_secs(seconds) }
     }
 
-    fn ended(outcome: RouterStatus, seconds: u64) -> DurationSample {
+    fn ended(outcome: RouterStatus, after: u64, by: u64) -> DurationSample {
         let route = RouteKey { from: ChainId::new("42161"), to: ChainId::new("8453"), gmp: false };
-        DurationSample::Ended { route, outcome, took: Duration::from_secs(seconds) }
+        let settled = SettledWithin { after: Duration::from_secs(after), by: Duration::from_secs(by) };
+        DurationSample::Ended { route, outcome, settled, estimate: None }
     }
 
     #[test]
-    fn a_change_is_dated_midway_between_two_answers() {
+    fn a_change_is_dated_between_two_answers() {
         use RouterStatus::{NotFound, Ongoing, Refund, Success};
         assert_eq!(
             samples(&[(5, NotFound), (9, Ongoing), (80, Ongoing), (100, Success)]),
-            [indexed(7), ended(Success, 90)]
+            [indexed(7), ended(Success, 80, 100)]
         );
-        assert_eq!(samples(&[(100, Ongoing), (140, Refund)]), [ended(Refund, 120)]);
+        assert_eq!(samples(&[(100, Ongoing), (140, Refund)]), [ended(Refund, 100, 140)]);
+        assert_eq!(samples(&[(12, Ongoing), (14, NotFound)]), [indexed(6)]);
     }
 
     #[test]
-    fn an_answer_after_a_long_gap_yields_no_sample() {
-        use RouterStatus::{NotFound, Ongoing, Success};
-        assert_eq!(samples(&[(600, Success)]), []);
-        assert_eq!(samples(&[(100, Ongoing), (1_000, Success)]), []);
-        assert_eq!(samples(&[(12, Ongoing), (14, NotFound)]), [indexed(6)]);
+    fn an_answer_after_a_long_gap_yields_an_interval_but_no_duration() {
+        use RouterStatus::{Ongoing, Success};
+        assert_eq!(samples(&[(600, Success)]), [ended(Success, 0, 600)]);
+        let late = samples(&[(100, Ongoing), (1_000, Success)]);
+        assert_eq!(late, [ended(Success, 100, 1_000)]);
+        let took = |sample: &DurationSample| match sample {
+            DurationSample::Ended { settled, .. } => settled.took(),
+            DurationSample::Indexed { .. } => None,
+        };
+        assert_eq!(took(&late[0]), None);
+        assert_eq!(took(&ended(Success, 80, 100)), Some(Duration::from_secs(90)));
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::says(Success), at(5));
-        assert_eq!(duration_samples(&TransactionState::default(), &tx, at(5)), []);
+        assert_eq!(duration_samples(&TransactionState::default(), &tx, at(5)), [], "the submission time is unknown");
     }
 
     #[test]
@@ -228,15 +248,13 @@ mod tests {
         tx.params.estimate = Some(Duration::from_secs(600));
         assert_eq!(sentence(&durations, &tx), "half finish within 10m, 9 in 10 within 27m 52s (from the estimate)");
         let late = durations.sentence(&tx, at(1_673)).unwrap();
-        assert_eq!(
-            late,
-            "9 in 10 transfers on this route finish within 27m 52s (from the estimate); this one is slower"
-        );
+        assert_eq!(late, "9 in 10 transfers like this finish within 27m 52s (from the estimate); this one is slower");
         durations.took = vec![Duration::from_secs(200), Duration::from_secs(400)];
-        (0..40).for_each(|_| durations.evidence.add(Duration::from_secs(300)));
+        let settled = SettledWithin { after: Duration::from_secs(298), by: Duration::from_secs(302) };
+        (0..40).for_each(|_| durations.evidence.add(settled, Some(Duration::from_secs(600))));
         assert_eq!(
             sentence(&durations, &tx),
-            "half finish within 6m 17s, 9 in 10 within 11m 23s (from 40 transfers); 1 of 2 on this route had finished by this age"
+            "half finish within 5m 14s, 9 in 10 within 7m 42s (from the estimate and 40 transfers on this route); 1 of 2 on this route had finished by this age"
         );
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
         assert_eq!(durations.sentence(&tx, at(300)), None);
@@ -256,7 +274,7 @@ mod tests {
     #[test]
     fn settled_by_counts_transfers_up_to_the_age() {
         let took = [10, 20, 30, 40].map(Duration::from_secs).to_vec();
-        let durations = RouteDurations { evidence: Evidence::default(), took };
+        let durations = RouteDurations { evidence: SettlingEvidence::default(), took };
         assert_eq!([9, 10, 35, 99].map(|age| durations.settled_by(Duration::from_secs(age))), [0, 1, 3, 4]);
     }
 }

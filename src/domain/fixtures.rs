@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
     alert::{Alert, Rule, Subject},
-    forecast::Evidence,
+    evidence::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
     people::Authors,

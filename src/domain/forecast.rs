@@ -1,26 +1,16 @@
 //! Forecasts: how long an event that hasn't happened yet will take, as a distribution (`DESIGN.md`, Schedule).
 //!
-//! The distribution is lognormal, with the estimate as the prior and observed durations as evidence. It must never know
-//! what the durations measure, and never trust a few observations.
+//! Most distributions are lognormal. Their parameters are learned elsewhere (`evidence`). This file must never know what
+//! the durations measure.
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-/// The number of durations that are needed before they count against the estimate.
-pub(crate) const LEAST_EVIDENCE: u64 = 20;
-/// The standard deviation of the logarithm until enough durations are observed.
-pub(crate) const PRIOR_SIGMA: f64 = 0.8;
-/// The weight of an estimate, as a number of durations, once there are enough: it is made for this very transfer.
-const ESTIMATE_STRENGTH: f64 = 20.0;
-/// The weight of a prior that is common to all chains, as a number of durations.
-const COMMON_STRENGTH: f64 = 5.0;
-/// The largest number of durations that evidence counts for: older durations lose weight.
-const MAX_COUNTED: u64 = 500;
 /// The smallest standard deviation: a smaller value is an accident of few durations.
 const LEAST_SIGMA: f64 = 0.15;
 /// The shortest duration, in seconds: shorter durations count as this long.
 const LEAST_SECONDS: f64 = 0.5;
+/// A part of a distribution with a smaller probability than this isn't integrated: rounding would decide.
+const LEAST_MASS: f64 = 1e-9;
 
 /// The forecast of an event that hasn't happened yet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,9 +79,14 @@ impl Forecast {
 }
 
 impl Lognormal {
+    /// Returns the distribution of a duration whose logarithm has this mean and this variance.
+    pub(super) fn from_logarithm(mean: f64, variance: f64) -> Self {
+        Self { log_median: mean, sigma: variance.sqrt().max(LEAST_SIGMA) }
+    }
+
     /// Returns the distribution with this median and this standard deviation of the logarithm.
     pub fn new(median: Duration, sigma: f64) -> Self {
-        Self { log_median: median.as_secs_f64().max(LEAST_SECONDS).ln(), sigma: sigma.max(LEAST_SIGMA) }
+        Self { log_median: log_seconds(median), sigma: sigma.max(LEAST_SIGMA) }
     }
 
     /// Returns the duration that this share of all events doesn't exceed.
@@ -105,6 +100,41 @@ impl Lognormal {
         self.sigma
     }
 
+    /// Returns the expected time in seconds between the event and the age `to`, if the event hasn't happened by the age
+    /// `from`; zero for an event after `to`.
+    pub(crate) fn expected_delay(&self, from: f64, to: f64) -> f64 {
+        if to <= from.max(0.0) {
+            return 0.0;
+        }
+        if from <= 0.0 {
+            // The expected value of (to − X)⁺ in closed form.
+            let mean = (self.log_median + 0.5 * self.sigma * self.sigma).exp();
+            let deviations = self.deviations(to);
+            return to * below(deviations) - mean * below(deviations - self.sigma);
+        }
+        // Far out, the closed form would be a difference of nearly equal numbers. The rate changes slowly there.
+        let (rate, elapsed) = (self.hazard(from).rate.max(1e-9), to - from);
+        elapsed + (-rate * elapsed).exp_m1() / rate
+    }
+
+    /// Returns the mean and the variance of the logarithm of a duration that is longer than `from` and at most `to`.
+    pub(super) fn logarithm_between(&self, from: Duration, to: Duration) -> LogMoments {
+        let [lower, upper] = [from, to].map(log_seconds);
+        let [from_deviations, to_deviations] = [lower, upper].map(|bound| (bound - self.log_median) / self.sigma);
+        let from_deviations = if from.is_zero() { f64::NEG_INFINITY } else { from_deviations };
+        match truncated_normal(from_deviations, to_deviations) {
+            Some((mean, variance)) => LogMoments {
+                mean: self.log_median + self.sigma * mean,
+                variance: self.sigma * self.sigma * variance,
+                uncertainty: variance,
+            },
+            // The duration is far from what was expected: the nearest value in the interval.
+            None => {
+                LogMoments { mean: self.log_median.clamp(lower.min(upper), upper), variance: 0.0, uncertainty: 0.0 }
+            }
+        }
+    }
+
     fn hazard(&self, age: f64) -> Hazard {
         let deviations = self.deviations(age);
         let log_survival = log_survival(deviations);
@@ -115,6 +145,40 @@ impl Lognormal {
     fn deviations(&self, age: f64) -> f64 {
         (age.ln() - self.log_median) / self.sigma
     }
+}
+
+/// What is known of the logarithm of a duration that lies in an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LogMoments {
+    pub(super) mean: f64,
+    pub(super) variance: f64,
+    /// The variance as a share of the variance without the interval, from 0 (known exactly) to 1 (nothing is known).
+    pub(super) uncertainty: f64,
+}
+
+/// Returns the logarithm of the seconds. Very short durations count as [`LEAST_SECONDS`].
+pub(super) fn log_seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64().max(LEAST_SECONDS).ln()
+}
+
+/// Returns the probability that a standard normal variable is at most this value.
+fn below(deviations: f64) -> f64 {
+    0.5 * libm::erfc(-deviations * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// Returns the mean and variance of a standard normal variable between two bounds (Johnson, Kotz, Balakrishnan,
+/// "Continuous Univariate Distributions 1", 1994, 10.1); `None` if nearly nothing lies between them. The lower bound may
+/// be −∞.
+fn truncated_normal(lower: f64, upper: f64) -> Option<(f64, f64)> {
+    let mass = if lower > 0.0 { below(-lower) - below(-upper) } else { below(upper) - below(lower) };
+    if mass < LEAST_MASS {
+        return None;
+    }
+    let density = |z: f64| (-0.5 * z * z - HALF_LOG_TAU).exp();
+    let moment = |z: f64| if z.is_finite() { z * density(z) } else { 0.0 };
+    let mean = (density(lower) - density(upper)) / mass;
+    let variance = 1.0 + (moment(lower) - moment(upper)) / mass - mean * mean;
+    Some((mean, variance.clamp(0.0, 1.0)))
 }
 
 /// ½ ln 2π.
@@ -131,67 +195,6 @@ fn log_survival(deviations: f64) -> f64 {
     let square = deviations * deviations;
     let series = 1.0 - 1.0 / square + 3.0 / (square * square) - 15.0 / (square * square * square);
     -0.5 * square - HALF_LOG_TAU - deviations.ln() + series.ln()
-}
-
-/// Observed durations: count, mean and sum of squares of their logarithms (Welford).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Evidence {
-    /// The number of durations; the newest 500 have weight.
-    pub count: u64,
-    /// The mean of the logarithms of the seconds.
-    pub mean: f64,
-    /// The sum of the squared distances from the mean.
-    pub squares: f64,
-}
-
-impl Evidence {
-    /// Adds a duration.
-    pub fn add(&mut self, took: Duration) {
-        let logarithm = took.as_secs_f64().max(LEAST_SECONDS).ln();
-        if self.count >= MAX_COUNTED {
-            self.squares *= (MAX_COUNTED - 1) as f64 / MAX_COUNTED as f64;
-        }
-        self.count = self.count.saturating_add(1);
-        let counted = self.count.min(MAX_COUNTED) as f64;
-        let distance = logarithm - self.mean;
-        self.mean += distance / counted;
-        self.squares += distance * (logarithm - self.mean);
-    }
-
-    /// Whether there are enough durations to count.
-    pub fn is_enough(&self) -> bool {
-        self.count >= LEAST_EVIDENCE
-    }
-
-    /// Returns `prior` until there is enough evidence, then both blended; `prior` weighs as much as `strength`
-    /// durations.
-    fn forecast(&self, prior: Lognormal, strength: f64) -> Lognormal {
-        if !self.is_enough() || !self.mean.is_finite() || !self.squares.is_finite() {
-            return prior;
-        }
-        let counted = self.count.min(MAX_COUNTED) as f64;
-        let blend = |prior: f64, observed: f64| (strength * prior + counted * observed) / (strength + counted);
-        let variance = self.squares.max(0.0) / (counted - 1.0);
-        let sigma = blend(prior.sigma * prior.sigma, variance).sqrt().max(LEAST_SIGMA);
-        Lognormal { log_median: blend(prior.log_median, self.mean), sigma }
-    }
-}
-
-/// The median for a transfer without an estimate and without evidence.
-const UNKNOWN_MEDIAN: Duration = Duration::from_secs(5 * 60);
-/// Indexing commonly takes 5 to 10 seconds (`service.md` 3, `not_found`).
-const INDEXING_MEDIAN: Duration = Duration::from_secs(7);
-const INDEXING_SIGMA: f64 = 0.5;
-
-/// Returns the forecast from submission to settling, by the estimated route duration and the evidence of the route.
-pub fn settling(estimate: Option<Duration>, observed: &Evidence) -> Lognormal {
-    let strength = if estimate.is_some() { ESTIMATE_STRENGTH } else { COMMON_STRENGTH };
-    observed.forecast(Lognormal::new(estimate.unwrap_or(UNKNOWN_MEDIAN), PRIOR_SIGMA), strength)
-}
-
-/// Returns the forecast from submission to indexing, by the evidence of the source chain.
-pub(crate) fn indexing(observed: &Evidence) -> Lognormal {
-    observed.forecast(Lognormal::new(INDEXING_MEDIAN, INDEXING_SIGMA), COMMON_STRENGTH)
 }
 
 #[cfg(test)]
@@ -225,33 +228,41 @@ mod tests {
     }
 
     #[test]
-    fn few_durations_change_nothing_and_many_outweigh_a_wrong_estimate() {
-        let mut observed = Evidence::default();
-        for _ in 0..LEAST_EVIDENCE - 1 {
-            observed.add(seconds(600.0));
+    fn expected_delay_is_the_integral_of_the_probability_so_far() {
+        let forecast = Lognormal::new(seconds(7.0), 0.5);
+        let sum = |from: f64, to: f64, step: f64| {
+            let before = Forecast::Lognormal(forecast).hazard(from).cumulative;
+            let count = ((to - from) / step) as usize;
+            let happened = |index| {
+                let age = from + (index as f64 + 0.5) * step;
+                1.0 - (before - Forecast::Lognormal(forecast).hazard(age).cumulative).exp()
+            };
+            (0..count).map(happened).sum::<f64>() * step
+        };
+        for to in [1.0, 5.0, 7.0, 30.0, 600.0] {
+            let (exact, numeric) = (forecast.expected_delay(0.0, to), sum(0.0, to, 0.01));
+            assert!((exact - numeric).abs() < 0.01 * numeric + 1e-3, "{exact} {numeric} at {to}");
         }
-        let median = |observed: &Evidence| settling(Some(seconds(60.0)), observed).quantile(Quantile::P50).as_secs();
-        assert_eq!(median(&observed), 60);
-        observed.add(seconds(600.0));
-        assert_eq!(median(&observed), 189);
-        for _ in 0..480 {
-            observed.add(seconds(600.0));
-        }
-        assert!((500..600).contains(&median(&observed)), "{}", median(&observed));
-        assert_eq!(settling(None, &Evidence::default()).quantile(Quantile::P50), UNKNOWN_MEDIAN);
+        // After an answer the rate counts as constant, which is right within a third.
+        let (rough, numeric) = (forecast.expected_delay(60.0, 90.0), sum(60.0, 90.0, 0.01));
+        assert!((rough / numeric - 1.0).abs() < 0.34, "{rough} {numeric}");
+        assert_eq!(forecast.expected_delay(9.0, 9.0), 0.0);
     }
 
     #[test]
-    fn old_durations_lose_weight() {
-        let mut observed = Evidence::default();
-        for _ in 0..5_000 {
-            observed.add(seconds(600.0));
-        }
-        for _ in 0..2_000 {
-            observed.add(seconds(60.0));
-        }
-        let median = observed.mean.exp();
-        assert!((60.0..65.0).contains(&median), "{median}");
+    fn logarithm_between_bounds_lies_between_them() {
+        let forecast = Lognormal::new(seconds(300.0), 0.6);
+        let between = |from: f64, to: f64| forecast.logarithm_between(seconds(from), seconds(to));
+        let near = between(290.0, 310.0);
+        assert!((near.mean.exp() - 300.0).abs() < 1.0 && near.uncertainty < 0.01, "{near:?}");
+        let open = between(0.0, 1e9);
+        assert!((open.mean.exp() - 300.0).abs() < 0.1 && open.uncertainty > 0.99, "{open:?}");
+        let far = between(90_000.0, 100_000.0);
+        assert_eq!((far.mean.exp().round(), far.variance), (90_000.0, 0.0));
+        // Half of a normal distribution has the mean √(2/π) and the variance 1 − 2/π.
+        let half = between(0.0, 300.0);
+        assert!((half.mean - (300.0_f64.ln() - 0.6 * 0.797_885)).abs() < 1e-4, "{half:?}");
+        assert!((half.uncertainty - 0.363_380).abs() < 1e-4, "{half:?}");
     }
 
     proptest! {
@@ -272,14 +283,15 @@ mod tests {
         }
 
         #[test]
-        fn evidence_is_the_mean_and_spread_of_its_durations(took in prop::collection::vec(1.0_f64..1e5, 2..400)) {
-            let mut observed = Evidence::default();
-            took.iter().for_each(|took| observed.add(seconds(*took)));
-            let logarithms: Vec<f64> = took.iter().map(|took| took.ln()).collect();
-            let mean = logarithms.iter().sum::<f64>() / logarithms.len() as f64;
-            let squares = logarithms.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-            prop_assert!((observed.mean - mean).abs() < 1e-6, "{} {mean}", observed.mean);
-            prop_assert!((observed.squares - squares).abs() < 1e-6 * squares.max(1.0), "{} {squares}", observed.squares);
+        fn moments_between_bounds_are_in_range(
+            median in 1.0_f64..1e5, sigma in 0.15_f64..3.0, from in 0.0_f64..1e6, length in 0.0_f64..1e6,
+        ) {
+            let (from, to) = (seconds(from), seconds(from + length));
+            let LogMoments { mean, variance, uncertainty } =
+                Lognormal::new(seconds(median), sigma).logarithm_between(from, to);
+            let lower = if from.is_zero() { f64::NEG_INFINITY } else { log_seconds(from) };
+            prop_assert!((lower - 1e-6..=log_seconds(to) + 1e-6).contains(&mean), "{mean}");
+            prop_assert!(variance >= 0.0 && (0.0..=1.0).contains(&uncertainty), "{variance} {uncertainty}");
         }
     }
 }

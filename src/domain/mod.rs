@@ -14,6 +14,7 @@ pub(crate) mod change;
 pub(crate) mod deadline;
 pub(crate) mod difference;
 pub(crate) mod duration_stats;
+pub(crate) mod evidence;
 pub(crate) mod filter;
 #[cfg(test)]
 pub(crate) mod fixtures;

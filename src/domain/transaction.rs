@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::{
     change::ChangeKind,
     deadline::Deadline,
-    forecast::{self, Evidence, Quantile},
+    evidence::{self, Evidence},
+    forecast::Quantile,
     ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Failure, Observation, Outcome},
     people::{self, Authors},
@@ -236,7 +237,7 @@ impl<R> Transaction<R> {
     /// of the source chain's indexing times, at least three minutes (`DESIGN.md`, Alerts).
     pub fn not_found_limit(&self) -> Duration {
         const SHORTEST: Duration = Duration::from_secs(3 * 60);
-        forecast::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
+        evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
     }
 
     /// Returns the time from submission until the transaction settled, or until `now`.

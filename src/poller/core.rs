@@ -150,7 +150,6 @@ impl Core {
         if now.mono < gate && (self.scheduler.watched() > 0 || !self.quotes.is_empty()) {
             return Action::WaitUntil(gate);
         }
-        self.scheduler.set_rate(self.allowed());
         self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let request = match (self.scheduler.next_poll(now), self.quotes.front()) {
             (Next::Poll(id), None) => ServiceRequest::Status(id),
@@ -297,7 +296,7 @@ mod tests {
         let mut core = Core::new(Budget::unshared(rps, at(0).mono), at(0).mono);
         for id in 1..=transactions {
             let forecast = Forecast::AnyTime(Duration::from_secs(300));
-            let expectation = Expectation { since: at(0).wall, forecast, weight: 1.0 };
+            let expectation = Expectation { since: at(0).wall, forecast, first_answer: None, weight: 1.0 };
             core.scheduler.watch(
                 RowId(id),
                 PollContext { last_answer: None, deadline: None, expectation, young_until: None },

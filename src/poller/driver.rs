@@ -386,7 +386,7 @@ impl<W: Wire> Driver<W> {
 
     fn replan_from<R: RecordView>(&mut self, id: RowId, transaction: Option<&Transaction<R>>) {
         let now = self.setup.clock.now();
-        match transaction.and_then(|transaction| self.context.plan(transaction, now)) {
+        match transaction.and_then(|transaction| self.context.plan(transaction)) {
             Some(plan) => self.schedule(plan, now),
             None => self.forget(id),
         }

@@ -15,11 +15,12 @@ use crate::{
         alert::Rule,
         change::{Change, ChangeKind},
         duration_stats::DurationStats,
+        evidence,
         filter::{
             Filter,
             term::{FilterState, Term},
         },
-        forecast::{self, Forecast, Quantile},
+        forecast::{Forecast, Lognormal},
         ids::RowId,
         need,
         record::RecordView,
@@ -100,13 +101,13 @@ impl StoreChanges {
             let mut plans = Vec::new();
             if changes.resync {
                 context.duration_stats = Arc::new(reader.duration_stats(&context.profile)?);
-                reader.each_polled(&context.profile, |tx| plans.extend(context.plan(&tx, now)))?;
+                reader.each_polled(&context.profile, |tx| plans.extend(context.plan(&tx)))?;
             } else {
                 let own = changes.changes.iter().filter(|change| change.profile == context.profile);
                 let rows: BTreeSet<RowId> =
                     own.filter(|change| !is_from_answer(change)).filter_map(|change| change.transaction).collect();
                 for row in rows {
-                    plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx, now)));
+                    plans.extend(reader.header(row)?.and_then(|tx| context.plan(&tx)));
                 }
                 plans.extend(changes.changes.iter().filter_map(PollPlan::of_deleted));
             }
@@ -123,7 +124,7 @@ fn is_from_answer(change: &Change) -> bool {
 
 impl PlanContext {
     /// Returns the plan of a transaction, or `None` if the transaction belongs to another profile.
-    pub(super) fn plan<R: RecordView>(&self, tx: &Transaction<R>, now: Now) -> Option<PollPlan> {
+    pub(super) fn plan<R: RecordView>(&self, tx: &Transaction<R>) -> Option<PollPlan> {
         if tx.profile != self.profile {
             return None;
         }
@@ -131,7 +132,7 @@ impl PlanContext {
         let is_requested = tx.poll_requested_at.is_some();
         let polled = (is_wanted || is_requested).then(|| {
             let target = PollTarget { params: Arc::new(tx.params.clone()), status: tx.state.status.clone() };
-            (poll_context(tx, &self.duration_stats, &self.weights, now), target)
+            (poll_context(tx, &self.duration_stats, &self.weights), target)
         });
         Some(PollPlan { id: tx.id, polled, is_requested, is_requested_only: !is_wanted && is_requested })
     }
@@ -147,7 +148,7 @@ impl PlanContext {
         reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
             if tx.profile == self.profile && tx.is_overdue() && tx.wants_polling() && !is_raised {
-                let poll_context = poll_context(tx, &self.duration_stats, &self.weights, now);
+                let poll_context = poll_context(tx, &self.duration_stats, &self.weights);
                 unconfirmed.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
             }
             Ok::<_, StoreError>(())
@@ -156,39 +157,37 @@ impl PlanContext {
     }
 }
 
-/// Returns the scheduler's view of a transaction at `now`.
+/// Returns the scheduler's view of a transaction.
 fn poll_context<R: RecordView>(
     tx: &Transaction<R>,
     duration_stats: &DurationStats,
     weights: &BTreeMap<String, f64>,
-    now: Now,
 ) -> PollContext {
     let deadline = tx.deadline();
     let last_answer = tx.state.last_checked_at;
     let confirmed = last_answer.is_some_and(|answer| answer >= deadline.at) || !tx.is_waiting();
     let weight = tx.labels.iter().filter_map(|label| weights.get(label)).copied().reduce(f64::max).unwrap_or(1.0);
+    let (forecast, first_answer) = forecasts(tx, duration_stats);
     PollContext {
         last_answer,
         deadline: (!confirmed).then_some(deadline.at),
-        expectation: Expectation { since: deadline.submitted, forecast: forecast(tx, duration_stats, now), weight },
+        expectation: Expectation { since: deadline.submitted, forecast, first_answer, weight },
         young_until: need::young_until(tx),
     }
 }
 
-fn forecast<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats, now: Now) -> Forecast {
+/// Returns the forecast of the awaited event, and the forecast of the first answer while the service doesn't know the
+/// transaction.
+fn forecasts<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats) -> (Forecast, Option<Lognormal>) {
+    let settling = || Forecast::Lognormal(duration_stats.settling(tx));
     match &tx.state.status {
-        Some(RouterStatus::NeedsGas) => Forecast::AnyTime(NEEDS_GAS_MEAN),
-        Some(RouterStatus::Refund) => Forecast::AnyTime(REFUND_MEAN),
-        Some(RouterStatus::NotFound) => Forecast::Lognormal(forecast::indexing(&tx.indexing)),
-        // An old transaction without any answer is probably indexed: the awaited event is its settling.
-        None => {
-            let indexing = forecast::indexing(&tx.indexing);
-            let is_new = tx.age(now.wall) <= indexing.quantile(Quantile::P95);
-            Forecast::Lognormal(if is_new { indexing } else { duration_stats.settling(tx) })
-        }
+        Some(RouterStatus::NeedsGas) => (Forecast::AnyTime(NEEDS_GAS_MEAN), None),
+        Some(RouterStatus::Refund) => (Forecast::AnyTime(REFUND_MEAN), None),
+        // Such a transaction may settle without ever being seen under way.
+        None | Some(RouterStatus::NotFound) => (settling(), Some(evidence::indexing(&tx.indexing))),
         Some(
             RouterStatus::Ongoing | RouterStatus::Success | RouterStatus::PartialSuccess | RouterStatus::Unknown(_),
-        ) => Forecast::Lognormal(duration_stats.settling(tx)),
+        ) => (settling(), None),
     }
 }
 
@@ -197,52 +196,47 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::{clock::Mono, domain::fixtures};
+    use crate::domain::{fixtures, forecast::Quantile};
 
-    fn at(tx: &Transaction, seconds: i64) -> Now {
-        Now { mono: Mono::default(), wall: tx.first_seen_at + TimeDelta::seconds(seconds) }
-    }
-
-    fn context_for(status: Option<RouterStatus>, seconds: i64) -> PollContext {
+    fn context_for(status: Option<RouterStatus>) -> PollContext {
         let mut tx = fixtures::transaction(1);
         tx.params.estimate = Some(Duration::from_secs(300));
         tx.labels = vec!["batch".into(), "vip".into()];
         if let Some(status) = status {
-            tx.apply(&fixtures::says(status), at(&tx, 1).wall);
+            let at = tx.first_seen_at + TimeDelta::seconds(1);
+            tx.apply(&fixtures::says(status), at);
         }
         let weights = BTreeMap::from([("vip".to_owned(), 4.0), ("batch".to_owned(), 0.5)]);
-        poll_context(&tx, &DurationStats::default(), &weights, at(&tx, seconds))
-    }
-
-    fn median(poll_context: &PollContext) -> u64 {
-        match poll_context.expectation.forecast {
-            Forecast::Lognormal(lognormal) => lognormal.quantile(Quantile::P50).as_millis() as u64 / 100,
-            Forecast::AnyTime(mean) => mean.as_millis() as u64,
-        }
+        poll_context(&tx, &DurationStats::default(), &weights)
     }
 
     #[test]
     fn forecast_depends_on_the_status() {
         use RouterStatus::{NeedsGas, NotFound, Ongoing, Refund, Unknown};
+        let median = |forecast| match forecast {
+            Forecast::Lognormal(lognormal) => lognormal.quantile(Quantile::P50).as_secs_f64().round(),
+            Forecast::AnyTime(mean) => mean.as_secs_f64(),
+        };
         let table = [
-            (None, 3, 70),
-            (None, 100, 3_000),
-            (Some(NotFound), 100, 70),
-            (Some(Ongoing), 100, 3_000),
-            (Some(Unknown("settling".into())), 100, 3_000),
-            (Some(NeedsGas), 100, 600_000),
-            (Some(Refund), 100, 900_000),
+            (None, 300.0, Some(7.0)),
+            (Some(NotFound), 300.0, Some(7.0)),
+            (Some(Ongoing), 300.0, None),
+            (Some(Unknown("settling".into())), 300.0, None),
+            (Some(NeedsGas), 600.0, None),
+            (Some(Refund), 900.0, None),
         ];
-        for (status, seconds, expected) in table {
-            assert_eq!(median(&context_for(status.clone(), seconds)), expected, "{status:?} after {seconds} s");
+        for (status, settling, first_answer) in table {
+            let Expectation { forecast, first_answer: first, .. } = context_for(status.clone()).expectation;
+            let first = first.map(|forecast| median(Forecast::Lognormal(forecast)));
+            assert_eq!((median(forecast), first), (settling, first_answer), "{status:?}");
         }
     }
 
     #[test]
     fn heaviest_label_sets_the_weight_and_only_unseen_transactions_are_young() {
-        assert_eq!(context_for(None, 3).expectation.weight, 4.0);
-        let young = [None, Some(RouterStatus::Ongoing)]
-            .map(|status| context_for(status, 3).young_until.map(|at| at.timestamp()));
+        assert_eq!(context_for(None).expectation.weight, 4.0);
+        let young =
+            [None, Some(RouterStatus::Ongoing)].map(|status| context_for(status).young_until.map(|at| at.timestamp()));
         assert_eq!(young, [Some(60), None]);
     }
 }

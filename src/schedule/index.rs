@@ -2,11 +2,20 @@
 //!
 //! The index follows the optimality condition of inspection theory (Barlow, Hunter, Proschan, "Optimum Checking
 //! Procedures", 1963), with the budget's price as the common level. The module is pure, and must never see a status.
+//!
+//! A transaction that the service doesn't know yet waits for its first answer as well. The index of that event would
+//! be useless: after a minute the event has almost surely happened, e^ΔH is huge, and a batch begins with a sweep over
+//! all its transactions, whatever their estimates say. What counts is the delay that has accrued, E\[(t − X)⁺\] for a
+//! first answer possible from X on, and at a small weight: a person learns more from "it arrived" than from "it was
+//! seen". By the `schedule` benchmark a weight of 0.02 costs under 1 % of the delay of settlements, and 0.1 up to 4 %.
 
-use crate::domain::forecast::Forecast;
+use super::Expectation;
+use crate::domain::forecast::{Forecast, Lognormal};
 
 /// The upper bound of ΔH. More expected events since the last answer mean a wrong forecast, not a more urgent poll.
 const MOST_EVENTS: f64 = 5.0;
+/// The cost of a second for which the first answer is late, against a second for which a settlement is.
+const FIRST_ANSWER_WEIGHT: f64 = 0.02;
 /// The longest time ahead, in seconds, for which a crossing is computed.
 const HORIZON: f64 = 24.0 * 60.0 * 60.0;
 /// The search for a crossing takes steps that double from this one on, in seconds. The last step is then halved
@@ -18,34 +27,61 @@ const HALVINGS: u32 = 6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PollIndex {
     /// The distribution of the time from `origin` to the awaited event.
-    pub(super) forecast: Forecast,
+    forecast: Forecast,
+    /// The distribution of the time from `origin` until the service knows the transaction, while it doesn't.
+    first_answer: Option<Lognormal>,
     /// The cost of a second of delay; 1 for most transactions.
-    pub(super) weight: f64,
-    /// The moment from which the forecast counts; negative if it lies before the clock's beginning.
-    pub(super) origin: f64,
+    weight: f64,
+    /// The moment from which the forecasts count; negative if it lies before the clock's beginning.
+    origin: f64,
     /// The moment of the last answer, or `origin` if there was none.
-    pub(super) last_answer: f64,
+    last_answer: f64,
+    /// The cumulative hazard at the last answer.
+    before: f64,
 }
 
 impl PollIndex {
-    /// Returns `weight · (e^ΔH − 1 − ΔH) / h`, in seconds squared; about ½ · weight · h · Δt² soon after an answer.
-    pub(super) fn index(&self, at: f64) -> f64 {
-        self.index_from(self.forecast.hazard(self.last_answer - self.origin).cumulative, at)
+    /// Creates the urgency of a transaction that was last answered at `last_answer`.
+    pub(super) fn new(expectation: &Expectation, origin: f64, last_answer: f64) -> Self {
+        let Expectation { forecast, first_answer, weight, since: _ } = *expectation;
+        let before = forecast.hazard(last_answer - origin).cumulative;
+        Self { forecast, first_answer, weight, origin, last_answer, before }
     }
 
-    fn index_from(&self, before: f64, at: f64) -> f64 {
+    /// Returns the moment of the last answer.
+    pub(super) fn last_answer(&self) -> f64 {
+        self.last_answer
+    }
+
+    /// Returns the moment from which the forecasts count.
+    pub(super) fn origin(&self) -> f64 {
+        self.origin
+    }
+
+    /// Sets the moment of the last answer.
+    pub(super) fn set_last_answer(&mut self, at: f64) {
+        self.last_answer = at;
+        self.before = self.forecast.hazard(at - self.origin).cumulative;
+    }
+
+    /// Returns `weight · (e^ΔH − 1 − ΔH) / h`, in seconds; about ½ · weight · h · Δt² soon after an answer. For a
+    /// transaction that the service doesn't know yet, the accrued delay of the first answer is added.
+    pub(super) fn index(&self, at: f64) -> f64 {
         let hazard = self.forecast.hazard(at - self.origin);
-        let events = (hazard.cumulative - before).clamp(0.0, MOST_EVENTS);
+        let events = (hazard.cumulative - self.before).clamp(0.0, MOST_EVENTS);
         // For fewer events, the difference of nearly equal numbers would be noise.
         let cost = if events < 1e-4 { 0.5 * events * events } else { events.exp_m1() - events };
-        if hazard.rate > 1e-12 { self.weight * cost / hazard.rate } else { 0.0 }
+        let settling = if hazard.rate > 1e-12 { cost / hazard.rate } else { 0.0 };
+        let accrued = self
+            .first_answer
+            .map_or(0.0, |forecast| forecast.expected_delay(self.last_answer - self.origin, at - self.origin));
+        self.weight * (settling + FIRST_ANSWER_WEIGHT * accrued)
     }
 
     /// Returns the first moment, from `after` on, at which the index is at least `price`. Evaluates the index about a
     /// dozen times.
     pub(super) fn crossing(&self, price: f64, after: f64) -> f64 {
-        let before = self.forecast.hazard(self.last_answer - self.origin).cumulative;
-        let is_worth = |at| self.index_from(before, at) >= price;
+        let is_worth = |at| self.index(at) >= price;
         if is_worth(after) {
             return after;
         }
@@ -71,6 +107,7 @@ impl PollIndex {
 mod tests {
     use std::time::Duration;
 
+    use chrono::DateTime;
     use proptest::prelude::*;
 
     use super::*;
@@ -78,7 +115,12 @@ mod tests {
 
     fn urgency(median: u64, last_answer: f64) -> PollIndex {
         let forecast = Forecast::Lognormal(Lognormal::new(Duration::from_secs(median), 0.6));
-        PollIndex { forecast, weight: 1.0, origin: 0.0, last_answer }
+        let expectation = Expectation { since: DateTime::UNIX_EPOCH, forecast, first_answer: None, weight: 1.0 };
+        PollIndex::new(&expectation, 0.0, last_answer)
+    }
+
+    fn unseen(median: u64) -> PollIndex {
+        PollIndex { first_answer: Some(Lognormal::new(Duration::from_secs(7), 0.5)), ..urgency(median, 0.0) }
     }
 
     #[test]
@@ -99,6 +141,14 @@ mod tests {
         let heavy = PollIndex { weight: 4.0, ..urgency(300, 100.0) };
         assert!((heavy.index(200.0) / urgency(300, 100.0).index(200.0) - 4.0).abs() < 1e-9);
         assert!(heavy.crossing(500.0, 100.0) < urgency(300, 100.0).crossing(500.0, 100.0));
+    }
+
+    #[test]
+    fn a_transaction_that_may_have_settled_comes_before_one_that_only_wasnt_seen() {
+        assert!(unseen(3_600).index(60.0) > urgency(3_600, 0.0).index(60.0));
+        assert!(unseen(3_600).index(60.0) < unseen(60).index(60.0) / 10.0);
+        let late = unseen(3_600).index(600.0) - urgency(3_600, 0.0).index(600.0);
+        assert!((late - 0.02 * 592.0).abs() < 0.1, "a first answer that is ten minutes late counts 12 s: {late}");
     }
 
     proptest! {

@@ -14,12 +14,16 @@ use chrono::{DateTime, Utc};
 pub use self::scheduler::Scheduler;
 use crate::{
     clock::Mono,
-    domain::{forecast::Forecast, ids::RowId},
+    domain::{
+        forecast::{Forecast, Lognormal},
+        ids::RowId,
+    },
 };
 
 /// The shortest time between two requests about one transaction (`service.md` 7.4: retry after 5 seconds).
 pub const LEAST_INTERVAL: Duration = Duration::from_secs(5);
-/// The longest wait of a transaction, in sweeps over all transactions, so that a wrong forecast can't starve any.
+/// The longest wait of a transaction, in sweeps: as many polls as there are watched transactions. So a wrong forecast can't
+/// starve any.
 pub(crate) const MOST_SWEEPS: f64 = 4.0;
 /// The longest wait after failures in a row.
 const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
@@ -56,6 +60,8 @@ pub struct Expectation {
     pub since: DateTime<Utc>,
     /// The distribution of the time from `since` to the event.
     pub forecast: Forecast,
+    /// The distribution of the time from `since` until the service knows the transaction; `None` once it does.
+    pub first_answer: Option<Lognormal>,
     /// The cost of a second of delay, above 0; 1 for most transactions.
     pub weight: f64,
 }

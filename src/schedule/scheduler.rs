@@ -2,7 +2,8 @@
 //!
 //! Each item is due when its index crosses the common price, and the price follows the index of the polls that were
 //! sent. A crossing is computed again when its item is first in the queue, and for a few more items with each request,
-//! so that a decision costs O(log n). The scheduler must never poll a transaction twice within five seconds, nor let
+//! so that a decision costs O(log n). Of the first few items that are due, the one with the highest index is polled: while
+//! the price lags behind, many are due, and the order of their crossings says little. The scheduler must never poll a transaction twice within five seconds, nor let
 //! one wait for longer than [`MOST_SWEEPS`].
 
 use std::{
@@ -23,7 +24,7 @@ use crate::{
 };
 
 /// The weight of the newest poll's index in the price.
-const PRICE_WEIGHT: f64 = 0.1;
+const PRICE_WEIGHT: f64 = 0.2;
 /// The lowest price, so that the price can grow again.
 const LOWEST_PRICE: f64 = 1e-3;
 /// A crossing is valid while the price differs by no more than this share from the price at its computation.
@@ -31,7 +32,9 @@ const PRICE_TOLERANCE: f64 = 0.05;
 /// The most crossings that are computed again between two requests because their items are first in the queue.
 const MOST_RECHECKS: u32 = 100;
 /// The number of other items that are checked with each request.
-const REFRESHED_PER_SEND: usize = 8;
+const REFRESHED_PER_SEND: usize = 16;
+/// The number of due items whose indexes are compared for a decision.
+const COMPARED: usize = 48;
 /// The number of stale entries that a queue may hold before they are dropped.
 const STALE_ALLOWANCE: usize = 1_024;
 
@@ -60,6 +63,8 @@ struct ScheduledItem {
     pollable_from: Mono,
     /// Since when the item waits for its next poll.
     waiting_since: Mono,
+    /// The number of sweeps at that moment.
+    sweeps_before: f64,
     urgency: PollIndex,
     /// The wall time of the urgency's origin.
     since: DateTime<Utc>,
@@ -75,12 +80,8 @@ struct ScheduledItem {
 impl ScheduledItem {
     fn new(id: RowId, last_answer: Option<DateTime<Utc>>, expectation: Expectation, now: Now) -> Self {
         let origin = origin(expectation.since, now);
-        let urgency = PollIndex {
-            forecast: expectation.forecast,
-            weight: expectation.weight,
-            origin,
-            last_answer: last_answer.map_or(origin, |at| self::origin(at, now)),
-        };
+        let last_answer_at = last_answer.map_or(origin, |at| self::origin(at, now));
+        let urgency = PollIndex::new(&expectation, origin, last_answer_at);
         let first_poll_from = first_poll_from(last_answer, now);
         Self {
             id,
@@ -90,6 +91,7 @@ impl ScheduledItem {
             requestable_from: first_poll_from,
             pollable_from: first_poll_from,
             waiting_since: now.mono,
+            sweeps_before: 0.0,
             urgency,
             since: expectation.since,
             price: 0.0,
@@ -102,10 +104,13 @@ impl ScheduledItem {
     /// Sets the awaited event. The item's age follows the monotonic clock, and no jump of the wall clock changes the
     /// age, unless `since` changes.
     fn set_expectation(&mut self, expectation: Expectation, now: Now) {
+        let was_answered = self.urgency.last_answer() > self.urgency.origin();
+        let mut origin = self.urgency.origin();
         if self.since != expectation.since {
-            (self.since, self.urgency.origin) = (expectation.since, origin(expectation.since, now));
+            (self.since, origin) = (expectation.since, self::origin(expectation.since, now));
         }
-        (self.urgency.forecast, self.urgency.weight) = (expectation.forecast, expectation.weight);
+        let last_answer = if was_answered { self.urgency.last_answer() } else { origin };
+        self.urgency = PollIndex::new(&expectation, origin, last_answer);
     }
 }
 
@@ -150,9 +155,9 @@ pub struct Scheduler {
     /// The position of the item that the last decision chose by its crossing.
     first_due: Option<u32>,
     /// The number of crossings computed again since the last request was sent.
-    rechecks: u32,
-    /// The requests per second that the budget allows.
-    rate: f64,
+    pub(super) rechecks: u32,
+    /// The number of sweeps so far: each poll is one part of as many as there are watched transactions.
+    sweeps: f64,
     /// The position of the item that was checked last by `refresh`.
     cursor: usize,
 }
@@ -212,8 +217,12 @@ impl Scheduler {
         self.requests.push_back(id);
         if !self.positions.contains_key(&id) {
             let forecast = Forecast::AnyTime(Duration::MAX);
-            let position =
-                self.insert(ScheduledItem::new(id, None, Expectation { since: now.wall, forecast, weight: 1.0 }, now));
+            let position = self.insert(ScheduledItem::new(
+                id,
+                None,
+                Expectation { since: now.wall, forecast, first_answer: None, weight: 1.0 },
+                now,
+            ));
             self.rest(position);
         }
     }
@@ -226,11 +235,6 @@ impl Scheduler {
     /// Sets whether only explicit requests of people are sent.
     pub fn set_paused(&mut self, is_paused: bool) {
         self.is_paused = is_paused;
-    }
-
-    /// Sets how many requests a second the budget allows.
-    pub fn set_rate(&mut self, rate: f64) {
-        self.rate = rate;
     }
 
     /// Returns the polls per second that would keep all answers as fresh as they should be.
@@ -282,6 +286,7 @@ impl Scheduler {
         }
         self.last_was_request = requested_index.is_some() || self.open.contains(&id);
         self.rechecks = 0;
+        self.sweeps += 1.0 / self.watched_count.max(1) as f64;
         let is_request = self.last_was_request;
         let Some((position, item)) = self.item_mut(id) else { return };
         item.phase = PollPhase::InFlight;
@@ -297,11 +302,12 @@ impl Scheduler {
 
     /// Applies the end of a request about this transaction at `now`.
     pub fn record_result(&mut self, id: RowId, ending: PollResult, now: Now) {
+        let sweeps = self.sweeps;
         let Some((position, item)) = self.item_mut(id) else { return };
         let interval = match ending {
             PollResult::Answered => {
                 item.failures = 0;
-                item.urgency.last_answer = seconds(now.mono);
+                item.urgency.set_last_answer(seconds(now.mono));
                 LEAST_INTERVAL
             }
             PollResult::Failed => {
@@ -310,7 +316,7 @@ impl Scheduler {
             }
             PollResult::Unrelated => LEAST_INTERVAL,
         };
-        item.waiting_since = now.mono;
+        (item.waiting_since, item.sweeps_before) = (now.mono, sweeps);
         (item.requestable_from, item.pollable_from) = (now.mono + LEAST_INTERVAL, now.mono + interval);
         // The answer came after the deadline, and so confirmed whether the transaction is overdue.
         let passed = item.deadline.filter(|deadline| ending == PollResult::Answered && *deadline <= now.wall);
@@ -328,6 +334,7 @@ impl Scheduler {
 
     /// Inserts a new item at a free position, or at the end. Returns the position.
     fn insert(&mut self, item: ScheduledItem) -> u32 {
+        let item = ScheduledItem { sweeps_before: self.sweeps, ..item };
         let id = item.id;
         let position = match self.free_positions.pop() {
             Some(position) => position,
@@ -391,7 +398,7 @@ impl Scheduler {
     /// Makes an item ready, and computes when it is due at the present price.
     fn make_ready(&mut self, position: u32) {
         let Some(item) = self.items.get_mut(position as usize) else { return };
-        let PollIndex { last_answer, .. } = item.urgency;
+        let last_answer = item.urgency.last_answer();
         // Before the first poll there is no price: the item that waits longest is first.
         let crossing = |price| item.urgency.crossing(price, seconds(item.pollable_from).max(last_answer));
         let due = moment(self.price.map_or(last_answer, crossing).max(0.0));
@@ -412,6 +419,8 @@ impl Scheduler {
             let Some(item) = self.items.get_mut(self.cursor) else { continue };
             if let PollPhase::Ready { due } = item.phase
                 && due > now
+                // At a higher price than the one for which it was computed, the crossing only moves later.
+                && price < item.price
                 && item.urgency.index(seconds(now)) > price
             {
                 item.price = price;
@@ -445,8 +454,8 @@ impl Scheduler {
     fn choose_ready(&mut self, now: Now) -> Option<RowId> {
         let position = self
             .find_passed_deadline(now)
-            .or_else(|| self.find_starving(now.mono))
-            .or_else(|| self.find_first_due())?;
+            .or_else(|| self.find_starving())
+            .or_else(|| self.find_most_urgent(now.mono))?;
         self.items.get(position as usize).map(|item| item.id)
     }
 
@@ -458,11 +467,33 @@ impl Scheduler {
     }
 
     /// Returns the item that waits longest, if it waits for too long and is ready.
-    fn find_starving(&mut self, now: Mono) -> Option<u32> {
+    fn find_starving(&mut self) -> Option<u32> {
         let items = &self.items;
         let first = self.waiting.first(|entry| is_current(items, entry))?;
-        let longest = MOST_SWEEPS * self.watched_count as f64 / self.rate.max(1e-6);
-        (now.since(first.at).as_secs_f64() > longest && self.is_ready(first.position)).then_some(first.position)
+        let waited = self.sweeps - items.get(first.position as usize)?.sweeps_before;
+        (waited > MOST_SWEEPS && self.is_ready(first.position)).then_some(first.position)
+    }
+
+    /// Returns the most urgent of the items that are due, or else the item whose index crosses the price first.
+    fn find_most_urgent(&mut self, now: Mono) -> Option<u32> {
+        let first = self.find_first_due()?;
+        let mut compared = Vec::with_capacity(COMPARED);
+        while compared.len() < COMPARED {
+            let due = self.due.first(|entry| is_current_due(&self.items, entry)).filter(|entry| entry.at <= now);
+            let Some(entry) = due else { break };
+            self.due.pop();
+            compared.push(entry);
+        }
+        let index = |entry: &QueueEntry| {
+            self.items.get(entry.position as usize).map_or(0.0, |item| item.urgency.index(seconds(now)))
+        };
+        // Of equally urgent items, the last in this order is chosen: the first in the queue.
+        let most_urgent =
+            compared.iter().rev().map(|entry| (index(entry), entry.position)).max_by(|a, b| a.0.total_cmp(&b.0));
+        self.due.extend(compared);
+        let position = most_urgent.map_or(first, |(_, position)| position);
+        self.first_due = Some(position);
+        Some(position)
     }
 
     /// Returns the item whose index crosses the price first.
@@ -472,7 +503,6 @@ impl Scheduler {
             let has_stale_price =
                 self.items.get(first.position as usize).is_some_and(|item| self.has_stale_price(item));
             if !has_stale_price || self.rechecks == MOST_RECHECKS {
-                self.first_due = Some(first.position);
                 return Some(first.position);
             }
             self.rechecks += 1;

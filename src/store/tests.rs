@@ -674,11 +674,12 @@ fn duration_stats_outlive_their_transactions() {
     Connection::open(&path).unwrap().execute("DELETE FROM transactions WHERE id <> ?", [row.0]).unwrap();
     let reader = Store::open(&path).unwrap().reader().unwrap();
     let past = reader.past("default", &route).unwrap();
-    assert_eq!((past.took.len(), past.evidence.count), (30, 30));
+    assert_eq!((past.took.len(), past.evidence.route.took.count), (30, 30));
     assert_eq!((past.took[0], past.took[29]), (Duration::from_secs(196), Duration::from_secs(225)));
     assert_eq!((past.settled_by(Duration::from_secs(205)), past.settled_by(Duration::from_secs(10))), (10, 0));
     let duration_stats = reader.duration_stats("default").unwrap();
-    assert_eq!(duration_stats.routes[&route], past.evidence);
+    assert_eq!(duration_stats.evidence(&route), past.evidence);
+    assert_eq!(duration_stats.pooled.took.count, 30);
     assert_eq!(duration_stats.chains[&ChainId::new("42161")].count, 30);
     // A transaction tracked later gets the statistics of its source chain.
     let tx = reader.transaction(row).unwrap().unwrap();

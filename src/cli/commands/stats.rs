@@ -17,7 +17,8 @@ use crate::{
     domain::{
         chains,
         duration_stats::DurationStats,
-        forecast::{self, Evidence, Quantile},
+        evidence::{self, Evidence},
+        forecast::Quantile,
         histogram::percentile,
         ids::ChainId,
         need::{self, Need},
@@ -130,7 +131,7 @@ struct IndexingView<'a> {
 impl<'a> IndexingView<'a> {
     /// Returns a view for each chain, those with the most timed transactions first.
     fn all(duration_stats: &'a DurationStats) -> Vec<Self> {
-        let seconds = |evidence: &Evidence, quantile| forecast::indexing(evidence).quantile(quantile).as_secs_f64();
+        let seconds = |evidence: &Evidence, quantile| evidence::indexing(evidence).quantile(quantile).as_secs_f64();
         let view = |(chain, evidence): (&'a ChainId, &Evidence)| Self {
             chain_id: chain.as_str(),
             timed: evidence.count,
@@ -255,14 +256,13 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     }
     table::write(COLUMNS, &routes.iter().map(table_row).collect::<Vec<_>>(), cx.out)?;
     if routes.iter().any(|stats| observed_forecast(stats).is_none()) {
-        let least = forecast::LEAST_EVIDENCE;
+        let least = evidence::LEAST_SHOWN;
         writeln!(
             cx.out,
-            "Until {least} transfers of a route are timed, the forecast of each transfer is its own estimate."
+            "The forecast is for transfers without an estimate, once {least} transfers of their route are timed."
         )?;
     }
-    for IndexingView { chain_id, timed, p50, p95 } in
-        indexing.iter().filter(|view| view.timed >= forecast::LEAST_EVIDENCE)
+    for IndexingView { chain_id, timed, p50, p95 } in indexing.iter().filter(|view| view.timed >= evidence::LEAST_SHOWN)
     {
         let name = chains::short_name(&ChainId::new(*chain_id), None);
         writeln!(cx.out, "INDEXED {name}: half within {p50:.0}s, 95 in 100 within {p95:.0}s ({timed} timed)")?;
@@ -296,12 +296,13 @@ fn table_row(stats: &RouteStats) -> [String; 8] {
     ]
 }
 
-/// Returns the forecast median and 90th percentile from observed durations only; `None` without enough observations.
+/// Returns the forecast median and 90th percentile of a transfer without an estimate; `None` without enough observations.
 fn observed_forecast(stats: &RouteStats) -> Option<[Duration; 2]> {
     let evidence = &stats.past.evidence;
-    let median = Duration::try_from_secs_f64(evidence.mean.exp()).ok().filter(|_| evidence.is_enough())?;
-    let forecast = forecast::settling(Some(median), evidence);
-    Some([Quantile::P50, Quantile::P90].map(|quantile| forecast.quantile(quantile)))
+    evidence.route.took.is_enough().then(|| {
+        let forecast = evidence.forecast(None);
+        [Quantile::P50, Quantile::P90].map(|quantile| forecast.quantile(quantile))
+    })
 }
 
 #[cfg(test)]
@@ -341,7 +342,7 @@ mod tests {
         assert_eq!(
             out,
             "ROUTE     TRACKED  OUTCOMES               TIMED  P50  P90     P99  FORECAST P50/P90\n\
-             ARB>BASE       31  1 ongoing, 30 success     30   4m   6m  6m 30s  3m 48s / 8m 07s\n\
+             ARB>BASE       31  1 ongoing, 30 success     30   4m   6m  6m 30s  3m 49s / 6m 35s\n\
              BUDGET  1 to poll: 0.01 requests/s needed, 0.83 allowed by the budget; polling each once takes 5s \
              (target 1m 30s)\n\
              POLL    no poller is running; the budget is estimated from the limit; oldest answer 4m 21s\n"

@@ -75,7 +75,7 @@ impl Day {
         let poll_context = PollContext {
             last_answer: None,
             deadline: Some(since + TimeDelta::minutes(15)),
-            expectation: Expectation { since, forecast, weight: 1.0 },
+            expectation: Expectation { since, forecast, first_answer: None, weight: 1.0 },
             young_until: None,
         };
         self.core.scheduler.watch(RowId(id), poll_context, self.now());

@@ -1,18 +1,16 @@
 //! Observed durations: statistics for the forecasts (`forecasts`), and each single duration for display (`durations`).
 
-use std::{
-    collections::{BTreeMap, HashMap},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
+use serde::{Serialize, de::DeserializeOwned};
 
 use super::columns;
 use crate::{
     domain::{
         duration_stats::{DurationSample, DurationStats, RouteDurations, RouteKey},
-        forecast::Evidence,
+        evidence::{Evidence, SettlingEvidence},
         ids::ChainId,
     },
     store::{error::StoreError, reader::Reader},
@@ -40,48 +38,85 @@ pub(in crate::store) fn add(
     sample: &DurationSample,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let (from, to, gmp, took) = match sample {
-        DurationSample::Ended { route, took, .. } => (&route.from, route.to.as_str(), route.gmp, *took),
-        DurationSample::Indexed { chain, took } => (chain, "", false, *took),
-    };
-    let mut evidence = evidence(db, profile, from.as_str(), to, gmp)?;
-    evidence.add(took);
-    let json = serde_json::to_string(&evidence).map_err(|error| columns::unreadable(4, error))?;
-    db.prepare_cached(
-        "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT DO UPDATE SET evidence = ?5",
-    )?
-    .execute(params![profile, from.as_str(), to, gmp, json])?;
-    if let DurationSample::Ended { outcome, .. } = sample {
-        db.prepare_cached(
-            "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
-             VALUES (?, ?, ?, ?, ?, ?, ?)",
-        )?
-        .execute(params![
-            profile,
-            from.as_str(),
-            to,
-            gmp,
-            outcome.raw(),
-            columns::span(took),
-            columns::moment(at)
-        ])?;
+    match sample {
+        DurationSample::Indexed { chain, took } => {
+            let key = EvidenceKey::of_chain(profile, chain);
+            let mut evidence: Evidence = key.read(db)?;
+            evidence.add(*took);
+            key.write(db, &evidence)
+        }
+        DurationSample::Ended { route, outcome, settled, estimate } => {
+            let mut evidence = settling_evidence(db, profile, route)?;
+            evidence.add(*settled, *estimate);
+            EvidenceKey::of_route(profile, route).write(db, &evidence.route)?;
+            EvidenceKey::of_all_routes(profile).write(db, &evidence.pooled)?;
+            let Some(took) = settled.took() else { return Ok(()) };
+            let (from, to) = (route.from.as_str(), route.to.as_str());
+            let values = params![profile, from, to, route.gmp, outcome.raw(), columns::span(took), columns::moment(at)];
+            db.prepare_cached(
+                "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
+            )?
+            .execute(values)?;
+            Ok(())
+        }
     }
-    Ok(())
 }
 
-fn evidence(db: &Connection, profile: &str, from: &str, to: &str, gmp: bool) -> Result<Evidence, StoreError> {
-    let json: Option<String> = db
-        .prepare_cached(
-            "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
+fn settling_evidence(db: &Connection, profile: &str, route: &RouteKey) -> Result<SettlingEvidence, StoreError> {
+    Ok(SettlingEvidence {
+        route: EvidenceKey::of_route(profile, route).read(db)?,
+        pooled: EvidenceKey::of_all_routes(profile).read(db)?,
+    })
+}
+
+/// The key of a row of `forecasts`: a route, all routes, or the indexing of a source chain.
+struct EvidenceKey<'a> {
+    profile: &'a str,
+    /// Empty for all routes.
+    from: &'a str,
+    /// Empty for all routes, and for the indexing of a source chain.
+    to: &'a str,
+    gmp: bool,
+}
+
+impl<'a> EvidenceKey<'a> {
+    fn of_route(profile: &'a str, route: &'a RouteKey) -> Self {
+        Self { profile, from: route.from.as_str(), to: route.to.as_str(), gmp: route.gmp }
+    }
+
+    fn of_all_routes(profile: &'a str) -> Self {
+        Self { profile, from: "", to: "", gmp: false }
+    }
+
+    fn of_chain(profile: &'a str, chain: &'a ChainId) -> Self {
+        Self { profile, from: chain.as_str(), to: "", gmp: false }
+    }
+
+    /// Returns the evidence, or none yet.
+    fn read<T: DeserializeOwned + Default>(&self, db: &Connection) -> Result<T, StoreError> {
+        let json: Option<String> = db
+            .prepare_cached(
+                "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
+            )?
+            .query_row(params![self.profile, self.from, self.to, self.gmp], |row| row.get(0))
+            .optional()?;
+        Ok(parse_evidence(json.as_deref())?)
+    }
+
+    fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
+        let json = serde_json::to_string(evidence).map_err(|error| columns::unreadable(4, error))?;
+        db.prepare_cached(
+            "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT DO UPDATE SET evidence = ?5",
         )?
-        .query_row(params![profile, from, to, gmp], |row| row.get(0))
-        .optional()?;
-    Ok(parse_evidence(json.as_deref())?)
+        .execute(params![self.profile, self.from, self.to, self.gmp, json])?;
+        Ok(())
+    }
 }
 
 /// Parses evidence from its JSON column; NULL is no evidence.
-pub(in crate::store) fn parse_evidence(json: Option<&str>) -> rusqlite::Result<Evidence> {
+pub(in crate::store) fn parse_evidence<T: DeserializeOwned + Default>(json: Option<&str>) -> rusqlite::Result<T> {
     let parsed = json.map(serde_json::from_str).transpose();
     parsed.map(Option::unwrap_or_default).map_err(|error| columns::unreadable(4, error))
 }
@@ -92,17 +127,21 @@ impl Reader {
         let mut statement =
             self.db().prepare_cached("SELECT from_chain, to_chain, gmp, evidence FROM forecasts WHERE profile = ?")?;
         let mut rows = statement.query([profile])?;
-        let (mut routes, mut chains) = (HashMap::new(), HashMap::new());
+        let mut stats = DurationStats::default();
         while let Some(row) = rows.next()? {
-            let from = ChainId::new(row.get::<_, String>(0)?);
-            let (to, gmp, evidence) =
-                (row.get::<_, String>(1)?, row.get(2)?, parse_evidence(Some(row.get::<_, String>(3)?.as_str()))?);
-            match to.as_str() {
-                "" => drop(chains.insert(from, evidence)),
-                _ => drop(routes.insert(RouteKey { from, to: ChainId::new(to), gmp }, evidence)),
+            let (from, to): (String, String) = (row.get(0)?, row.get(1)?);
+            let json: String = row.get(3)?;
+            let json = Some(json.as_str());
+            match (from.as_str(), to.as_str()) {
+                ("", "") => stats.pooled = parse_evidence(json)?,
+                (_, "") => drop(stats.chains.insert(ChainId::new(from), parse_evidence(json)?)),
+                _ => {
+                    let route = RouteKey { from: ChainId::new(from), to: ChainId::new(to), gmp: row.get(2)? };
+                    stats.routes.insert(route, parse_evidence(json)?);
+                }
             }
         }
-        Ok(DurationStats { routes, chains })
+        Ok(stats)
     }
 
     /// Returns the newest durations of one route, shortest first, with the route's statistics.
@@ -115,7 +154,7 @@ impl Reader {
         let (from, to) = (route.from.as_str(), route.to.as_str());
         let rows = statement.query_map(params![profile, from, to, route.gmp, MAX_COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
-        Ok(RouteDurations { evidence: evidence(db, profile, from, to, route.gmp)?, took })
+        Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
     }
 
     /// Returns every route of a profile with the outcomes of its transactions. Costs O(n) in the tracked transactions.

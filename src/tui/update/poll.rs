@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// The largest number of polls without a confirmation.
-const MAX_UNCONFIRMED: usize = 10;
+pub(crate) const MAX_UNCONFIRMED: usize = 10;
 
 /// Requests a poll of the selected transaction.
 pub(crate) fn poll_selected(model: &mut Model, now: Now) -> Vec<Effect> {

@@ -661,7 +661,8 @@ fn imported_transaction_is_selected_when_it_is_read() {
     assert!(matches!(&press(&mut model, &["Enter"], now())[..], [Effect::Import(_)]));
     assert_eq!(press(&mut model, &["Enter"], now()), [], "a second Enter sends nothing");
     let report = ImportReport { added: [RowId(99)].into_iter().collect(), ..ImportReport::default() };
-    model.take(Msg::Imported(Ok(report)), now());
+    let effects = model.take(Msg::Imported(Ok(report)), now());
+    assert_eq!(effects.first(), Some(&Effect::PollNow(vec![RowId(99)])), "a person waits for the first answer");
     assert!(matches!(model.dialog, Dialog::None));
     assert_eq!(model.status_message.as_ref().unwrap().text, "1 tracked, 0 updated, 0 already tracked");
     let effects = change_store(&mut model, changed(vec![tx::transaction(99)]), None, now());

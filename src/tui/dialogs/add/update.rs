@@ -18,6 +18,7 @@ use crate::{
         dialogs::{Dialog, quote},
         effect::{Effect, Write},
         model::{Model, Screen, Tone},
+        update::poll,
     },
 };
 
@@ -255,12 +256,18 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
             model.show_message(tone, text, now.mono);
             let was_sent = matches!(&model.dialog, Dialog::Add(form) if form.stage == FormStage::Sent);
             let is_done = quote::update::on_tracked(model) || was_sent;
+            // A person waits for the first answer about a few new transactions; a batch waits for its turn.
+            let mut effects = match new {
+                1..=poll::MAX_UNCONFIRMED => vec![Effect::PollNow(added.first.clone())],
+                _ => Vec::new(),
+            };
             if let (true, Some(row)) = (is_done, report.first()) {
                 // A single transaction that was already tracked is opened, to show its verdict.
                 let is_known = (new + changed, known) == (0, 1);
                 model.dialog = Dialog::None;
-                return if is_known { open(model, row) } else { show_in_list(model, row) };
+                effects.extend(if is_known { open(model, row) } else { show_in_list(model, row) });
             }
+            return effects;
         }
         Err(error) if quote::update::on_not_tracked(model, &error) => {}
         Err(error) => {

@@ -10,11 +10,7 @@ use serde_json::Value;
 
 use super::lines::{LABEL, heading, labelled};
 use crate::{
-    domain::{
-        forecast::{self, Quantile},
-        span,
-        transaction::Transaction,
-    },
+    domain::{forecast::Quantile, span, transaction::Transaction},
     presentation::width,
     tui::draw::DrawContext,
 };
@@ -109,21 +105,15 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     if let Some(estimate) = deadline.estimate {
         lines.push(row("estimate", bar((Duration::ZERO, estimate), '='), span::long(estimate)));
     }
-    let forecast = forecast::settling(tx.params.estimate, &history.past.evidence);
+    let forecast = history.past.evidence.forecast(tx.params.estimate);
     for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
         let took = forecast.quantile(quantile);
         lines.push(row(label, bar((Duration::ZERO, took), '-'), span::long(took)));
     }
-    let state = match history.past.evidence.is_enough() {
-        true => format!(
-            "half / 9 in 10: that share of transfers finishes within this time (from {} transfers)",
-            history.past.evidence.count
-        ),
-        false => {
-            let from = if tx.params.estimate.is_some() { "from the estimate" } else { "a guess: there is no estimate" };
-            format!("half / 9 in 10: that share of transfers probably finishes within this time ({from})")
-        }
-    };
+    let state = format!(
+        "half / 9 in 10: that share of transfers like this finishes within this time ({})",
+        history.past.evidence.basis(tx.params.estimate)
+    );
     let sentence = history.past.sentence(tx, context.now.wall).unwrap_or(state);
     lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
     if !tx.is_awaited() {
