@@ -15,6 +15,7 @@ mod common;
 mod concurrent_processes;
 mod import_export;
 mod metrics;
+mod nothing_watched;
 mod notifications;
 mod one_shot;
 #[cfg(unix)]
@@ -165,9 +166,10 @@ fn filter_with_an_unknown_name_ends_watch_with_2() {
     home.import(&batch.csv);
     let until_settled = |filter: &[&str]| home.watch(&simulation.url, &[filter, &["--until-settled"]].concat());
     assert_eq!(until_settled(&["label:batch-9"]).code, Some(0));
-    // A filter that no longer matches is fine if the profile has the label; an unknown name is an error.
-    for fine in [&["is:unsettled"][..], &["label:batch-9", "is:unsettled"], &["is:unsettled -label:batch-10"]] {
-        assert_eq!(until_settled(fine).code, Some(0), "{fine:?}");
+    // A filter that no longer matches watches nothing, which is no success either.
+    for empty in [&["is:unsettled"][..], &["label:batch-9", "is:unsettled"], &["is:unsettled -label:batch-10"]] {
+        until_settled(empty).assert_exit(2, &["no tracked transaction matches"]);
+        assert_eq!(until_settled(&[empty, &["--allow-empty"]].concat()).code, Some(0), "{empty:?}");
     }
     for unknown in ["label:batch-10", "ticket:SUP-99", "profile:partner"] {
         until_settled(&[unknown, "is:unsettled"])
@@ -338,7 +340,7 @@ fn refused_integrator_id_ends_watch_with_5() {
     let batch = Batch::repeat(3, SUCCESS);
     let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
     home.import(&batch.csv);
-    let mut command = home.polling_command(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "1m"]);
+    let mut command = home.polling_command(&simulation.url, &["watch", "--json", "--until-settled", "--timeout", "3s"]);
     let ended = ProcessOutput::new(command.env("HOPTOP_INTEGRATOR_ID", "revoked-integrator-7f3a").output().unwrap());
     ended.assert_exit(5, &["the service refused the integrator ID", "check where it comes from"]);
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);

@@ -70,8 +70,6 @@ fn input_that_is_not_line_based_ends_watch_at_once() {
         watch.send(text);
         watch.end().assert_exit(code, &[message]);
     }
-    let ended = start_watch(&home, &simulation, &["--until-settled"]).end();
-    assert_eq!(ended.code, Some(0), "an empty input counts as settled: {ended:?}");
     home.watch(&simulation.url, &["-", "label:x"]).assert_exit(2, &["combined with a filter"]);
 }
 

@@ -176,6 +176,9 @@ fn ci_example_exits_according_to_its_batch() {
     let reverted = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
     let (ended, _) = run_ci_example(&Batch::repeat(1, reverted), "30s");
     assert_eq!(ended.code, Some(4), "{ended:?}");
+    let (ended, _) = run_ci_example(&Batch::new(&[]), "30s");
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.out.contains("there was nothing to watch"), "{ended:?}");
     let script = include_str!("../../assets/examples/ci.sh");
     assert!(script.lines().count() <= 32, "the example must stay short");
 }

@@ -126,7 +126,7 @@ impl Filter {
         Self { terms: [other.terms.as_slice(), &self.terms].concat(), sort: self.sort.clone() }
     }
 
-    /// Returns the terms that ask for a name, such as `label:batch-17`, each with a filter of that term alone.
+    /// Returns the terms that ask for a name or a text, such as `label:batch-17`, each with a filter of that term alone.
     pub fn named(&self) -> Vec<(String, Self)> {
         let named = |term: &term::Term| {
             let name = match &term.test {
@@ -134,7 +134,13 @@ impl Filter {
                 term::Test::Ticket(ticket) => format!("ticket:{ticket}"),
                 term::Test::Profile(profile) => format!("profile:{profile}"),
                 term::Test::By(name) => format!("by:{name}"),
-                _ => return None,
+                term::Test::Chain(end, chain) => format!("{end}:{}", chain.name()),
+                term::Test::Word(text) | term::Test::Exact(text) => text.clone(),
+                term::Test::Pattern(_)
+                | term::Test::Is(_)
+                | term::Test::Status(_)
+                | term::Test::Span(..)
+                | term::Test::Own(_) => return None,
             };
             (!term.negated).then(|| (name, Self { terms: vec![term.clone()], sort: self.sort.clone() }))
         };

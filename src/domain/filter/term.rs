@@ -3,7 +3,7 @@
 //! Expensive work (lower case, patterns, chain names) is done when the term is created. It must never be repeated for
 //! each of ten thousand rows.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, fmt};
 
 use chrono::{DateTime, TimeDelta, Utc};
 use regex::Regex;
@@ -104,6 +104,16 @@ pub enum RouteEnd {
     From,
     /// The destination.
     To,
+}
+
+impl fmt::Display for RouteEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Either => "chain",
+            Self::From => "from",
+            Self::To => "to",
+        })
+    }
 }
 
 /// A chain by its ID, or by its name without case.

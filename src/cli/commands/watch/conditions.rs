@@ -2,12 +2,17 @@
 //!
 //! The module is pure: it must never print or read a clock.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 
-use crate::domain::{
-    alert::Outage,
-    poller::{PollerHealth, PollerReport, UNRESPONSIVE},
-    span,
+use crate::{
+    clock::Mono,
+    domain::{
+        alert::Outage,
+        poller::{PollerHealth, PollerReport, UNRESPONSIVE},
+        span,
+    },
 };
 
 /// The reason why no answers arrive.
@@ -25,6 +30,28 @@ impl From<Outage> for Obstacle {
             Outage::Unauthorized => Self::Refused,
             Outage::Unreachable | Outage::Throttled => Self::OutOfReach,
         }
+    }
+}
+
+/// How long the service may refuse the ID before a watch with an end gives up: three probes.
+const REFUSED_FOR: Duration = Duration::from_secs(3 * 60);
+
+/// Since when the service has given no answer but refusals of the ID.
+#[derive(Debug, Default)]
+pub(crate) struct Refusal(Option<Mono>);
+
+impl Refusal {
+    /// Applies the present obstacle.
+    pub(crate) fn update(&mut self, obstacle: Option<Obstacle>, now: Mono) {
+        self.0 = match obstacle {
+            Some(Obstacle::Refused) => self.0.or(Some(now)),
+            Some(Obstacle::OutOfReach) | None => None,
+        };
+    }
+
+    /// Returns the moment from which waiting is pointless, if the service refuses the ID.
+    pub(crate) fn gives_up_at(&self) -> Option<Mono> {
+        self.0.map(|since| since + REFUSED_FOR)
     }
 }
 
@@ -69,6 +96,19 @@ impl Conditions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn refusal_lasts_until_another_answer() {
+        let at = |seconds| Mono::default() + Duration::from_secs(seconds);
+        let mut refusal = Refusal::default();
+        refusal.update(Some(Obstacle::Refused), at(1));
+        refusal.update(Some(Obstacle::Refused), at(100));
+        assert_eq!(refusal.gives_up_at(), Some(at(181)), "three minutes after the first refusal");
+        refusal.update(None, at(120));
+        assert_eq!(refusal.gives_up_at(), None);
+        refusal.update(Some(Obstacle::Refused), at(130));
+        assert_eq!(refusal.gives_up_at(), Some(at(310)));
+    }
 
     #[test]
     fn condition_is_reported_once_and_again_after_it_returns() {

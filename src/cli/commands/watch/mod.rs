@@ -32,7 +32,7 @@ use tokio::{
 use self::{
     background_tasks::{BackgroundTasks, TaskContext},
     bar::{Bar, BarHandle},
-    conditions::{Conditions, Obstacle},
+    conditions::{Conditions, Obstacle, Refusal},
     piped::{PIPE, PipedTransactions},
     snapshot::{PipedMatch, Query, Snapshot},
     summary::Summary,
@@ -75,7 +75,7 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop watch                                         all tracked transactions, until ^C
-  hoptop watch label:batch-17 --until-settled          exit code 0 all success, 4 not all, 3 timeout
+  hoptop watch label:batch-17 --until-settled          exit code 0 all success, 2 nothing to watch, 3 timeout, 4 not all
   hoptop watch --json | jq 'select(.event == \"settled\")'
   my-service | hoptop watch - --until-settled          track its output and watch until settled";
 
@@ -101,12 +101,24 @@ pub(crate) struct WatchArgs {
     /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
     #[arg(long, value_name = "ADDR")]
     pub metrics: Option<SocketAddr>,
+    /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't settle
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Accept that there is nothing to watch; without this option that is exit code 2
+    #[arg(long)]
+    pub allow_empty: bool,
     /// Accept chain IDs of an unknown form
     #[arg(long)]
     pub any_chain: bool,
 }
 
 impl WatchArgs {
+    /// Whether the watch is about certain transactions, which must exist. A watch over whatever is tracked, without an end,
+    /// also waits for the first.
+    fn needs_transactions(&self) -> bool {
+        !self.allow_empty && (self.until_settled || !self.filter.is_empty())
+    }
+
     /// Whether the transactions come through standard input.
     fn is_piped(&self) -> bool {
         self.filter == [PIPE]
@@ -158,11 +170,12 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         );
         while watching.process_changes(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
-            let (reason, is_unknown) = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
-            watching.print_line(&reason);
-            if is_unknown && args.until_settled {
+            let reason = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
+            if args.needs_transactions() {
+                watching.print_line(&format!("{reason}; --allow-empty accepts that nothing is watched"));
                 return Ok(Exit::Usage);
             }
+            watching.print_line(&reason);
         }
         watching.is_terminal = is_terminal;
         if is_terminal {
@@ -223,9 +236,12 @@ struct Watching<'a> {
     requests: u64,
     /// Whether standard error is a terminal.
     is_terminal: bool,
+    /// Whether a watched transaction was deleted.
+    was_any_deleted: bool,
     /// Whether any answer arrived since the start.
     has_answer: bool,
     obstacle: Option<Obstacle>,
+    refusal: Refusal,
     /// The conditions that were reported.
     conditions: Conditions,
     /// Whether another process polls.
@@ -258,8 +274,10 @@ impl<'a> Watching<'a> {
             chosen: HashMap::new(),
             requests: 0,
             is_terminal: false,
+            was_any_deleted: false,
             has_answer: false,
             obstacle: None,
+            refusal: Refusal::default(),
             conditions: Conditions::default(),
             is_other_polling: false,
             fault: None,
@@ -343,12 +361,21 @@ impl<'a> Watching<'a> {
         self.piped.as_ref().map_or(Some(Exit::Success), PipedTransactions::exit)
     }
 
-    /// Whether the watch is complete: the input has ended, and either all transactions are settled or the input failed
-    /// without any.
+    /// Whether the watch is complete: one transaction failed and that is enough, or the input has ended and either all
+    /// transactions are settled or there are none.
     fn is_complete(&self) -> bool {
-        // A failed input brings no transactions, however long the watch waits.
-        let has_failed = self.chosen.is_empty() && self.input_exit().is_some_and(|exit| exit != Exit::Success);
-        has_failed || self.args.until_settled && self.input_exit().is_some() && !self.is_open()
+        let has_failed = |progress: &Progress| !progress.is_polled && !is_success(progress);
+        if self.args.fail_fast && self.chosen.values().any(has_failed) {
+            return true;
+        }
+        self.input_exit().is_some() && (self.lacks_transactions() || self.args.until_settled && !self.is_open())
+    }
+
+    /// Whether transactions are missing: none arrived, or the last one was deleted. A failed input brings none, however
+    /// long the watch waits.
+    fn lacks_transactions(&self) -> bool {
+        let has_failed = self.input_exit().is_some_and(|exit| exit != Exit::Success);
+        self.chosen.is_empty() && (has_failed || self.args.needs_transactions())
     }
 
     /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
@@ -360,7 +387,10 @@ impl<'a> Watching<'a> {
             let more = self.process_changes(clock).await?;
             self.check_store_fault(store.fault())?;
             team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));
-            if self.obstacle == Some(Obstacle::Refused) && !self.has_answer {
+            self.refusal.update(self.obstacle, clock.now().mono);
+            // A watch without an end goes on probing.
+            let gives_up_at = self.refusal.gives_up_at().filter(|_| self.args.until_settled);
+            if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
                 return Ok(Some(Exit::Unauthorized));
             }
             if !more && self.is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
@@ -387,6 +417,7 @@ impl<'a> Watching<'a> {
                 () = reported => {}
                 () = team.wait(clock) => {}
                 () = until(redraw) => {}
+                () = until(gives_up_at) => {}
                 () = until(end) => return Ok(None),
             }
         }
@@ -460,7 +491,7 @@ impl<'a> Watching<'a> {
             }
             self.print_change(change, &snapshot, now)?;
             if let ChangeKind::Deleted { row } = change.what {
-                self.chosen.remove(&RowId(row));
+                self.was_any_deleted |= self.chosen.remove(&RowId(row)).is_some();
                 self.bar.set_expected(RowId(row), None);
             }
         }
@@ -525,6 +556,14 @@ impl<'a> Watching<'a> {
                 "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
             );
         }
+        if self.chosen.is_empty() && exit == Exit::Usage {
+            let cause = match (self.was_any_deleted, self.args.is_piped()) {
+                (true, _) => "the last watched transaction was deleted",
+                (false, true) => "standard input held no transaction",
+                (false, false) => "no transaction was tracked",
+            };
+            print_line(&format!("{cause}; --allow-empty accepts that nothing is watched"));
+        }
         if exit == Exit::Unreachable {
             print_line("no usable answer was received; check the base URL, the network and the service");
         }
@@ -537,18 +576,26 @@ impl<'a> Watching<'a> {
             // The input hasn't ended, so more transactions could follow.
             return if self.obstacle == Some(Obstacle::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
         }
-        let mut statuses = self.chosen.values().map(|progress| progress.status.as_ref());
+        if self.chosen.is_empty() && !self.args.allow_empty {
+            // A script that releases something after success must not do so after nothing.
+            return self.input_exit().filter(|exit| *exit != Exit::Success).unwrap_or(Exit::Usage);
+        }
         match (self.is_open(), self.has_answer, self.obstacle) {
             (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
+            (true, ..) if self.is_complete() => Exit::NeedsAttention,
             (true, ..) => Exit::NotSettled,
-            (false, ..) if statuses.all(|status| status == Some(&RouterStatus::Success)) => {
+            (false, ..) if self.chosen.values().all(is_success) => {
                 // Bad lines of the input were printed and aren't watched, but make the exit code an error.
                 self.input_exit().unwrap_or(Exit::Success)
             }
             (false, ..) => Exit::NeedsAttention,
         }
     }
+}
+
+fn is_success(progress: &Progress) -> bool {
+    progress.status == Some(RouterStatus::Success)
 }
 
 /// Returns a sentence about an alert of a profile: the rule, the error and what to do.

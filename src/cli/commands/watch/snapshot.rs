@@ -133,18 +133,18 @@ impl PipedMatch {
     }
 }
 
-/// Returns a sentence for a filter that matches nothing, and whether the cause is a name that no transaction has. Such
-/// a name may be mistyped, or its batch is missing, so that the watch must not end with success.
-pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<(String, bool), StoreError> {
+/// Returns a sentence for a filter that matches nothing. It names a name in the filter that no transaction has: the name may
+/// be mistyped, or its batch is missing.
+pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<String, StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
     feed.read(|reader| {
         for (name, alone) in query.filter.iter().flat_map(Filter::named) {
             if reader.listing(&alone.of_profile(&query.profile), query.now).count()? == 0 {
                 let (name, profile) = (text::clean(&name), text::clean(&query.profile));
-                return Ok((format!("no transaction in profile {profile} has {name}; {WAY_OUT}"), true));
+                return Ok(format!("no transaction in profile {profile} has {name}; {WAY_OUT}"));
             }
         }
-        Ok((format!("no tracked transaction matches; {WAY_OUT}"), false))
+        Ok(format!("no tracked transaction matches; {WAY_OUT}"))
     })
 }
 
