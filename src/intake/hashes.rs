@@ -38,14 +38,16 @@ pub(super) fn may_be_hash(word: &str) -> bool {
         || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Returns a word that stands alone, if it may be a part of a hash: long enough to be specific, and no natural word.
+/// Returns a word that stands alone, if it may be a part of a hash, an ID or a ticket: long enough to be specific, and no
+/// natural word.
 pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
-    const MIN_LENGTH: usize = 6;
+    const MIN_LENGTH: usize = 5;
     let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {
         Some(digits) => digits.len() >= MIN_LENGTH && is_hex(digits),
         None => {
             let has_digit = word.bytes().any(|byte| byte.is_ascii_digit());
-            word.len() >= MIN_LENGTH && has_digit && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
+            let is_id = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'#');
+            word.len() >= MIN_LENGTH && has_digit && word.bytes().all(is_id)
         }
     };
     (is_part || TxHash::parse_short(word).is_some()).then(|| TxHash::new(word))

@@ -24,12 +24,14 @@ use crate::{
         chain_config::ChainConfig,
         difference::Difference,
         duration_stats::{DurationStats, RouteKey},
+        filter::Filter,
         fixtures,
         ids::{ChainId, RowId, TxHash},
         observation::{Failure, Observation, Outcome},
         operation::{Edit, ProfileEvent},
         poller::{PollerHealth, PollerReport},
         quote::{Amount, FRESH, Quote, QuoteAnswer, QuoteObservation, QuoteRequest},
+        record::{RouteStep, StatusRecord},
         status::RouterStatus,
         transaction::{NewTransaction, Tracking, TransactionParams},
     },
@@ -386,7 +388,7 @@ fn failing_write_does_not_affect_other_writes() {
     assert!(matches!(failing.wait(), Err(StoreError::Sql(_))));
     store.flush().wait().unwrap();
     let reader = store.reader().unwrap();
-    let tracked = reader.listing(&crate::domain::filter::Filter::everything(), at(0)).all().unwrap();
+    let tracked = reader.listing(&Filter::everything(), at(0)).all().unwrap();
     assert_eq!(reader.transaction(tracked[0]).unwrap().unwrap().params.ticket, fixtures::new(1).params.ticket);
     assert_eq!(commits(), before, "nothing was written");
 }
@@ -685,6 +687,56 @@ fn duration_stats_outlive_their_transactions() {
     let tx = reader.transaction(row).unwrap().unwrap();
     assert!((tx.indexing.mean.exp() - 6.0).abs() < 0.01, "{}", tx.indexing.mean.exp());
     assert_eq!(reader.duration_stats("another").unwrap(), DurationStats::default());
+}
+
+#[test]
+fn a_transaction_is_found_by_whatever_a_user_may_send() {
+    let (folder, store) = open();
+    let mut new = fixtures::new(1);
+    new.params.request_id = Some("Request-77".into());
+    new.params.from_address = Some("0xA11CE00000000000000000000000000000000001".into());
+    new.params.ticket = Some("SUP-1".into());
+    let row = testing::track(&store, "default", vec![new, fixtures::new(2)], at(0)).added.first[0];
+    let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+    record.to.transaction_id = Some(TxHash::new("0xDE57000000000000000000000000000000000000000000000000000000000001"));
+    record.steps = vec![RouteStep {
+        chain_id: None,
+        transaction_id: Some(TxHash::new("5HopSolanaSignature7")),
+        status: None,
+        action: None,
+    }];
+    record.request_id = Some("7b1c2d-record".into());
+    let quote = fixtures::params(1).quote_id;
+    observe(&store, row, fixtures::answer(Outcome::Record(Box::new(record))), 1);
+    let texts = [
+        "0xde57000000000000000000000000000000000000000000000000000000000001",
+        "https://scan.example/tx/0xDE57000000000000000000000000000000000000000000000000000000000001",
+        "5hopsolanasignature7",
+        "7B1C2D-record",
+        "request-77",
+        "0xa11ce00000000000000000000000000000000001",
+        "sup-1",
+        &quote,
+    ];
+    let assert_found = |reader: &Reader| {
+        for text in texts {
+            assert!(matches!(reader.find(text).unwrap(), Lookup::One(found) if found.id == row), "{text}");
+        }
+        // A filter finds whole identifiers of the record, and parts of what was given.
+        for text in [texts[0], texts[2], "equest-77", "a11ce"] {
+            let filter = Filter::parse(text).unwrap();
+            assert_eq!(reader.listing(&filter, at(1)).count().unwrap(), 1, "{text}");
+        }
+    };
+    assert_found(&store.reader().unwrap());
+    drop(store);
+    // A store of an earlier version has records, but no table of their identifiers.
+    let path = folder.path().join("deep/hoptop.db");
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch("DROP TABLE identifiers; DROP TABLE unindexed_records; PRAGMA user_version = 13")
+        .unwrap();
+    assert_found(&Store::open(&path).unwrap().reader().unwrap());
 }
 
 #[test]

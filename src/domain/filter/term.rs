@@ -277,8 +277,14 @@ impl Comparison {
 /// Whether any text that a person would search for fits.
 fn any_text<R: RecordView>(tx: &Transaction<R>, fits: impl Fn(&str) -> bool) -> bool {
     let params = &tx.params;
-    let ids = [params.transaction_id.as_str(), params.from_chain.as_str(), params.to_chain.as_str()];
-    let texts = params.ticket.iter().chain(&tx.labels).chain(&tx.notes).map(String::as_str);
+    let ids = [
+        params.transaction_id.as_str(),
+        params.from_chain.as_str(),
+        params.to_chain.as_str(),
+        params.quote_id.as_str(),
+    ];
+    let given = params.request_id.iter().chain(&params.from_address);
+    let texts = given.chain(&params.ticket).chain(&tx.labels).chain(&tx.notes).map(String::as_str);
     ids.into_iter().chain(texts).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
 }
 

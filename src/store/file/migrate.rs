@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0011_authors.sql"),
     include_str!("../../../assets/migrations/0012_replica.sql"),
     include_str!("../../../assets/migrations/0013_people.sql"),
+    include_str!("../../../assets/migrations/0014_identifiers.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.

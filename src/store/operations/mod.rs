@@ -15,14 +15,14 @@ mod quotes;
 mod track;
 mod undo;
 
-use rusqlite::Transaction;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
 pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
 use super::{
     body_storage::BodyStorage,
     error::StoreError,
-    tables::{notification_cursors, quotes as quotes_table},
+    tables::{identifiers, notification_cursors, quotes as quotes_table},
 };
 use crate::domain::{
     operation::{Envelope, Operation},
@@ -151,6 +151,19 @@ pub(in crate::store) fn apply(
             notification_cursors::write(db, profile, cursor).map(|()| OperationResult::Done)
         }
     }
+}
+
+/// Adds to the tables what this version derives and an earlier version did not. Does nothing in a store of this version. If
+/// the process is killed, the next one goes on.
+pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<(), StoreError> {
+    const RECORDS_PER_COMMIT: usize = 1_000;
+    // Without the lock, so that opening a store of this version never waits for another process's writer.
+    while identifiers::are_missing(db)? {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        identifiers::add_missing(&transaction, RECORDS_PER_COMMIT)?;
+        transaction.commit()?;
+    }
+    Ok(())
 }
 
 pub(in crate::store) use self::{

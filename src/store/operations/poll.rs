@@ -20,7 +20,7 @@ use crate::{
         tables::{
             alerts, chains,
             changes::{self, Entry},
-            durations, observations, records, transactions,
+            durations, identifiers, observations, records, transactions,
         },
     },
 };
@@ -49,6 +49,9 @@ pub(super) fn observe(
     let changes = transaction.apply(observation, at);
     let (entry_id, last_body) = observations::keep(db, &transaction, observation, storage, at)?;
     records::write(db, &transaction, before.state.record.as_ref(), entry_id, last_body)?;
+    if let Some(record) = transaction.state.record.as_ref().filter(|now| before.state.record.as_ref() != Some(*now)) {
+        identifiers::write(db, transaction.id, record)?;
+    }
     transactions::write_answer(db, &before, &transaction)?;
     for chain in &observation.chains {
         chains::learn(db, &key.profile, chain, at)?;

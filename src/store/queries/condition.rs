@@ -70,8 +70,14 @@ impl Condition {
         // A test that is NULL counts as false, so that its negation is true.
         self.push(if term.negated { "NOT ifnull((" } else { "(" });
         match &term.test {
-            Test::Word(word) => self.push_text_search("has_word", word),
-            Test::Exact(text) => self.push_text_search("has_text", text),
+            Test::Word(word) => {
+                self.push_text_search("has_word", word);
+                self.push_identifier_test(word);
+            }
+            Test::Exact(text) => {
+                self.push_text_search("has_text", text);
+                self.push_identifier_test(text);
+            }
             Test::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
             Test::Is(state) => self.push(&state_sql(*state, now)),
             Test::Status(wanted) => self.push_status_test(wanted),
@@ -109,12 +115,18 @@ impl Condition {
     /// Adds a test that calls an SQL function with all texts that a person may search for.
     fn push_text_search(&mut self, function: &str, wanted: &str) {
         self.push(&format!(
-            "{function}(?, transaction_id, from_chain, to_chain, ticket, {FROM_NAME}, {TO_NAME})
+            "{function}(?, transaction_id, from_chain, to_chain, quote_id, request_id, from_address, ticket, {FROM_NAME}, {TO_NAME})
              OR EXISTS (SELECT 1 FROM labels WHERE transaction_row = transactions.id AND {function}(?, label))
              OR EXISTS (SELECT 1 FROM notes WHERE transaction_row = transactions.id AND taken_back_at IS NULL
                 AND {function}(?, text))"
         ));
         (0..3).for_each(|_| self.push_parameter(wanted));
+    }
+
+    /// Adds a test for a whole identifier that only the record has, such as the hash on the destination chain.
+    fn push_identifier_test(&mut self, text: &str) {
+        self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE value = ?)");
+        self.push_parameter(&text.to_lowercase());
     }
 
     fn push_author_test(&mut self, name: &str) {

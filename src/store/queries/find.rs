@@ -1,13 +1,24 @@
-//! Finding transactions by a person's text: a hash, a part of a hash, or a URL that contains a hash.
+//! Finding transactions by a person's text: any hash or ID of a transaction, a part of the source hash, a ticket, an
+//! address, or a URL that contains a hash.
+
+use rusqlite::OptionalExtension;
 
 use crate::{
     domain::{
-        ids::TxHash,
+        ids::{RowId, TxHash},
         text,
         transaction::{Transaction, TransactionHeader},
     },
-    store::{error::StoreError, reader::Reader, tables::transactions},
+    store::{
+        error::StoreError,
+        reader::Reader,
+        tables::{identifiers::BY_IDENTIFIER, transactions},
+    },
 };
+
+/// The SQL for the transactions that were tracked with the text `?1` as an ID, a ticket or an address.
+const GIVEN: &str = "(ticket = ?1 COLLATE NOCASE OR quote_id = ?1 COLLATE NOCASE OR request_id = ?1 COLLATE NOCASE
+    OR from_address = ?1 COLLATE NOCASE)";
 
 /// The result of a search by a hash, a part of a hash, or a URL.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +51,9 @@ impl Reader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Finds `TX` of the command line: a hash, a part of six or more characters, or a URL that contains a hash.
+    /// Finds `TX` of the command line: a hash on any chain, a part of the source hash of six or more characters, a URL that
+    /// contains a hash, the ID of the quote or of the request, a ticket, or the address of the sender. Costs O(n) in the
+    /// tracked transactions unless a hash or an ID of a record is found.
     pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
         let text = text::clean(text);
         let exact = self.select("transaction_key = ?1", &TxHash::new(text.clone()).key())?;
@@ -67,13 +80,30 @@ impl Reader {
                 return Ok(Lookup::from(found));
             }
         }
-        let is_url = text.contains("://");
-        if is_url || text.chars().count() < 6 {
+        for part in parts {
+            let found = self.select(BY_IDENTIFIER, &part.to_lowercase())?;
+            if !found.is_empty() {
+                return Ok(Lookup::from(found));
+            }
+        }
+        if text.is_empty() || text.contains("://") {
             return Ok(Lookup::None);
+        }
+        let given = self.select(GIVEN, &text)?;
+        if !given.is_empty() || text.chars().count() < 6 {
+            return Ok(Lookup::from(given));
         }
         // The subquery scans an index, which is smaller than the table.
         let by_part = "id IN (SELECT id FROM transactions WHERE instr(lower(transaction_key), ?1) > 0 LIMIT 10)";
         Ok(Lookup::from(self.select(by_part, &text.to_lowercase())?))
+    }
+
+    /// Returns a transaction that its record calls by this hash or ID, one of this profile before others.
+    pub fn find_by_identifier(&self, profile: &str, text: &str) -> Result<Option<RowId>, StoreError> {
+        let sql = format!("SELECT id FROM transactions WHERE {BY_IDENTIFIER} ORDER BY profile <> ?2, id LIMIT 1");
+        let found =
+            self.db().prepare_cached(&sql)?.query_row([text.to_lowercase().as_str(), profile], |row| row.get(0));
+        Ok(found.optional()?.map(RowId))
     }
 
     fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>, StoreError> {

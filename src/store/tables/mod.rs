@@ -25,6 +25,7 @@ pub(super) mod chains;
 pub(super) mod changes;
 pub(super) mod columns;
 pub(super) mod durations;
+pub(super) mod identifiers;
 pub(super) mod minutes;
 pub(super) mod notes;
 pub(super) mod notification_cursors;

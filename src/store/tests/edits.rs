@@ -163,7 +163,7 @@ fn untracked_transaction_has_no_alerts() {
     let row = import_one(&store);
     observe(&store, row, fixtures::says(RouterStatus::NeedsGas), 1);
     let reader = store.reader().unwrap();
-    let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
+    let attention = Filter::parse("is:attention").unwrap();
     let count = || reader.listing(&attention, at(9)).count().unwrap();
     assert_eq!(count(), 1);
     testing::edit(&store, "default", Edit::Untrack { transactions: vec![row] }, at(2));
@@ -183,7 +183,7 @@ fn undoing_untrack_restores_the_alerts_that_it_cleared() {
     assert_eq!(active(), []);
     testing::undo(&store, "default", at(4));
     assert_eq!(active(), before);
-    let attention = crate::domain::filter::Filter::parse("is:attention").unwrap();
+    let attention = Filter::parse("is:attention").unwrap();
     assert_eq!(store.reader().unwrap().listing(&attention, at(4)).count().unwrap(), 1);
     // Undoing an import has the same effect. An alert that was cleared before stays cleared.
     testing::redo(&store, "default", at(5));

@@ -184,6 +184,9 @@ pub(crate) fn known(
     let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
     for hash in hashes {
         let mut row = reader.find_exact(profile, hash)?;
+        if row.is_none() {
+            row = reader.find_by_identifier(profile, hash.as_str())?;
+        }
         if row.is_none() && parts < PARTS && !is_whole(hash) {
             parts += 1;
             if let Lookup::One(found) = reader.find(hash.as_str())? {
@@ -224,9 +227,28 @@ pub(crate) fn overview(
 mod tests {
     use super::*;
     use crate::{
-        domain::{fixtures, status::RouterStatus},
+        domain::{fixtures, observation::Outcome, record::StatusRecord, status::RouterStatus},
         store::{Store, testing},
     };
+
+    #[test]
+    fn a_transaction_is_known_by_any_of_its_hashes_and_ids() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
+        let now = DateTime::UNIX_EPOCH;
+        let mut new = fixtures::new(1);
+        new.params.ticket = Some("SUP-4412".into());
+        let rows = testing::track(&store, "default", vec![new, fixtures::new(2)], now).added.first;
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        let destination = TxHash::new(format!("0x{:064x}", 0xde57));
+        record.to.transaction_id = Some(destination.clone());
+        testing::observe(&store, rows[0], fixtures::answer(Outcome::Record(Box::new(record))), now);
+        let source = fixtures::params(1).transaction_id;
+        let asked = [source, destination, TxHash::new("sup-4412"), TxHash::new(format!("0x{:064x}", 0xabc))];
+        let known = known(&store.reader().unwrap(), "default", &asked).unwrap();
+        let found = asked.each_ref().map(|hash| known[hash.as_str()]);
+        assert_eq!(found, [Some(rows[0]), Some(rows[0]), Some(rows[0]), None]);
+    }
 
     #[test]
     fn the_search_for_alerts_continues_at_the_other_end_of_the_list() {

@@ -3,9 +3,11 @@
 //! Like the dashboard, the watch only reads the store. The poller is a background task, or runs in another process that
 //! holds the budget. The watch must never end with success if a given transaction is bad or wasn't seen to settle.
 
+mod args;
 mod background_tasks;
 mod bar;
 mod conditions;
+mod ending;
 mod piped;
 mod snapshot;
 mod summary;
@@ -14,14 +16,10 @@ mod team_notices;
 use std::{
     collections::HashMap,
     io::{self, IsTerminal, Write},
-    net::SocketAddr,
     pin::pin,
-    time::Duration,
 };
 
 use chrono::{DateTime, FixedOffset, Utc};
-use clap::Args;
-use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, eyre};
 use futures_util::FutureExt;
 use tokio::{
@@ -29,10 +27,12 @@ use tokio::{
     task::spawn_blocking,
 };
 
+pub(crate) use self::args::{EXAMPLES, WatchArgs};
 use self::{
     background_tasks::{BackgroundTasks, TaskContext},
     bar::{Bar, BarHandle},
     conditions::{Conditions, Obstacle, Refusal},
+    ending::Watched,
     piped::{PIPE, PipedTransactions},
     snapshot::{PipedMatch, Query, Snapshot},
     summary::Summary,
@@ -41,7 +41,6 @@ use self::{
 use super::list;
 use crate::{
     cli::{
-        completers,
         opening::{self, StoreUse},
         output::json,
     },
@@ -54,8 +53,6 @@ use crate::{
         filter::{Candidate, Filter},
         ids::RowId,
         record::RecordSummary,
-        span,
-        status::RouterStatus,
         text,
         transaction::TransactionHeader,
     },
@@ -70,60 +67,6 @@ use crate::{
     },
     store::{FeedReader, Listed, Progress, Store, StoreError, StoreFault, Wake},
 };
-
-/// The examples below the help text.
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  hoptop watch                                         all tracked transactions, until ^C
-  hoptop watch label:batch-17 --until-settled          exit code 0 all success, 2 nothing to watch, 3 timeout, 4 not all
-  hoptop watch --json | jq 'select(.event == \"settled\")'
-  my-service | hoptop watch - --until-settled          track its output and watch until settled";
-
-/// The transactions to watch, and when to end.
-#[derive(Args, Debug)]
-pub(crate) struct WatchArgs {
-    /// Filter, as in the dashboard: `is:unsettled label:batch-17` (write `--` before a term that starts with `-`). Use
-    /// `-` alone to track and watch transactions from standard input (CSV or JSON lines)
-    #[arg(value_name = "FILTER", add = ArgValueCompleter::new(completers::filters))]
-    pub filter: Vec<String>,
-    /// Print one JSON object per line
-    #[arg(long)]
-    pub json: bool,
-    /// End when all watched transactions are settled
-    #[arg(long)]
-    pub until_settled: bool,
-    /// End after this time: 90s, 30m, 2h
-    #[arg(long, value_name = "DUR", value_parser = span::parse)]
-    pub timeout: Option<Duration>,
-    /// Also print each poll
-    #[arg(long)]
-    pub verbose: bool,
-    /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
-    #[arg(long, value_name = "ADDR")]
-    pub metrics: Option<SocketAddr>,
-    /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't settle
-    #[arg(long)]
-    pub fail_fast: bool,
-    /// Accept that there is nothing to watch; without this option that is exit code 2
-    #[arg(long)]
-    pub allow_empty: bool,
-    /// Accept chain IDs of an unknown form
-    #[arg(long)]
-    pub any_chain: bool,
-}
-
-impl WatchArgs {
-    /// Whether the watch is about certain transactions, which must exist. A watch over whatever is tracked, without an end,
-    /// also waits for the first.
-    fn needs_transactions(&self) -> bool {
-        !self.allow_empty && (self.until_settled || !self.filter.is_empty())
-    }
-
-    /// Whether the transactions come through standard input.
-    fn is_piped(&self) -> bool {
-        self.filter == [PIPE]
-    }
-}
 
 /// Polls and prints until all transactions are settled, the timeout is over, or a signal comes. A signal that requests
 /// a reload loads the settings again, with these `flags`.
@@ -171,7 +114,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         while watching.process_changes(&clock).await? {}
         if watching.chosen.is_empty() && !args.is_piped() {
             let reason = snapshot::explain_no_match(&watching.feed, &watching.query(clock.now().wall))?;
-            if args.needs_transactions() {
+            if args.end_rules().needs_transactions() {
                 watching.print_line(&format!("{reason}; --allow-empty accepts that nothing is watched"));
                 return Ok(Exit::Usage);
             }
@@ -361,21 +304,16 @@ impl<'a> Watching<'a> {
         self.piped.as_ref().map_or(Some(Exit::Success), PipedTransactions::exit)
     }
 
-    /// Whether the watch is complete: one transaction failed and that is enough, or the input has ended and either all
-    /// transactions are settled or there are none.
-    fn is_complete(&self) -> bool {
-        let has_failed = |progress: &Progress| !progress.is_polled && !is_success(progress);
-        if self.args.fail_fast && self.chosen.values().any(has_failed) {
-            return true;
+    /// Returns the state that decides about the end.
+    fn watched(&self) -> Watched<'_> {
+        Watched {
+            rules: self.args.end_rules(),
+            chosen: &self.chosen,
+            input_exit: self.input_exit(),
+            has_answer: self.has_answer,
+            obstacle: self.obstacle,
+            requests: self.requests,
         }
-        self.input_exit().is_some() && (self.lacks_transactions() || self.args.until_settled && !self.is_open())
-    }
-
-    /// Whether transactions are missing: none arrived, or the last one was deleted. A failed input brings none, however
-    /// long the watch waits.
-    fn lacks_transactions(&self) -> bool {
-        let has_failed = self.input_exit().is_some_and(|exit| exit != Exit::Success);
-        self.chosen.is_empty() && (has_failed || self.args.needs_transactions())
     }
 
     /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
@@ -393,7 +331,7 @@ impl<'a> Watching<'a> {
             if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
                 return Ok(Some(Exit::Unauthorized));
             }
-            if !more && self.is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
+            if !more && self.watched().is_complete() || end.is_some_and(|end| end <= clock.now().mono) {
                 return Ok(None);
             }
             if more {
@@ -421,11 +359,6 @@ impl<'a> Watching<'a> {
                 () = until(end) => return Ok(None),
             }
         }
-    }
-
-    /// Whether a transaction can still settle. Rejected and untracked transactions can't, since they aren't polled.
-    fn is_open(&self) -> bool {
-        self.chosen.values().any(|progress| progress.is_polled)
     }
 
     /// Prints once what keeps answers from being stored. Returns an error if the fault is lasting.
@@ -550,7 +483,7 @@ impl<'a> Watching<'a> {
             true => writeln!(io::stdout(), "{}", serde_json::to_string(&summary)?)?,
             false => writeln!(io::stdout(), "{summary}")?,
         }
-        let exit = exit.unwrap_or_else(|| self.verdict());
+        let exit = exit.unwrap_or_else(|| self.watched().exit());
         if exit == Exit::Unauthorized {
             print_line(
                 "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
@@ -569,33 +502,6 @@ impl<'a> Watching<'a> {
         }
         Ok(exit)
     }
-
-    /// Returns the exit code by the state of the watched transactions.
-    fn verdict(&self) -> Exit {
-        if self.args.until_settled && self.input_exit().is_none() {
-            // The input hasn't ended, so more transactions could follow.
-            return if self.obstacle == Some(Obstacle::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
-        }
-        if self.chosen.is_empty() && !self.args.allow_empty {
-            // A script that releases something after success must not do so after nothing.
-            return self.input_exit().filter(|exit| *exit != Exit::Success).unwrap_or(Exit::Usage);
-        }
-        match (self.is_open(), self.has_answer, self.obstacle) {
-            (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
-            (true, false, _) if self.requests > 0 => Exit::Unreachable,
-            (true, ..) if self.is_complete() => Exit::NeedsAttention,
-            (true, ..) => Exit::NotSettled,
-            (false, ..) if self.chosen.values().all(is_success) => {
-                // Bad lines of the input were printed and aren't watched, but make the exit code an error.
-                self.input_exit().unwrap_or(Exit::Success)
-            }
-            (false, ..) => Exit::NeedsAttention,
-        }
-    }
-}
-
-fn is_success(progress: &Progress) -> bool {
-    progress.status == Some(RouterStatus::Success)
 }
 
 /// Returns a sentence about an alert of a profile: the rule, the error and what to do.

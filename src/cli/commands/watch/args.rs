@@ -1,0 +1,67 @@
+//! The arguments of `hoptop watch`.
+
+use std::{net::SocketAddr, time::Duration};
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+
+use super::{ending::EndRules, piped::PIPE};
+use crate::{cli::completers, domain::span};
+
+/// The examples below the help text.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop watch                                         all tracked transactions, until ^C
+  hoptop watch label:batch-17 --until-settled          exit code 0 all success, 2 nothing to watch, 3 timeout, 4 not all
+  hoptop watch --json | jq 'select(.event == \"settled\")'
+  my-service | hoptop watch - --until-settled          track its output and watch until settled";
+
+/// The transactions to watch, and when to end.
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    /// Filter, as in the dashboard: `is:unsettled label:batch-17` (write `--` before a term that starts with `-`). Use
+    /// `-` alone to track and watch transactions from standard input (CSV or JSON lines)
+    #[arg(value_name = "FILTER", add = ArgValueCompleter::new(completers::filters))]
+    pub filter: Vec<String>,
+    /// Print one JSON object per line
+    #[arg(long)]
+    pub json: bool,
+    /// End when all watched transactions are settled
+    #[arg(long)]
+    pub until_settled: bool,
+    /// End after this time: 90s, 30m, 2h
+    #[arg(long, value_name = "DUR", value_parser = span::parse)]
+    pub timeout: Option<Duration>,
+    /// Also print each poll
+    #[arg(long)]
+    pub verbose: bool,
+    /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
+    #[arg(long, value_name = "ADDR")]
+    pub metrics: Option<SocketAddr>,
+    /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't settle
+    #[arg(long)]
+    pub fail_fast: bool,
+    /// Accept that there is nothing to watch; without this option that is exit code 2
+    #[arg(long)]
+    pub allow_empty: bool,
+    /// Accept chain IDs of an unknown form
+    #[arg(long)]
+    pub any_chain: bool,
+}
+
+impl WatchArgs {
+    /// Returns what the arguments say about the end.
+    pub(super) fn end_rules(&self) -> EndRules {
+        EndRules {
+            until_settled: self.until_settled,
+            fail_fast: self.fail_fast,
+            allow_empty: self.allow_empty,
+            has_choice: !self.filter.is_empty(),
+        }
+    }
+
+    /// Whether the transactions come through standard input.
+    pub(super) fn is_piped(&self) -> bool {
+        self.filter == [PIPE]
+    }
+}

@@ -1,0 +1,147 @@
+//! When a watch is complete, and which exit code the watched transactions give.
+//!
+//! The module is pure. It must never give success for a transaction that wasn't seen to succeed, nor for nothing.
+
+use std::collections::HashMap;
+
+use super::conditions::Obstacle;
+use crate::{
+    domain::{ids::RowId, status::RouterStatus},
+    runtime::exit::Exit,
+    store::Progress,
+};
+
+/// What the arguments say about the end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EndRules {
+    /// End when all watched transactions are settled.
+    pub(crate) until_settled: bool,
+    /// End at the first transaction that fails.
+    pub(crate) fail_fast: bool,
+    /// Accept that there is nothing to watch.
+    pub(crate) allow_empty: bool,
+    /// Whether the arguments choose transactions, by a filter or by standard input.
+    pub(crate) has_choice: bool,
+}
+
+impl EndRules {
+    /// Whether the watch is about certain transactions, which must exist. A watch over whatever is tracked, without an end,
+    /// waits for the first.
+    pub(crate) fn needs_transactions(self) -> bool {
+        !self.allow_empty && (self.until_settled || self.has_choice)
+    }
+}
+
+/// The state of a watch that decides about its end.
+pub(crate) struct Watched<'a> {
+    pub(crate) rules: EndRules,
+    /// The watched transactions.
+    pub(crate) chosen: &'a HashMap<RowId, Progress>,
+    /// How standard input ended; `None` while it goes on, `Exit::Success` if the watch doesn't read it.
+    pub(crate) input_exit: Option<Exit>,
+    /// Whether any answer arrived.
+    pub(crate) has_answer: bool,
+    pub(crate) obstacle: Option<Obstacle>,
+    /// The number of requests that were sent.
+    pub(crate) requests: u64,
+}
+
+impl Watched<'_> {
+    /// Whether the watch is complete: one transaction failed and that is enough, or the input has ended and either all
+    /// transactions are settled or there are none.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.has_failed_fast()
+            || self.input_exit.is_some() && (self.lacks_transactions() || self.rules.until_settled && !self.is_open())
+    }
+
+    fn has_failed_fast(&self) -> bool {
+        let has_failed = |progress: &Progress| !progress.is_polled && !is_success(progress);
+        self.rules.fail_fast && self.chosen.values().any(has_failed)
+    }
+
+    /// Whether transactions are missing. A failed input brings none, however long the watch waits.
+    fn lacks_transactions(&self) -> bool {
+        let has_failed = self.input_exit.is_some_and(|exit| exit != Exit::Success);
+        self.chosen.is_empty() && (has_failed || self.rules.needs_transactions())
+    }
+
+    /// Whether a transaction can still settle. Rejected and untracked transactions can't, since they aren't polled.
+    fn is_open(&self) -> bool {
+        self.chosen.values().any(|progress| progress.is_polled)
+    }
+
+    /// Returns the exit code by the state of the watched transactions.
+    pub(crate) fn exit(&self) -> Exit {
+        if self.has_failed_fast() {
+            return Exit::NeedsAttention;
+        }
+        if self.rules.until_settled && self.input_exit.is_none() {
+            // The input hasn't ended, so more transactions could follow.
+            return if self.obstacle == Some(Obstacle::Refused) { Exit::Unauthorized } else { Exit::NotSettled };
+        }
+        if self.chosen.is_empty() && !self.rules.allow_empty {
+            // A script that releases something after success must not do so after nothing.
+            return self.input_exit.filter(|exit| *exit != Exit::Success).unwrap_or(Exit::Usage);
+        }
+        match (self.is_open(), self.has_answer, self.obstacle) {
+            (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
+            (true, false, _) if self.requests > 0 => Exit::Unreachable,
+            (true, ..) => Exit::NotSettled,
+            (false, ..) if self.chosen.values().all(is_success) => {
+                // Bad lines of the input were printed and aren't watched, but make the exit code an error.
+                self.input_exit.unwrap_or(Exit::Success)
+            }
+            (false, ..) => Exit::NeedsAttention,
+        }
+    }
+}
+
+fn is_success(progress: &Progress) -> bool {
+    progress.status == Some(RouterStatus::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether a watch over these transactions is complete, and its exit code.
+    fn end(rules: EndRules, transactions: &[(bool, Option<RouterStatus>)], input_exit: Option<Exit>) -> (bool, Exit) {
+        let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| Progress {
+            is_polled: *is_polled,
+            status: status.clone(),
+        };
+        let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
+        let watched = Watched { rules, chosen: &chosen, input_exit, has_answer: true, obstacle: None, requests: 1 };
+        (watched.is_complete(), watched.exit())
+    }
+
+    #[test]
+    fn nothing_is_success_only_if_that_was_accepted() {
+        let until_settled = EndRules { until_settled: true, ..EndRules::default() };
+        let done = Some(Exit::Success);
+        assert_eq!(end(until_settled, &[], done), (true, Exit::Usage));
+        assert_eq!(end(EndRules { allow_empty: true, ..until_settled }, &[], done), (true, Exit::Success));
+        assert_eq!(end(EndRules { has_choice: true, ..EndRules::default() }, &[], done), (true, Exit::Usage));
+        assert_eq!(end(EndRules::default(), &[], done), (false, Exit::Usage), "it waits for the first transaction");
+        assert_eq!(end(until_settled, &[], Some(Exit::Error)), (true, Exit::Error), "the input failed");
+        assert_eq!(end(until_settled, &[], None), (false, Exit::NotSettled), "the input goes on");
+    }
+
+    #[test]
+    fn fail_fast_ends_at_the_first_failure_and_at_nothing_else() {
+        let (open, success) = ((true, Some(RouterStatus::Ongoing)), (false, Some(RouterStatus::Success)));
+        let failed = (false, Some(RouterStatus::PartialSuccess));
+        let rules = EndRules { until_settled: true, fail_fast: true, ..EndRules::default() };
+        assert_eq!(end(rules, &[open.clone(), success.clone()], Some(Exit::Success)), (false, Exit::NotSettled));
+        assert_eq!(end(rules, &[open.clone(), failed.clone()], Some(Exit::Success)), (true, Exit::NeedsAttention));
+        assert_eq!(end(rules, &[open.clone(), failed.clone()], None), (true, Exit::NeedsAttention));
+        assert_eq!(
+            end(rules, &[open.clone(), (false, None)], Some(Exit::Success)),
+            (true, Exit::NeedsAttention),
+            "rejected"
+        );
+        let patient = EndRules { fail_fast: false, ..rules };
+        assert_eq!(end(patient, &[open, failed], Some(Exit::Success)), (false, Exit::NotSettled));
+        assert_eq!(end(patient, &[success], Some(Exit::Success)), (true, Exit::Success));
+    }
+}

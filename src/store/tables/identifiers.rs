@@ -1,0 +1,50 @@
+//! The `identifiers` table: what the service calls a transaction besides its source hash, so that any hash or ID of a
+//! ticket finds it.
+//!
+//! It is derived from the records. A value that a later record no longer has stays: a person may still send it.
+
+use rusqlite::{Connection, params};
+
+use super::records;
+use crate::{
+    domain::{ids::RowId, record::StatusRecord},
+    store::error::StoreError,
+};
+
+/// The SQL for the transactions that a record calls by the parameter `?1`, which must be in lower case.
+pub(in crate::store) const BY_IDENTIFIER: &str = "id IN (SELECT transaction_row FROM identifiers WHERE value = ?1)";
+
+/// Adds the identifiers of a record.
+pub(in crate::store) fn write(db: &Connection, transaction: RowId, record: &StatusRecord) -> Result<(), StoreError> {
+    let steps = record.steps.iter().filter_map(|step| step.transaction_id.as_ref());
+    let hashes = [&record.from, &record.to].into_iter().filter_map(|side| side.transaction_id.as_ref()).chain(steps);
+    let mut values: Vec<String> = hashes.map(|hash| hash.as_str().to_lowercase()).collect();
+    values.extend(record.request_id.as_ref().map(|id| id.to_lowercase()));
+    values.sort_unstable();
+    values.dedup();
+    let mut statement =
+        db.prepare_cached("INSERT OR IGNORE INTO identifiers (value, transaction_row) VALUES (?, ?)")?;
+    for value in values.iter().filter(|value| !value.is_empty()) {
+        statement.execute(params![value, transaction.0])?;
+    }
+    Ok(())
+}
+
+/// Whether there are records of an earlier version whose identifiers are missing.
+pub(in crate::store) fn are_missing(db: &Connection) -> Result<bool, StoreError> {
+    Ok(db.query_row("SELECT EXISTS (SELECT 1 FROM unindexed_records)", [], |row| row.get(0))?)
+}
+
+/// Adds the identifiers of at most `count` records that an earlier version wrote.
+pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<(), StoreError> {
+    let mut rows = db.prepare_cached("SELECT transaction_row FROM unindexed_records LIMIT ?")?;
+    let rows = rows.query_map([count], |row| row.get(0).map(RowId))?.collect::<Result<Vec<_>, _>>()?;
+    for row in &rows {
+        // A record that can't be read is replaced by the next answer.
+        if let Ok(Some(record)) = records::record(db, *row) {
+            write(db, *row, &record)?;
+        }
+        db.prepare_cached("DELETE FROM unindexed_records WHERE transaction_row = ?")?.execute([row.0])?;
+    }
+    Ok(())
+}
