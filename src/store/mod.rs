@@ -42,6 +42,7 @@ pub(crate) use self::{
     operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
         checksum::{LEFT_OUT, TableChecksum},
+        damage::DamagedValue,
         feed::Changes,
         list::{Listed, Page, Progress},
     },

@@ -13,6 +13,7 @@ mod batch_delay;
 mod beside;
 mod common;
 mod concurrent_processes;
+mod damaged_values;
 mod import_export;
 mod metrics;
 mod nothing_watched;

@@ -2,11 +2,11 @@
 //!
 //! Each function is pure and treats a text as `domain::filter` does, so that both find the same.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use regex::Regex;
 use rusqlite::{
-    Connection, Error, Result,
+    Connection, Result,
     functions::{Context, FunctionFlags},
     types::{FromSqlError, ValueRef},
 };
@@ -27,11 +27,23 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     connection.create_scalar_function("is_author", 2, flags, |call| any_text(call, people::is_author))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Null => Ok(None),
-        text => Ok(Some(text.as_str()?.to_lowercase())),
+        text => Ok(Some(readable(text).to_lowercase())),
+    })?;
+    connection.create_scalar_function("is_readable", 1, flags, |call| match call.get_raw(0) {
+        ValueRef::Text(bytes) => Ok(std::str::from_utf8(bytes).is_ok()),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Ok(false),
     })?;
     connection.create_scalar_function("shipped_name", 1, flags, |call| {
-        Ok(chains::with_id(call.get_raw(0).as_str()?).map(|chain| chain.name.as_str()))
+        Ok(chains::with_id(&readable(call.get_raw(0))).map(|chain| chain.name.as_str()))
     })
+}
+
+/// Returns the text of a value, with replacement characters where it isn't UTF-8: one damaged value must not fail a search.
+fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Cow::Borrowed(""),
+    }
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -46,7 +58,7 @@ fn any_matches(call: &Context<'_>, matches: impl Fn(&str) -> bool) -> Result<boo
     for argument in 1..call.len() {
         match call.get_raw(argument) {
             ValueRef::Null => {}
-            text if matches(text.as_str().map_err(Error::from)?) => return Ok(true),
+            text if matches(&readable(text)) => return Ok(true),
             _ => {}
         }
     }

@@ -32,7 +32,7 @@ use crate::{
         reader::Reader,
         tables::{
             alerts::{self, AlertQuery},
-            changes,
+            changes, columns,
             transactions::{self, POLLED},
         },
     },
@@ -255,7 +255,7 @@ impl<'a> Listing<'a> {
         let mut statement = self.db.prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(&self.condition.parameters))?;
         while let Some(row) = rows.next()? {
-            let status = row.get::<_, Option<String>>(1)?.map(RouterStatus::from);
+            let status = columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from);
             found.push((RowId(row.get(0)?), Progress { status, is_polled: row.get(2)? }));
         }
         Ok(found)
@@ -368,8 +368,10 @@ impl<'a> Listing<'a> {
                 segment.condition
             );
             let mut statement = self.db.prepare_cached(&sql)?;
-            let columns = statement.column_count();
-            let read = |row: &Row<'_>| (0..columns).map(|column| row.get(column)).collect::<Result<Vec<Value>, _>>();
+            let count = statement.column_count();
+            let read = |row: &Row<'_>| {
+                (0..count).map(|column| columns::lenient(row, column)).collect::<Result<Vec<Value>, _>>()
+            };
             if let Some(values) = statement.query_row([row.0], read).optional()? {
                 return Ok(Some(RowPosition { segment: index, values }));
             }

@@ -4,6 +4,7 @@
 
 pub(super) mod checksum;
 mod condition;
+pub(super) mod damage;
 pub(super) mod feed;
 pub(super) mod find;
 pub(super) mod history;

@@ -5,14 +5,18 @@
 
 use crate::{
     domain::filter::Named,
-    store::{error::StoreError, reader::Reader, tables::transactions::POLLED},
+    store::{
+        error::StoreError,
+        reader::Reader,
+        tables::{columns, transactions::POLLED},
+    },
 };
 
 impl Reader {
     /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in alphabetical order.
     pub fn names(&self, kind: Named, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
         let mut statement = self.db().prepare_cached(&sql(kind))?;
-        let rows = statement.query_map((beginning, limit), |row| row.get(0))?;
+        let rows = statement.query_map((beginning, limit), |row| columns::lenient(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }

@@ -58,7 +58,7 @@ impl Reader {
     pub fn count_by_status(&self, profile: &str) -> Result<Vec<(Option<RouterStatus>, u64)>, StoreError> {
         let sql = "SELECT status, count(*) FROM transactions WHERE profile = ? GROUP BY status";
         let mut statement = self.db().prepare_cached(sql)?;
-        let rows = statement.query_map([profile], |row| Ok((row.get::<_, Option<String>>(0)?, row.get(1)?)))?;
+        let rows = statement.query_map([profile], |row| Ok((columns::lenient(row, 0)?, row.get(1)?)))?;
         let rows: Vec<(Option<String>, u64)> = rows.collect::<Result<_, _>>()?;
         Ok(rows.into_iter().map(|(status, count)| (status.map(RouterStatus::from), count)).collect())
     }

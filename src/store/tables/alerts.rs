@@ -287,18 +287,18 @@ fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<
 }
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
-    let rule: String = row.get("rule")?;
+    let rule: String = columns::lenient(row, "rule")?;
     let Some(rule) = Rule::named(&rule) else { return Ok(None) };
     let subject = row.get::<_, Option<i64>>("transaction_row")?;
     Ok(Some(Alert {
         id: row.get("id")?,
         rule,
         subject: subject.map_or(Subject::Profile, |row| Subject::Transaction(RowId(row))),
-        profile: row.get("profile")?,
-        raised_at: columns::moment_from(row.get("raised_at")?),
-        clean: row.get("clean")?,
-        flapping: row.get("flapping")?,
-        message: row.get("message")?,
+        profile: columns::lenient(row, "profile")?,
+        raised_at: columns::moment_from(columns::lenient(row, "raised_at")?),
+        clean: columns::lenient(row, "clean")?,
+        flapping: columns::lenient(row, "flapping")?,
+        message: columns::lenient(row, "message")?,
         handling: read_handling(row)?,
         cleared_at: columns::optional_moment(row, "cleared_at")?,
     }))
@@ -306,10 +306,10 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
 
 fn read_handling(row: &Row<'_>) -> rusqlite::Result<Option<Handling>> {
     if let Some(at) = columns::optional_moment(row, "acknowledged_at")? {
-        let (note, author) = (row.get("acknowledged_note")?, row.get("handled_by")?);
+        let (note, author) = (columns::lenient(row, "acknowledged_note")?, columns::lenient(row, "handled_by")?);
         return Ok(Some(Handling::Acknowledged(Acknowledgement { at, note, author })));
     }
     let until = columns::optional_moment(row, "snoozed_until")?.map_or(Snooze::Change, Snooze::Until);
-    let (snoozed, author) = (columns::optional_moment(row, "snoozed_at")?, row.get("handled_by")?);
+    let (snoozed, author) = (columns::optional_moment(row, "snoozed_at")?, columns::lenient(row, "handled_by")?);
     Ok(snoozed.map(|at| Handling::Snoozed(Snoozed { at, until, author })))
 }

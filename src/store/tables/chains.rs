@@ -32,9 +32,8 @@ impl Reader {
         let config = self
             .db()
             .prepare_cached("SELECT config FROM chains WHERE profile = ? AND id = ?")?
-            .query_row(params![profile, id.as_str()], |row| row.get::<_, String>(0))
+            .query_row(params![profile, id.as_str()], |row| columns::lenient::<String>(row, 0))
             .optional()?;
-        let read = |config: String| serde_json::from_str(&config).map_err(|error| columns::unreadable(0, error).into());
-        config.map(read).transpose()
+        Ok(config.and_then(|config| columns::parse_or_omit(&config, format_args!("the description of a chain"))))
     }
 }

@@ -253,36 +253,45 @@ fn flatten(rows: impl Iterator<Item = rusqlite::Result<Vec<Change>>>) -> Result<
     Ok(rows.into_iter().flatten().collect())
 }
 
-/// Reads the changes of an entry: one change, or several new steps.
+/// Reads the changes of an entry: one change, or several new steps. An entry that can't be parsed has none.
 fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
-    let unreadable = |error| columns::unreadable(5, error);
-    let details = row.get_ref(5)?.as_str_or_null()?.map(serde_json::from_str).transpose().map_err(unreadable)?;
-    let events: Vec<ChangeKind> = match details.unwrap_or_else(|| Value::Object(Map::new())) {
-        Value::Object(mut fields) => match fields.remove(STEPS) {
-            Some(steps) => {
-                let steps: Vec<usize> = serde_json::from_value(steps).map_err(unreadable)?;
-                steps.into_iter().map(|index| ChangeKind::StepAdded { index }).collect()
-            }
-            None => {
-                fields.insert(EVENT.to_owned(), Value::String(row.get(4)?));
-                vec![serde_json::from_value(Value::Object(fields)).map_err(unreadable)?]
-            }
-        },
-        statuses => {
-            let (previous, current) = serde_json::from_value(statuses).map_err(unreadable)?;
-            vec![ChangeKind::StatusChanged { previous, current }]
-        }
-    };
+    let seq: i64 = columns::lenient(row, 0)?;
+    let (event, details): (String, Option<String>) = (columns::lenient(row, 4)?, columns::lenient(row, 5)?);
+    let events = parse_events(event, details.as_deref()).unwrap_or_else(|error| {
+        tracing::warn!("entry {seq} of the history is omitted: {error}");
+        Vec::new()
+    });
     let change = |what| {
         Ok(Change {
-            seq: row.get(0)?,
-            at: columns::moment_from(row.get(1)?),
-            profile: row.get(2)?,
-            transaction: row.get::<_, Option<i64>>(3)?.map(RowId),
+            seq,
+            at: columns::moment_from(columns::lenient(row, 1)?),
+            profile: columns::lenient(row, 2)?,
+            transaction: columns::lenient::<Option<i64>>(row, 3)?.map(RowId),
             what,
-            observation: row.get(6)?,
-            author: row.get(7)?,
+            observation: columns::lenient(row, 6)?,
+            author: columns::lenient(row, 7)?,
         })
     };
     events.into_iter().map(change).collect()
+}
+
+/// Parses the events of an entry from its name and its JSON.
+fn parse_events(event: String, details: Option<&str>) -> serde_json::Result<Vec<ChangeKind>> {
+    let details = details.map(serde_json::from_str).transpose()?;
+    Ok(match details.unwrap_or_else(|| Value::Object(Map::new())) {
+        Value::Object(mut fields) => match fields.remove(STEPS) {
+            Some(steps) => {
+                let steps: Vec<usize> = serde_json::from_value(steps)?;
+                steps.into_iter().map(|index| ChangeKind::StepAdded { index }).collect()
+            }
+            None => {
+                fields.insert(EVENT.to_owned(), Value::String(event));
+                vec![serde_json::from_value(Value::Object(fields))?]
+            }
+        },
+        statuses => {
+            let (previous, current) = serde_json::from_value(statuses)?;
+            vec![ChangeKind::StatusChanged { previous, current }]
+        }
+    })
 }

@@ -1,9 +1,16 @@
 //! The encoding of values in columns: points in time and durations are whole milliseconds.
+//!
+//! A file can hold values that hoptop never writes: a text that isn't UTF-8, a text where a number belongs. One such value
+//! must not hide the rows beside it, so [`lenient`] reads what can be read of it.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Row, RowIndex};
+use rusqlite::{
+    Row, RowIndex,
+    types::{Value, ValueRef},
+};
+use serde::de::DeserializeOwned;
 
 pub(in crate::store) fn moment(at: DateTime<Utc>) -> i64 {
     at.timestamp_millis()
@@ -18,7 +25,7 @@ pub(in crate::store) fn optional_moment(
     row: &Row<'_>,
     column: impl RowIndex,
 ) -> rusqlite::Result<Option<DateTime<Utc>>> {
-    Ok(row.get::<_, Option<i64>>(column)?.map(moment_from))
+    Ok(lenient::<Option<i64>>(row, column)?.map(moment_from))
 }
 
 pub(in crate::store) fn span(span: Duration) -> i64 {
@@ -32,4 +39,81 @@ pub(in crate::store) fn span_from(milliseconds: i64) -> Duration {
 /// Converts the error of a JSON column that can't be parsed into an error of the statement that read the column.
 pub(in crate::store) fn unreadable(column: usize, error: serde_json::Error) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
+}
+
+/// A type that reads something from every value.
+pub(in crate::store) trait Lenient: Sized {
+    /// Returns the value, or the nearest that this type has.
+    fn from_value(value: ValueRef<'_>) -> Self;
+}
+
+impl Lenient for Option<String> {
+    fn from_value(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => None,
+            // The replacement character shows where the text is damaged.
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            ValueRef::Integer(number) => Some(number.to_string()),
+            ValueRef::Real(number) => Some(number.to_string()),
+        }
+    }
+}
+
+impl Lenient for Value {
+    fn from_value(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Null => Self::Null,
+            ValueRef::Integer(number) => Self::Integer(number),
+            ValueRef::Real(number) => Self::Real(number),
+            ValueRef::Text(bytes) => Self::Text(String::from_utf8_lossy(bytes).into_owned()),
+            ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
+        }
+    }
+}
+
+impl Lenient for Option<i64> {
+    fn from_value(value: ValueRef<'_>) -> Self {
+        match value {
+            ValueRef::Integer(number) => Some(number),
+            ValueRef::Null | ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_) => None,
+        }
+    }
+}
+
+impl Lenient for Option<bool> {
+    fn from_value(value: ValueRef<'_>) -> Self {
+        Option::<i64>::from_value(value).map(|number| number != 0)
+    }
+}
+
+macro_rules! lenient_or_default {
+    ($($type:ty as $read:ty),*) => {
+        $(impl Lenient for $type {
+            fn from_value(value: ValueRef<'_>) -> Self {
+                <$read>::from_value(value).and_then(|value| value.try_into().ok()).unwrap_or_default()
+            }
+        })*
+    };
+}
+
+lenient_or_default!(
+    String as Option<String>,
+    i64 as Option<i64>,
+    u64 as Option<i64>,
+    u32 as Option<i64>,
+    bool as Option<bool>
+);
+
+/// Reads a column whatever it holds.
+pub(in crate::store) fn lenient<T: Lenient>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
+    Ok(T::from_value(row.get_ref(column)?))
+}
+
+/// Parses a JSON text. Returns `None` and logs it if that can't be done; `description` names the text in the log.
+pub(in crate::store) fn parse_or_omit<T: DeserializeOwned>(
+    json: &str,
+    description: std::fmt::Arguments<'_>,
+) -> Option<T> {
+    let parsed = serde_json::from_str(json);
+    parsed.inspect_err(|error| tracing::warn!("{description} is omitted: {error}")).ok()
 }

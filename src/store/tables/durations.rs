@@ -99,9 +99,9 @@ impl<'a> EvidenceKey<'a> {
             .prepare_cached(
                 "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
             )?
-            .query_row(params![self.profile, self.from, self.to, self.gmp], |row| row.get(0))
+            .query_row(params![self.profile, self.from, self.to, self.gmp], |row| columns::lenient(row, 0))
             .optional()?;
-        Ok(parse_evidence(json.as_deref())?)
+        Ok(parse_evidence(json.as_deref()))
     }
 
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
@@ -115,10 +115,9 @@ impl<'a> EvidenceKey<'a> {
     }
 }
 
-/// Parses evidence from its JSON column; NULL is no evidence.
-pub(in crate::store) fn parse_evidence<T: DeserializeOwned + Default>(json: Option<&str>) -> rusqlite::Result<T> {
-    let parsed = json.map(serde_json::from_str).transpose();
-    parsed.map(Option::unwrap_or_default).map_err(|error| columns::unreadable(4, error))
+/// Parses evidence from its JSON column; NULL, and what can't be parsed, is no evidence.
+pub(in crate::store) fn parse_evidence<T: DeserializeOwned + Default>(json: Option<&str>) -> T {
+    json.and_then(|json| columns::parse_or_omit(json, format_args!("the evidence of a forecast"))).unwrap_or_default()
 }
 
 impl Reader {
@@ -129,15 +128,15 @@ impl Reader {
         let mut rows = statement.query([profile])?;
         let mut stats = DurationStats::default();
         while let Some(row) = rows.next()? {
-            let (from, to): (String, String) = (row.get(0)?, row.get(1)?);
-            let json: String = row.get(3)?;
+            let [from, to, json]: [String; 3] =
+                [columns::lenient(row, 0)?, columns::lenient(row, 1)?, columns::lenient(row, 3)?];
             let json = Some(json.as_str());
             match (from.as_str(), to.as_str()) {
-                ("", "") => stats.pooled = parse_evidence(json)?,
-                (_, "") => drop(stats.chains.insert(ChainId::new(from), parse_evidence(json)?)),
+                ("", "") => stats.pooled = parse_evidence(json),
+                (_, "") => drop(stats.chains.insert(ChainId::new(from), parse_evidence(json))),
                 _ => {
                     let route = RouteKey { from: ChainId::new(from), to: ChainId::new(to), gmp: row.get(2)? };
-                    stats.routes.insert(route, parse_evidence(json)?);
+                    stats.routes.insert(route, parse_evidence(json));
                 }
             }
         }

@@ -35,7 +35,8 @@ impl Reader {
             "SELECT at, text, author FROM notes WHERE transaction_row = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT ?",
         )?;
         let note = |row: &rusqlite::Row<'_>| {
-            Ok(Note { at: columns::moment_from(row.get(0)?), text: row.get(1)?, author: row.get(2)? })
+            let at = columns::moment_from(columns::lenient(row, 0)?);
+            Ok(Note { at, text: columns::lenient(row, 1)?, author: columns::lenient(row, 2)? })
         };
         let mut notes: Vec<Note> = statement.query_map(params![row.0, limit], note)?.collect::<Result<_, _>>()?;
         notes.reverse();

@@ -78,11 +78,11 @@ pub(in crate::store) fn write(db: &Connection, profile: &str, report: &PollerRep
 pub(in crate::store) fn read(db: &Connection, profile: &str) -> Result<Option<PollerReport>, StoreError> {
     let row = db
         .prepare_cached("SELECT at, state FROM pollers WHERE profile = ?")?
-        .query_row([profile], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?)))
+        .query_row([profile], |row| Ok((columns::lenient::<i64>(row, 0)?, columns::lenient::<String>(row, 1)?)))
         .optional()?;
-    row.map(|(at, state)| {
-        let report: PollerReport = serde_json::from_str(&state).map_err(|error| columns::unreadable(1, error))?;
-        Ok(PollerReport { at: columns::moment_from(at), ..report })
-    })
-    .transpose()
+    // The poller replaces the report within seconds.
+    Ok(row.and_then(|(at, state)| {
+        let report: PollerReport = columns::parse_or_omit(&state, format_args!("the report of the poller"))?;
+        Some(PollerReport { at: columns::moment_from(at), ..report })
+    }))
 }

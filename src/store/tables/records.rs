@@ -16,7 +16,7 @@ use super::{
 use crate::domain::{ids::RowId, record::StatusRecord, transaction::Transaction};
 use crate::store::{error::StoreError, reader::Reader};
 
-/// Returns the last record of a transaction; `None` also if it can't be unpacked, since the next answer replaces it.
+/// Returns the last record of a transaction; `None` also if it can't be read, since the next answer replaces it.
 pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
     let packed = db
         .prepare_cached("SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?")?
@@ -25,8 +25,9 @@ pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Op
     let Some(packed) = packed else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
     let json = bodies::none_if_unreadable(unpacked, format_args!("the record of transaction {}", transaction.0))?;
-    let record = json.map(|json| serde_json::from_str(&json)).transpose();
-    Ok(record.map_err(|error| columns::unreadable(0, error))?)
+    let parse =
+        |json: String| columns::parse_or_omit(&json, format_args!("the record of transaction {}", transaction.0));
+    Ok(json.and_then(parse))
 }
 
 /// Writes the record as an answer changed it, and the last body if no observation holds the same body.

@@ -41,7 +41,7 @@ macro_rules! row {
             fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
                 let mut column = 0..;
                 let mut next = || column.next().unwrap_or_default();
-                Ok(Self { $($field: row.get(next())?,)* })
+                Ok(Self { $($field: columns::lenient(row, next())?,)* })
             }
 
             /// Returns the value of a column; `None` if no field has this name.
@@ -115,10 +115,10 @@ const TRACKING_COLUMNS: &[&str] = &["untracked", "parked_reason", "poll_requeste
 
 impl TransactionRow {
     /// Converts the row into a transaction header.
-    fn into_header(self) -> rusqlite::Result<TransactionHeader> {
+    fn into_header(self) -> TransactionHeader {
         let moment = |at: Option<i64>| at.map(columns::moment_from);
-        let (labels, label_authors) = parse_authored(self.labels.as_deref())?;
-        let (notes, note_authors) = parse_authored(self.notes.as_deref())?;
+        let (labels, label_authors) = parse_authored(self.labels.as_deref());
+        let (notes, note_authors) = parse_authored(self.notes.as_deref());
         let tracking = match (self.untracked, self.parked_reason) {
             (true, _) => Tracking::Untracked,
             (false, Some(reason)) => Tracking::Parked(reason),
@@ -129,7 +129,7 @@ impl TransactionRow {
             from_name: self.from_name,
             to_name: self.to_name,
         });
-        Ok(Transaction {
+        Transaction {
             id: RowId(self.id),
             profile: self.profile,
             params: TransactionParams {
@@ -154,7 +154,7 @@ impl TransactionRow {
             first_seen_at: columns::moment_from(self.first_seen_at),
             chain_names: ChainNames { from: self.from_chain_name, to: self.to_chain_name },
             poll_requested_at: moment(self.poll_requested_at),
-            indexing: durations::parse_evidence(self.indexing.as_deref())?,
+            indexing: durations::parse_evidence(self.indexing.as_deref()),
             tracking,
             state: TransactionState {
                 status: self.status.map(RouterStatus::from),
@@ -170,7 +170,7 @@ impl TransactionRow {
                 last_error: self.last_error,
                 conflict: self.conflict,
             },
-        })
+        }
     }
 
     /// Builds a row from a transaction and the summary of its record. Fields from other tables stay `None`.
@@ -236,15 +236,14 @@ impl TransactionRow {
 }
 
 /// Returns texts and their authors; no authors if no text has one.
-fn parse_authored(json: Option<&str>) -> rusqlite::Result<(Vec<String>, Vec<Option<String>>)> {
-    let Some(json) = json else { return Ok((Vec::new(), Vec::new())) };
-    let authored: Vec<(String, Option<String>)> =
-        serde_json::from_str(json).map_err(|error| columns::unreadable(0, error))?;
+fn parse_authored(json: Option<&str>) -> (Vec<String>, Vec<Option<String>>) {
+    let parsed = json.and_then(|json| columns::parse_or_omit(json, format_args!("a list of labels or notes")));
+    let authored: Vec<(String, Option<String>)> = parsed.unwrap_or_default();
     let (texts, mut authors): (Vec<_>, Vec<_>) = authored.into_iter().unzip();
     if authors.iter().all(Option::is_none) {
         authors.clear();
     }
-    Ok((texts, authors))
+    (texts, authors)
 }
 
 /// Returns the SQL that selects headers, with `clause` (`WHERE …` or `ORDER BY …`) at its end. [`read`] reads the rows.
@@ -254,7 +253,7 @@ pub(in crate::store) fn select(clause: &str) -> String {
 
 /// Reads the header from a row that [`select`] found.
 pub(in crate::store) fn read(row: &Row<'_>) -> rusqlite::Result<TransactionHeader> {
-    TransactionRow::read(row)?.into_header()
+    Ok(TransactionRow::read(row)?.into_header())
 }
 
 impl Reader {

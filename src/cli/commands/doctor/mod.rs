@@ -22,11 +22,11 @@ use crate::{
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
-    domain::{filter::Filter, notification, poller::PollerHealth, span},
+    domain::{filter::Filter, notification, poller::PollerHealth, span, text},
     notify::Channel,
     process::program,
     runtime::{exit::Exit, team_store::TeamAccess},
-    store::{AlertCounts, Reader, TableChecksum, filesystem},
+    store::{AlertCounts, DamagedValue, Reader, TableChecksum, filesystem},
     tui::keys::Keys,
 };
 
@@ -132,12 +132,25 @@ fn check_config(settings: &Settings) -> Diagnosis {
     })
 }
 
+/// The most unreadable values that are counted.
+const MAX_DAMAGED: usize = 100;
+
 /// Counts what the store holds, and checks that all of it can be read.
 fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagnosis> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
         let way_out = "quit all hoptop processes that use it; the next start recovers it";
         return Ok(Diagnosis::Error(format!("{path} is damaged ({reason}); {way_out}")));
+    }
+    let damaged = cx.store.reader()?.damaged_values(MAX_DAMAGED)?;
+    if let Some(DamagedValue { column, row }) = damaged.first() {
+        let count =
+            if damaged.len() == MAX_DAMAGED { format!("{MAX_DAMAGED} or more") } else { damaged.len().to_string() };
+        let (first, way_out) =
+            (text::clean(row), "all else is shown; a backup may have them: `hoptop doctor` names it below");
+        return Ok(Diagnosis::Error(format!(
+            "{path}: unreadable values: {count}, the first in {column} of {first}; {way_out}"
+        )));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
     Ok(match cx.store.fault() {
