@@ -134,7 +134,7 @@ pub(crate) enum Command {
     /// Show one transaction with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]
-    /// Poll transactions now, once each, and print them
+    /// Poll transactions now, once each, and print them; or one that isn't tracked
     Check(CheckArgs),
     #[command(after_help = answer::EXAMPLES)]
     /// Print the reply for a ticket: verdict, what to say, times, links

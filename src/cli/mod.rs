@@ -100,6 +100,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::List(args) => with_store(existing, &|_, context| list::list(args, context)),
         Command::Export(args) => with_store(existing, &|_, context| export::export(args, context)),
         Command::Show(args) => with_store(existing, &|_, context| show::show(args, context)),
+        Command::Check(args) if args.is_untracked() => with_store(StoreUse::Temporary, &|loaded, context| {
+            check::untracked::check(args, &loaded.settings, loaded.team.as_ref(), context)
+        }),
         Command::Check(args) => {
             with_store(created, &|loaded, context| check::check(args, &loaded.settings, loaded.team.as_ref(), context))
         }
