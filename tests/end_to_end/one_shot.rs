@@ -171,6 +171,27 @@ fn wrong_description_or_a_team_sends_no_request() {
 }
 
 #[test]
+fn ticket_label_and_note_bear_the_name_of_their_author() {
+    let home = Home::new();
+    home.import(&Batch::repeat(2, ONGOING).csv);
+    let run = |words: &[&str]| ProcessOutput::new(home.command(words).env("HOPTOP_NAME", "Ana").output().unwrap());
+    let [first, second] = [1, 2].map(hash_part);
+    let set = run(&["ticket", &first, &second, "SUP-77"]);
+    assert_eq!((set.code, set.out.as_str()), (Some(0), "set ticket SUP-77 on 2 transactions\n"), "{set:?}");
+    run(&["label", &first, &second, "--add", "vip", "--remove", "batch-9"]).assert_exit(0, &[]);
+    run(&["note", &first, "asked the bridge"]).assert_exit(0, &[]);
+    let listed = home.list();
+    assert!(listed.iter().all(|tx| tx["ticket"] == "SUP-77" && tx["labels"].to_string().contains("vip")), "{listed:?}");
+    assert!(listed.iter().all(|tx| !tx["labels"].to_string().contains("batch-9")), "{listed:?}");
+    let shown = home.run(&["show", &first]).out;
+    assert!(shown.contains("asked the bridge") && shown.matches("Ana").count() >= 3, "{shown}");
+    assert!(run(&["undo"]).out.starts_with("undone: a note"));
+    assert!(run(&["undo"]).out.starts_with("undone: labels +vip -batch-9 (2 transactions)"));
+    assert!(run(&["undo"]).out.starts_with("undone: ticket SUP-77 (2 transactions)"));
+    assert_eq!(home.list()[0]["labels"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn unreachable_service_and_refused_id_have_their_own_exit_codes() {
     let fixture = Fixture::new(&[SUCCESS]);
     let unreachable = ProcessOutput::new(
