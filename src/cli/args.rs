@@ -21,14 +21,17 @@ use super::commands::{
     doctor::{self, DoctorArgs},
     export::{self, ExportArgs},
     import::{self, ImportArgs},
+    label::{self, LabelArgs},
     list::ListArgs,
     man::{self, ManArgs},
+    note::{self, NoteArgs},
     quote::{self, QuoteArgs},
     show::ShowArgs,
     simulate::SimulateArgs,
     snooze::{self, SnoozeArgs},
     stats::{self, StatsArgs},
     store::{self, StoreArgs},
+    ticket::{self, TicketArgs},
     unack::UnackArgs,
     undo::{self, UndoArgs},
     untrack::{self, UntrackArgs},
@@ -134,7 +137,7 @@ pub(crate) enum Command {
     /// Show one transaction with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]
-    /// Poll transactions now, once each, and print them
+    /// Poll transactions now, once each, and print them; or one that isn't tracked
     Check(CheckArgs),
     #[command(after_help = answer::EXAMPLES)]
     /// Print the reply for a ticket: verdict, what to say, times, links
@@ -157,6 +160,15 @@ pub(crate) enum Command {
     #[command(after_help = alerts::EXAMPLES)]
     /// Undo an acknowledgement or a snooze
     Unack(UnackArgs),
+    #[command(after_help = ticket::EXAMPLES, override_usage = ticket::USAGE)]
+    /// Set the ticket of transactions, or remove it
+    Ticket(TicketArgs),
+    #[command(after_help = label::EXAMPLES)]
+    /// Add labels to transactions, or remove labels
+    Label(LabelArgs),
+    #[command(after_help = note::EXAMPLES)]
+    /// Add a note to a transaction
+    Note(NoteArgs),
     #[command(after_help = untrack::EXAMPLES)]
     /// Stop polling transactions; they are kept
     Untrack(UntrackArgs),

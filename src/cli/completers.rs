@@ -70,6 +70,11 @@ pub(super) fn tickets(typed: &OsStr) -> Vec<CompletionCandidate> {
     name_candidates(Named::Ticket, typed)
 }
 
+/// Returns transactions whose hash begins with the typed text, then tickets that do.
+pub(super) fn transactions_and_tickets(typed: &OsStr) -> Vec<CompletionCandidate> {
+    transactions(typed).into_iter().chain(tickets(typed)).collect()
+}
+
 /// Returns labels that begin with the typed text.
 pub(super) fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
     name_candidates(Named::Label, typed)

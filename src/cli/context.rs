@@ -13,6 +13,7 @@ use crate::{
     clock::Now,
     domain::{
         ids::TransactionKey,
+        operation::{Edit, Operation},
         text,
         transaction::{Tracking, Transaction},
     },
@@ -116,6 +117,15 @@ impl Context<'_> {
             }
         }
         Ok(Some(found))
+    }
+
+    /// Applies an edit in the current profile, so that `hoptop undo` can reverse it. Returns the number of changes.
+    ///
+    /// # Errors
+    /// If the store can't be written.
+    pub(crate) fn edit(&self, edit: Edit) -> color_eyre::Result<usize> {
+        let operation = Operation::Edit { profile: self.profile.clone(), edit };
+        Ok(self.store.apply(operation, self.now.wall).wait()?.changed()?)
     }
 }
 

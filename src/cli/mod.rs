@@ -27,7 +27,7 @@ use self::{
         backup::{self, BackupArgs},
         check, completions, config, dashboard, delete, demo, doctor, export, guide,
         import::{self, follow},
-        list, man, quote, show, simulate, snooze, stats, store, unack, undo, untrack, watch,
+        label, list, man, note, quote, show, simulate, snooze, stats, store, ticket, unack, undo, untrack, watch,
     },
     context::Context,
     opening::{StoreUse, with_context},
@@ -100,6 +100,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::List(args) => with_store(existing, &|_, context| list::list(args, context)),
         Command::Export(args) => with_store(existing, &|_, context| export::export(args, context)),
         Command::Show(args) => with_store(existing, &|_, context| show::show(args, context)),
+        Command::Check(args) if args.is_untracked() => with_store(StoreUse::Temporary, &|loaded, context| {
+            check::untracked::check(args, &loaded.settings, loaded.team.as_ref(), context)
+        }),
         Command::Check(args) => {
             with_store(created, &|loaded, context| check::check(args, &loaded.settings, loaded.team.as_ref(), context))
         }
@@ -112,6 +115,9 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Stats(args) => {
             with_store(existing, &|loaded, context| stats::stats(args, loaded.settings.rps, context))
         }
+        Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
+        Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
+        Command::Note(args) => with_store(existing, &|_, context| note::note(args, context)),
         Command::Untrack(args) => with_store(existing, &|_, context| untrack::untrack(args, context)),
         Command::Delete(args) => with_store(existing, &|_, context| delete::delete(args, context)),
         Command::Undo(args) => with_store(existing, &|_, context| undo::undo(args, context)),

@@ -4,7 +4,6 @@
 
 use std::{
     io::{self, IsTerminal, Write},
-    path::Path,
     time::Duration,
 };
 
@@ -40,6 +39,8 @@ pub(crate) enum StoreUse {
     Created,
     /// The command creates a missing store, and reports on it even if the team's store refuses this machine.
     Inspected,
+    /// The command stores nothing that lasts: it runs on a temporary empty store, and doesn't open the store of the settings.
+    Temporary,
 }
 
 /// Opens the store and runs a command that doesn't poll. A command that needs an existing store runs on a temporary empty
@@ -51,7 +52,12 @@ pub(crate) fn with_context(
     work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
 ) -> Result<Exit> {
     let is_missing = store_use == StoreUse::Existing && team.is_none() && Store::has_no_store_at(&settings.db);
-    let temporary = is_missing.then(|| open_temporary(&settings.db)).transpose()?;
+    // On a terminal only: a script gets the output for an empty store.
+    if is_missing && io::stderr().is_terminal() {
+        print_line(&format!("there is no store at {} yet: nothing is tracked", text::clean_path(&settings.db)));
+    }
+    let is_temporary = is_missing || store_use == StoreUse::Temporary;
+    let temporary = is_temporary.then(open_temporary).transpose()?;
     let store = match &temporary {
         Some((store, _)) => store.clone(),
         None => open_store(settings, team)?,
@@ -80,12 +86,8 @@ pub(crate) fn with_context(
     Ok(exit)
 }
 
-/// Opens a temporary empty store in place of a missing one. Returns the store and its folder. On a terminal, prints
-/// that the store is missing; a script gets the output for an empty store.
-fn open_temporary(missing: &Path) -> Result<(Store, TempDir)> {
-    if io::stderr().is_terminal() {
-        print_line(&format!("there is no store at {} yet: nothing is tracked", text::clean_path(missing)));
-    }
+/// Opens a temporary empty store. Returns the store and its folder, which is removed when it is dropped.
+fn open_temporary() -> Result<(Store, TempDir)> {
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("can't create a temporary store")?;
     Ok((Store::open(&folder.path().join("empty.db"))?, folder))
 }

@@ -182,6 +182,11 @@ pub(crate) fn ticket_or_label<R>(tx: &Transaction<R>) -> Option<&str> {
     tx.params.ticket.as_deref().or(tx.labels.first().map(String::as_str))
 }
 
+/// Returns a number of transactions in words, such as `1 transaction`.
+pub(crate) fn transaction_count(transactions: usize) -> String {
+    format!("{transactions} {}", if transactions == 1 { "transaction" } else { "transactions" })
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::{Offset, TimeDelta};

@@ -103,6 +103,95 @@ fn check_of_an_untracked_transaction_sends_no_request() {
 }
 
 #[test]
+fn described_transaction_is_polled_once_and_nothing_is_tracked() {
+    // The service knows three transactions; none of them is tracked.
+    let batch = Batch::new(&[SUCCESS, UNKNOWN, PARTIAL]);
+    let fixture = Fixture { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
+    let check = |number: usize, more: &[&str]| {
+        let (hash, quote_id) = (format!("0x{number:064x}"), format!("q-{number}"));
+        let words = ["check", &hash, "--from", "42161", "--to", "8453", "--quote-id", &quote_id];
+        fixture.run(&[&words, more].concat())
+    };
+    let fine = check(1, &["--json"]);
+    assert_eq!((fine.code, fine.err.as_str()), (Some(0), ""), "{fine:?}");
+    let printed: Vec<Value> = serde_json::from_str(&fine.out).unwrap();
+    let [tx] = printed.as_slice() else { panic!("{printed:?}") };
+    assert_eq!(
+        (&tx["quoteId"], &tx["status"], &tx["polls"], &tx["profile"]),
+        (&json!("q-1"), &json!("success"), &json!(1), &json!("default"))
+    );
+    let unknown = check(2, &[]);
+    assert_eq!((unknown.code, unknown.err.as_str()), (Some(0), ""), "{unknown:?}");
+    assert!(unknown.out.contains("? not_found") && unknown.out.contains("Transaction not found"), "{unknown:?}");
+    let partial = check(3, &[]);
+    assert_eq!(partial.code, Some(4), "{partial:?}");
+    assert!(!fixture.home.path().join("hoptop.db").exists(), "a check of an untracked transaction needs no store");
+    // A tracked transaction stays as it is, too.
+    fixture.home.import(&batch.csv);
+    let before = fixture.home.list();
+    assert_eq!(check(1, &[]).code, Some(0));
+    assert_eq!(fixture.home.list(), before);
+    assert_eq!(fixture.simulation.end_within_budget(), 4);
+}
+
+#[test]
+fn described_transaction_is_polled_within_the_budget_of_a_running_watch() {
+    let batch = Batch::repeat(40, ONGOING);
+    let fixture = Fixture { home: Home::new(), simulation: Simulation::start(&batch.scenario) };
+    fixture.home.import(&batch.csv);
+    let mut watch =
+        Process::start(fixture.home.polling_command(&fixture.simulation.url, &["watch", "--json", "--verbose"]));
+    watch.read_events_until("polled", 3);
+    let hash = format!("0x{:064x}", 7);
+    let words = ["check", &hash, "--from", "42161", "--to", "8453", "--quote-id", "q-7"];
+    for _ in 0..3 {
+        let checked = fixture.run(&words);
+        assert_eq!(checked.code, Some(0), "{checked:?}");
+    }
+    watch.signal("TERM");
+    assert_eq!(watch.end().code, Some(143));
+    fixture.simulation.end_within_budget();
+}
+
+#[test]
+fn wrong_description_or_a_team_sends_no_request() {
+    let fixture = Fixture::new(&[SUCCESS]);
+    let hash = format!("0x{:064x}", 1);
+    let check = |from: &str, more: &[&str]| {
+        let words = ["check", &hash, "--from", from, "--to", "8453", "--quote-id", "q-1"];
+        fixture.run(&[&words, more].concat())
+    };
+    check("arbitrum", &[]).assert_exit(2, &["--from: `arbitrum` is a chain name"]);
+    check("moon", &["--json"]).assert_exit(2, &["--from: `moon`", "--any-chain"]);
+    check("42161", &["0xabcdefabcdef"]).assert_exit(2, &["describe one transaction"]);
+    fixture.run(&["check", &hash, "--from", "42161"]).assert_exit(2, &["--to <CHAIN>", "--quote-id <ID>"]);
+    check("42161", &["--store", "postgres://127.0.0.1:9/hoptop"])
+        .assert_exit(1, &["with a team's store", "hoptop add"]);
+    assert_eq!(fixture.simulation.end_within_budget(), 0);
+}
+
+#[test]
+fn ticket_label_and_note_bear_the_name_of_their_author() {
+    let home = Home::new();
+    home.import(&Batch::repeat(2, ONGOING).csv);
+    let run = |words: &[&str]| ProcessOutput::new(home.command(words).env("HOPTOP_NAME", "Ana").output().unwrap());
+    let [first, second] = [1, 2].map(hash_part);
+    let set = run(&["ticket", &first, &second, "SUP-77"]);
+    assert_eq!((set.code, set.out.as_str()), (Some(0), "set ticket SUP-77 on 2 transactions\n"), "{set:?}");
+    run(&["label", &first, &second, "--add", "vip", "--remove", "batch-9"]).assert_exit(0, &[]);
+    run(&["note", &first, "asked the bridge"]).assert_exit(0, &[]);
+    let listed = home.list();
+    assert!(listed.iter().all(|tx| tx["ticket"] == "SUP-77" && tx["labels"].to_string().contains("vip")), "{listed:?}");
+    assert!(listed.iter().all(|tx| !tx["labels"].to_string().contains("batch-9")), "{listed:?}");
+    let shown = home.run(&["show", &first]).out;
+    assert!(shown.contains("asked the bridge") && shown.matches("Ana").count() >= 3, "{shown}");
+    assert!(run(&["undo"]).out.starts_with("undone: a note"));
+    assert!(run(&["undo"]).out.starts_with("undone: labels +vip -batch-9 (2 transactions)"));
+    assert!(run(&["undo"]).out.starts_with("undone: ticket SUP-77 (2 transactions)"));
+    assert_eq!(home.list()[0]["labels"].as_array().unwrap().len(), 2);
+}
+
+#[test]
 fn unreachable_service_and_refused_id_have_their_own_exit_codes() {
     let fixture = Fixture::new(&[SUCCESS]);
     let unreachable = ProcessOutput::new(

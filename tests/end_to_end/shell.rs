@@ -45,13 +45,16 @@ fn tracked_home() -> (Home, [String; 2]) {
 #[test]
 fn bash_completes_tracked_transactions() {
     let (home, [first, second]) = tracked_home();
-    let table: [(&[&str], &[&str]); 8] = [
+    let table: [(&[&str], &[&str]); 11] = [
         (&["hoptop", "show", "0xa"], &[&first]),
         (&["hoptop", "check", &first, ""], &[&second, &first]),
         (&["hoptop", "sh"], &["show"]),
         (&["hoptop", "add", "0x1", "--ticket", "SUP"], &["SUP-1", "SUP-2"]),
         (&["hoptop", "add", "0x1", "--label", "v"], &["vip"]),
         (&["hoptop", "add", "0x1", "--from", "4216"], &["42161"]),
+        (&["hoptop", "ticket", &first, "SUP"], &["SUP-1", "SUP-2"]),
+        (&["hoptop", "label", "0xc"], &[&second]),
+        (&["hoptop", "label", &first, "--remove", "batch"], &["batch-17"]),
         (&["hoptop", "show", "0xef"], &[]),
         (&["hoptop", "show", "$"], &[]),
     ];

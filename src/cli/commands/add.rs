@@ -123,7 +123,7 @@ fn values<'a>(args: &'a AddArgs, labels: &'a str) -> Vec<(Field, &'a str)> {
 }
 
 /// Returns the option for the value of this field.
-fn option(field: Field) -> &'static str {
+pub(super) fn option(field: Field) -> &'static str {
     match field {
         Field::TransactionId => "TX",
         Field::FromChainId => "--from",

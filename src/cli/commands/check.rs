@@ -2,6 +2,8 @@
 //!
 //! It must never present an older answer as a new one.
 
+pub(crate) mod untracked;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -31,25 +33,48 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop check 0x9f3c41                            poll one tracked transaction
   hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
+  hoptop check HASH --from 42161 --to 8453 --quote-id ID
+                                                   poll a transaction that isn't tracked; nothing is stored
 
 Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
-the integrator ID, 6 no transaction was answered, 1 only some were.";
+the integrator ID, 6 no transaction was answered, 1 only some were, 2 a value of --from, --to or --quote-id is invalid.
+With a team's store only tracked transactions can be checked.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CheckArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash
+    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash; with --from, --to and
+    /// --quote-id one complete hash or URL
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// Print a JSON array with one transaction per line
     #[arg(long)]
     pub json: bool,
+    /// The source chain's ID, for a transaction that isn't tracked
+    #[arg(long, value_name = "CHAIN", requires_all = ["to", "quote_id"], add = ArgValueCompleter::new(completers::chains))]
+    pub from: Option<String>,
+    /// The destination chain's ID, for a transaction that isn't tracked
+    #[arg(long, value_name = "CHAIN", requires_all = ["from", "quote_id"], add = ArgValueCompleter::new(completers::chains))]
+    pub to: Option<String>,
+    /// The route's quoteId, for a transaction that isn't tracked
+    #[arg(long, value_name = "ID", requires_all = ["from", "to"])]
+    pub quote_id: Option<String>,
+    /// Accept chain IDs of an unknown form, for a transaction that isn't tracked
+    #[arg(long, requires = "from")]
+    pub any_chain: bool,
+}
+
+impl CheckArgs {
+    /// Whether the arguments describe a transaction instead of naming tracked ones.
+    pub(crate) fn is_untracked(&self) -> bool {
+        self.from.is_some()
+    }
 }
 
 /// The longest wait for a blocked budget, timeouts and other processes' requests, besides the requests themselves.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// Polls the named transactions and prints them.
+/// Polls the named tracked transactions and prints them.
 pub(crate) fn check(
     args: &CheckArgs,
     settings: &Settings,
@@ -61,10 +86,26 @@ pub(crate) fn check(
         return Ok(Exit::Error);
     };
     let polling = ServiceClient::checked(settings.polling())?;
+    poll_and_print(&rows, polling, PollSource { settings, team, json: args.json }, cx)
+}
+
+/// How transactions are polled and printed.
+struct PollSource<'a> {
+    /// The profile, and the folder of its budget.
+    settings: &'a Settings,
+    /// How this process takes part in a team; `None` if it polls alone.
+    team: Option<&'a TeamAccess>,
+    /// Whether the transactions are printed as JSON.
+    json: bool,
+}
+
+/// Polls these transactions of the context's store, and prints them.
+fn poll_and_print(rows: &[RowId], polling: ServiceClient, source: PollSource<'_>, cx: &mut Context) -> Result<Exit> {
+    let PollSource { settings, team, json } = source;
     log_file::start(&settings.state_dir, Clock::system())?;
-    let transactions = cx.store.reader()?.keys(&rows)?;
+    let transactions = cx.store.reader()?.keys(rows)?;
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
-    let wanted = rows.clone();
+    let wanted = rows.to_vec();
     let requests = Duration::try_from_secs_f64(2.0 * rows.len() as f64 / settings.rps).unwrap_or(Duration::MAX);
     let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT.saturating_add(requests) };
     let ended = one_shot_poll.run(polling, move |reader| {
@@ -82,7 +123,7 @@ pub(crate) fn check(
     let reader = cx.store.reader()?;
     let checked = rows.iter().filter_map(|row| CheckedTransaction::load(&reader, *row).transpose());
     let checked: Vec<CheckedTransaction> = checked.collect::<Result<_, _>>()?;
-    if args.json {
+    if json {
         let mut list = JsonList::begin(cx.out);
         for CheckedTransaction { tx, .. } in &checked {
             list.push(tx, &reader.alerts(AlertQuery::OfTransaction(tx.id))?, cx.now.wall)?;

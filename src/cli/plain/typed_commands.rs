@@ -14,10 +14,13 @@ use crate::{
             add::{self, AddArgs},
             alerts::{self, AlertsArgs},
             answer::{self, AnswerArgs},
+            label::{self, LabelArgs},
             list::{self, ListArgs},
+            note::{self, NoteArgs},
             show::{self, ShowArgs},
             snooze::{self, SnoozeArgs},
             stats::{self, StatsArgs},
+            ticket::{self, TicketArgs},
             unack::{self, UnackArgs},
             undo::{self, UndoArgs},
             untrack::{self, UntrackArgs},
@@ -122,6 +125,12 @@ pub(super) enum TypedCommand {
     Unack(UnackArgs),
     /// Track one transaction
     Add(Box<AddArgs>),
+    /// Set the ticket of transactions, or remove it: ticket HASH SUP-1
+    Ticket(TicketArgs),
+    /// Add or remove labels: label HASH --add vip
+    Label(LabelArgs),
+    /// Add a note to a transaction: note HASH "asked them"
+    Note(NoteArgs),
     /// Stop polling transactions; they are kept
     Untrack(UntrackArgs),
     /// Undo the last change
@@ -180,6 +189,9 @@ impl CommandRunner {
             TypedCommand::Snooze(args) => snooze::snooze(args, cx),
             TypedCommand::Unack(args) => unack::unack(args, cx),
             TypedCommand::Add(args) => add::add(args, cx),
+            TypedCommand::Ticket(args) => ticket::ticket(args, cx),
+            TypedCommand::Label(args) => label::label(args, cx),
+            TypedCommand::Note(args) => note::note(args, cx),
             TypedCommand::Untrack(args) => untrack::untrack(args, cx),
             TypedCommand::Undo(args) => undo::undo(args, cx),
             TypedCommand::Stats(args) => stats::stats(args, self.rps, cx),

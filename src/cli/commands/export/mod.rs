@@ -26,13 +26,14 @@ use color_eyre::eyre::{Result, WrapErr, eyre};
 pub(crate) use self::new_file::to_new_file;
 use self::{
     format::{ExportFormat, ExportOptions},
-    rows::{error_reason, transaction_count, write_rows},
+    rows::{error_reason, write_rows},
     target::OutputTarget,
 };
 use super::list;
 use crate::{
     cli::{completers, context::Context},
     domain::{filter::Filter, text},
+    presentation::row_text::transaction_count,
     runtime::{exit::Exit, signals},
 };
 

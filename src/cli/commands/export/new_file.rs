@@ -12,10 +12,10 @@ use color_eyre::eyre::{Result, eyre};
 use super::{
     format::{ExportFormat, ExportOptions},
     partial_file,
-    rows::{error_reason, transaction_count, write_rows},
+    rows::{error_reason, write_rows},
     target::OutputTarget,
 };
-use crate::{domain::text, store::Store, tui::export::ExportOrder};
+use crate::{domain::text, presentation::row_text::transaction_count, store::Store, tui::export::ExportOrder};
 
 /// Writes the file. Returns a sentence with the number of transactions and the path, or the reason why there is no
 /// file.

@@ -67,11 +67,6 @@ fn write_each(
     check_interruption().map(|()| count)
 }
 
-/// Returns a number of transactions in words, such as `1 transaction`.
-pub(super) fn transaction_count(transactions: usize) -> String {
-    format!("{transactions} {}", if transactions == 1 { "transaction" } else { "transactions" })
-}
-
 /// Returns the reason why a file can't be created, and the way out.
 pub(super) fn error_reason(error: &io::Error) -> color_eyre::Report {
     match error.kind() {

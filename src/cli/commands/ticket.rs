@@ -1,0 +1,139 @@
+//! `hoptop ticket`: sets the ticket of transactions, or removes it.
+//!
+//! It must never change only some of the named transactions: if one can't be found, none is changed.
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::Result;
+
+use crate::{
+    cli::{completers, context::Context},
+    domain::{operation::Edit, text},
+    presentation::row_text::transaction_count,
+    runtime::exit::Exit,
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop ticket 0x9f3c41 SUP-4412                  set the ticket of one transaction
+  hoptop ticket 0x9f3c41 0x41aa90 SUP-4412         set the ticket of two
+  hoptop ticket 0x9f3c41 --remove                  remove the ticket
+  hoptop undo                                      undo it, if it was the last change";
+
+/// The usage line of the help: the last word is the ticket, which clap can't tell.
+pub(crate) const USAGE: &str = "hoptop ticket [OPTIONS] <TX>... <ID|--remove>";
+
+/// The arguments of `hoptop ticket`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TicketArgs {
+    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash; then the ticket, unless
+    /// --remove is given
+    #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions_and_tickets))]
+    pub words: Vec<String>,
+    /// Remove the ticket of each transaction
+    #[arg(long)]
+    pub remove: bool,
+}
+
+/// Sets or removes the ticket of all named transactions, or of none if one of them can't be found.
+pub(crate) fn ticket(args: &TicketArgs, cx: &mut Context) -> Result<Exit> {
+    let (transactions, ticket) = match args.words.split_last() {
+        _ if args.remove => (args.words.as_slice(), None),
+        Some((ticket, transactions)) if !transactions.is_empty() => {
+            let Some(ticket) = text::clean_or_none(ticket) else {
+                writeln!(cx.err, "the ticket is empty; remove a ticket with --remove")?;
+                return Ok(Exit::Usage);
+            };
+            (transactions, Some(ticket))
+        }
+        _ => {
+            writeln!(cx.err, "the ticket is missing; give it after the transactions, or remove it with --remove")?;
+            return Ok(Exit::Usage);
+        }
+    };
+    let Some(named) = cx.find_all(transactions)? else { return Ok(Exit::Error) };
+    let count = named.len();
+    let transactions = named.into_iter().map(|(key, _)| key).collect();
+    let changed = cx.edit(Edit::SetTicket { transactions, ticket: ticket.clone() })?;
+    let unchanged = match count.saturating_sub(changed) {
+        0 => String::new(),
+        unchanged => format!("; {unchanged} unchanged"),
+    };
+    match (changed, ticket) {
+        (0, Some(ticket)) => writeln!(cx.out, "no change: {ticket} is already the ticket")?,
+        (0, None) => writeln!(cx.out, "no change: there is no ticket to remove")?,
+        (_, Some(ticket)) => {
+            writeln!(cx.out, "set ticket {ticket} on {}{unchanged}", transaction_count(changed))?;
+        }
+        (_, None) => writeln!(cx.out, "removed the ticket from {}{unchanged}", transaction_count(changed))?,
+    }
+    Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        cli::{commands::undo, context::testing::CommandFixture},
+        domain::fixtures,
+    };
+
+    fn run(bench: &mut CommandFixture, words: &[&str], remove: bool) -> (String, String, Exit) {
+        let args = TicketArgs { words: words.iter().map(|word| (*word).to_owned()).collect(), remove };
+        let (out, err, exit) = bench.run(|cx| ticket(&args, cx));
+        (out, err, exit.unwrap())
+    }
+
+    fn tickets(bench: &CommandFixture) -> Vec<Option<String>> {
+        bench.transactions().into_iter().map(|tx| tx.params.ticket).collect()
+    }
+
+    fn tracked() -> (CommandFixture, [String; 2]) {
+        let bench = CommandFixture::new();
+        let hashes = [1, 2].map(|number| {
+            bench.track(fixtures::new(number));
+            fixtures::params(number).transaction_id.to_string()
+        });
+        (bench, hashes)
+    }
+
+    #[test]
+    fn ticket_is_set_on_several_transactions_and_undone_as_one_edit() {
+        let (mut bench, [first, second]) = tracked();
+        let before = tickets(&bench);
+        let done = run(&mut bench, &[&first, &second, &first, " SUP-1\u{1b} "], false);
+        assert_eq!(done, ("set ticket SUP-1 on 2 transactions\n".into(), String::new(), Exit::Success));
+        assert_eq!(tickets(&bench), [Some("SUP-1".to_owned()), Some("SUP-1".to_owned())]);
+        assert_eq!(run(&mut bench, &[&first, "SUP-1"], false).0, "no change: SUP-1 is already the ticket\n");
+        bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!(tickets(&bench), before);
+    }
+
+    #[test]
+    fn ticket_is_removed() {
+        let (mut bench, [first, second]) = tracked();
+        run(&mut bench, &[&first, &second, "SUP-1"], false);
+        assert_eq!(run(&mut bench, &[&first], true).0, "removed the ticket from 1 transaction\n");
+        let done = run(&mut bench, &[&first, &second], true);
+        assert_eq!(done.0, "removed the ticket from 1 transaction; 1 unchanged\n");
+        assert_eq!(tickets(&bench), [None, None]);
+        assert_eq!(run(&mut bench, &[&first], true).0, "no change: there is no ticket to remove\n");
+    }
+
+    #[test]
+    fn unknown_transaction_or_missing_ticket_changes_nothing() {
+        let (mut bench, [first, second]) = tracked();
+        let before = tickets(&bench);
+        let (_, err, exit) = run(&mut bench, &[&first, "0xabcdefabcdef", "SUP-1"], false);
+        assert!(err.starts_with("`0xabcdefabcdef` is not tracked") && err.ends_with("nothing was changed\n"), "{err}");
+        assert_eq!(exit, Exit::Error);
+        let (_, err, exit) = run(&mut bench, &["0x000000", "SUP-1"], false);
+        assert!(err.starts_with("`0x000000` matches several transactions") && exit == Exit::Error, "{err}");
+        let (_, err, exit) = run(&mut bench, &[&first], false);
+        assert!(err.starts_with("the ticket is missing") && exit == Exit::Usage, "{err}");
+        let (_, err, exit) = run(&mut bench, &[&first, &second, " \u{200b}"], false);
+        assert!(err.starts_with("the ticket is empty") && exit == Exit::Usage, "{err}");
+        assert_eq!(tickets(&bench), before);
+    }
+}
