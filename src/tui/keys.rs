@@ -17,7 +17,7 @@ pub struct Keys(Vec<(&'static KeyCommand, Vec<String>)>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
     /// No command has this name.
-    #[error("keys: there is no command `{name}`{}; `?` in the dashboard names all of them", suggestion(.nearest))]
+    #[error("keys: there is no command `{name}`{}; `hoptop help keys` lists all of them", suggestion(.nearest))]
     NoCommand {
         /// The name in the config file.
         name: String,
@@ -176,7 +176,7 @@ mod tests {
     fn invalid_setting_is_reported_with_a_way_out() {
         let table: [(KeySettings<'_>, &str); 4] = [
             (&[("pol_now", &["r"])], "keys: there is no command `pol_now`, did you mean `poll_now`?"),
-            (&[("juggle", &["r"])], "keys: there is no command `juggle`; `?` in the dashboard"),
+            (&[("juggle", &["r"])], "keys: there is no command `juggle`; `hoptop help keys`"),
             (&[("down", &["Ctrl-J"])], "keys: `Ctrl-J` for down is not a key; write a key as j, ^D"),
             (
                 &[("up", &["r"])],

@@ -168,6 +168,8 @@ pub struct Model {
     pub status_message: Option<StatusMessage>,
     /// The result of the last copy, in words; `None` until it is known.
     pub copied: Option<String>,
+    /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
+    pub named_ticket: Option<(RowId, String)>,
     /// The terminal's columns and rows.
     pub size: (u16, u16),
     /// The sizes that the view measured.
@@ -212,6 +214,7 @@ impl Model {
             temporary_view: None,
             status_message: None,
             copied: None,
+            named_ticket: None,
             size,
             geometry: Geometry::default(),
             as_of: 0,

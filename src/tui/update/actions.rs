@@ -173,12 +173,16 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
     model.dialog = Dialog::Menu(Menu::new(what, "Snoozed alerts stay in the list, below firing ones.", entries));
 }
 
-/// Opens the prompt for the ticket. For a single transaction the prompt begins with the present ticket.
+/// Opens the prompt for the ticket. For a single transaction the prompt begins with the ticket that a paste named for it, or
+/// else with the present ticket.
 pub(crate) fn ticket(model: &mut Model, now: Mono) {
     let rows = targets(model, now);
     let present = match rows.as_slice() {
         [] => return,
-        [row] => model.transactions.get(row).and_then(|tx| tx.params.ticket.clone()),
+        [row] => {
+            let named = model.named_ticket.take().filter(|(of, _)| of == row).map(|(_, ticket)| ticket);
+            named.or_else(|| model.transactions.get(row)?.params.ticket.clone())
+        }
         _ => None,
     };
     open_prompt(model, Write::Edit(Edit::SetTicket { transactions: rows, ticket: None }), present.unwrap_or_default());

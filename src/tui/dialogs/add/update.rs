@@ -160,9 +160,11 @@ pub(crate) fn on_known(model: &mut Model, known: HashMap<String, Option<RowId>>,
     let effects = open(model, row);
     // The ticket in the text is often not the ticket of the transaction.
     let own = model.transactions.get(&row).and_then(|tx| tx.params.ticket.clone());
-    let hint = named.filter(|named| own.as_ref() != Some(named)).map_or_else(String::new, |ticket| {
+    let named = named.filter(|named| own.as_ref() != Some(named));
+    let hint = named.as_ref().map_or_else(String::new, |ticket| {
         format!("; the text names {ticket} ({} sets the ticket)", model.setting.keys.shown(Id::Ticket))
     });
+    model.named_ticket = named.map(|ticket| (row, ticket));
     model.show_message(Tone::Good, format!("Already tracked{hint}."), now);
     effects
 }

@@ -7,7 +7,8 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     clock::Now,
-    domain::link,
+    domain::{link, text},
+    presentation::width,
     tui::{
         dialogs::{Dialog, copy},
         effect::Effect,
@@ -98,11 +99,25 @@ fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) ->
     if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
 }
 
+/// Returns the beginning of a copied text, so that a person sees what was copied.
+fn excerpt(text: &str) -> String {
+    /// The most columns of the excerpt.
+    const MOST: usize = 40;
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = width::cut(&text::clean(lines.next().unwrap_or_default()), MOST, "...");
+    match lines.count() {
+        0 => format!("\"{first}\""),
+        1 => format!("\"{first}\" and 1 more line"),
+        more => format!("\"{first}\" and {more} more lines"),
+    }
+}
+
 /// Shows the result of copying a text. If no way of copying worked, shows the text itself.
 pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effect> {
     let Copied { text, outcome } = copied;
     let tone = if outcome.is_ok() { Tone::Good } else { Tone::Bad };
     let failed = outcome.is_err();
+    let copied = excerpt(&text);
     let (Ok(sentence) | Err(sentence)) = outcome;
     // A dialog that was opened meanwhile stays open.
     if failed && matches!(model.dialog, Dialog::None) {
@@ -113,7 +128,8 @@ pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     let shows_refusal = model.status_message.as_ref().is_some_and(|message| message.is_refused_link);
     let shows_text = matches!(model.dialog, Dialog::Answer { .. });
     if failed || !(shows_refusal || shows_text) {
-        model.show_message(tone, sentence.clone(), now.mono);
+        let message = if failed { sentence.clone() } else { format!("{sentence} {copied}") };
+        model.show_message(tone, message, now.mono);
     }
     model.copied = Some(sentence);
     Vec::new()
@@ -185,6 +201,18 @@ mod tests {
         let mut model = dashboard(FINE, bridge);
         assert_eq!(press(&mut model, &["O", "2"], now()), [Effect::Open(bridge.into())]);
         assert_eq!(press(&mut model, &["O", "j", "y"], now()), [Effect::Copy(bridge.into())]);
+    }
+
+    #[test]
+    fn message_says_what_was_copied() {
+        for (text, said) in [
+            ("0x9f3c", r#"Copied with xclip. "0x9f3c""#),
+            ("\nDear Ana,\n\nit is on its way.\nBye\n", r#"Copied with xclip. "Dear Ana," and 2 more lines"#),
+        ] {
+            let mut model = dashboard(FINE, "");
+            model.take(Msg::Copied(Copied { text: text.into(), outcome: Ok("Copied with xclip.".into()) }), now());
+            assert_eq!(notice(&model), said);
+        }
     }
 
     #[test]

@@ -327,11 +327,16 @@ fn known_hash_that_is_pasted_alone_opens_at_once() {
     for alone in
         [known.clone(), format!("SUP-4412: my swap is stuck\n{known}\nplease help\n"), format!("{known} {known}\n")]
     {
-        let model = pasted(&alone);
+        let mut model = pasted(&alone);
         assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(33))), "{alone}");
         let said = &model.status_message.as_ref().unwrap().text;
         assert!(said.starts_with("Already tracked"), "{said}");
         assert_eq!(said.contains("the text names SUP-4412 (t sets the ticket)"), alone.contains("SUP"), "{said}");
+        if alone.contains("SUP") {
+            press(&mut model, &["t"], now());
+            let Dialog::Prompt(prompt) = &model.dialog else { panic!("{:?}", model.dialog) };
+            assert_eq!(prompt.input.value(), "SUP-4412", "the prompt begins with the named ticket");
+        }
     }
     // A known hash waits for Enter if it is typed, if another one is beside it, or if an import would change it.
     for more in [format!("{known}\n{}", link(99)), format!("{known}\n0x{:064x}", 21), row(21)] {
