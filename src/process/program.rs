@@ -14,8 +14,10 @@ use std::{
 
 /// The interval between two checks whether the program has ended.
 const CHECK_INTERVAL: Duration = Duration::from_millis(10);
-/// The default variable of the integrator ID. The config file may name other variables.
-const ID_VARIABLE: &str = "HOPTOP_INTEGRATOR_ID";
+/// The beginning of the variables of hoptop itself, some of which are secret. The config file may name other variables.
+const OWN_PREFIX: &str = "HOPTOP_";
+/// How long a launched program is watched for an early failure.
+const EARLY: Duration = Duration::from_millis(500);
 
 /// The other variables to remove, until the process ends.
 static HIDDEN_VARIABLES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -25,9 +27,12 @@ pub(crate) fn hide(variables: Vec<String>) {
     HIDDEN_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner).extend(variables);
 }
 
-/// Removes the variables of integrator IDs from a program's environment.
+/// Removes hoptop's own variables and those of secrets from a program's environment.
 pub(crate) fn remove_hidden_variables(command: &mut Command) {
-    command.env_remove(ID_VARIABLE);
+    let own = std::env::vars_os().map(|(name, _)| name);
+    for name in own.filter(|name| name.as_encoded_bytes().starts_with(OWN_PREFIX.as_bytes())) {
+        command.env_remove(name);
+    }
     for name in HIDDEN_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner).iter() {
         command.env_remove(name);
     }
@@ -84,6 +89,39 @@ pub(crate) fn feed(words: &[String], text: &str, limit: Duration) -> io::Result<
         tracing::debug!(?ended, "stopped a program that received text");
     }
     outcome
+}
+
+/// Starts the first of these programs that doesn't fail at once, and lets it run on its own, without input and output.
+///
+/// # Errors
+/// If none can be started, or each fails at once: the error of the last.
+pub(crate) fn launch(commands: impl IntoIterator<Item = Command>) -> io::Result<()> {
+    let mut outcome = Err(io::Error::other("there is no program for this"));
+    for mut command in commands {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        remove_hidden_variables(&mut command);
+        // A signal of this terminal must not end the program.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        outcome = command.spawn().and_then(watch_start);
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome
+}
+
+/// Returns an error if a program fails within [`EARLY`]. A thread waits for its end after that.
+fn watch_start(mut child: Child) -> io::Result<()> {
+    for _ in 0..EARLY.as_millis() / CHECK_INTERVAL.as_millis() {
+        match child.try_wait()? {
+            Some(status) if status.success() => return Ok(()),
+            Some(status) => return Err(io::Error::other(status.to_string())),
+            None => thread::park_timeout(CHECK_INTERVAL),
+        }
+    }
+    thread::spawn(move || child.wait());
+    Ok(())
 }
 
 fn wait_for_exit(child: &mut Child, limit: Duration) -> io::Result<()> {
@@ -150,6 +188,23 @@ mod tests {
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let script = shell("test -z \"$CARGO_MANIFEST_DIR$HOPTOP_INTEGRATOR_ID\" && test -n \"$PATH\"");
         feed(&script, "", Duration::from_secs(30)).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn launched_program_gets_no_secret_and_a_failed_one_is_replaced_by_the_next() {
+        hide(vec!["CARGO_PKG_NAME".into()]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("environment");
+        let mut fails = Command::new("sh");
+        fails.args(["-c", "exit 3"]);
+        let mut works = Command::new("sh");
+        works.args(["-c", &format!("env > '{}'", file.display())]);
+        launch([Command::new("/nowhere/at-all"), fails, works]).unwrap();
+        let environment = std::fs::read_to_string(file).unwrap();
+        assert!(environment.contains("PATH=") && !environment.contains("CARGO_PKG_NAME="), "{environment}");
+        assert!(!environment.contains("HOPTOP_"), "{environment}");
+        assert!(launch([]).is_err() && launch([Command::new("/nowhere/at-all")]).is_err());
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use super::program;
+
 /// The time limit for a command that prints a secret.
 pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 /// The interval between two checks of a running command.
@@ -117,6 +119,8 @@ fn run(words: &[String], limit: Duration) -> Result<Vec<u8>, String> {
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // The secrets of other profiles are none of its business.
+    program::remove_hidden_variables(&mut command);
     let mut child = command.spawn().map_err(|error| format!("it can't be started: {error}"))?;
     let outcome = wait(&mut child, limit);
     if outcome.is_err() {

@@ -5,7 +5,7 @@
 use std::io;
 
 use super::environment::TerminalEnvironment;
-use crate::domain::link;
+use crate::{domain::link, process::program};
 
 /// The way to open links.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +29,7 @@ pub(crate) fn choose(environment: &TerminalEnvironment<'_>) -> Browser {
 
 fn open(link: &str) -> io::Result<()> {
     let link = link::check(link).map_err(io::Error::other)?;
-    open::that_detached(link)
+    program::launch(open::commands(link))
 }
 
 #[cfg(test)]
