@@ -8,6 +8,7 @@ pub(crate) mod commands;
 mod completers;
 pub(crate) mod context;
 pub(crate) mod handle_alerts;
+mod listen;
 mod notifiers;
 mod one_shot_poll;
 mod opening;

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     cli::{
-        notifiers,
+        listen, notifiers,
         opening::{self, StoreUse, with_context},
         plain, theme,
     },
@@ -65,7 +65,7 @@ pub(crate) struct DashboardArgs {
     #[arg(long, value_name = "NAME")]
     pub beside: Vec<String>,
     /// Serve OpenMetrics text at http://ADDR/metrics while the dashboard runs
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
     pub metrics: Option<SocketAddr>,
 }
 

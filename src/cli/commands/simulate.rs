@@ -14,6 +14,7 @@ use clap::Args;
 use color_eyre::eyre::{Result, WrapErr, bail};
 
 use crate::{
+    cli::listen,
     clock::Clock,
     domain::{text, transaction::NewTransaction},
     runtime::{exit::Exit, signals, tokio_runtime},
@@ -29,7 +30,7 @@ use crate::{
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArgs {
     /// The address to listen on; port 0 picks a free port
-    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR")]
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = listen::parse)]
     listen: SocketAddr,
     /// A scenario file: the answers of each transaction, and from which second each applies
     #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "transactions"])]
@@ -72,7 +73,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         let listener = server::bind(args.listen)
             .await
             .wrap_err_with(|| format!("can't listen on {}; choose another address with --listen", args.listen))?;
-        print_start(listener.local_addr()?, transfers.len(), limits.rps)?;
+        print_start(listen::reachable(listener.local_addr()?), transfers.len(), limits.rps)?;
         let (exit_sender, exit_receiver) = tokio::sync::oneshot::channel();
         let stop = async move {
             exit_sender.send(signal.await).ok();

@@ -151,7 +151,7 @@ struct RouteView<'a> {
     to_chain_id: &'a str,
     is_gmp: bool,
     count: u64,
-    outcomes: &'a BTreeMap<String, u64>,
+    outcomes: BTreeMap<&'a str, u64>,
     timed: usize,
     p50: Option<f64>,
     p90: Option<f64>,
@@ -222,7 +222,8 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
             to_chain_id: stats.route.to.as_str(),
             is_gmp: stats.route.gmp,
             count: stats.outcomes.values().sum(),
-            outcomes: &stats.outcomes,
+            // As in the other outputs, and the summary of `watch`.
+            outcomes: stats.outcomes.iter().map(|(status, count)| (status_name(status), *count)).collect(),
             timed: stats.past.took.len(),
             p50: seconds(p50),
             p90: seconds(p90),
@@ -230,6 +231,11 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
             forecast,
         }
     }
+}
+
+/// Returns the name of a status; transactions without an answer have the empty name in the store.
+fn status_name(status: &str) -> &str {
+    if status.is_empty() { "unanswered" } else { status }
 }
 
 /// Prints the statistics.
@@ -346,6 +352,18 @@ mod tests {
              BUDGET  1 to poll: 0.01 requests/s needed, 0.83 allowed by the budget; polling each once takes 5s \
              (target 1m 30s)\n\
              POLL    no poller is running; the budget is estimated from the limit; oldest answer 4m 21s\n"
+        );
+    }
+
+    #[test]
+    fn transactions_without_an_answer_have_a_name_in_json() {
+        let mut bench = CommandFixture::new();
+        bench.track(fixtures::new(1));
+        let (out, _, exit) = bench.run(|cx| stats(&StatsArgs { json: true }, 1.0, cx));
+        let view: serde_json::Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(
+            (exit.unwrap(), &view["routes"][0]["outcomes"]),
+            (Exit::Success, &serde_json::json!({"unanswered": 1}))
         );
     }
 

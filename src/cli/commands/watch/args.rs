@@ -6,7 +6,10 @@ use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use super::{ending::EndRules, piped::PIPE};
-use crate::{cli::completers, domain::span};
+use crate::{
+    cli::{completers, listen},
+    domain::span,
+};
 
 /// The examples below the help text.
 pub(crate) const EXAMPLES: &str = "\
@@ -36,7 +39,7 @@ pub(crate) struct WatchArgs {
     #[arg(long)]
     pub verbose: bool,
     /// Serve OpenMetrics text at http://ADDR/metrics as long as the watch runs; port 0 takes a free port
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
     pub metrics: Option<SocketAddr>,
     /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't settle
     #[arg(long)]
