@@ -20,7 +20,7 @@ hoptop watch --until-settled --timeout "${TIMEOUT:-30m}" || code=$?
 hoptop export -o "$report" || echo "the page could not be written"
 
 case $code in
-2) echo "there was nothing to watch: is the batch empty?" ;;
+2) echo "there was nothing to watch, or a setting is wrong: see above" ;;
 0) echo "all transfers ended well: $report" ;;
 3) echo "not settled in time; what is left:" && hoptop list is:unsettled ;;
 4) echo "settled, and these need somebody:" && hoptop list is:attention ;;

@@ -254,7 +254,7 @@ mod tests {
         (0..40).for_each(|_| durations.evidence.add(settled, Some(Duration::from_secs(600))));
         assert_eq!(
             sentence(&durations, &tx),
-            "half finish within 5m 14s, 9 in 10 within 7m 42s (from the estimate and 40 transfers on this route); 1 of 2 on this route had finished by this age"
+            "half finish within 5m 08s, 9 in 10 within 7m 38s (from the estimate and 40 transfers on this route); 1 of 2 on this route had finished by this age"
         );
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
         assert_eq!(durations.sentence(&tx, at(300)), None);

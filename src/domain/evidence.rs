@@ -42,7 +42,10 @@ const MAX_COUNTED: u64 = 500;
 /// The strengths of the prior, for the mean and the variance, as numbers of durations.
 const PRIOR_STRENGTH: (f64, f64) = (10.0, 20.0);
 /// The largest strengths of what all routes say, as the prior of one route.
-const POOLED_STRENGTH: (f64, f64) = (20.0, 30.0);
+const POOLED_STRENGTH: (f64, f64) = (10.0, 30.0);
+/// The standard deviation, between routes, of the mean logarithm of duration ÷ estimate. So what one busy route says is no
+/// certainty about another.
+const BETWEEN_ROUTES_SIGMA: f64 = 0.4;
 /// The same for durations without an estimate: other routes say little about this one's durations.
 const POOLED_DURATION_STRENGTH: (f64, f64) = (2.0, 5.0);
 /// The strength of the prior slope, zero, as a sum of squared logarithms of estimates.
@@ -50,6 +53,8 @@ const SLOPE_STRENGTH: f64 = 10.0;
 /// An interval that leaves more than this share of the variance says nearly nothing.
 const MOST_UNCERTAINTY: f64 = 0.95;
 
+/// A shorter estimate counts as none.
+const LEAST_ESTIMATE: Duration = Duration::from_secs(1);
 /// The median for a transfer without an estimate and without evidence.
 const UNKNOWN_MEDIAN: Duration = Duration::from_secs(5 * 60);
 /// Indexing commonly takes 5 to 10 seconds (`service.md` 3, `not_found`).
@@ -130,7 +135,8 @@ impl RatioEvidence {
     fn slope(&self) -> (f64, f64) {
         let [xx, xy, yy] = [(self.xx, self.x, self.x), (self.xy, self.x, self.y), (self.yy, self.y, self.y)]
             .map(|(sum, left, right)| self.centred(sum, left, right));
-        let slope = xy / (xx.max(0.0) + SLOPE_STRENGTH);
+        // From "estimates are right" to "estimates say nothing": outside of that, a forecast would leave all that was seen.
+        let slope = (xy / (xx.max(0.0) + SLOPE_STRENGTH)).clamp(-1.0, 0.0);
         (slope, yy - 2.0 * slope * xy + slope * slope * xx)
     }
 }
@@ -187,7 +193,7 @@ pub struct SettlingEvidence {
 impl SettlingEvidence {
     /// Adds a settled transfer of this route.
     pub fn add(&mut self, settled: SettledWithin, estimate: Option<Duration>) {
-        if let Some(estimate) = estimate {
+        if let Some(estimate) = usable(estimate) {
             let moments = self.forecast(Some(estimate)).logarithm_between(settled.after, settled.by);
             if moments.uncertainty <= MOST_UNCERTAINTY {
                 let x = log_seconds(estimate);
@@ -204,7 +210,7 @@ impl SettlingEvidence {
 
     /// Returns the forecast from submission to settling, for a transfer with this estimated duration.
     pub fn forecast(&self, estimate: Option<Duration>) -> Lognormal {
-        let Some(estimate) = estimate else {
+        let Some(estimate) = usable(estimate) else {
             let prior = Belief::new(UNKNOWN_MEDIAN, PRIOR_SIGMA, PRIOR_STRENGTH);
             return prior.after(&self.pooled.took).limited(POOLED_DURATION_STRENGTH).after(&self.route.took).forecast();
         };
@@ -212,7 +218,14 @@ impl SettlingEvidence {
         let prior = Belief::new(Duration::from_secs(1), PRIOR_SIGMA, PRIOR_STRENGTH);
         let all = prior.updated(pooled.count, pooled.mean(pooled.y), pooled.centred(pooled.yy, pooled.y, pooled.y));
         let (slope, squares) = route.slope();
-        let belief = all.limited(POOLED_STRENGTH).updated(route.count, route.mean(route.y), squares);
+        let prior = all.limited(POOLED_STRENGTH);
+        let (prior_strength, _) = prior.strength;
+        let mut belief = prior.updated(route.count, route.mean(route.y), squares);
+        // The part of the mean that comes from other routes is as uncertain as routes differ. The prior of no route is wide
+        // enough by itself.
+        let (own_prior, _) = PRIOR_STRENGTH;
+        let borrowed = prior_strength / (prior_strength + route.count) * pooled.count / (own_prior + pooled.count);
+        belief.variance += (BETWEEN_ROUTES_SIGMA * borrowed).powi(2);
         let x = log_seconds(estimate);
         // Without evidence the slope is zero.
         let y = belief.mean + slope * (x - route.mean(route.x));
@@ -238,6 +251,11 @@ impl SettlingEvidence {
             (None, None) => "a guess: there is no estimate".to_owned(),
         }
     }
+}
+
+/// Returns the estimate, unless it is so short that it can't be meant.
+fn usable(estimate: Option<Duration>) -> Option<Duration> {
+    estimate.filter(|estimate| *estimate >= LEAST_ESTIMATE)
 }
 
 /// Returns the forecast from submission to indexing, by the evidence of the source chain.
@@ -284,7 +302,7 @@ impl Belief {
         Self { strength: (self.strength.0.min(mean), self.strength.1.min(variance)), ..self }
     }
 
-    /// Returns the distribution of the next duration. The uncertainty of the mean would widen it by 5 % at most.
+    /// Returns the distribution of the next duration, as if the mean and the variance were known.
     fn forecast(self) -> Lognormal {
         Lognormal::from_logarithm(self.mean, self.variance)
     }
@@ -370,6 +388,37 @@ mod tests {
     }
 
     #[test]
+    fn one_busy_route_is_no_certainty_about_another() {
+        let mut busy = SettlingEvidence::default();
+        for _ in 0..500 {
+            busy.add(about(180.0), Some(seconds(60.0)));
+        }
+        let mut other = SettlingEvidence { route: RouteEvidence::default(), pooled: busy.pooled };
+        let forecast = other.forecast(Some(seconds(60.0)));
+        assert!(forecast.sigma() > 0.4, "{forecast:?}");
+        for _ in 0..20 {
+            other.add(about(60.0), Some(seconds(60.0)));
+        }
+        assert!((60.0..90.0).contains(&median(&other, Some(60.0))), "{}", median(&other, Some(60.0)));
+    }
+
+    #[test]
+    fn absurd_estimates_change_no_other_forecast() {
+        let mut evidence = SettlingEvidence::default();
+        for _ in 0..200 {
+            evidence.add(about(600.0), Some(seconds(600.0)));
+        }
+        let before = median(&evidence, Some(60.0));
+        (0..3).for_each(|_| evidence.add(about(600.0), Some(Duration::ZERO)));
+        assert!((median(&evidence, Some(60.0)) / before - 1.0).abs() < 0.01);
+        for _ in 0..100 {
+            evidence.add(about(30.0), Some(seconds(60.0)));
+            evidence.add(about(6_000.0), Some(seconds(600.0)));
+        }
+        assert!(median(&evidence, Some(86_400.0)) < 200_000.0, "{}", median(&evidence, Some(86_400.0)));
+    }
+
+    #[test]
     fn interval_that_says_nothing_is_no_evidence() {
         let mut evidence = SettlingEvidence::default();
         evidence.add(SettledWithin { after: Duration::ZERO, by: seconds(100_000.0) }, Some(seconds(60.0)));
@@ -433,6 +482,9 @@ mod tests {
             for estimate in [None, Some(seconds(estimate))] {
                 let forecast = evidence.forecast(estimate);
                 prop_assert!(forecast.sigma().is_finite() && forecast.sigma() > 0.0, "{forecast:?}");
+                // No more than a hundred times what was seen or estimated.
+                let median = forecast.quantile(Quantile::P50).as_secs_f64();
+                prop_assert!((0.001..1e9).contains(&median), "{median}");
             }
         }
     }

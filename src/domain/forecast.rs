@@ -158,7 +158,8 @@ pub(super) struct LogMoments {
 
 /// Returns the logarithm of the seconds. Very short durations count as [`LEAST_SECONDS`].
 pub(super) fn log_seconds(duration: Duration) -> f64 {
-    duration.as_secs_f64().max(LEAST_SECONDS).ln()
+    // Of `libm`, so that every machine of a team derives the same evidence.
+    libm::log(duration.as_secs_f64().max(LEAST_SECONDS))
 }
 
 /// Returns the probability that a standard normal variable is at most this value.
@@ -174,7 +175,7 @@ fn truncated_normal(lower: f64, upper: f64) -> Option<(f64, f64)> {
     if mass < LEAST_MASS {
         return None;
     }
-    let density = |z: f64| (-0.5 * z * z - HALF_LOG_TAU).exp();
+    let density = |z: f64| libm::exp(-0.5 * z * z - HALF_LOG_TAU);
     let moment = |z: f64| if z.is_finite() { z * density(z) } else { 0.0 };
     let mean = (density(lower) - density(upper)) / mass;
     let variance = 1.0 + (moment(lower) - moment(upper)) / mass - mean * mean;

@@ -25,7 +25,7 @@ pub(crate) fn oddity(hash: &TxHash, from: &ChainId) -> Option<String> {
 
 /// Whether a word has the shape of a whole hash: `0x` and 64 hexadecimal digits, the 64 digits alone, or 80 to 90
 /// characters of base 58.
-pub(super) fn is_hash(word: &str) -> bool {
+pub(crate) fn is_hash(word: &str) -> bool {
     let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
     hex_digits(word).is_some_and(|digits| digits.len() == 64)
         || (word.len() == 64 && is_hex(word))

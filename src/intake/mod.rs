@@ -33,7 +33,7 @@ pub(crate) use batch::Duplicates;
 use fields::RawRow;
 pub(crate) use fields::{Field, FieldError};
 pub(crate) use formula::escape;
-pub(crate) use hashes::oddity;
+pub(crate) use hashes::{is_hash, oddity};
 pub(crate) use lines::{LineReader, LineResult};
 pub(crate) use paste::Origin;
 pub use paste::{Pasted, PastedContent, paste};

@@ -136,12 +136,9 @@ impl Store {
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let commit_watcher = Arc::clone(&watcher);
         let writer = match opened.connection {
-            Ok(mut connection) => {
-                operations::complete_derived(&mut connection)?;
-                Writer::spawn(connection, path.to_owned(), Arc::clone(&health), move |commit| {
-                    commit_watcher.on_commit(commit);
-                })?
-            }
+            Ok(connection) => Writer::spawn(connection, path.to_owned(), Arc::clone(&health), move |commit| {
+                commit_watcher.on_commit(commit);
+            })?,
             Err(fault) => {
                 health.report(&fault);
                 Writer::refusing(fault)

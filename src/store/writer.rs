@@ -10,7 +10,7 @@ use std::{
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{self, Receiver, Sender},
+        mpsc::{self, Receiver, Sender, TryRecvError},
     },
     task::{Context, Poll},
     thread::{self, JoinHandle, Thread},
@@ -225,8 +225,15 @@ impl Writer {
         let (queue, receiver) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
         let queued: Arc<Queued> = Arc::default();
-        let mut worker =
-            Worker { connection, path, health, log_limit: LOG_LIMIT, synchronous: None, queued: Arc::clone(&queued) };
+        let mut worker = Worker {
+            connection,
+            path,
+            health,
+            log_limit: LOG_LIMIT,
+            synchronous: None,
+            is_derived: false,
+            queued: Arc::clone(&queued),
+        };
         let thread = thread::Builder::new()
             .name("store-writer".into())
             .spawn(move || worker.run(&receiver, &on_commit))
@@ -341,12 +348,42 @@ struct Worker {
     log_limit: u64,
     /// The value that `PRAGMA synchronous` was last set to.
     synchronous: Option<&'static str>,
+    /// Whether nothing is left to do of what an earlier version did not derive.
+    is_derived: bool,
     queued: Arc<Queued>,
 }
 
 impl Worker {
+    /// Waits for the next job. Meanwhile adds what an earlier version did not derive, a part at a time. Returns `None` when
+    /// there will be no more jobs.
+    fn next_job(&mut self, receiver: &Receiver<Job>) -> Option<Job> {
+        while !self.is_derived {
+            match receiver.try_recv() {
+                Ok(job) => return Some(job),
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) => self.derive_more(),
+            }
+        }
+        receiver.recv().ok()
+    }
+
+    /// After an error, also if another process writes, the next process that opens the store goes on.
+    fn derive_more(&mut self) {
+        let busy_timeout =
+            |connection: &Connection, timeout| connection.busy_timeout(timeout).map_err(StoreError::from);
+        let more = busy_timeout(&self.connection, Duration::ZERO)
+            .and_then(|()| operations::complete_derived(&mut self.connection));
+        self.is_derived = !more.unwrap_or_else(|error| {
+            tracing::info!("identifiers of earlier records are not complete yet: {error}");
+            false
+        });
+        if let Err(error) = busy_timeout(&self.connection, LOCK_TIMEOUT) {
+            tracing::error!("the time limit for locks can't be set: {error}");
+        }
+    }
+
     fn run(&mut self, receiver: &Receiver<Job>, on_commit: &dyn Fn(Option<Commit>)) {
-        while let Ok(first) = receiver.recv() {
+        while let Some(first) = self.next_job(receiver) {
             self.gather();
             let jobs: Vec<Job> = [first].into_iter().chain(receiver.try_iter().take(MAX_BATCH - 1)).collect();
             self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);

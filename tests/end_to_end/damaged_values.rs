@@ -13,6 +13,8 @@ const DAMAGE: &str = "
     UPDATE labels SET label = CAST(x'fe' AS TEXT) WHERE transaction_row = 1 AND label = 'row-1';
     INSERT INTO notes (transaction_row, at, text) VALUES (3, 0, CAST(x'ff' AS TEXT));
     UPDATE changes SET what = '[' WHERE seq = (SELECT min(seq) FROM changes);
+    UPDATE observations SET summary = CAST(x'ff' AS TEXT) WHERE transaction_row = 4;
+    UPDATE edits SET steps = '[';
     UPDATE forecasts SET evidence = '?';";
 
 #[test]
@@ -55,6 +57,8 @@ fn commands_go_on_without_values_that_cannot_be_read() {
     let ended = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "3s"]);
     ended.assert_exit(3, &[]);
     assert_eq!(ended.events().pop().unwrap()["counts"]["success"], 2);
+    let polls = |list: &[serde_json::Value]| list.iter().map(|row| row["polls"].as_u64().unwrap()).sum::<u64>();
+    assert!(polls(&home.list()) >= polls(&list) + 2, "both open transfers are polled");
     // The next answer brings the record back.
     assert!(home.list().iter().all(|row| row["from"]["chainName"] == "Arbitrum"), "{:?}", home.list());
 }

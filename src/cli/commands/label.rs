@@ -53,7 +53,7 @@ pub(crate) fn label(args: &LabelArgs, cx: &mut Context) -> Result<Exit> {
     let labels = signed('+', &add) + &signed('-', &remove);
     let transactions = named.into_iter().map(|(key, _)| key).collect();
     match cx.edit(Edit::ChangeLabels { transactions, add, remove })? {
-        0 => writeln!(cx.out, "no change: the labels are already set")?,
+        0 => writeln!(cx.out, "no change: the labels are already as you want them")?,
         changed => {
             let changes = if changed == 1 { "change" } else { "changes" };
             writeln!(cx.out, "changed labels on {}:{labels} ({changed} {changes})", transaction_count(count))?;
@@ -139,7 +139,7 @@ mod tests {
         let line = "changed labels on 2 transactions: +vip +big customer -old (5 changes)\n";
         assert_eq!(done, (line.into(), String::new(), Exit::Success));
         assert_eq!(labels(&bench), [["big customer", "vip"], ["big customer", "vip"]]);
-        assert_eq!(run(&mut bench, &words).0, "no change: the labels are already set\n");
+        assert_eq!(run(&mut bench, &words).0, "no change: the labels are already as you want them\n");
         bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
         assert_eq!(labels(&bench), [vec!["old", "vip"], vec!["old"]]);
     }

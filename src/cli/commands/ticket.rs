@@ -9,6 +9,7 @@ use color_eyre::eyre::Result;
 use crate::{
     cli::{completers, context::Context},
     domain::{operation::Edit, text},
+    intake,
     presentation::row_text::transaction_count,
     runtime::exit::Exit,
 };
@@ -41,6 +42,13 @@ pub(crate) fn ticket(args: &TicketArgs, cx: &mut Context) -> Result<Exit> {
     let (transactions, ticket) = match args.words.split_last() {
         _ if args.remove => (args.words.as_slice(), None),
         Some((ticket, transactions)) if !transactions.is_empty() => {
+            if intake::is_hash(ticket) {
+                writeln!(
+                    cx.err,
+                    "the last word is a hash; give the ticket after the transactions, or remove it with --remove"
+                )?;
+                return Ok(Exit::Usage);
+            }
             let Some(ticket) = text::clean_or_none(ticket) else {
                 writeln!(cx.err, "the ticket is empty; remove a ticket with --remove")?;
                 return Ok(Exit::Usage);

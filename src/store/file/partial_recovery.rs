@@ -10,7 +10,12 @@ use std::{
     path::Path,
 };
 
-use rusqlite::{Connection, OpenFlags, Row, config::DbConfig, params_from_iter, types::Value};
+use rusqlite::{
+    Connection, OpenFlags, Row,
+    config::DbConfig,
+    params_from_iter,
+    types::{Value, ValueRef},
+};
 use tempfile::TempDir;
 
 use super::{migrate, paths};
@@ -256,7 +261,7 @@ impl TableRecovery<'_> {
                 Err(_) => return Ok(self.mark_torn()),
             };
             let Ok(rowid) = row.get(0) else { return Ok(self.mark_torn()) };
-            // Invalid text, or a value that isn't of the column's type, was not written by hoptop.
+            // A value that isn't of the column's type was not written by hoptop.
             match values(row, self.columns.len()).and_then(|values| insert.execute(params_from_iter(values))) {
                 Ok(_) => self.recovered_rows.rows += 1,
                 Err(error) if is_row_error(&error) => self.recovered_rows.has_holes = true,
@@ -275,7 +280,14 @@ impl TableRecovery<'_> {
 }
 
 fn values(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<Value>> {
-    (1..=count).map(|column| row.get(column)).collect()
+    // A text that isn't UTF-8 loses the letters that can't be read, and not its row.
+    let readable = |column| {
+        Ok(match row.get_ref(column)? {
+            ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+            _ => row.get(column)?,
+        })
+    };
+    (1..=count).map(readable).collect()
 }
 
 /// Whether the error concerns only this row, so that other rows may still be copied.

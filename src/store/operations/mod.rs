@@ -153,17 +153,18 @@ pub(in crate::store) fn apply(
     }
 }
 
-/// Adds to the tables what this version derives and an earlier version did not. Does nothing in a store of this version. If
-/// the process is killed, the next one goes on.
-pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<(), StoreError> {
-    const RECORDS_PER_COMMIT: usize = 1_000;
-    // Without the lock, so that opening a store of this version never waits for another process's writer.
-    while identifiers::are_missing(db)? {
-        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        identifiers::add_missing(&transaction, RECORDS_PER_COMMIT)?;
-        transaction.commit()?;
+/// Adds to the tables a part of what this version derives and an earlier version did not. Returns whether more is missing.
+/// Does nothing in a store of this version.
+pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool, StoreError> {
+    const RECORDS_PER_COMMIT: usize = 200;
+    // Without the lock: a store of this version must not wait for another process's writer.
+    if !identifiers::are_missing(db)? {
+        return Ok(false);
     }
-    Ok(())
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    identifiers::add_missing(&transaction, RECORDS_PER_COMMIT)?;
+    transaction.commit()?;
+    Ok(true)
 }
 
 pub(in crate::store) use self::{

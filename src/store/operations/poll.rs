@@ -50,7 +50,7 @@ pub(super) fn observe(
     let (entry_id, last_body) = observations::keep(db, &transaction, observation, storage, at)?;
     records::write(db, &transaction, before.state.record.as_ref(), entry_id, last_body)?;
     if let Some(record) = transaction.state.record.as_ref().filter(|now| before.state.record.as_ref() != Some(*now)) {
-        identifiers::write(db, transaction.id, record)?;
+        identifiers::write(db, transaction.id, &transaction.params.transaction_id, record)?;
     }
     transactions::write_answer(db, &before, &transaction)?;
     for chain in &observation.chains {

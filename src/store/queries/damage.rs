@@ -11,39 +11,38 @@ use crate::store::{error::StoreError, reader::Reader, tables::columns};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedValue {
     /// The table and the column, `transactions.ticket`.
-    pub column: &'static str,
-    /// The row: the hash of its transaction, or else the profile.
+    pub column: String,
+    /// The row: the hash of its transaction, or else the profile; empty if the row has neither.
     pub row: String,
 }
 
-/// The columns that are checked: the table and column, the owner of the row (SQL), and whether the column has JSON.
-const CHECKED: &[(&str, &str, &str, bool)] = &[
-    ("transactions.ticket", "ticket", "transaction_id", false),
-    ("transactions.message", "message", "transaction_id", false),
-    ("transactions.last_error", "last_error", "transaction_id", false),
-    ("transactions.from_name", "from_name", "transaction_id", false),
-    ("transactions.to_name", "to_name", "transaction_id", false),
-    ("transactions.quote_id", "quote_id", "transaction_id", false),
-    ("transactions.from_address", "from_address", "transaction_id", false),
-    ("labels.label", "label", OF_TRANSACTION, false),
-    ("notes.text", "text", OF_TRANSACTION, false),
-    ("alerts.message", "message", "profile", false),
-    ("pollers.state", "state", "profile", true),
-    ("forecasts.evidence", "evidence", "profile", true),
-    ("changes.what", "what", OF_TRANSACTION, true),
-];
-const OF_TRANSACTION: &str = "(SELECT transaction_id FROM transactions WHERE id = transaction_row)";
+/// The tables with their text columns, and what says whose a row is.
+const TEXT_COLUMNS: &str = "
+    SELECT tables.name, columns.name, CASE
+        WHEN tables.name = 'transactions' THEN 'transaction_id'
+        WHEN 'transaction_row' IN (SELECT name FROM pragma_table_info(tables.name))
+            THEN '(SELECT transaction_id FROM transactions WHERE id = transaction_row)'
+        WHEN 'profile' IN (SELECT name FROM pragma_table_info(tables.name)) THEN 'profile'
+        ELSE '''''' END
+    FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
+    WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY tables.name = 'transactions' DESC, 1, 2";
+/// The columns that hold JSON.
+const JSON: [&str; 6] =
+    ["changes.what", "chains.config", "edits.steps", "forecasts.evidence", "pollers.state", "quotes.request"];
 
 impl Reader {
-    /// Returns at most `limit` values that can't be read. Reads all rows.
+    /// Returns at most `limit` values that can't be read. Reads all rows of all tables.
     pub fn damaged_values(&self, limit: usize) -> Result<Vec<DamagedValue>, StoreError> {
         let mut found = Vec::new();
-        for (name, column, owner, is_json) in CHECKED {
-            let table = name.split('.').next().unwrap_or_default();
-            let test = if *is_json { format!("json_valid({column})") } else { format!("is_readable({column})") };
-            let sql = format!("SELECT {owner} FROM {table} WHERE {column} IS NOT NULL AND NOT {test} LIMIT ?");
+        let mut statement = self.db().prepare(TEXT_COLUMNS)?;
+        let columns = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        for (table, column, owner) in columns.collect::<Result<Vec<(String, String, String)>, _>>()? {
+            let name = format!("{table}.{column}");
+            let is_json = JSON.contains(&name.as_str());
+            let test = if is_json { format!("json_valid({column})") } else { format!("is_readable({column})") };
+            let sql = format!("SELECT {owner} FROM {table} WHERE typeof({column}) = 'text' AND NOT {test} LIMIT ?");
+            let read = |row: &Row<'_>| Ok(DamagedValue { column: name.clone(), row: columns::lenient(row, 0)? });
             let mut statement = self.db().prepare(&sql)?;
-            let read = |row: &Row<'_>| Ok(DamagedValue { column: name, row: columns::lenient(row, 0)? });
             let rows = statement.query_map([limit.saturating_sub(found.len())], read)?;
             found.extend(rows.collect::<Result<Vec<_>, _>>()?);
         }

@@ -89,13 +89,19 @@ impl Reader {
         if text.is_empty() || text.contains("://") {
             return Ok(Lookup::None);
         }
-        let given = self.select(GIVEN, &text)?;
-        if !given.is_empty() || text.chars().count() < 6 {
-            return Ok(Lookup::from(given));
+        let mut found = self.select(GIVEN, &text)?;
+        if text.chars().count() < 6 {
+            return Ok(Lookup::from(found));
         }
         // The subquery scans an index, which is smaller than the table.
         let by_part = "id IN (SELECT id FROM transactions WHERE instr(lower(transaction_key), ?1) > 0 LIMIT 10)";
-        Ok(Lookup::from(self.select(by_part, &text.to_lowercase())?))
+        // A text that is one transaction's ticket and a part of another's hash names neither.
+        for transaction in self.select(by_part, &text.to_lowercase())? {
+            if found.iter().all(|other| other.id != transaction.id) {
+                found.push(transaction);
+            }
+        }
+        Ok(Lookup::from(found))
     }
 
     /// Returns a transaction that its record calls by this hash or ID, one of this profile before others.

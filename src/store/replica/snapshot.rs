@@ -128,6 +128,7 @@ impl Store {
             return Err(StoreError::Newer { path: snapshot.to_owned(), found, known: migrate::LATEST });
         }
         migrate::migrate(&mut source, migrate::LATEST)?;
+        while operations::complete_derived(&mut source)? {}
         let position = match super::stored_position(&source)? {
             Some((of, position)) if of == team => position,
             Some(_) | None => return Err(StoreError::OtherTeam),

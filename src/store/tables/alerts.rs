@@ -85,7 +85,7 @@ impl Reader {
             count(*) FILTER (WHERE acknowledged_at IS NULL AND (snoozed_at IS NULL OR snoozed_until <= ?1)), count(*)
             FROM alerts WHERE cleared_at IS NULL AND (?2 IS NULL OR profile = ?2) GROUP BY rule";
         let mut statement = self.db().prepare_cached(sql)?;
-        let read = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?));
+        let read = |row: &Row<'_>| Ok((columns::lenient(row, 0)?, row.get(1)?, row.get(2)?));
         let rows = statement.query_map(params![columns::moment(now), profile], read)?;
         let rows: Vec<(String, u64, u64)> = rows.collect::<Result<_, _>>()?;
         let known = |(rule, firing, active): (String, u64, u64)| Some((Rule::named(&rule)?, [firing, active - firing]));

@@ -165,10 +165,10 @@ impl Reader {
         let mut rows = statement.query([profile])?;
         let mut outcomes: BTreeMap<RouteKey, (BTreeMap<String, u64>, u64)> = BTreeMap::new();
         while let Some(row) = rows.next()? {
-            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(row.get::<_, String>(column)?));
-            let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: row.get(2)? };
+            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
+            let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: columns::lenient(row, 2)? };
             let (by_status, settled) = outcomes.entry(route).or_default();
-            by_status.insert(row.get(3)?, row.get(4)?);
+            *by_status.entry(columns::lenient(row, 3)?).or_default() += row.get::<_, u64>(4)?;
             *settled += row.get::<_, u64>(5)?;
         }
         let stats = |(route, (outcomes, settled))| {

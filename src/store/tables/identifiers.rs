@@ -5,26 +5,49 @@
 
 use rusqlite::{Connection, params};
 
-use super::records;
+use super::{records, transaction_keys};
 use crate::{
-    domain::{ids::RowId, record::StatusRecord},
+    domain::{
+        ids::{RowId, TxHash},
+        record::StatusRecord,
+    },
     store::error::StoreError,
 };
 
 /// The SQL for the transactions that a record calls by the parameter `?1`, which must be in lower case.
 pub(in crate::store) const BY_IDENTIFIER: &str = "id IN (SELECT transaction_row FROM identifiers WHERE value = ?1)";
 
-/// Adds the identifiers of a record.
-pub(in crate::store) fn write(db: &Connection, transaction: RowId, record: &StatusRecord) -> Result<(), StoreError> {
+/// The most identifiers of one transaction: a service that sends new hashes in each answer must not fill the disk.
+const MOST: usize = 32;
+/// The shortest identifier, in bytes.
+const LEAST_LENGTH: usize = 6;
+
+/// Whether a value can tell transactions apart: placeholders such as `0x` and a hash of zeros can't.
+fn is_telling(value: &str) -> bool {
+    value.len() >= LEAST_LENGTH && value.trim_start_matches("0x").bytes().any(|byte| byte != b'0')
+}
+
+/// Adds the identifiers of a record. The hash by which the transaction is tracked isn't one of them.
+pub(in crate::store) fn write(
+    db: &Connection,
+    transaction: RowId,
+    tracked: &TxHash,
+    record: &StatusRecord,
+) -> Result<(), StoreError> {
     let steps = record.steps.iter().filter_map(|step| step.transaction_id.as_ref());
     let hashes = [&record.from, &record.to].into_iter().filter_map(|side| side.transaction_id.as_ref()).chain(steps);
     let mut values: Vec<String> = hashes.map(|hash| hash.as_str().to_lowercase()).collect();
     values.extend(record.request_id.as_ref().map(|id| id.to_lowercase()));
     values.sort_unstable();
     values.dedup();
+    let tracked = tracked.as_str().to_lowercase();
+    values.retain(|value| is_telling(value) && *value != tracked);
+    let known = "SELECT count(*) FROM identifiers WHERE transaction_row = ?";
+    let known: usize = db.prepare_cached(known)?.query_row([transaction.0], |row| row.get(0))?;
+    values.truncate(MOST.saturating_sub(known));
     let mut statement =
         db.prepare_cached("INSERT OR IGNORE INTO identifiers (value, transaction_row) VALUES (?, ?)")?;
-    for value in values.iter().filter(|value| !value.is_empty()) {
+    for value in values {
         statement.execute(params![value, transaction.0])?;
     }
     Ok(())
@@ -41,8 +64,8 @@ pub(in crate::store) fn add_missing(db: &Connection, count: usize) -> Result<(),
     let rows = rows.query_map([count], |row| row.get(0).map(RowId))?.collect::<Result<Vec<_>, _>>()?;
     for row in &rows {
         // A record that can't be read is replaced by the next answer.
-        if let Ok(Some(record)) = records::record(db, *row) {
-            write(db, *row, &record)?;
+        if let (Ok(Some(record)), Some(key)) = (records::record(db, *row), transaction_keys::key(db, *row)?) {
+            write(db, *row, &key.hash, &record)?;
         }
         db.prepare_cached("DELETE FROM unindexed_records WHERE transaction_row = ?")?.execute([row.0])?;
     }

@@ -125,7 +125,10 @@ pub(in crate::store) fn keep<'a>(
             "SELECT id, summary, http_status FROM observations WHERE transaction_row = ? ORDER BY id DESC LIMIT 1",
         )?
         .query_row([transaction.id.0], |row| {
-            let same = row.get_ref(1)?.as_str()? == summary && row.get::<_, Option<u16>>(2)? == observation.http_status;
+            // A summary that can't be read is another one.
+            let is_same_summary = row.get_ref(1)?.as_str().is_ok_and(|last| last == summary);
+            let same =
+                is_same_summary && columns::lenient::<Option<i64>>(row, 2)? == observation.http_status.map(i64::from);
             Ok((row.get::<_, i64>(0)?, same))
         })
         .optional()?;
@@ -303,12 +306,12 @@ pub(in crate::store) fn last_body(db: &Connection, transaction: RowId) -> Result
 fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {
     Ok(StoredObservation {
         id: row.get(0)?,
-        first_at: columns::moment_from(row.get(1)?),
-        last_at: columns::moment_from(row.get(2)?),
-        times: row.get(3)?,
-        summary: row.get(4)?,
-        http_status: row.get(5)?,
-        latency: columns::span_from(row.get(6)?),
+        first_at: columns::moment_from(columns::lenient(row, 1)?),
+        last_at: columns::moment_from(columns::lenient(row, 2)?),
+        times: columns::lenient(row, 3)?,
+        summary: columns::lenient(row, 4)?,
+        http_status: columns::lenient::<Option<i64>>(row, 5)?.and_then(|status| status.try_into().ok()),
+        latency: columns::span_from(columns::lenient(row, 6)?),
     })
 }
 

@@ -4,6 +4,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row};
 
+use super::columns;
 use crate::{
     domain::ids::{ChainId, RowId, TransactionKey, TxHash},
     store::error::StoreError,
@@ -14,9 +15,9 @@ pub(in crate::store) fn key(db: &Connection, row: RowId) -> Result<Option<Transa
     let sql = "SELECT profile, from_chain, transaction_id FROM transactions WHERE id = ?";
     let read = |row: &Row<'_>| {
         Ok(TransactionKey {
-            profile: row.get(0)?,
-            from_chain: ChainId::new(row.get::<_, String>(1)?),
-            hash: TxHash::new(row.get::<_, String>(2)?),
+            profile: columns::lenient(row, 0)?,
+            from_chain: ChainId::new(columns::lenient::<String>(row, 1)?),
+            hash: TxHash::new(columns::lenient::<String>(row, 2)?),
         })
     };
     Ok(db.prepare_cached(sql)?.query_row([row.0], read).optional()?)

@@ -321,9 +321,11 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
     let ids =
         db.prepare_cached("SELECT id FROM edits")?.query_map([], |row| row.get(0))?.collect::<Result<Vec<i64>, _>>()?;
     for id in ids {
-        let text: String =
-            db.prepare_cached("SELECT steps FROM edits WHERE id = ?")?.query_row([id], |row| row.get(0))?;
-        let mut steps = from_json(&text)?;
+        let text: String = db
+            .prepare_cached("SELECT steps FROM edits WHERE id = ?")?
+            .query_row([id], |row| columns::lenient(row, 0))?;
+        // An edit that can't be read can't be undone either.
+        let Some(mut steps) = columns::parse_or_omit::<Vec<Step>>(&text, format_args!("edit {id}")) else { continue };
         let before = steps.len();
         steps.retain(|step| !step.is_about(&rows, &alerts));
         if steps.len() < before {

@@ -63,10 +63,10 @@ pub(crate) fn check(
     poll_and_print(&rows, polling, PollSource { settings, team: None, json: args.json }, cx)
 }
 
-/// Whether the store at `db` is a team's replica, even if the settings don't name the team's store. `false` if no store can be
-/// read there.
+/// Whether the store at `db` is a team's replica, even if the settings don't name the team's store, or can't be read and may
+/// be one.
 fn is_replica(db: &Path) -> bool {
-    !Store::has_no_store_at(db) && Reader::quick(db).and_then(|reader| reader.is_replica()).unwrap_or(false)
+    !Store::has_no_store_at(db) && Reader::quick(db).and_then(|reader| reader.is_replica()).unwrap_or(true)
 }
 
 #[cfg(test)]

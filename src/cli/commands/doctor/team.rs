@@ -159,7 +159,9 @@ pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) ->
             [&cx.store, &other].map(Store::flush).into_iter().try_for_each(|flushed| flushed.wait().map(drop))?;
             continue;
         };
-        let differs = |(own, new): &(TableChecksum, TableChecksum)| own != new && own.digest != LEFT_OUT;
+        // What was learned of durations depends on the version that applied each entry, so it may differ.
+        let is_compared = |own: &TableChecksum| own.digest != LEFT_OUT && own.table != "forecasts";
+        let differs = |(own, new): &(TableChecksum, TableChecksum)| own != new && is_compared(own);
         let differing: Vec<_> = own.into_iter().zip(new).filter(differs).map(|(own, _)| own.table).collect();
         if differing.is_empty() {
             writeln!(cx.out, "this machine's copy equals the team's store through entry {}", position.seq)?;

@@ -44,6 +44,8 @@ pub(crate) struct Watched<'a> {
     pub(crate) obstacle: Option<Obstacle>,
     /// The number of requests that were sent.
     pub(crate) requests: u64,
+    /// The number of watched transactions that were deleted before they were seen to succeed.
+    pub(crate) deleted_open: u64,
 }
 
 impl Watched<'_> {
@@ -88,6 +90,9 @@ impl Watched<'_> {
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
             (false, ..) if self.chosen.values().all(is_success) => {
+                if self.deleted_open > 0 && !self.chosen.is_empty() {
+                    return Exit::Usage;
+                }
                 // Bad lines of the input were printed and aren't watched, but make the exit code an error.
                 self.input_exit.unwrap_or(Exit::Success)
             }
@@ -96,7 +101,7 @@ impl Watched<'_> {
     }
 }
 
-fn is_success(progress: &Progress) -> bool {
+pub(crate) fn is_success(progress: &Progress) -> bool {
     progress.status == Some(RouterStatus::Success)
 }
 
@@ -111,7 +116,15 @@ mod tests {
             status: status.clone(),
         };
         let chosen = (1..).map(RowId).zip(transactions.iter().map(progress)).collect();
-        let watched = Watched { rules, chosen: &chosen, input_exit, has_answer: true, obstacle: None, requests: 1 };
+        let watched = Watched {
+            rules,
+            chosen: &chosen,
+            input_exit,
+            has_answer: true,
+            obstacle: None,
+            requests: 1,
+            deleted_open: 0,
+        };
         (watched.is_complete(), watched.exit())
     }
 
@@ -125,6 +138,18 @@ mod tests {
         assert_eq!(end(EndRules::default(), &[], done), (false, Exit::Usage), "it waits for the first transaction");
         assert_eq!(end(until_settled, &[], Some(Exit::Error)), (true, Exit::Error), "the input failed");
         assert_eq!(end(until_settled, &[], None), (false, Exit::NotSettled), "the input goes on");
+    }
+
+    #[test]
+    fn deleted_transaction_that_was_not_seen_to_succeed_is_no_success() {
+        let chosen = HashMap::from([(RowId(1), Progress { is_polled: false, status: Some(RouterStatus::Success) })]);
+        let exit = |deleted_open| {
+            let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
+            let input_exit = Some(Exit::Success);
+            Watched { rules, chosen: &chosen, input_exit, has_answer: true, obstacle: None, requests: 1, deleted_open }
+                .exit()
+        };
+        assert_eq!((exit(0), exit(1)), (Exit::Success, Exit::Usage));
     }
 
     #[test]

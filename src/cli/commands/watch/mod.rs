@@ -179,8 +179,8 @@ struct Watching<'a> {
     requests: u64,
     /// Whether standard error is a terminal.
     is_terminal: bool,
-    /// Whether a watched transaction was deleted.
-    was_any_deleted: bool,
+    /// The number of watched transactions that were deleted before they were seen to succeed.
+    deleted_open: u64,
     /// Whether any answer arrived since the start.
     has_answer: bool,
     obstacle: Option<Obstacle>,
@@ -217,7 +217,7 @@ impl<'a> Watching<'a> {
             chosen: HashMap::new(),
             requests: 0,
             is_terminal: false,
-            was_any_deleted: false,
+            deleted_open: 0,
             has_answer: false,
             obstacle: None,
             refusal: Refusal::default(),
@@ -313,6 +313,7 @@ impl<'a> Watching<'a> {
             has_answer: self.has_answer,
             obstacle: self.obstacle,
             requests: self.requests,
+            deleted_open: self.deleted_open,
         }
     }
 
@@ -424,7 +425,8 @@ impl<'a> Watching<'a> {
             }
             self.print_change(change, &snapshot, now)?;
             if let ChangeKind::Deleted { row } = change.what {
-                self.was_any_deleted |= self.chosen.remove(&RowId(row)).is_some();
+                let deleted = self.chosen.remove(&RowId(row));
+                self.deleted_open += u64::from(deleted.is_some_and(|progress| !ending::is_success(&progress)));
                 self.bar.set_expected(RowId(row), None);
             }
         }
@@ -454,6 +456,16 @@ impl<'a> Watching<'a> {
             }
         };
         Ok(self.bar.handle.print_above(|| writeln!(io::stdout(), "{line}"))?)
+    }
+
+    /// Returns why the watch ended as if it were used wrongly.
+    fn usage_reason(&self) -> &'static str {
+        match (self.chosen.is_empty(), self.deleted_open, self.args.is_piped()) {
+            (false, ..) => "a watched transaction was deleted before it was seen to succeed",
+            (true, 1.., _) => "the last watched transaction was deleted; --allow-empty accepts that nothing is watched",
+            (true, 0, true) => "standard input held no transaction; --allow-empty accepts that nothing is watched",
+            (true, 0, false) => "no transaction was tracked; --allow-empty accepts that nothing is watched",
+        }
     }
 
     /// Returns a change as a line for people: the time, the transaction, its route, and what happened.
@@ -489,13 +501,8 @@ impl<'a> Watching<'a> {
                 "the service refused the integrator ID; check where it comes from, and that it belongs to this base URL",
             );
         }
-        if self.chosen.is_empty() && exit == Exit::Usage {
-            let cause = match (self.was_any_deleted, self.args.is_piped()) {
-                (true, _) => "the last watched transaction was deleted",
-                (false, true) => "standard input held no transaction",
-                (false, false) => "no transaction was tracked",
-            };
-            print_line(&format!("{cause}; --allow-empty accepts that nothing is watched"));
+        if exit == Exit::Usage {
+            print_line(self.usage_reason());
         }
         if exit == Exit::Unreachable {
             print_line("no usable answer was received; check the base URL, the network and the service");
