@@ -146,8 +146,7 @@ fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagn
     if let Some(DamagedValue { column, row }) = damaged.first() {
         let count =
             if damaged.len() == MAX_DAMAGED { format!("{MAX_DAMAGED} or more") } else { damaged.len().to_string() };
-        let (first, way_out) =
-            (text::clean(row), "all else is shown; the backup below may have them");
+        let (first, way_out) = (text::clean(row), "all else is shown; the backup below may have them");
         return Ok(Diagnosis::Error(format!(
             "{path}: unreadable values: {count}, the first in {column} of {first}; {way_out}"
         )));
