@@ -37,5 +37,7 @@ fn unusable_metrics_address_is_an_error_with_a_remedy() {
     let (home, taken) = (Home::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     let address = taken.local_addr().unwrap().to_string();
     home.watch("http://127.0.0.1:1", &["--metrics", &address]).assert_exit(1, &[&address, "choose another port"]);
-    home.watch("http://127.0.0.1:1", &["--metrics", "9090"]).assert_exit(2, &["--metrics", "9090"]);
+    let port = taken.local_addr().unwrap().port().to_string();
+    home.watch("http://127.0.0.1:1", &["--metrics", &port]).assert_exit(1, &[&address, "choose another port"]);
+    home.watch("http://127.0.0.1:1", &["--metrics", "nowhere"]).assert_exit(2, &["--metrics", "write it as 9464"]);
 }
