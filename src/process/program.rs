@@ -113,26 +113,32 @@ pub(crate) fn launch(commands: impl IntoIterator<Item = Command>) -> io::Result<
 
 /// Returns an error if a program fails within [`EARLY`]. A thread waits for its end after that.
 fn watch_start(mut child: Child) -> io::Result<()> {
-    for _ in 0..EARLY.as_millis() / CHECK_INTERVAL.as_millis() {
-        match child.try_wait()? {
-            Some(status) if status.success() => return Ok(()),
-            Some(status) => return Err(io::Error::other(status.to_string())),
-            None => thread::park_timeout(CHECK_INTERVAL),
-        }
+    if !succeeds_within(&mut child, EARLY)? {
+        thread::spawn(move || child.wait());
     }
-    thread::spawn(move || child.wait());
     Ok(())
 }
 
 fn wait_for_exit(child: &mut Child, limit: Duration) -> io::Result<()> {
+    match succeeds_within(child, limit)? {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("the program did not finish within {} s", limit.as_secs_f64()))),
+    }
+}
+
+/// Waits for a program's end. Returns `false` if the program still runs after `limit`.
+///
+/// # Errors
+/// If the program fails.
+fn succeeds_within(child: &mut Child, limit: Duration) -> io::Result<bool> {
     for _ in 0..limit.as_millis() / CHECK_INTERVAL.as_millis() {
         match child.try_wait()? {
-            Some(status) if status.success() => return Ok(()),
+            Some(status) if status.success() => return Ok(true),
             Some(status) => return Err(io::Error::other(status.to_string())),
             None => thread::park_timeout(CHECK_INTERVAL),
         }
     }
-    Err(io::Error::other(format!("the program did not finish within {} s", limit.as_secs_f64())))
+    Ok(false)
 }
 
 /// Encodes a text for a program. Windows' `clip.exe` reads anything but UTF-16 in the code page of the machine.

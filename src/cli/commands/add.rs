@@ -2,12 +2,18 @@
 //!
 //! It must never accept a value that an import would refuse: both read values with `intake`.
 
+use std::io::{self, Write};
+
 use clap::Args;
 use clap_complete::ArgValueCompleter;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::{operation::Operation, span, transaction::Transaction},
+    domain::{
+        operation::Operation,
+        span,
+        transaction::{NewTransaction, Transaction},
+    },
     intake::{self, Field},
     runtime::exit::Exit,
     store::ImportReport,
@@ -57,15 +63,7 @@ pub(crate) struct AddArgs {
 /// Tracks the transaction, or updates it if it is already tracked, and prints whether it was added or updated.
 pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> {
     let labels = args.labels.join(";");
-    let (new, warning) = match intake::one(&values(args, &labels), args.any_chain) {
-        Ok(read) => read,
-        Err(errors) => {
-            for error in errors {
-                writeln!(cx.err, "{}: {}", option(error.field), error.reason)?;
-            }
-            return Ok(Exit::Usage);
-        }
-    };
+    let Some((new, warning)) = read(&values(args, &labels), args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
     if let Some(warning) = warning {
         writeln!(cx.err, "warning: {warning}")?;
     }
@@ -84,7 +82,7 @@ pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> 
     Ok(Exit::Success)
 }
 
-fn print_report(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> std::io::Result<()> {
+fn print_report(tx: &Transaction, report: &ImportReport, cx: &mut Context) -> io::Result<()> {
     let hash = &tx.params.transaction_id;
     let deadline = tx.deadline();
     let due = span::clock_time(deadline.at, cx.now.wall, cx.zone);
@@ -123,7 +121,24 @@ fn values<'a>(args: &'a AddArgs, labels: &'a str) -> Vec<(Field, &'a str)> {
 }
 
 /// Returns the option for the value of this field.
-pub(super) fn option(field: Field) -> &'static str {
+/// Reads one transaction and a warning about it. If that can't be done, prints the options that are wrong.
+pub(super) fn read(
+    values: &[(Field, &str)],
+    any_chain: bool,
+    err: &mut dyn Write,
+) -> io::Result<Option<(NewTransaction, Option<String>)>> {
+    match intake::one(values, any_chain) {
+        Ok(read) => Ok(Some(read)),
+        Err(errors) => {
+            for error in errors {
+                writeln!(err, "{}: {}", option(error.field), error.reason)?;
+            }
+            Ok(None)
+        }
+    }
+}
+
+fn option(field: Field) -> &'static str {
     match field {
         Field::TransactionId => "TX",
         Field::FromChainId => "--from",

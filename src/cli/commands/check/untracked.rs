@@ -38,15 +38,7 @@ pub(crate) fn check(
         (Field::ToChainId, args.to.as_deref().unwrap_or_default()),
         (Field::QuoteId, args.quote_id.as_deref().unwrap_or_default()),
     ];
-    let new = match intake::one(&values, args.any_chain) {
-        Ok((new, _)) => new,
-        Err(errors) => {
-            for error in errors {
-                writeln!(cx.err, "{}: {}", add::option(error.field), error.reason)?;
-            }
-            return Ok(Exit::Usage);
-        }
-    };
+    let Some((new, _)) = add::read(&values, args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
     if let Some(oddity) = intake::oddity(&new.params.transaction_id, &new.params.from_chain) {
         writeln!(cx.err, "warning: {oddity}")?;
     }

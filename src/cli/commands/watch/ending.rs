@@ -89,18 +89,15 @@ impl Watched<'_> {
             (true, _, Some(Obstacle::Refused)) => Exit::Unauthorized,
             (true, false, _) if self.requests > 0 => Exit::Unreachable,
             (true, ..) => Exit::NotSettled,
-            (false, ..) if self.chosen.values().all(is_success) => {
-                if self.deleted_open > 0 && !self.chosen.is_empty() {
-                    return Exit::Usage;
-                }
-                // Bad lines of the input were printed and aren't watched, but make the exit code an error.
-                self.input_exit.unwrap_or(Exit::Success)
-            }
-            (false, ..) => Exit::NeedsAttention,
+            (false, ..) if !self.chosen.values().all(is_success) => Exit::NeedsAttention,
+            (false, ..) if self.deleted_open > 0 && !self.chosen.is_empty() => Exit::Usage,
+            // Bad lines of the input were printed and aren't watched, but make the exit code an error.
+            (false, ..) => self.input_exit.unwrap_or(Exit::Success),
         }
     }
 }
 
+/// Whether a transaction was seen to succeed.
 pub(crate) fn is_success(progress: &Progress) -> bool {
     progress.status == Some(RouterStatus::Success)
 }
