@@ -21,6 +21,7 @@ use crate::{
     },
     presentation::{
         filter_completion::{Names, asked, complete},
+        glyphs::Glyphs,
         row_text,
     },
     store::{AlertQuery, Reader, Store},
@@ -41,8 +42,8 @@ pub(super) fn transactions(typed: &OsStr) -> Vec<CompletionCandidate> {
     let candidate = |tx: TransactionHeader| {
         let help = format!(
             "{} {} {}",
-            row_text::status_of(&tx),
-            row_text::route(&tx),
+            row_text::status_of(&tx, Glyphs::Ascii),
+            row_text::route(&tx, Glyphs::Ascii),
             row_text::ticket_or_label(&tx).unwrap_or("-")
         );
         Some(plain_candidate(tx.params.transaction_id.as_str())?.help(Some(text::clean(&help).into())))

@@ -17,7 +17,7 @@ use crate::{
         text,
         transaction::{Tracking, Transaction},
     },
-    presentation::row_text,
+    presentation::{glyphs::Glyphs, row_text},
     store::{Lookup, Store},
 };
 
@@ -91,7 +91,8 @@ impl Context<'_> {
         };
         writeln!(self.err, "`{}` matches several transactions; {way_out}:", text::clean(text))?;
         for tx in found {
-            let (name, route) = (tx.params.transaction_id.on_chain(&tx.params.from_chain), row_text::route(tx));
+            let (name, route) =
+                (tx.params.transaction_id.on_chain(&tx.params.from_chain), row_text::route(tx, Glyphs::Ascii));
             writeln!(self.err, "  {name}  {route}  profile {}", text::clean(&tx.profile))?;
         }
         Ok(None)

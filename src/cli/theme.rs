@@ -6,6 +6,7 @@ use std::fs;
 
 use crate::{
     config::{ColorChoice, Settings, ThemeChoice},
+    presentation::glyphs::Glyphs,
     tui::theme::{Abilities, ColorDepth, Theme, ThemeError},
 };
 
@@ -30,6 +31,7 @@ pub(super) fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, T
 /// Returns the abilities of the terminal, without hyperlinks.
 fn abilities(color: ColorChoice, ascii: bool) -> Abilities {
     let depth = ColorDepth::announced(|name| std::env::var_os(name));
+    let ascii = ascii || Glyphs::announced(|name| std::env::var_os(name)) == Glyphs::Ascii;
     Abilities { color: color != ColorChoice::Never, depth, ascii, hyperlinks: false }
 }
 

@@ -28,6 +28,7 @@ pub(crate) mod observation;
 pub(crate) mod operation;
 pub(crate) mod people;
 pub(crate) mod poller;
+pub(crate) mod polling;
 pub(crate) mod quote;
 pub(crate) mod record;
 pub(crate) mod route;

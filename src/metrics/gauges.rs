@@ -12,6 +12,7 @@ use crate::{
     clock::Now,
     domain::{
         poller::{PollerHealth, PollerReport},
+        polling::PollingVerdict,
         span,
         status::RouterStatus,
         team::{TeamLink, TeamStatus},
@@ -61,6 +62,7 @@ struct Gauges {
     allowed: Family<ProfileLabels, FloatGauge>,
     share: Family<ProfileLabels, FloatGauge>,
     paused: Family<ProfileLabels, FloatGauge>,
+    good: Family<ProfileLabels, FloatGauge>,
     polled: Family<ProfileLabels, Gauge>,
 }
 
@@ -123,11 +125,15 @@ impl Gauges {
         let labels = ProfileLabels::new(profile);
         self.read_transactions(reader, profile)?;
         self.read_alerts(reader, profile, now)?;
-        if let Some(oldest) = reader.oldest_answer(profile)? {
-            self.oldest.get_or_create(&labels).set(span::between(oldest, now.wall).as_secs_f64());
+        let oldest = reader.oldest_answer(profile)?.map(|oldest| span::between(oldest, now.wall));
+        if let Some(oldest) = oldest {
+            self.oldest.get_or_create(&labels).set(oldest.as_secs_f64());
         }
         let report = reader.poller(profile)?.filter(|report| report.is_live(now.wall));
         self.up.get_or_create(&labels).set(f64::from(u8::from(report.is_some())));
+        let paused = reader.paused_until(profile, now.wall)?;
+        let verdict = PollingVerdict::new(report.as_ref(), paused, oldest, now.wall);
+        self.good.get_or_create(&labels).set(f64::from(u8::from(verdict.is_good())));
         if let Some(report) = report {
             self.set_polling(&report, &labels);
         }
@@ -191,6 +197,11 @@ impl Gauges {
             ("budget_allowed", "Requests per second that the budget allows, including response time", self.allowed),
             ("budget_share", "Share of the limit that may be used: less than 1 after an HTTP 429", self.share),
             ("poller_paused", "Whether polling is paused", self.paused),
+            (
+                "polling_good",
+                "Whether requests are answered, the budget is large enough, and no answer is older than its target",
+                self.good,
+            ),
         ] {
             registry.register(name, help, gauge);
         }

@@ -1,15 +1,18 @@
 //! The text of a transaction's row: the symbols, words and cells that the dashboard's list and `hoptop list` share.
 //!
-//! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The symbols are
-//! ASCII, since other symbols have an ambiguous width in some terminals (`mockups.md`).
+//! Every status has a symbol and a word, every severity a mark. This module must not choose colours. The command line writes ASCII
+//! symbols, the dashboard those of its terminal.
 
 use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, Utc};
 
+use super::glyphs::Glyphs;
 use crate::domain::{
     alert::{self, Alert, AlertState, Handling, Severity, Snooze},
-    chains, people, span,
+    chains, people,
+    record::RecordView,
+    span,
     status::RouterStatus,
     text,
     transaction::{Tracking, Transaction},
@@ -71,29 +74,31 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
 }
 
 /// Returns the symbol and the word of a status. An undocumented status is shown as received.
-pub(crate) fn status(status: Option<&RouterStatus>) -> String {
-    let known = match status {
-        None => ". no answer",
-        Some(RouterStatus::Ongoing) => "~ ongoing",
-        Some(RouterStatus::Success) => "+ success",
-        Some(RouterStatus::NotFound) => "? not_found",
-        Some(RouterStatus::NeedsGas) => "G needs_gas",
-        Some(RouterStatus::PartialSuccess) => "% partial",
-        Some(RouterStatus::Refund) => "< refund",
-        Some(unknown @ RouterStatus::Unknown(_)) => return format!("# {unknown}"),
+pub(crate) fn status(status: Option<&RouterStatus>, glyphs: Glyphs) -> String {
+    let word = match status {
+        None => "no answer",
+        Some(RouterStatus::Ongoing) => "ongoing",
+        Some(RouterStatus::Success) => "success",
+        Some(RouterStatus::NotFound) => glyphs.choose("not found", "not_found"),
+        Some(RouterStatus::NeedsGas) => glyphs.choose("needs gas", "needs_gas"),
+        Some(RouterStatus::PartialSuccess) => "partial",
+        Some(RouterStatus::Refund) => "refund",
+        Some(RouterStatus::Unknown(text)) => text,
     };
-    known.into()
+    format!("{} {word}", glyphs.status(status))
 }
 
-/// The status cell of a transaction whose request the service refused.
-pub(crate) const REFUSED: &str = "X refused";
-
-/// Returns the status cell of a transaction; [`REFUSED`] if the transaction was parked before its first answer.
-pub(crate) fn status_of<R>(tx: &Transaction<R>) -> String {
+/// Returns the status cell of a transaction. A transaction that was parked before its first answer is `refused`.
+pub(crate) fn status_of<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     match (&tx.state.status, &tx.tracking) {
-        (None, Tracking::Parked(_)) => REFUSED.into(),
-        (known, _) => status(known.as_ref()),
+        (None, Tracking::Parked(_)) => refused(glyphs),
+        (known, _) => status(known.as_ref(), glyphs),
     }
+}
+
+/// Returns the status cell of a transaction whose request the service refused.
+pub(crate) fn refused(glyphs: Glyphs) -> String {
+    format!("{} refused", glyphs.refused())
 }
 
 /// Returns the full word of a status, without the symbol.
@@ -132,11 +137,16 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
     format!("{urgency}: {status}{parked}, {name}, {age}{due}, {checked}")
 }
 
-/// Returns the route as short chain names: `ARB>BASE`.
-pub(crate) fn route<R>(tx: &Transaction<R>) -> String {
+/// Returns the route as short chain names: `ARB→BASE`.
+pub(crate) fn route<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     let from = chains::short_name(&tx.params.from_chain, tx.chain_names.from.as_deref());
     let to = chains::short_name(&tx.params.to_chain, tx.chain_names.to.as_deref());
-    format!("{from}>{to}")
+    format!("{from}{}{to}", glyphs.arrow())
+}
+
+/// Returns the route as full chain names: `Arbitrum→Base`.
+pub(crate) fn full_route<R: RecordView>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
+    format!("{}{}{}", tx.from_name(), glyphs.arrow(), tx.to_name())
 }
 
 /// Returns the time until the deadline, `12m`, or since the deadline, `-8m`; `-` for a transaction that doesn't wait
@@ -230,7 +240,7 @@ mod tests {
     fn every_status_has_its_own_symbol() {
         let unknown = RouterStatus::Unknown("X".into());
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
-        let symbols: std::collections::HashSet<_> = all.map(|own| status(own).chars().next()).collect();
+        let symbols: std::collections::HashSet<_> = all.map(|own| status(own, Glyphs::Ascii).chars().next()).collect();
         assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 2);
     }
 

@@ -159,8 +159,12 @@ commands! {
     Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys";
     Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction";
     Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back";
-    NextTab       Move               [Detail]                        "next_tab"      "tab"      ["]" "Tab"]      "show the next tab of the detail view";
-    PrevTab       Move               [Detail]                        "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail view";
+    NextTab       Move               [List Detail]                   "next_tab"      "tab"      ["]" "Tab"]      "show the next tab of the detail";
+    PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail";
+    DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down";
+    DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up";
+    NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list";
+    PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list";
     Clear         View               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search";
     Filter        View               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
@@ -168,6 +172,7 @@ commands! {
     Reverse       View               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
     Columns       View               [List]                          "columns"       ""         ["C"]            "choose the columns and their order" <"NAME,NAME">;
     FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list";
+    Recent        View               [List]                          "recent"        ""         ["F"]            "choose from the newest changes, and go to the transaction";
     Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or only its verdict";
     Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
@@ -217,6 +222,7 @@ commands! {
     NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)";
     PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "alerts: show the previous state";
     Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer";
+    RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful";
     Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when";
     Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only";
     Report        Act                [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID";

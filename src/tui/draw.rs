@@ -34,16 +34,23 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
     }
 }
 
-/// Draws a text in at most `room` columns; returns the column after the text. Most texts are ASCII, one column a letter, and
-/// aren't measured.
+/// Whether a letter takes one column and never joins its neighbours: ASCII, box lines, block elements, braille, our symbols.
+fn is_simple(letter: char) -> bool {
+    matches!(letter, ' '..='~' | '\u{2500}'..='\u{259f}' | '\u{2800}'..='\u{28ff}')
+        || matches!(letter, '…' | '·' | '→' | '–' | '●' | '○' | '◐' | '◆' | '▶' | '▲' | '▼' | '✓' | '✗' | '↩')
+}
+
+/// Draws a text in at most `room` columns; returns the column after the text. Most texts consist of letters that take one column
+/// each, and aren't measured.
 pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, room: usize, style: Style) -> u16 {
-    let length = text.len().min(room);
-    if length == 0 {
+    let simple = text.chars().take_while(|letter| is_simple(*letter)).count();
+    if simple == 0 && text.is_empty() || room == 0 {
         return x;
     }
+    let length = simple.min(room);
     let begin = buffer.index_of(x, y);
-    let cells = buffer.content.get_mut(begin..begin + length);
-    match cells.filter(|_| text.bytes().all(|letter| matches!(letter, b' '..=b'~'))) {
+    let is_all_simple = text.len() == simple || text.chars().count() == simple;
+    match buffer.content.get_mut(begin..begin + length).filter(|_| is_all_simple) {
         None => buffer.set_stringn(x, y, text, room, style).0,
         Some(cells) => {
             for (cell, letter) in cells.iter_mut().zip(text.chars()) {

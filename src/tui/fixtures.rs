@@ -210,6 +210,8 @@ impl TestDashboard {
                 .filter_map(urgent)
                 .min_by_key(|(alert, tx)| (Reverse(alert.rule.severity()), !tx.is_waiting(), tx.deadline().at, tx.id)),
             listed: ListCounts { view: list.view(), total: rows.len() as u64, before },
+            recent: Vec::new(),
+            durations: HashMap::new(),
         }
     }
 

@@ -78,7 +78,30 @@ impl Keys {
             }
             keys.clone_from(wanted);
         }
+        keys.give_way(own);
         keys.conflict().map_or(Ok(keys), Err)
+    }
+
+    /// Removes default keys that a person gave to another command, but never the last key of a command. So a new default key
+    /// breaks no older settings.
+    fn give_way(&mut self, own: &BTreeMap<String, Vec<String>>) {
+        let is_own = |command: &KeyCommand| own.contains_key(command.name);
+        let taken: Vec<(&KeyCommand, Vec<String>)> = self
+            .0
+            .iter()
+            .filter(|(command, _)| is_own(command))
+            .map(|(command, keys)| (*command, keys.clone()))
+            .collect();
+        for (command, keys) in self.0.iter_mut().filter(|(command, _)| !is_own(command)) {
+            let is_taken = |key: &String| {
+                let shares =
+                    |other: &KeyCommand| other.contexts.iter().any(|context| command.contexts.contains(context));
+                taken.iter().any(|(other, others)| shares(other) && others.contains(key))
+            };
+            if keys.iter().any(|key| !is_taken(key)) {
+                keys.retain(|key| !is_taken(key));
+            }
+        }
     }
 
     fn conflict(&self) -> Option<KeyError> {
@@ -125,8 +148,8 @@ impl Keys {
         contexts.iter().find_map(within).map(|(command, _)| command.id)
     }
 
-    /// Returns the commands for the footer in these contexts: the first key and the hint of each.
-    pub fn hints(&self, contexts: &[KeyContext]) -> impl Iterator<Item = (&str, &'static str)> {
+    /// Returns the commands for the footer in these contexts: the first key and the hint of each command.
+    pub fn hints(&self, contexts: &[KeyContext]) -> impl Iterator<Item = (Id, &str, &'static str)> {
         // Each command appears once, in the first context that has it.
         let first = |command: &KeyCommand| contexts.iter().find(|context| command.contexts.contains(context)).copied();
         let within = move |context: &KeyContext| {
@@ -137,7 +160,7 @@ impl Keys {
             contexts.iter().flat_map(within).filter_map(|(command, keys)| Some((command, keys.first()?.as_str())));
         // A key that an earlier context binds to another command does not run this one.
         let meant = shown.filter(|(command, key)| self.lookup(contexts, key) == Some(command.id));
-        meant.map(|(command, key)| (key, command.hint))
+        meant.map(|(command, key)| (command.id, key, command.hint))
     }
 }
 
@@ -168,8 +191,8 @@ mod tests {
         assert_eq!(own.of(Id::Down), ["J", "Down"]);
         assert_eq!([Id::Down, Id::PollNow, Id::Undo].map(|id| own.shown(id)), ["J", ":poll_now", "u"]);
         // The footer leaves out commands without a key.
-        assert!(own.hints(&[KeyContext::List]).all(|(_, hint)| hint != "poll"));
-        assert!(Keys::default().hints(&[KeyContext::List]).any(|hint| hint == ("r", "poll")));
+        assert!(own.hints(&[KeyContext::List]).all(|(_, _, hint)| hint != "poll"));
+        assert!(Keys::default().hints(&[KeyContext::List]).any(|hint| hint == (Id::PollNow, "r", "poll")));
     }
 
     #[test]

@@ -9,7 +9,12 @@ use crossterm::event::KeyEvent;
 
 use super::{
     effect::Write,
-    model::{Overview, geometry::ClickTarget, polling::PollingState, view_state::ChosenTheme},
+    model::{
+        Overview,
+        geometry::{ClickTarget, WheelPane},
+        polling::PollingState,
+        view_state::ChosenTheme,
+    },
     screens::{
         alerts::state::AlertPage,
         detail::{history::History, raw::ResponseBody},
@@ -35,8 +40,8 @@ pub enum Msg {
     Burst(String),
     /// A click on this target.
     Click(ClickTarget),
-    /// The mouse wheel turned by this many lines.
-    Wheel(isize),
+    /// The mouse wheel turned by this many lines over a pane.
+    Wheel(isize, WheelPane),
     /// The terminal has a new size in columns and rows. The model has the size already.
     Resize(u16, u16),
     /// The store changed.

@@ -291,7 +291,7 @@ impl Dashboard {
             | Msg::Paste(_)
             | Msg::Burst(_)
             | Msg::Click(_)
-            | Msg::Wheel(_)
+            | Msg::Wheel(..)
             | Msg::Resize(..)
             | Msg::StoreFault(_)
             | Msg::Team(..)

@@ -17,8 +17,9 @@ pub fn step(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     }
     let mut geometry = view::measure(model, now);
     // Only keys and the wheel scroll.
-    if let Msg::Key(_) | Msg::Wheel(_) = message {
+    if let Msg::Key(_) | Msg::Wheel(..) = message {
         geometry.scroll_end = view::scroll_end(model, now);
+        geometry.detail_end = view::detail_end(model, now);
     }
     model.set_geometry(geometry);
     update(model, message, now)
@@ -26,10 +27,11 @@ pub fn step(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
 
 /// Returns the message of a mouse event; `None` if the event means nothing here.
 pub(crate) fn mouse_message(model: &Model, mouse: MouseEvent, now: Now) -> Option<Msg> {
+    let at = (mouse.column, mouse.row);
     match mouse.kind {
-        MouseEventKind::ScrollDown => Some(Msg::Wheel(WHEEL)),
-        MouseEventKind::ScrollUp => Some(Msg::Wheel(-WHEEL)),
-        MouseEventKind::Down(MouseButton::Left) => view::target(model, now, (mouse.column, mouse.row)).map(Msg::Click),
+        MouseEventKind::ScrollDown => Some(Msg::Wheel(WHEEL, view::wheel_pane(model, at))),
+        MouseEventKind::ScrollUp => Some(Msg::Wheel(-WHEEL, view::wheel_pane(model, at))),
+        MouseEventKind::Down(MouseButton::Left) => view::target(model, now, at).map(Msg::Click),
         _ => None,
     }
 }
@@ -112,14 +114,55 @@ mod tests {
                 let is_timing = view::target(&model, now(), *at) == Some(ClickTarget::DetailTab(DetailTab::Timing));
                 if is_timing {
                     mouse(&mut model, CLICK, *at);
-                    assert_eq!((model.screen, model.detail.tab), (Screen::Detail, DetailTab::Timing));
-                    press(&mut model, &["Esc"], now());
-                    press(&mut model, keys, now());
+                    let screen = if keys.is_empty() { Screen::List } else { Screen::Detail };
+                    assert_eq!((model.screen, model.detail.tab), (screen, DetailTab::Timing));
+                    model.detail.tab = DetailTab::Summary;
                 }
                 is_timing
             });
-            assert_eq!(titles.count(), " Timing ".len());
+            // The title and the rule below it.
+            assert_eq!(titles.count(), 2 * " Timing".len());
         }
+    }
+
+    #[test]
+    fn a_second_click_opens_the_transaction_and_a_slow_one_does_not() {
+        let mut model = dashboard((120, 36));
+        mouse(&mut model, CLICK, (10, 6));
+        model.take(Msg::Click(ClickTarget::Row(2)), moment(now().wall + TimeDelta::seconds(2)));
+        assert_eq!(model.screen, Screen::List);
+        model.take(Msg::Click(ClickTarget::Row(2)), moment(now().wall + TimeDelta::milliseconds(2_300)));
+        assert_eq!((model.screen, model.list.selected), (Screen::Detail, Some(RowId(3))));
+    }
+
+    #[test]
+    fn a_click_on_a_column_sorts_by_it_and_a_click_on_a_key_runs_its_command() {
+        for size in [(80, 24), (120, 36)] {
+            let mut model = dashboard(size);
+            let row = if size.0 < 100 { 2 } else { 3 };
+            let age = (0..size.0).find(|column| {
+                matches!(view::target(&model, now(), (*column, row)), Some(ClickTarget::Title(own)) if own.name() == "status")
+            });
+            mouse(&mut model, CLICK, (age.unwrap(), row));
+            assert_eq!(model.list.filter_text, "sort:status", "{size:?}");
+            // `? help` is the first key of the footer.
+            mouse(&mut model, CLICK, (2, size.1 - 1));
+            assert!(matches!(model.dialog, Dialog::Help(_)), "{size:?}");
+        }
+    }
+
+    #[test]
+    fn the_wheel_scrolls_the_pane_below_it() {
+        let mut model = dashboard((120, 36));
+        mouse(&mut model, MouseEventKind::ScrollDown, (10, 10));
+        assert_eq!((model.list.selected, model.detail.place()), (Some(RowId(4)), 0));
+        // The raw body of the tab beside the list would scroll; the summary fits.
+        model.detail.tab = DetailTab::Timing;
+        press(&mut model, &["^E"], now());
+        let scrolled = model.detail.place();
+        mouse(&mut model, MouseEventKind::ScrollDown, (100, 20));
+        assert_eq!(model.list.selected, Some(RowId(4)), "the list stays");
+        assert!(model.detail.place() >= scrolled && model.geometry.detail_end >= model.detail.place());
     }
 
     #[test]

@@ -13,11 +13,14 @@ use ratatui::{
 
 pub(crate) use self::file::Palette;
 pub(crate) use self::{color::ColorDepth, shipped::Shipped};
-use crate::domain::{
-    alert::Severity,
-    status::RouterStatus,
-    text,
-    toml_text::{self, TomlError},
+use crate::{
+    domain::{
+        alert::Severity,
+        status::RouterStatus,
+        text,
+        toml_text::{self, TomlError},
+    },
+    presentation::glyphs::Glyphs,
 };
 
 /// Borders of `+`, `-` and `|`.
@@ -111,7 +114,7 @@ impl Theme {
 
     /// Returns what stands between the parts of a line.
     pub fn separator(&self) -> &'static str {
-        if self.abilities.ascii { "  " } else { " · " }
+        self.glyphs().choose(" · ", "  ")
     }
 
     /// Returns a shipped theme. Without colours it looks like mono, under its own name.
@@ -146,8 +149,9 @@ impl Theme {
     }
 
     fn of(name: &str, palette: Palette, abilities: Abilities) -> Self {
-        let (ellipsis, border) = if abilities.ascii { ("..", ASCII_BORDER) } else { ("…", border::PLAIN) };
-        Self { name: name.to_owned(), palette, abilities, ellipsis, border }
+        let glyphs = if abilities.ascii { Glyphs::Ascii } else { Glyphs::Unicode };
+        let border = glyphs.choose(border::ROUNDED, ASCII_BORDER);
+        Self { name: name.to_owned(), palette, abilities, ellipsis: glyphs.ellipsis(), border }
     }
 
     /// Returns the name, or the path of a person's own theme.
@@ -162,8 +166,7 @@ impl Theme {
 
     /// Returns the symbols of bars, from an eighth of a cell to a whole cell.
     pub fn bars(&self) -> bar::Set<'static> {
-        // The ellipsis is ASCII exactly if only ASCII is drawn.
-        if self.ellipsis.is_ascii() { ASCII_BARS } else { bar::NINE_LEVELS }
+        self.glyphs().choose(bar::NINE_LEVELS, ASCII_BARS)
     }
 
     /// Returns the style of text without another meaning, with the screen's background.
@@ -189,6 +192,26 @@ impl Theme {
     /// Returns the style of success.
     pub fn good(&self) -> Style {
         self.palette.good
+    }
+
+    /// Returns the style of a transfer in progress.
+    pub fn progress(&self) -> Style {
+        self.palette.progress
+    }
+
+    /// Returns the style of titles, and of the open tab and view.
+    pub fn accent(&self) -> Style {
+        self.palette.accent
+    }
+
+    /// Returns the background of a row that needs a person at once; no style where the terminal has no fitting colour.
+    pub fn tint(&self) -> Style {
+        self.palette.tint
+    }
+
+    /// Returns the symbols.
+    pub(crate) fn glyphs(&self) -> Glyphs {
+        if self.abilities.ascii { Glyphs::Ascii } else { Glyphs::Unicode }
     }
 
     /// Returns the style of less important text.
@@ -237,7 +260,8 @@ impl Theme {
             Some(RouterStatus::PartialSuccess) => self.critical(),
             Some(RouterStatus::NeedsGas | RouterStatus::Unknown(_)) => self.warning(),
             Some(RouterStatus::Refund) => self.info(),
-            Some(RouterStatus::Ongoing | RouterStatus::NotFound) => Style::new(),
+            Some(RouterStatus::Ongoing) => self.progress(),
+            Some(RouterStatus::NotFound) => Style::new(),
             None => self.dim(),
         }
     }

@@ -23,7 +23,7 @@ use crate::{
         advice, alert::Rule, ids::RowId, operation::Operation, span, status::RouterStatus, text,
         transaction::Transaction,
     },
-    presentation::row_text,
+    presentation::{glyphs::Glyphs, row_text},
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
     store::{AlertQuery, Listed, Reader, StoreError},
 };
@@ -232,7 +232,13 @@ fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
 fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<()> {
     let CheckedTransaction { tx, result } = checked;
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
-    writeln!(cx.out, "{}  {}  {}", tx.params.transaction_id, row_text::route(tx), row_text::status_of(tx))?;
+    writeln!(
+        cx.out,
+        "{}  {}  {}",
+        tx.params.transaction_id,
+        row_text::route(tx, Glyphs::Ascii),
+        row_text::status_of(tx, Glyphs::Ascii)
+    )?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
     if let Some(say) = &advice.say {
         writeln!(cx.out, "  SAY      {say}")?;

@@ -24,7 +24,7 @@ use crate::{
         span, text,
         transaction::Transaction,
     },
-    presentation::{row_text, width},
+    presentation::{glyphs::Glyphs, row_text, width},
     runtime::exit::Exit,
 };
 
@@ -185,9 +185,9 @@ fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [Stri
     let tx = candidate.tx;
     [
         row_text::urgency(candidate.alerts).into(),
-        width::cut(&row_text::status_of(tx), MAX_WIDTH, ellipsis),
+        width::cut(&row_text::status_of(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
-        row_text::route(tx),
+        row_text::route(tx, Glyphs::Ascii),
         span::short(tx.age(now)),
         row_text::due(tx, now),
         width::cut(row_text::ticket_or_label(tx).unwrap_or("-"), MAX_WIDTH, ellipsis),

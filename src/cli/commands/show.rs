@@ -27,7 +27,7 @@ use crate::{
         span, text,
         transaction::{Tracking, Transaction},
     },
-    presentation::row_text,
+    presentation::{glyphs::Glyphs, row_text},
     runtime::exit::Exit,
     store::{AlertQuery, HistoryLine, Reader},
 };
@@ -242,7 +242,7 @@ impl TransactionPage<'_> {
         let state = &self.tx.state;
         let since = state.status_since.map_or_else(String::new, |at| format!(", since {}", self.clock_time(at)));
         writeln!(self.out)?;
-        self.write_field("status", &format!("{}{since}", row_text::status_of(self.tx)))?;
+        self.write_field("status", &format!("{}{since}", row_text::status_of(self.tx, Glyphs::Ascii)))?;
         self.write_optional("message", state.message.as_deref())?;
         if let Some(record) = &state.record {
             self.write_answer(record)?;

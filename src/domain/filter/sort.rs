@@ -88,6 +88,11 @@ impl SortKey {
     pub const DEFAULT: [Self; 2] =
         [Self { by: SortBy::Severity, reversed: false }, Self { by: SortBy::Due, reversed: false }];
 
+    /// Returns the order in words.
+    pub fn words(self) -> String {
+        if self.reversed { format!("reversed: {}", self.by.words()) } else { self.by.words().to_owned() }
+    }
+
     /// Returns the key in the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Utc};
 use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
 
@@ -13,8 +13,9 @@ use super::columns;
 use crate::{
     domain::{
         change::{Change, ChangeKind},
-        ids::RowId,
+        ids::{RowId, TxHash},
         operation::Stamp,
+        text,
     },
     store::{error::StoreError, file::connection, reader::Reader},
 };
@@ -43,6 +44,23 @@ pub struct Feed {
     pub changes: Vec<Change>,
     /// Whether the changes are complete. If not, only `polled` entries are missing.
     pub whole: bool,
+}
+
+/// A change of a transaction, with the transaction's hash.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecentChange {
+    /// The hash of the transaction.
+    pub hash: TxHash,
+    /// The change.
+    pub change: Change,
+}
+
+impl RecentChange {
+    /// Returns the change in one line for a person.
+    pub fn sentence(&self, zone: FixedOffset) -> String {
+        let time = self.change.at.with_timezone(&zone).format("%H:%M:%S");
+        format!("{time}  {}  {}", self.hash.short(".."), text::clean(&self.change.sentence()))
+    }
 }
 
 /// The time and the subject of a feed entry.
@@ -78,6 +96,28 @@ impl Reader {
     /// Returns the changes after the feed's entry `seq`, from at most `limit` entries.
     pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Feed, StoreError> {
         connection::snapshot(self.db(), || load_after(self.db(), seq, limit))
+    }
+
+    /// Returns the newest changes of transactions that matter to people, the newest first, at most `limit`: status changes,
+    /// alerts, and what people did. Costs O(1): only the end of the feed is read.
+    pub fn newest_changes(&self, limit: usize) -> Result<Vec<RecentChange>, StoreError> {
+        /// The number of entries that are looked through.
+        const SEARCHED: i64 = 1_000;
+        let sql = format!(
+            "WITH newest AS (SELECT * FROM ({SELECT} ORDER BY seq DESC LIMIT ?1))
+             SELECT newest.*, transaction_id FROM newest JOIN transactions ON transactions.id = transaction_row
+             WHERE event IN ('{STATUS}', 'alert_raised', 'alert_cleared', 'alert_acknowledged', 'alert_snoozed', 'edited',
+                             'untracked', 'rejected')
+             ORDER BY seq DESC LIMIT ?2"
+        );
+        let mut statement = self.db().prepare_cached(&sql)?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let rows = statement.query_map(params![SEARCHED, limit], |row| {
+            let hash = TxHash::new(columns::lenient::<String>(row, 8)?);
+            Ok(read(row)?.into_iter().map(move |change| RecentChange { hash: hash.clone(), change }).collect())
+        })?;
+        let rows: Vec<Vec<RecentChange>> = rows.collect::<Result<_, _>>()?;
+        Ok(rows.into_iter().flatten().collect())
     }
 
     /// Returns the number of the feed's last entry; 0 if there is none.

@@ -19,7 +19,7 @@ use crate::{
 
 const MINUTE_MILLIS: i64 = 60_000;
 /// The age at which minutes are deleted.
-const RETENTION: TimeDelta = TimeDelta::days(1);
+const RETENTION: TimeDelta = TimeDelta::days(7);
 /// The longest time between two reports of a working poller. In a longer gap the poller slept or was suspended.
 const MAX_REPORT_GAP: Duration = Duration::from_secs(15);
 

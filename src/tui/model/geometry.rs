@@ -2,7 +2,22 @@
 //!
 //! The view measures before each message is applied (`tui::step`). The model must never compute a size itself.
 
-use crate::tui::screens::{detail::state::DetailTab, list::state::Tab};
+use crate::tui::{
+    command::Id,
+    screens::{
+        detail::state::DetailTab,
+        list::{columns::ListColumn, state::Tab},
+    },
+};
+
+/// The pane that the wheel scrolls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WheelPane {
+    /// The open page or screen; on the list, the list.
+    Main,
+    /// The detail beside the list.
+    Detail,
+}
 
 /// The sizes of one screen, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,6 +33,10 @@ pub struct Geometry {
     /// The largest scroll offset of a page of text, the detail or the log, in rows; measured for keys and the wheel
     /// only.
     pub scroll_end: usize,
+    /// Whether the detail is shown, on the whole screen or beside the list.
+    pub shows_detail: bool,
+    /// The largest scroll offset of the detail beside the list; measured for keys and the wheel only.
+    pub detail_end: usize,
 }
 
 /// A clickable target.
@@ -29,4 +48,10 @@ pub enum ClickTarget {
     Tab(Tab),
     /// A tab of the detail.
     DetailTab(DetailTab),
+    /// The title of a column of the list.
+    Title(ListColumn),
+    /// The change at this index of the newest changes.
+    Recent(usize),
+    /// A command in the line of keys.
+    Command(Id),
 }

@@ -28,6 +28,7 @@ use super::{
         alerts::state::AlertList,
         detail::{history::History, state::Detail},
         list::{
+            columns::ContentWidths,
             marks::{self, Marks},
             state::{List, ListPart, PageRequest, Tab},
         },
@@ -39,12 +40,14 @@ use crate::{
     clock::Mono,
     domain::{
         alert::{self, Alert, Severity},
+        duration_stats::DurationStats,
+        forecast::Lognormal,
         ids::RowId,
         poller::PollerReport,
         team::{TeamLink, TeamStatus},
         transaction::Transaction,
     },
-    store::{Listed, LoadedRows, Page},
+    store::{Listed, LoadedRows, Page, RecentChange},
 };
 
 /// The screen that is shown.
@@ -100,6 +103,10 @@ pub struct Overview {
     pub most_urgent: Option<(Alert, Transaction)>,
     /// The counts of the list that was shown.
     pub listed: ListCounts,
+    /// The newest changes of transactions, the newest first.
+    pub recent: Vec<RecentChange>,
+    /// The duration statistics of the shown profiles.
+    pub durations: HashMap<String, DurationStats>,
 }
 
 /// The counts of a list.
@@ -166,6 +173,8 @@ pub struct Model {
     pub temporary_view: Option<TemporaryView>,
     /// The status message on screen.
     pub status_message: Option<StatusMessage>,
+    /// The row that was clicked last, and when: a second click soon after opens the transaction.
+    pub clicked: Option<(RowId, Mono)>,
     /// The result of the last copy, in words; `None` until it is known.
     pub copied: Option<String>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
@@ -213,6 +222,7 @@ impl Model {
             team: None,
             temporary_view: None,
             status_message: None,
+            clicked: None,
             copied: None,
             named_ticket: None,
             size,
@@ -273,6 +283,7 @@ impl Model {
             self.alerts.insert(transaction.id, alerts);
             self.transactions.insert(transaction.id, transaction);
         }
+        self.list.content = ContentWidths::of(self.transactions.values());
         self.as_of = page.as_of;
         let part = ListPart { rows: page.order, has_more_before: page.more_before, has_more_after: page.more_behind };
         self.list.take_in(request, part);
@@ -373,9 +384,26 @@ impl Model {
         self.alerts.get(&row).map_or(&[], Vec::as_slice)
     }
 
-    /// Opens the detail of the selected transaction at its summary.
+    /// Opens the detail of the selected transaction at the tab that was open beside the list.
     pub fn open_detail(&mut self) {
-        (self.screen, self.detail) = (Screen::Detail, Detail::default());
+        self.screen = Screen::Detail;
+    }
+
+    /// Selects a transaction; if the list doesn't have it, in a temporary view of all transactions.
+    pub fn go_to(&mut self, row: RowId) {
+        if !self.list.part.rows.contains(&row) {
+            self.begin_temporary_view(row);
+        }
+        self.screen = Screen::List;
+        self.list.select_when_loaded(row);
+    }
+
+    /// Returns the forecast of the time until a transaction settles.
+    pub fn forecast(&self, tx: &Transaction) -> Lognormal {
+        match self.overview.durations.get(&tx.profile) {
+            Some(durations) => durations.settling(tx),
+            None => DurationStats::default().settling(tx),
+        }
     }
 
     /// Returns the history of the selected transaction, once it is loaded.

@@ -166,8 +166,8 @@ pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPag
 
 /// Returns the statistics for the charts. The cost grows with the number of transactions.
 pub(crate) fn statistics(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Statistics, StoreError> {
-    /// The time span that fits into the charts.
-    const SHOWN: TimeDelta = TimeDelta::minutes(60);
+    /// The longest time of the charts.
+    const SHOWN: TimeDelta = TimeDelta::days(7);
     Ok(Statistics::new(reader.routes(profile)?, reader.minutes(profile, now - SHOWN)?))
 }
 
@@ -198,8 +198,11 @@ pub(crate) fn known(
     Ok(known)
 }
 
+/// The most changes that the pane of the newest changes holds.
+const RECENT: usize = 100;
+
 /// Returns the counts of all saved views and of alerts, and the most urgent alert. Of the listed view also the length
-/// and the number of rows before `first`. `whole` is the saved view that the list shows without a filter, if any.
+/// and the number of rows before `first`; also the duration statistics of these profiles. `whole` is the saved view that the list shows without a filter, if any.
 pub(crate) fn overview(
     reader: &Reader,
     listed: &Filter,
@@ -207,6 +210,7 @@ pub(crate) fn overview(
     now: DateTime<Utc>,
     view: u64,
     first: Option<RowId>,
+    profiles: &[String],
 ) -> Result<Overview, StoreError> {
     reader.snapshot(|| {
         let mut tabs = [0; 5];
@@ -219,7 +223,10 @@ pub(crate) fn overview(
         let counted = Tab::ALL.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
         let total = counted.map_or_else(|| listing.count(), |(_, count)| Ok(count))?;
         let listed = ListCounts { view, total, before };
-        Ok(Overview { tabs, alerts: firing, handled, most_urgent: reader.most_urgent()?, listed })
+        let durations = profiles.iter().map(|profile| Ok((profile.clone(), reader.duration_stats(profile)?)));
+        let durations = durations.collect::<Result<_, StoreError>>()?;
+        let (most_urgent, recent) = (reader.most_urgent()?, reader.newest_changes(RECENT)?);
+        Ok(Overview { tabs, alerts: firing, handled, most_urgent, listed, recent, durations })
     })
 }
 

@@ -128,9 +128,11 @@ impl Dashboard {
         let (wall, list) = (self.clock.now().wall, &self.model.list);
         let (listed, whole, view, first) =
             (list.listed(), list.whole_tab(), list.view(), list.part.rows.first().copied());
+        let profiles: Vec<String> = self.model.setting.profiles().map(str::to_owned).collect();
         let numbers = self.numbers.clone();
         self.spawn(move || {
-            let overview = numbers.read(|reader| queries::overview(reader, &listed, whole, wall, view, first));
+            let overview =
+                numbers.read(|reader| queries::overview(reader, &listed, whole, wall, view, first, &profiles));
             Msg::Counted(Box::new((view, overview.map_err(|error| error.to_string()))))
         });
     }

@@ -92,6 +92,12 @@ meanings! {
     info
     /// Success.
     good
+    /// A transfer in progress that is as fast as most.
+    progress
+    /// Titles of panes, the open tab, the open view.
+    accent
+    /// The background of a row that needs a person at once.
+    tint
     /// Less important text.
     dim
     /// Labels and titles.
@@ -125,7 +131,19 @@ impl Palette {
     /// Returns a shipped theme's styles.
     pub(super) fn shipped(shipped: Shipped, depth: ColorDepth) -> Self {
         // A test checks that each can be read.
-        toml_text::parse(shipped.text()).map_or_else(|_| Self::default(), |file| Self::default().with(&file, depth))
+        toml_text::parse(shipped.text())
+            .map_or_else(|_| Self::default(), |file| Self::default().with(&file, depth).with_visible_selection())
+    }
+
+    /// Reverses the selected row where the terminal's few colours give it the background of all other rows.
+    fn with_visible_selection(mut self) -> Self {
+        if self.selected.bg.is_none() || self.selected.bg == self.text.bg {
+            self.selected = Style { bg: None, ..self.selected.add_modifier(Modifier::BOLD | Modifier::REVERSED) };
+        }
+        if self.tint.bg == self.text.bg {
+            self.tint = Style::default();
+        }
+        self
     }
 
     /// Returns the styles of a person's own theme.
@@ -135,7 +153,7 @@ impl Palette {
     pub(super) fn read(text: &str, depth: ColorDepth) -> Result<Self, TomlError> {
         let file: ThemeFile = toml_text::parse(text)?;
         let BaseTheme(base) = file.base.unwrap_or(BaseTheme(Shipped::Default));
-        Ok(Self::shipped(base, depth).with(&file, depth))
+        Ok(Self::shipped(base, depth).with(&file, depth).with_visible_selection())
     }
 }
 

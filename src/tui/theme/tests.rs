@@ -46,6 +46,25 @@ fn themes_with_their_own_background_have_enough_contrast() {
     }
 }
 
+#[test]
+fn every_meaning_is_legible_in_the_selected_row_and_in_a_tinted_row() {
+    for shipped in [Shipped::Light, Shipped::Dark, Shipped::ColourBlind] {
+        for depth in [ColorDepth::True, ColorDepth::Indexed] {
+            let palette = palette(shipped, depth);
+            let letters = palette.text.fg.unwrap();
+            let grounds = [palette.selected.bg, palette.tint.bg].into_iter().flatten();
+            for ground in grounds {
+                for style in
+                    [palette.text, palette.critical, palette.warning, palette.info, palette.good, palette.progress]
+                {
+                    let contrast = contrast(style.fg.unwrap_or(letters), ground);
+                    assert!(contrast >= 3.0, "{} {style:?} on {ground} {depth:?}: {contrast:.2}", shipped.name());
+                }
+            }
+        }
+    }
+}
+
 /// The look of a colour to people without one kind of cones (Machado, Oliveira and Fernandes 2009, severity 1.0).
 const VISIONS: [(&str, [[f64; 3]; 3]); 3] = [
     ("usual", [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]),
@@ -101,8 +120,10 @@ fn the_selection_is_visible_in_every_theme_with_and_without_colours() {
     for shipped in Shipped::ALL {
         for color in [true, false] {
             let theme = Theme::shipped(shipped, Abilities { color, ..Abilities::default() });
-            let seen = Modifier::BOLD | Modifier::REVERSED;
-            assert!(theme.selected().add_modifier.contains(seen), "{}", shipped.name());
+            let selected = theme.selected();
+            let is_filled = selected.bg.is_some_and(|background| theme.text().bg != Some(background));
+            assert!(selected.add_modifier.contains(Modifier::BOLD), "{}", shipped.name());
+            assert!(is_filled || selected.add_modifier.contains(Modifier::REVERSED), "{}", shipped.name());
         }
     }
 }

@@ -10,9 +10,15 @@ use crate::{
         answer::{self, ReplyFormat},
         filter::Direction,
     },
+    store::RecentChange,
     tui::{
         command::Id,
-        dialogs::{Dialog, copy, filter, help::state::HelpPage, palette, quote},
+        dialogs::{
+            Dialog, copy, filter,
+            help::state::HelpPage,
+            menu::state::{Choice, Menu},
+            palette, quote,
+        },
         effect::{Effect, Markable},
         model::{Model, Screen, Tone},
         screens::{
@@ -25,6 +31,9 @@ use crate::{
         },
     },
 };
+
+/// The lines by which the detail beside the list scrolls.
+const DETAIL_STEP: isize = 3;
 
 /// Performs a command.
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
@@ -76,9 +85,11 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Reverse => arrangement::reverse_order(model, now),
         Id::Columns => no_effects(arrangement::open_columns(model, 0)),
         Id::Theme => no_effects(theme::open(model)),
+        Id::Recent => no_effects(open_recent(model, now.mono)),
         Id::Pane => no_effects(next_pane(model, now.mono)),
         Id::Alerts => alerts::update::begin(model, now.mono),
         Id::Stats => open_side_screen(model, Screen::Stats, now.mono),
+        Id::RouteOrder => no_effects(model.charts.sort_by(model.charts.order.next())),
         Id::Log => open_side_screen(model, Screen::Log, now.mono),
         Id::Attention => show_tab(model, Tab::Attention),
         Id::Active => show_tab(model, Tab::Active),
@@ -91,6 +102,10 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::PrevAlert => find_alert(model, Direction::Backwards),
         Id::NextTab => no_effects(model.detail.tab = model.detail.tab.neighbor(Direction::Forwards)),
         Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.neighbor(Direction::Backwards)),
+        Id::DetailDown => no_effects(model.detail.move_by(DETAIL_STEP, model.geometry.detail_end)),
+        Id::DetailUp => no_effects(model.detail.move_by(-DETAIL_STEP, model.geometry.detail_end)),
+        Id::NextRow => no_effects(model.list.move_by(1)),
+        Id::PrevRow => no_effects(model.list.move_by(-1)),
         Id::Changes => no_effects(detail::update::toggle_changes_only(model)),
         Id::Find => no_effects(detail::update::open_find(model)),
         Id::Fold => no_effects(model.detail.raw.toggle_fold()),
@@ -205,6 +220,17 @@ fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
 fn next_pane(model: &mut Model, now: Mono) {
     model.view_state.pane = model.view_state.pane.next();
     model.show_message(Tone::Good, model.view_state.pane.words(), now);
+}
+
+/// Opens the menu of the newest changes.
+fn open_recent(model: &mut Model, now: Mono) {
+    let zone = model.setting.zone;
+    let entry = |recent: &RecentChange| Some((recent.sentence(zone), Choice::GoTo(recent.change.transaction?)));
+    let entries: Vec<_> = model.overview.recent.iter().filter_map(entry).collect();
+    if entries.is_empty() {
+        return model.show_message(Tone::Good, "No change yet.", now);
+    }
+    model.dialog = Dialog::Menu(Menu::numbered("Just now", "", entries.into_iter()));
 }
 
 /// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.

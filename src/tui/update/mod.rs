@@ -62,8 +62,8 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         // Other people may see the screen with the pasted text.
         Msg::Paste(text) => on_paste(model, &intake::without_id(&text), true),
         Msg::Burst(text) => on_paste(model, &intake::without_id(&text), false),
-        Msg::Click(target) => pointer::on_click(model, target),
-        Msg::Wheel(lines) => no_effects(pointer::on_wheel(model, lines)),
+        Msg::Click(target) => pointer::on_click(model, target, now),
+        Msg::Wheel(lines, pane) => no_effects(pointer::on_wheel(model, lines, pane)),
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
         Msg::Page(read) => store_changes::on_page(model, *read, now),
         Msg::Counted(counted) => store_changes::on_counted(model, *counted, now),

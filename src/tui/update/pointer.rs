@@ -1,44 +1,77 @@
-//! The mouse: a click selects a row, or opens a saved view or a tab; the wheel scrolls.
+//! The mouse: a click selects, sorts, or runs a command of the footer; a second click opens; the wheel scrolls the pane below it.
 //!
 //! The mouse must never do anything that no key does.
 
-use super::dispatch::{scroll, show_tab};
-use crate::tui::{
-    dialogs::Dialog,
-    effect::Effect,
-    model::{Model, Screen, geometry::ClickTarget},
+use std::time::Duration;
+
+use super::dispatch::{dispatch, scroll, show_tab};
+use crate::{
+    clock::Now,
+    tui::{
+        dialogs::Dialog,
+        effect::Effect,
+        model::{
+            Model, Screen,
+            geometry::{ClickTarget, WheelPane},
+        },
+        screens::list::update::arrangement,
+    },
 };
 
-/// Scrolls the open page or screen, or moves the cursor of an open list of links and texts.
-pub(crate) fn on_wheel(model: &mut Model, lines: isize) {
-    match &mut model.dialog {
-        Dialog::CopyMenu(menu) => menu.move_by(lines.signum()),
-        Dialog::None | Dialog::Help { .. } | Dialog::Answer { .. } => scroll(model, lines),
-        Dialog::Filter(_)
-        | Dialog::Find { .. }
-        | Dialog::Add(_)
-        | Dialog::Palette(_)
-        | Dialog::Prompt(_)
-        | Dialog::Menu(_)
-        | Dialog::Quote(_) => {}
+/// The longest time between the two clicks of a double click.
+const DOUBLE_CLICK: Duration = Duration::from_millis(400);
+
+/// Scrolls the pane below the wheel, or moves the cursor of an open list of links and texts.
+pub(crate) fn on_wheel(model: &mut Model, lines: isize, pane: WheelPane) {
+    match (&mut model.dialog, pane) {
+        (Dialog::CopyMenu(menu), _) => menu.move_by(lines.signum()),
+        (Dialog::None, WheelPane::Detail) => model.detail.move_by(lines, model.geometry.detail_end),
+        (Dialog::None | Dialog::Help { .. } | Dialog::Answer { .. }, _) => scroll(model, lines),
+        (
+            Dialog::Filter(_)
+            | Dialog::Find { .. }
+            | Dialog::Add(_)
+            | Dialog::Palette(_)
+            | Dialog::Prompt(_)
+            | Dialog::Menu(_)
+            | Dialog::Quote(_),
+            _,
+        ) => {}
     }
 }
 
 /// Applies a click on this target, unless a dialog is open.
-pub(crate) fn on_click(model: &mut Model, target: ClickTarget) -> Vec<Effect> {
+pub(crate) fn on_click(model: &mut Model, target: ClickTarget, now: Now) -> Vec<Effect> {
     if !matches!(model.dialog, Dialog::None) {
         return Vec::new();
     }
     match target {
-        ClickTarget::Row(place) => model.list.select(place),
+        ClickTarget::Row(place) => {
+            model.list.select(place);
+            let row = model.list.selected;
+            let is_second = model
+                .clicked
+                .take()
+                .is_some_and(|(before, at)| Some(before) == row && now.mono.since(at) <= DOUBLE_CLICK);
+            if is_second {
+                model.open_detail();
+            } else {
+                model.clicked = row.map(|row| (row, now.mono));
+            }
+        }
         ClickTarget::Tab(tab) => {
             model.screen = Screen::List;
             return show_tab(model, tab);
         }
-        ClickTarget::DetailTab(tab) => {
-            model.list.chosen = true;
-            (model.screen, model.detail.tab) = (Screen::Detail, tab);
+        ClickTarget::DetailTab(tab) => (model.list.chosen, model.detail.tab) = (true, tab),
+        ClickTarget::Title(column) => {
+            return column.sort().map_or_else(Vec::new, |by| arrangement::choose_order(model, by, now));
         }
+        ClickTarget::Recent(place) => {
+            let row = model.overview.recent.get(place).and_then(|recent| recent.change.transaction);
+            row.into_iter().for_each(|row| model.go_to(row));
+        }
+        ClickTarget::Command(id) => return dispatch(model, id, now),
     }
     Vec::new()
 }

@@ -5,7 +5,7 @@
 use crate::{
     clock::Now,
     domain::{alert::Severity, change::ChangeKind, ids::RowId, transaction::Transaction},
-    presentation::row_text,
+    presentation::{glyphs::Glyphs, row_text},
     store::{Changes, Listed, Page},
     tui::{
         dialogs::{Dialog, quote},
@@ -69,7 +69,7 @@ fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
 /// Returns a transaction in a few words: hash, route, and ticket or label.
 fn describe(tx: &Transaction) -> String {
     let ticket = row_text::ticket_or_label(tx).map_or_else(String::new, |ticket| format!(" {ticket}"));
-    format!("{} {}{ticket}", tx.params.transaction_id.short("..."), row_text::route(tx))
+    format!("{} {}{ticket}", tx.params.transaction_id.short("..."), row_text::route(tx, Glyphs::Ascii))
 }
 
 /// Leaves the detail of a transaction that was deleted.
@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn notification_names_the_ticket_if_there_is_one() {
         let mut tx = fixtures::transaction(1);
-        assert!(describe(&tx).ends_with(&row_text::route(&tx)), "{}", describe(&tx));
+        assert!(describe(&tx).ends_with(&row_text::route(&tx, Glyphs::Ascii)), "{}", describe(&tx));
         tx.params.ticket = Some("SUP-1".into());
         assert!(describe(&tx).ends_with(" SUP-1"), "{}", describe(&tx));
     }

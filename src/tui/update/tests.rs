@@ -33,6 +33,7 @@ use crate::{
                 state::DetailTab,
             },
             list::state::Tab,
+            stats::state::RouteOrder,
         },
         theme::Shipped,
     },
@@ -68,7 +69,7 @@ fn dashboard(tab: &str) -> TestDashboard {
     };
     let transactions = (1..=40).map(|number| in_status(number, status(number))).collect();
     let alerts = [5, 15, 30].map(|number| alert(Rule::Regressed, Some(RowId(number)), "")).to_vec();
-    let mut model = blank((80, 24));
+    let mut model = blank((80, 23));
     model.list.pending_selection = Some(RowId(21));
     change_store(&mut model, everything(transactions, alerts), Some(at_work(now().wall)), now());
     press(&mut model, &[tab, "/"], now());
@@ -84,7 +85,7 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
         KeyContext::List => {}
         KeyContext::Detail => {
             press(&mut model, &["Enter"], now());
-            press(&mut model, &["j"; 6], now());
+            press(&mut model, &["j"; 9], now());
         }
         KeyContext::Steps => {
             press(&mut model, &["Enter", "]"], now());
@@ -238,6 +239,12 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Find => matches!(&model.dialog, Dialog::Find { input, before } if input.value() == *before),
         Id::NextMatch => after > before && model.detail.raw.match_position() == (Some(2), 4),
         Id::PrevMatch => model.detail.raw.match_position() == (Some(4), 4),
+        // This screen has no room for the detail: `the_detail_beside_the_list_scrolls` has.
+        Id::DetailDown | Id::DetailUp => model.screen == Screen::List && after == before,
+        Id::NextRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(22)),
+        Id::PrevRow => model.screen == Screen::Detail && model.list.selected == Some(RowId(20)),
+        Id::Recent => model.status_message.as_ref().is_some_and(|notice| notice.text == "No change yet."),
+        Id::RouteOrder => model.charts.order == RouteOrder::Slowest,
         Id::Changes => model.detail.changes_only && after == 0,
         Id::Wrap if model.screen == Screen::Log => model.log.wrap,
         Id::Wrap => model.detail.raw.wrap,

@@ -5,14 +5,15 @@ use std::collections::BTreeSet;
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Modifier,
     text::{Line, Span},
     widgets::Clear,
 };
 use tui_input::Input;
 
 use crate::{
-    domain::{advice, poller::PollerHealth, span, team::TeamLink, text},
-    presentation::width,
+    domain::{advice, alert::Severity, poller::PollerHealth, span, team::TeamLink, text},
+    presentation::{row_text, width},
     tui::{
         command::Id,
         dialogs::Dialog,
@@ -30,11 +31,12 @@ const GAP: &str = "   ";
 /// Returns the header's line, for a screen of this width.
 pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let wide = width >= 100;
-    let mut spans = vec![Span::styled(" hoptop ", context.theme.label())];
+    let theme = context.theme;
+    let mut spans = vec![Span::styled(" hoptop ", theme.accent())];
     // An ID that is too short to be shown is the ellipsis alone.
     if let Some(id) = context.model.setting.shown_id.as_ref().filter(|id| *id != "…") {
-        let id = id.replace('…', context.theme.ellipsis);
-        spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, context.theme.dim()));
+        let id = id.replace('…', theme.ellipsis);
+        spans.push(Span::styled(if wide { format!(" id {id} ") } else { format!("{id} ") }, theme.dim()));
     }
     spans.push(health(context));
     spans.push(Span::raw(" "));
@@ -50,21 +52,50 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         match tab == list.tab {
             // A narrow screen shows the open view's title alone.
             false if narrow => {}
-            true => spans.push(Span::styled(format!("[{title}]"), context.theme.selected())),
+            true => {
+                let badge = theme.glyphs().choose(format!(" {title} "), format!("[{title}]"));
+                spans.push(Span::styled(badge, theme.accent().add_modifier(Modifier::REVERSED)));
+            }
+            false if tab == Tab::Attention && count > 0 => {
+                spans.push(Span::styled(format!(" {title} "), theme.critical()));
+            }
             false => spans.push(Span::raw(format!(" {title} "))),
         }
     }
     if let Some(team) = context.model.team.as_ref().filter(|_| wide) {
-        spans.push(Span::styled(format!("  TEAM {} online", team.online()), context.theme.dim()));
+        spans.push(Span::styled(format!("  TEAM {} online", team.online()), theme.dim()));
     }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
-    let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string();
-    let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
-    let room = usize::from(width).saturating_sub(used);
+    let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string().replace("+00:00", "UTC");
+    let mut badges = if wide { alert_badges(context) } else { Vec::new() };
+    let used = |spans: &[Span<'_>]| spans.iter().map(|span| width::display_width(&span.content)).sum::<usize>();
+    let room = usize::from(width).saturating_sub(used(&spans));
+    if used(&badges) + width::display_width(&time) >= room {
+        badges.clear();
+    }
     if room > width::display_width(&time) {
-        spans.push(Span::styled(format!("{time:>room$}"), context.theme.dim()));
+        let gap = room - used(&badges) - width::display_width(&time);
+        spans.push(Span::raw(" ".repeat(gap)));
+        spans.append(&mut badges);
+        spans.push(Span::styled(time, theme.dim()));
     }
     Line::from(spans)
+}
+
+/// Returns the numbers of firing alerts by severity, and of handled alerts.
+fn alert_badges(context: &DrawContext<'_>) -> Vec<Span<'static>> {
+    let overview = &context.model.overview;
+    let severities = [Severity::Critical, Severity::Warning, Severity::Info];
+    let firing = severities.into_iter().zip(overview.alerts).filter(|(_, count)| *count > 0);
+    let mut badges: Vec<Span<'static>> = firing
+        .map(|(severity, count)| {
+            Span::styled(format!("{} {count}  ", row_text::mark(Some(severity))), context.theme.severity(severity))
+        })
+        .collect();
+    if overview.handled > 0 {
+        badges.push(Span::styled(format!("{} handled  ", overview.handled), context.theme.dim()));
+    }
+    badges
 }
 
 fn health(context: &DrawContext<'_>) -> Span<'static> {
@@ -147,7 +178,7 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
         None if list.filter_text.is_empty() && !typing => {
             spans.push(Span::styled(
-                "no filter; try is:overdue, status:ongoing, chain:base or any text",
+                "hash, ticket, chain or any text; or terms such as is:overdue, status:ongoing, age>30m",
                 context.theme.dim(),
             ));
         }

@@ -8,6 +8,10 @@ use crate::tui::model::{Model, Screen, view_state::Pane};
 
 /// The least columns at which list and detail are side by side.
 const SPLIT_WIDTH: u16 = 100;
+/// The least columns at which the newest changes have a pane.
+const RECENT_WIDTH: u16 = 160;
+/// The columns of that pane: a time, a short hash, an alert.
+const RECENT_COLUMNS: u16 = 40;
 /// The least rows at which the detail fits below the list.
 const BELOW_HEIGHT: u16 = 24;
 /// On a screen with fewer rows, only the header, a banner and one row of status are shown besides the list.
@@ -27,6 +31,8 @@ pub(crate) struct Panes {
     pub(crate) body: Rect,
     pub(crate) list: Option<Rect>,
     pub(crate) detail: Option<Rect>,
+    /// The newest changes, right of the detail.
+    pub(crate) recent: Option<Rect>,
     /// The selected transaction's verdict, if the detail isn't shown.
     pub(crate) preview: Option<Rect>,
     pub(crate) status: Rect,
@@ -55,11 +61,7 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     };
     let banner = u16::from(model.store_fault.is_some() || model.profile_alert().is_some());
     let more_rows = other_profile_rows(model) + u16::from(model.team.is_some());
-    let status = match (low, wide) {
-        (true, _) => 1,
-        (false, false) => 3 + more_rows,
-        (false, true) => 4 + more_rows,
-    };
+    let status = if low { 1 } else { 2 + more_rows };
     let [header, banner_row, filter, body, status] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(banner),
@@ -68,13 +70,21 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         Constraint::Length(status),
     ])
     .areas(area);
+    let with_recent =
+        screen == Screen::List && model.view_state.pane == Pane::Side && wide && area.width >= RECENT_WIDTH;
+    let [main, recent] = if with_recent {
+        Layout::horizontal([Constraint::Fill(1), Constraint::Length(RECENT_COLUMNS)]).areas(body)
+    } else {
+        [body, Rect { width: 0, ..body }]
+    };
+    let recent = with_recent.then_some(recent);
     let high = area.height >= BELOW_HEIGHT;
     let (list, detail, preview) = match (screen, model.view_state.pane) {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, Pane::Side) if wide => {
             let [list, detail] =
-                Layout::horizontal([Constraint::Percentage(54), Constraint::Percentage(46)]).areas(body);
+                Layout::horizontal([Constraint::Percentage(60), Constraint::Percentage(40)]).areas(main);
             (Some(list), Some(detail), None)
         }
         (Screen::List, Pane::Below) if high => {
@@ -92,5 +102,5 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
     };
     let split = wide && (screen != Screen::List || detail.is_some());
     let banner = Some(banner_row).filter(|row| row.height > 0);
-    Panes { header, banner, filter, body, list, detail, preview, status, split }
+    Panes { header, banner, filter, body, list, detail, recent, preview, status, split }
 }

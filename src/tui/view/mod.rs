@@ -4,9 +4,9 @@
 //! header        name, ID, health, saved views, time
 //! banner        only for a problem that affects the store or a whole profile
 //! filter        the filter, and how many transactions the filter hides
-//! list          | detail      side by side from 100 columns on; else one of the two
+//! list          | detail | just now      list and detail from 100 columns on, the newest changes from 160 on
 //! preview       verdict, SAY and DO of the selected transaction, if the detail isn't shown
-//! status        alerts, budget, poller, keys
+//! status        polling, team, keys
 //! ```
 //!
 //! The view reads the model, the theme and the command table. It must never read anything else, not even the time.
@@ -18,7 +18,7 @@ mod status;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Color, widgets::Clear};
 
-pub(crate) use self::pointer::target;
+pub(crate) use self::pointer::{target, wheel_pane};
 use super::{
     dialogs::{Dialog, add, answer, copy, help, menu, palette, prompt, quote},
     draw::{DrawContext, area, put_lines},
@@ -63,6 +63,9 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     if let Some(pane) = panes.detail {
         detail::view::draw(&context, &panes, pane, frame);
+    }
+    if let Some(pane) = panes.recent {
+        list::view::recent::draw(&context, pane, frame);
     }
     match model.screen {
         Screen::Alerts => alerts::view::draw(&context, panes.body, frame),
@@ -110,13 +113,17 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Pane
 /// Measures the rows of a model's screen, but not the scroll end: [`scroll_end`] costs as much as drawing.
 pub(crate) fn measure(model: &Model, now: Now) -> Geometry {
     let area = area(model);
+    let theme = Theme::new(false, false);
+    let context = DrawContext { model, theme: &theme, now };
     let panes_of = |screen| layout::panes_of(screen, model, area);
     Geometry {
         list: list::view::rows_in(&panes_of(Screen::List)),
         alerts: alerts::view::rows_in(panes_of(Screen::Alerts).body),
-        routes: stats::view::rows_in(model, panes_of(Screen::Stats).body),
+        routes: stats::view::rows_in(&context, panes_of(Screen::Stats).body),
         page: page(model, now),
         scroll_end: 0,
+        shows_detail: layout::panes(model, area).detail.is_some(),
+        detail_end: 0,
     }
 }
 
@@ -131,7 +138,7 @@ fn page(model: &Model, now: Now) -> usize {
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::rows(&context, &panes, pane)),
         (_, Screen::List) => list::view::rows_in(&panes),
         (_, Screen::Alerts) => alerts::view::rows_in(panes.body),
-        (_, Screen::Stats) => stats::view::rows_in(model, panes.body),
+        (_, Screen::Stats) => stats::view::rows_in(&context, panes.body),
         (_, Screen::Log) => log::view::rows_in(panes.body),
     }
 }
@@ -147,6 +154,17 @@ pub(crate) fn scroll_end(model: &Model, now: Now) -> usize {
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane)),
         (_, Screen::Log) => log::view::scroll_end(&context, panes.body),
         (_, Screen::List | Screen::Alerts | Screen::Stats) => 0,
+    }
+}
+
+/// Returns how far the detail beside the list scrolls; 0 on the other screens.
+pub(crate) fn detail_end(model: &Model, now: Now) -> usize {
+    let panes = layout::panes(model, area(model));
+    let theme = Theme::new(false, false);
+    let context = DrawContext { model, theme: &theme, now };
+    match model.screen {
+        Screen::List => panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane)),
+        Screen::Detail | Screen::Alerts | Screen::Stats | Screen::Log => 0,
     }
 }
 

@@ -1,16 +1,19 @@
-//! The target under the mouse: a row of the list, a saved view's title, a tab of the detail.
+//! The target under the mouse: a row or a title of the list, a saved view, a tab of the detail, a change, a key of the footer.
 //!
 //! The target is found by the same geometry and lines that are drawn, so that a click always hits the drawn item.
 
-use ratatui::layout::{Position, Rect};
+use ratatui::layout::{Margin, Position, Rect};
 
-use super::{header, layout};
+use super::{header, layout, status};
 use crate::{
     clock::Now,
     presentation::width,
     tui::{
         draw::{DrawContext, area},
-        model::{Model, geometry::ClickTarget},
+        model::{
+            Model, Screen,
+            geometry::{ClickTarget, WheelPane},
+        },
         screens::{
             detail,
             list::{self, state::Tab},
@@ -31,13 +34,35 @@ pub(crate) fn target(model: &Model, now: Now, (column, row): (u16, u16)) -> Opti
         return detail::view::tab_at(&DrawContext { model, theme: &theme, now }, &panes, pane, at)
             .map(ClickTarget::DetailTab);
     }
+    if panes.status.contains(at) && row + 1 == panes.status.bottom() {
+        let theme = Theme::new(false, false);
+        return status::command_at(&DrawContext { model, theme: &theme, now }, panes.status, column)
+            .map(ClickTarget::Command);
+    }
+    if let Some(pane) = panes.recent.filter(|pane| pane.contains(at)) {
+        let place = usize::from(row.checked_sub(pane.y + 1)?);
+        let is_row = row + 1 < pane.bottom() && place < model.overview.recent.len();
+        return is_row.then_some(ClickTarget::Recent(place));
+    }
     let pane = panes.list.filter(|pane| pane.contains(at))?;
+    if row == pane.y + u16::from(panes.split) {
+        let theme = Theme::new(false, false);
+        let inner = if panes.split { pane.inner(Margin::new(1, 1)) } else { pane };
+        return list::view::title_at(&DrawContext { model, theme: &theme, now }, inner, column).map(ClickTarget::Title);
+    }
     // The rows begin below the border, if there is one, and the titles.
     let first = pane.y + 1 + u16::from(panes.split);
     let place = usize::from(row.checked_sub(first)?);
     let shown = place < list::view::rows_in(&panes);
     let place = model.list.top + place;
     (shown && place < model.list.part.rows.len()).then_some(ClickTarget::Row(place))
+}
+
+/// Returns the pane that the wheel scrolls at a column and a row of the screen.
+pub(crate) fn wheel_pane(model: &Model, (column, row): (u16, u16)) -> WheelPane {
+    let panes = layout::panes(model, area(model));
+    let is_over_detail = panes.detail.is_some_and(|pane| pane.contains(Position::new(column, row)));
+    if model.screen == Screen::List && is_over_detail { WheelPane::Detail } else { WheelPane::Main }
 }
 
 /// Returns the saved view whose title (`[1 Attention 6]`) is at a column of the header.

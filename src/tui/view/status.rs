@@ -1,10 +1,13 @@
-//! The bottom of the screen: alerts with overdue first, the budget's use and the oldest answer, the poller, the keys.
+//! The bottom of the screen: one line on the polling of each profile, the team, the keys.
+//!
+//! The line on polling must never be reassuring beside an old answer: what stands in the way replaces the budget's use.
 
 use std::time::Duration;
 
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Style,
     text::{Line, Span},
     widgets::Clear,
 };
@@ -12,21 +15,22 @@ use ratatui::{
 use super::layout;
 use crate::{
     domain::{
-        advice,
-        alert::Severity,
         need,
-        poller::{PollerHealth, UNRESPONSIVE},
+        poller::{PollerHealth, PollerReport, UNRESPONSIVE},
+        polling::{Freshness, Obstacle, PollingVerdict},
         span,
         team::{TeamLink, TeamMember},
         text,
     },
-    presentation::{row_text, width},
+    presentation::width,
     tui::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
         model::{Screen, Tone, polling::BudgetUse},
         screens::list::view::marks,
+        theme::Theme,
+        widgets::progress_bar::ProgressBar,
     },
 };
 
@@ -43,11 +47,10 @@ pub(crate) fn lines(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
         }
         0 | 1 => vec![compact(context, columns)],
         height => {
-            let mut lines = vec![alerts(context, columns)];
-            lines.extend(budgets(context, columns));
+            let mut lines = polling_lines(context, columns);
             lines.extend(team(context, columns));
-            let rows = 3 + layout::other_profile_rows(context.model) + u16::from(context.model.team.is_some());
-            lines.extend((height > rows).then(|| poller(context, columns)));
+            // A pane with fewer rows than lines keeps the keys.
+            lines.truncate(usize::from(height) - 1);
             lines.push(keys(context, columns));
             lines
         }
@@ -99,52 +102,9 @@ fn label(context: &DrawContext<'_>, text: &str, columns: usize) -> Span<'static>
     )
 }
 
-fn alerts(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
-    let mut spans = vec![label(context, "ALERTS", LABEL)];
-    let severities = [Severity::Critical, Severity::Warning, Severity::Info];
-    for (severity, count) in severities.into_iter().zip(context.model.overview.alerts) {
-        let style = if count > 0 { context.theme.severity(severity) } else { context.theme.dim() };
-        spans.push(Span::styled(format!("{} {count}  ", row_text::mark(Some(severity))), style));
-    }
-    if context.model.overview.handled > 0 {
-        spans.push(Span::styled(format!("{} handled  ", context.model.overview.handled), context.theme.dim()));
-    }
-    let of_profile = context.model.profile_alert().map(|alert| alert.rule);
-    match (of_profile, &context.model.overview.most_urgent) {
-        (Some(rule), None) => spans.push(Span::styled(rule.name(), context.theme.severity(rule.severity()))),
-        (_, Some((alert, tx))) => {
-            let hash = tx.params.transaction_id.short(context.theme.ellipsis);
-            let ticket = tx.params.ticket.as_ref().map_or_else(String::new, |ticket| format!(" ({ticket})"));
-            let advice = advice::advise(tx, context.now.wall, context.model.setting.zone);
-            let what = format!("{hash}{ticket}  {}", advice.verdict);
-            let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
-            let what = width::cut(&what, columns.saturating_sub(used), context.theme.ellipsis);
-            let fires = alert.handling.is_none();
-            let style = if fires { context.theme.severity(alert.rule.severity()) } else { context.theme.dim() };
-            spans.push(Span::styled(what, style));
-        }
-        (None, None) => spans.push(Span::styled("nothing needs attention", context.theme.dim())),
-    }
-    spans.extend(alerts_key_hint(context, &spans, columns));
-    Line::from(spans)
-}
-
-/// Returns the key that opens the alerts, for the end of the line; nothing if there is no space.
-fn alerts_key_hint(context: &DrawContext<'_>, line: &[Span<'_>], columns: usize) -> Vec<Span<'static>> {
-    const HINT: &str = " list ";
-    let key = context.model.setting.keys.of(Id::Alerts).first().map_or("", String::as_str);
-    let used: usize = line.iter().map(|span| width::display_width(&span.content)).sum();
-    let needed = width::display_width(key) + width::display_width(HINT);
-    if context.model.screen == Screen::Alerts || used + 2 + needed > columns {
-        return Vec::new();
-    }
-    let gap = " ".repeat(columns - used - needed);
-    vec![Span::raw(gap), Span::styled(key.to_owned(), context.theme.key()), Span::raw(HINT)]
-}
-
-/// Returns the budget lines of the active profile and of as many other profiles as fit. The last line says how many
+/// Returns the polling line of the active profile and of as many other profiles as fit. The last line says how many
 /// profiles have no line.
-fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
+fn polling_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     /// The most columns of a profile's name.
     const NAME: usize = 16;
     let others = layout::other_profile_rows(context.model);
@@ -152,7 +112,7 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
         context.model.setting.profiles().map(|name| width::display_width(&text::clean(name))).max().unwrap_or_default();
     let name = if context.model.other_profiles.is_empty() { LABEL } else { name.clamp(LABEL, NAME) };
     let shown = context.model.budgets(context.now.wall).take(1 + usize::from(others));
-    let mut lines: Vec<Line<'static>> = shown.map(|of| budget(context, &of, name, columns)).collect();
+    let mut lines: Vec<Line<'static>> = shown.map(|of| polling_line(context, &of, name, columns)).collect();
     let hidden = context.model.other_profiles.len() - usize::from(others);
     if let Some(last) = lines.last_mut().filter(|_| hidden > 0) {
         last.spans.insert(1, Span::styled(format!("(and {hidden} more)  "), context.theme.dim()));
@@ -160,57 +120,143 @@ fn budgets(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
     lines
 }
 
-/// Returns the budget line of a profile: the need against the budget, the time of a full sweep, the age of the oldest answer.
+/// Returns the line on the polling of a profile: the use of the budget as a gauge, the age of the answers, what stands in the way.
 /// Pieces that don't fit are left out whole, the least important ones first.
-fn budget(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
-    let name = if context.model.other_profiles.is_empty() { "BUDGET" } else { of.profile };
-    let oldest = of.oldest.map_or_else(|| "-".into(), seconds);
-    let oldest = Span::raw(format!("oldest {oldest}  "));
-    let mut pieces = id_span(context, of);
-    if let Some(until) = of.paused_until {
-        let until = until.with_timezone(&context.model.setting.zone).format("%H:%M");
-        let paused = format!("paused until {until} ({} to resume)  ", context.key(Id::Pause));
-        pieces.push(Span::styled(paused, context.theme.warning()));
-    }
-    let report =
-        of.report.filter(|report| report.health != PollerHealth::Waiting && !shows_trouble(context, report.health));
-    if let Some((report, need)) = report.and_then(|report| Some((report, report.need.as_ref()?))) {
-        let style = if need.is_lasting() { context.theme.warning() } else { context.theme.info() };
-        let verdict = need.word();
-        let full = (need.share().clamp(0.0, 1.0) * 10.0).round() as usize;
-        let (sweep, target) = (seconds(need.sweep()), seconds(need::TARGET));
-        pieces.push(Span::raw(format!("need {:.2} of {:.2} rps ", need.polls, need.allowed)));
-        pieces.push(Span::styled(format!("[{}{}] ", "#".repeat(full), "-".repeat(10 - full)), style));
-        pieces.push(Span::styled(format!("sweep {sweep}/{target} {verdict}  "), style));
-        if report.share < 1.0 {
-            pieces.push(Span::styled(format!("rate cut to {:.0}%  ", report.share * 100.0), context.theme.warning()));
+fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: usize, columns: usize) -> Line<'static> {
+    let name = if context.model.other_profiles.is_empty() { "Polling" } else { of.profile };
+    let theme = context.theme;
+    let verdict = PollingVerdict::new(of.report, of.paused_until, of.oldest, context.now.wall);
+    let mut pieces = vec![label(context, name, label_columns)];
+    pieces.extend(id_span(context, of));
+    match (&verdict.obstacle, of.report) {
+        (Some(obstacle), _) => {
+            pieces.push(Span::styled(obstacle_words(context, *obstacle), obstacle_style(theme, obstacle)));
         }
-        pieces.push(oldest);
-        let style = if report.throttled > 0 { context.theme.warning() } else { context.theme.dim() };
-        pieces.push(Span::styled(format!("429s {}  ", report.throttled), style));
-        let rest = [
-            format!("id limit {}  ", report.rps),
-            format!("used {:.2}  ", report.used),
-            format!("{} to poll", need.unsettled),
-        ];
-        pieces.extend(rest.map(|text| Span::styled(text, context.theme.dim())));
-    } else if let Some(report) = of.report.filter(|report| shows_trouble(context, report.health)) {
-        pieces.push(Span::styled(format!("{}  ", report.health), context.theme.critical()));
-        pieces.push(oldest);
-        let error = report.last_error.as_deref().map(text::clean).unwrap_or_default();
-        let used = label_columns + 2 + pieces.iter().map(|piece| width::display_width(&piece.content)).sum::<usize>();
-        pieces.push(Span::raw(width::cut(&error, columns.saturating_sub(used), context.theme.ellipsis)));
-    } else {
-        pieces.push(Span::styled("not used: no poller is running  ", context.theme.warning()));
-        pieces.push(oldest);
+        (None, Some(report)) => pieces.extend(budget_use(context, report)),
+        (None, None) => {}
     }
-    let mut line = Line::from(label(context, name, label_columns));
-    for piece in pieces {
-        if line.width() + width::display_width(piece.content.trim_end()) <= columns {
+    pieces.push(freshness(context, of.oldest, verdict.freshness));
+    if let Some(report) = of.report {
+        pieces.extend(poller_owner(context, report));
+        let error = report.last_error.as_deref().map(text::clean);
+        if report.throttled > 0 {
+            pieces.push(Span::styled(format!("{} times HTTP 429   ", report.throttled), theme.warning()));
+        }
+        if let Some(error) = error {
+            pieces.push(Span::styled(format!("last error: {error}"), theme.dim()));
+        } else if verdict.obstacle.is_none() {
+            pieces.push(Span::styled("no errors", theme.dim()));
+        }
+    }
+    let mut line = Line::default();
+    for mut piece in pieces {
+        let room = columns.saturating_sub(line.width());
+        let needed = width::display_width(piece.content.trim_end());
+        // A long error is cut; other pieces are left out whole.
+        if needed > room && piece.content.starts_with("last error") && room > 24 {
+            piece.content = width::cut(&piece.content, room, theme.ellipsis).into();
+        }
+        if width::display_width(piece.content.trim_end()) <= room {
             line.push_span(piece);
         }
     }
     line
+}
+
+/// Returns what keeps the profile from being polled, and what ends it.
+fn obstacle_words(context: &DrawContext<'_>, obstacle: Obstacle) -> String {
+    let (model, now, zone) = (context.model, context.now.wall, context.model.setting.zone);
+    match obstacle {
+        Obstacle::Paused(until) => {
+            let until = until.with_timezone(&zone).format("%H:%M");
+            format!("PAUSED until {until} ({} resumes)   ", context.key(Id::Pause))
+        }
+        Obstacle::NoPoller if let Some(link) = team_link(context) => match link {
+            TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
+                "NOT POLLING: the team is choosing a machine   ".to_owned()
+            }
+            TeamLink::Away { .. } | TeamLink::Refused { .. } => {
+                "STOPPED here while the team's store is unreachable   ".to_owned()
+            }
+        },
+        Obstacle::NoPoller if model.setting.polls => "starting   ".to_owned(),
+        Obstacle::NoPoller => "NOT POLLING: start hoptop without --no-poll   ".to_owned(),
+        Obstacle::Trouble(PollerHealth::Waiting, _) => format!("WAITING: {UNRESPONSIVE}   "),
+        Obstacle::Trouble(health, until) => {
+            let what = match health {
+                PollerHealth::Unreachable => "SERVICE UNREACHABLE",
+                PollerHealth::Unauthorized => "INTEGRATOR ID REFUSED",
+                PollerHealth::Throttled => "THROTTLED by the service",
+                PollerHealth::Stopped => "POLLING STOPPED",
+                PollerHealth::Live | PollerHealth::Paused | PollerHealth::Waiting | PollerHealth::Unknown => {
+                    "POLLING IN AN UNKNOWN STATE"
+                }
+            };
+            let since = model
+                .profile_alert()
+                .map_or_else(String::new, |alert| format!(" since {}", span::clock_time(alert.raised_at, now, zone)));
+            let next = until
+                .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
+            format!("{what}{since}{next}   ")
+        }
+    }
+}
+
+fn obstacle_style(theme: &Theme, obstacle: &Obstacle) -> Style {
+    match obstacle {
+        Obstacle::NoPoller | Obstacle::Paused(_) => theme.warning(),
+        Obstacle::Trouble(..) => theme.critical(),
+    }
+}
+
+/// Returns the gauge of the requests a second, and whether these are enough.
+fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'static>> {
+    /// The columns of the gauge.
+    const GAUGE: usize = 10;
+    let theme = context.theme;
+    let Some(need) = &report.need else {
+        return vec![Span::raw(format!("{:.1} requests/s, on request only   ", report.used))];
+    };
+    let allowed = need.allowed.max(1e-9);
+    let style = if need.is_lasting() { theme.warning() } else { theme.good() };
+    let (left, right) = theme.glyphs().choose(("▕", "▏"), ("[", "]"));
+    let bar = ProgressBar { filled: (report.used / allowed).min(1.0), marks: &[], fill_style: style };
+    let mut spans = vec![Span::styled(left, theme.dim())];
+    spans.extend(bar.spans(GAUGE, theme));
+    spans.push(Span::styled(right, theme.dim()));
+    spans.push(Span::raw(format!(" {:.1} of {:.1} requests/s   ", report.used, need.allowed)));
+    if need.is_lasting() {
+        spans.push(Span::styled(format!("budget too small: {:.1}/s needed   ", need.polls), theme.warning()));
+    }
+    if report.share < 1.0 {
+        spans.push(Span::styled(format!("rate cut to {:.0}%   ", report.share * 100.0), theme.warning()));
+    }
+    spans
+}
+
+/// Returns how old the oldest answer is, against the target.
+fn freshness(context: &DrawContext<'_>, oldest: Option<Duration>, freshness: Freshness) -> Span<'static> {
+    let theme = context.theme;
+    let target = seconds(need::TARGET);
+    let at_most = theme.glyphs().choose("≤", "<=");
+    let Some(oldest) = oldest else { return Span::styled("nothing to poll   ", theme.dim()) };
+    let style = match freshness {
+        Freshness::Fresh => theme.good(),
+        Freshness::Late => theme.warning(),
+        Freshness::Stale => theme.critical(),
+    };
+    Span::styled(format!("answers {at_most} {} old (target {target})   ", seconds(oldest)), style)
+}
+
+/// Returns which other process polls, if it isn't this one.
+fn poller_owner(context: &DrawContext<'_>, report: &PollerReport) -> Option<Span<'static>> {
+    let setting = &context.model.setting;
+    if report.process == setting.process {
+        return None;
+    }
+    let other = context.model.team.as_ref().and_then(|team| team.poller.as_ref());
+    let other = other.map_or_else(|| "another hoptop".to_owned(), machine);
+    Some(Span::styled(format!("{other} polls   "), context.theme.dim()))
 }
 
 /// Returns the profile's ID, if several profiles are shown. The header shows the ID of a single profile.
@@ -218,11 +264,6 @@ fn id_span(context: &DrawContext<'_>, of: &BudgetUse<'_>) -> Vec<Span<'static>> 
     let Some(report) = of.report.filter(|_| !context.model.other_profiles.is_empty()) else { return Vec::new() };
     let id = text::clean(&report.id).replace('…', context.theme.ellipsis);
     vec![Span::styled(format!("{id}  "), context.theme.dim())]
-}
-
-/// Whether the budget line shows the poller's trouble: if several profiles are shown, since no other line shows the trouble.
-fn shows_trouble(context: &DrawContext<'_>, health: PollerHealth) -> bool {
-    !context.model.other_profiles.is_empty() && health.is_trouble()
 }
 
 /// Returns a span in seconds; from 1,000 s on in a larger unit.
@@ -258,7 +299,7 @@ fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
         }
         TeamLink::Refused { .. } => "the team's store can't be used: see above".to_owned(),
     };
-    let label = label(context, "TEAM", LABEL);
+    let label = label(context, "Team", LABEL);
     let room = columns.saturating_sub(width::display_width(&label.content));
     Some(Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))]))
 }
@@ -270,48 +311,6 @@ fn team_link<'a>(context: &'a DrawContext<'_>) -> Option<&'a TeamLink> {
 /// Returns the name of a member's machine and its person.
 fn machine(member: &TeamMember) -> String {
     format!("{} ({})", text::clean(&member.host), text::clean(&member.author))
-}
-
-fn poller(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
-    let now = context.now.wall;
-    let setting = &context.model.setting;
-    let text = match (context.model.paused_until(now), context.model.live_poller(now)) {
-        (Some(until), _) => {
-            let key = context.key(Id::Pause);
-            format!("paused for {} ({key} to resume)", span::long(span::between(now, until)))
-        }
-        (None, None) if let Some(link) = team_link(context) => match link {
-            TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
-                "no machine is polling: the team is choosing a machine".to_owned()
-            }
-            TeamLink::Away { .. } | TeamLink::Refused { .. } => {
-                "stopped on this machine while the team's store is unreachable".to_owned()
-            }
-        },
-        (None, None) if setting.polls => "starting".to_owned(),
-        (None, None) => "off: start hoptop without --no-poll to poll".to_owned(),
-        (None, Some(report)) if report.health == PollerHealth::Waiting => {
-            format!("waiting: {UNRESPONSIVE}")
-        }
-        (None, Some(report)) => {
-            let resting = report.resting_until.filter(|until| *until > now);
-            let rest = resting
-                .map_or_else(String::new, |until| format!(", next try in {}", span::long(span::between(now, until))));
-            let error = report.last_error.as_deref().unwrap_or("none");
-            let other = context.model.team.as_ref().and_then(|team| team.poller.as_ref());
-            let other = other.map_or_else(|| "another hoptop".to_owned(), machine);
-            let poller_owner = match (report.process == setting.process, setting.polls) {
-                (true, _) => String::new(),
-                (false, true) => format!(" ({other} polls; this one takes over when it ends)"),
-                (false, false) => format!(" ({other} polls)"),
-            };
-            format!("{}{poller_owner}{rest}   {} requests   last error {error}", report.health, report.requests)
-        }
-    };
-    let text = format!("{}{text}", setting.profile_prefix(&setting.profile));
-    let label = label(context, "POLL", LABEL);
-    let room = columns.saturating_sub(width::display_width(&label.content));
-    Line::from(vec![label, Span::raw(width::cut(&text, room, context.theme.ellipsis))])
 }
 
 fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
@@ -338,8 +337,27 @@ fn keys(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
             let leave = if page.search_text().is_empty() { "close" } else { "clear" };
             hints(&mut [("Esc", leave), ("Up Down PgUp PgDn", "scroll")].into_iter())
         }
-        Dialog::None | Dialog::Answer { .. } => hints(&mut context.model.setting.keys.hints(context.model.contexts())),
+        Dialog::None | Dialog::Answer { .. } => {
+            hints(&mut context.model.setting.keys.hints(context.model.contexts()).map(|(_, key, hint)| (key, hint)))
+        }
     }
+}
+
+/// Returns the command of the line of keys at a column of the screen.
+pub(crate) fn command_at(context: &DrawContext<'_>, pane: Rect, column: u16) -> Option<Id> {
+    if !matches!(context.model.dialog, Dialog::None) || pane.height < 2 {
+        return None;
+    }
+    let line = keys(context, usize::from(pane.width));
+    let mut end = usize::from(pane.x);
+    let place = line.spans.iter().position(|span| {
+        end += width::display_width(&span.content);
+        usize::from(column) < end
+    })?;
+    // After the blank at the start, each command is a key and a hint.
+    let key = line.spans.get(place.checked_sub(1)? / 2 * 2 + 1)?.content.clone();
+    let mut hints = context.model.setting.keys.hints(context.model.contexts());
+    hints.find(|(_, own, _)| *own == key).map(|(id, ..)| id)
 }
 
 /// Returns a line with as many hints as fit whole.

@@ -532,19 +532,19 @@ fn without_colours_the_selected_row_is_reversed_and_bold() {
     let terminal = drawn(&dashboard(SMALL), &theme);
     let buffer = terminal.backend().buffer();
     let both = Modifier::REVERSED | Modifier::BOLD;
-    assert!(row_of(buffer, ">!!  ~ ongoing").iter().all(|cell| cell.modifier.contains(both)));
-    assert!(row_of(buffer, " !!  % partial").iter().all(|cell| !cell.modifier.contains(Modifier::REVERSED)));
+    assert!(row_of(buffer, "▌!!  ● ongoing").iter().all(|cell| cell.modifier.contains(both)));
+    assert!(row_of(buffer, "▌!!  ◐ partial").iter().all(|cell| !cell.modifier.contains(Modifier::REVERSED)));
 }
 
 #[test]
-fn severity_mark_and_countdown_of_an_overdue_row_are_red_and_bold() {
+fn edge_severity_progress_and_countdown_of_an_overdue_row_are_red_and_bold() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["j"], now());
     let terminal = drawn(&model, &Theme::new(true, false));
-    let row = row_of(terminal.backend().buffer(), " !!  ~ ongoing");
+    let row = row_of(terminal.backend().buffer(), "▌!!  ● ongoing");
     let red = |cell: &&Cell| cell.fg == Color::Red && cell.modifier.contains(Modifier::BOLD);
     let shown: String = row.iter().filter(red).map(Cell::symbol).collect();
-    assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), ["!!", "-8m"]);
+    assert_eq!(shown.split_whitespace().collect::<Vec<_>>(), ["▌!!", "████████████▶", "-8m"]);
 }
 
 #[test]

@@ -2,9 +2,15 @@
 //!
 //! This module must never know what a column holds.
 
-use ratatui::text::{Line, Span};
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
 
 use crate::{presentation::width, tui::draw::DrawContext};
+
+/// The letters of bars.
+const BAR_LETTERS: [char; 9] = ['█', '▉', '▊', '▋', '▍', '▎', '▏', '·', '▶'];
 
 /// A column: its content, its title, its width, and the least width of a pane that shows the column.
 pub(crate) type ColumnLayout<K> = (K, &'static str, usize, u16);
@@ -20,7 +26,23 @@ pub(crate) fn row(context: &DrawContext<'_>, spans: Vec<Span<'static>>, is_selec
     if !is_selected {
         return Line::from(spans);
     }
-    // One style for the whole row: with each cell's colours reversed, the selection is hard to see.
-    let text: String = spans.iter().map(|span| span.content.as_ref()).collect();
-    Line::styled(width::fit(&text, usize::from(pane), ""), context.theme.selected())
+    let selected = context.theme.selected();
+    if selected.bg.is_some() {
+        return filled(spans, selected, pane);
+    }
+    // With each cell's colours reversed, the selection is hard to see. Only bars keep their colours.
+    let is_bar = |span: &Span<'_>| span.style.fg.is_some() && span.content.contains(BAR_LETTERS);
+    let plain = |span: Span<'static>| if is_bar(&span) { span } else { Span::raw(span.content) };
+    let mut line = filled(spans.into_iter().map(plain).collect(), Style::new(), pane);
+    for span in line.spans.iter_mut().filter(|span| !is_bar(span)) {
+        span.style = selected;
+    }
+    line
+}
+
+/// Returns a row that fills its pane with this background.
+pub(crate) fn filled(mut spans: Vec<Span<'static>>, style: Style, pane: u16) -> Line<'static> {
+    let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
+    spans.push(Span::raw(" ".repeat(usize::from(pane).saturating_sub(used))));
+    Line::from(spans).style(style)
 }

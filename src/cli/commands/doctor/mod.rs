@@ -22,7 +22,7 @@ use crate::{
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
-    domain::{filter::Filter, notification, poller::PollerHealth, span, text},
+    domain::{filter::Filter, notification, polling::PollingVerdict, span, text},
     notify::Channel,
     process::program,
     runtime::{exit::Exit, team_store::TeamAccess},
@@ -81,9 +81,13 @@ pub(crate) fn doctor(
     findings.push(("backup", check_backup(tracked == 0, cx)));
     let budget = BudgetStatus::read(&reader, settings.rps, cx)?;
     let [need, polling] = budget.lines();
-    let is_healthy =
-        budget.poller.as_ref().is_some_and(|report| report.health == PollerHealth::Live && report.share >= 1.0);
-    findings.push(("poller", if is_healthy { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
+    let paused = reader.paused_until(&cx.profile, cx.now.wall)?;
+    let verdict = PollingVerdict::new(budget.poller.as_ref(), paused, budget.oldest, cx.now.wall);
+    // The budget has a line of its own.
+    let is_good = PollingVerdict { is_short: false, ..verdict }.is_good();
+    let has_full_rate = budget.poller.as_ref().is_some_and(|report| report.share >= 1.0);
+    findings
+        .push(("poller", if is_good && has_full_rate { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
     let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
     findings.push(("ledger", check_ledger(ledger.as_ref(), settings.rps, cx)));
     findings.push(("budget", if budget.need.is_lasting() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));

@@ -57,7 +57,7 @@ use crate::{
         transaction::TransactionHeader,
     },
     metrics::Metrics,
-    presentation::row_text,
+    presentation::{glyphs::Glyphs, row_text},
     runtime::{
         exit::Exit,
         log_file, signals,
@@ -478,7 +478,11 @@ impl<'a> Watching<'a> {
             other => other.sentence_by(change.author.as_deref()),
         };
         match tx {
-            Some(tx) => format!("{time}  {}  {}  {what}", tx.params.transaction_id.short("..."), row_text::route(tx)),
+            Some(tx) => format!(
+                "{time}  {}  {}  {what}",
+                tx.params.transaction_id.short("..."),
+                row_text::route(tx, Glyphs::Ascii)
+            ),
             None => format!("{time}  {what}"),
         }
     }

@@ -165,9 +165,14 @@ const FILTERS: [&str; 6] = [
 
 /// Returns the meaning of symbols and columns.
 fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
-    let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]).map(row_text::status).collect();
+    let glyphs = context.theme.glyphs();
+    let all = RouterStatus::DOCUMENTED.iter().map(Some).chain([None]);
+    let statuses: Vec<_> = all.map(|status| row_text::status(status, glyphs)).collect();
     let facts = [
-        ("Status", format!("{}, {}, # not documented", statuses.join(", "), row_text::REFUSED)),
+        ("Status", {
+            let unknown = glyphs.status(Some(&RouterStatus::Unknown(String::new())));
+            format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::refused(glyphs))
+        }),
         ("Severity", "!! act now, ! check, i information; a!! acknowledged, z!! snoozed".to_owned()),
         ("Row", "> selected, x marked, X both; commands apply to marked rows, if any".to_owned()),
         ("DUE", "time until support may be contacted; with a minus: time since then".to_owned()),

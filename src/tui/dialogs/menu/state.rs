@@ -50,6 +50,8 @@ pub enum Choice {
     Order(SortBy),
     /// Apply the theme with this name.
     Theme(&'static str),
+    /// Go to this transaction.
+    GoTo(RowId),
     /// Pause polling for this many minutes.
     Pause(i64),
     /// Only close the menu.

@@ -51,6 +51,10 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
         }
         Choice::Order(by) => arrangement::choose_order(model, by, now),
         Choice::Theme(name) => theme::choose(model, name, now),
+        Choice::GoTo(row) => {
+            model.go_to(row);
+            Vec::new()
+        }
         Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         Choice::Close => Vec::new(),
     })

@@ -170,7 +170,9 @@ fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, c
             };
             (about, Style::new())
         }
-        AlertColumn::Route => (of_transaction.map_or_else(String::new, row_text::route), Style::new()),
+        AlertColumn::Route => {
+            (of_transaction.map_or_else(String::new, |tx| row_text::route(tx, context.theme.glyphs())), Style::new())
+        }
         AlertColumn::State => state(context, alert),
         AlertColumn::By => {
             let text = match (alert.cleared_at, &alert.handling) {

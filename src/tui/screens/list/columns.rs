@@ -1,6 +1,12 @@
 //! The list's columns: all columns, the chosen columns and their order, and the columns that a narrow pane hides.
 //!
-//! This module must never know the content of a column: the view does.
+//! Columns grow by what they hold and shrink by importance. This module must never know the content of a column, only its
+//! width.
+
+use crate::{
+    domain::{filter::SortBy, transaction::Transaction},
+    presentation::{glyphs::Glyphs, row_text, width::display_width},
+};
 
 /// The name, the title and the layout of a column.
 #[derive(Debug)]
@@ -9,15 +15,26 @@ struct ColumnSpec {
     /// The name that is typed.
     name: &'static str,
     title: &'static str,
-    /// The width in columns of the terminal.
-    width: usize,
+    /// The least and the most columns of the terminal.
+    width: [usize; 2],
     /// The order of hiding: columns of a higher rank are hidden first.
     rank: u8,
     is_right: bool,
+    /// The order that a click on the title chooses.
+    sort: Option<SortBy>,
+}
+
+macro_rules! sort {
+    () => {
+        None
+    };
+    ($sort:ident) => {
+        Some(SortBy::$sort)
+    };
 }
 
 macro_rules! columns {
-    ($($(#[$doc:meta])* $column:ident $name:literal $title:literal $width:literal $rank:literal $side:ident,)*) => {
+    ($($(#[$doc:meta])* $column:ident $name:literal $title:literal $least:literal $most:literal $rank:literal $side:ident $(by $sort:ident)?,)*) => {
         /// A column of the list.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum ListColumn { $($(#[$doc])* $column,)* }
@@ -26,9 +43,10 @@ macro_rules! columns {
             column: ListColumn::$column,
             name: $name,
             title: $title,
-            width: $width,
+            width: [$least, $most],
             rank: $rank,
             is_right: is_right!($side),
+            sort: sort!($($sort)?),
         },)*];
 
         impl ListColumn {
@@ -47,33 +65,101 @@ macro_rules! is_right {
     };
 }
 
-// For each column: its name, its title, its width in cells, its rank (a pane without room hides the greatest rank first), and
-// the side to which it is aligned.
+// For each column: its name, its title, its least and most width in cells, its rank (a pane without room hides the greatest rank
+// first), the side to which it is aligned, and the order of its title.
 columns! {
     /// The mark of the most severe alert.
-    Severity "sev" "SEV" 3 0 left,
+    Severity "sev" "SEV" 3 3 0 left by Severity,
     /// The router status.
-    Status "status" "STATUS" 11 1 left,
+    Status "status" "STATUS" 11 11 1 left by Status,
     /// The hash.
-    Hash "tx" "TX" 12 2 left,
+    Hash "tx" "TRANSACTION" 12 66 2 left by Hash,
     /// Source and destination chain.
-    Route "route" "ROUTE" 11 4 left,
+    Route "route" "ROUTE" 11 28 4 left by Route,
+    /// The progress between submission, median, nine in ten and deadline.
+    Progress "progress" "PROGRESS" 12 16 5 left,
     /// The time since the submission.
-    Age "age" "AGE" 4 6 right,
+    Age "age" "AGE" 4 4 9 right by Age,
     /// The time until the deadline.
-    Due "due" "DUE" 5 3 right,
+    Due "due" "DUE" 5 5 3 right by Due,
     /// The profile, if several profiles are shown.
-    Profile "profile" "PROFILE" 7 5 left,
+    Profile "profile" "PROFILE" 7 16 6 left,
     /// The ticket; without a ticket, the first label.
-    Ticket "ticket" "TICKET" 9 7 left,
+    Ticket "ticket" "TICKET" 9 24 7 left by Ticket,
     /// The age of the last answer.
-    Checked "checked" "CHECKED" 7 8 right,
+    Checked "checked" "CHECKED" 7 7 8 right by Checked,
     /// All labels.
-    Labels "labels" "LABELS" 20 9 left,
+    Labels "labels" "LABELS" 10 30 10 left,
+    /// The newest note.
+    Notes "notes" "NOTE" 16 48 11 left,
     /// The time since the last change.
-    Changed "changed" "CHANGED" 7 10 right,
+    Changed "changed" "CHANGED" 7 7 12 right by Changed,
     /// The quote ID.
-    Quote "quote" "QUOTE ID" 16 11 left,
+    Quote "quote" "QUOTE ID" 16 36 13 left,
+}
+
+/// The widths of the longest contents of the columns that grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContentWidths {
+    hash: usize,
+    route: usize,
+    profile: usize,
+    ticket: usize,
+    labels: usize,
+    note: usize,
+    quote: usize,
+}
+
+impl ContentWidths {
+    /// Returns the widths that these transactions need.
+    pub(crate) fn of<'a>(transactions: impl Iterator<Item = &'a Transaction>) -> Self {
+        let mut widths = Self::default();
+        for tx in transactions {
+            let note = tx.notes.last().map_or(0, |note| display_width(note));
+            for (width, needed) in [
+                (&mut widths.hash, tx.params.transaction_id.as_str().len()),
+                (&mut widths.route, display_width(&row_text::full_route(tx, Glyphs::Unicode))),
+                (&mut widths.profile, display_width(&tx.profile)),
+                (&mut widths.ticket, row_text::ticket_or_label(tx).map_or(0, display_width)),
+                (&mut widths.labels, tx.labels.iter().map(|label| display_width(label) + 1).sum::<usize>()),
+                (&mut widths.note, note),
+                (&mut widths.quote, tx.params.quote_id.len()),
+            ] {
+                *width = (*width).max(needed);
+            }
+        }
+        widths
+    }
+
+    /// Returns the width that a column needs; `None` if its least width is always enough.
+    fn needed(&self, column: ListColumn) -> Option<usize> {
+        match column {
+            ListColumn::Hash => Some(self.hash),
+            ListColumn::Route => Some(self.route),
+            ListColumn::Progress => Some(usize::MAX),
+            ListColumn::Profile => Some(self.profile),
+            ListColumn::Ticket => Some(self.ticket),
+            ListColumn::Labels => Some(self.labels),
+            ListColumn::Notes => Some(self.note),
+            ListColumn::Quote => Some(self.quote),
+            ListColumn::Severity
+            | ListColumn::Status
+            | ListColumn::Age
+            | ListColumn::Due
+            | ListColumn::Checked
+            | ListColumn::Changed => None,
+        }
+    }
+}
+
+/// A column of the list as it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ShownColumn {
+    pub(crate) column: ListColumn,
+    /// The width in columns of the terminal.
+    pub(crate) width: usize,
+    /// Whether the widest content fits.
+    pub(crate) is_whole: bool,
 }
 
 impl ListColumn {
@@ -91,9 +177,13 @@ impl ListColumn {
         self.spec().map_or("", |spec| spec.title)
     }
 
-    /// Returns the width in columns of the terminal.
-    pub fn width(self) -> usize {
-        self.spec().map_or(0, |spec| spec.width)
+    fn width(self) -> [usize; 2] {
+        self.spec().map_or([0; 2], |spec| spec.width)
+    }
+
+    /// Returns the order that the column's title stands for.
+    pub fn sort(self) -> Option<SortBy> {
+        self.spec()?.sort
     }
 
     /// Whether the column is aligned to the right.
@@ -155,15 +245,43 @@ impl ListColumns {
     }
 
     /// Returns the columns that fit into a pane of this width, with a blank before the first and after each. The profile's column
-    /// is only shown if there are `several` profiles.
-    pub fn shown(&self, pane: u16, several: bool) -> Vec<ListColumn> {
-        let mut shown = self.0.clone();
-        shown.retain(|column| several || *column != ListColumn::Profile);
-        let width = |columns: &[ListColumn]| 1 + columns.iter().map(|column| column.width() + 1).sum::<usize>();
+    /// is only shown if there are `several` profiles, labels and notes if there are any. The remaining width goes to the columns
+    /// that need more, the most important first, the hash last.
+    pub(crate) fn shown(&self, pane: u16, several: bool, content: &ContentWidths) -> Vec<ShownColumn> {
+        let is_empty = |column: &ListColumn| {
+            matches!(column, ListColumn::Labels | ListColumn::Notes) && content.needed(*column) == Some(0)
+        };
+        let shown = self.0.iter().filter(|column| several || **column != ListColumn::Profile);
+        let mut shown: Vec<ShownColumn> = shown
+            .filter(|column| !is_empty(column))
+            .map(|column| ShownColumn { column: *column, width: column.width()[0], is_whole: true })
+            .collect();
         // The last blank may be cut.
-        while width(&shown) > usize::from(pane) + 1 {
-            let Some(least) = shown.iter().map(|column| column.rank()).max() else { break };
-            shown.retain(|column| column.rank() < least);
+        let room = usize::from(pane) + 1;
+        let used = |columns: &[ShownColumn]| 1 + columns.iter().map(|shown| shown.width + 1).sum::<usize>();
+        // Full names of chains are worth more than labels and notes.
+        let full_route = content.route.min(ListColumn::Route.width()[1]).saturating_sub(ListColumn::Route.width()[0]);
+        let wanted = |columns: &[ShownColumn]| {
+            let has = |wanted: &dyn Fn(ListColumn) -> bool| columns.iter().any(|shown| wanted(shown.column));
+            let is_route = |column| column == ListColumn::Route;
+            let is_luxury = |column: ListColumn| column.rank() >= ListColumn::Labels.rank();
+            used(columns) + if has(&is_route) && has(&is_luxury) { full_route } else { 0 }
+        };
+        while wanted(&shown) > room {
+            let Some(least) = shown.iter().map(|shown| shown.column.rank()).max() else { break };
+            shown.retain(|shown| shown.column.rank() < least);
+        }
+        let mut free = room.saturating_sub(used(&shown));
+        let mut growing: Vec<&mut ShownColumn> = shown.iter_mut().collect();
+        growing.sort_by_key(|shown| (shown.column == ListColumn::Hash, shown.column.rank()));
+        for shown in growing {
+            let Some(needed) = content.needed(shown.column) else { continue };
+            let [least, most] = shown.column.width();
+            let missing = needed.min(most).saturating_sub(least);
+            // Full names of some chains beside short names of others would be confusing.
+            shown.is_whole = missing <= free;
+            let more = if shown.column == ListColumn::Route && !shown.is_whole { 0 } else { missing.min(free) };
+            (shown.width, free) = (shown.width + more, free - more);
         }
         shown
     }
@@ -178,7 +296,7 @@ mod tests {
         let ranks: std::collections::HashSet<_> = ListColumn::ALL.iter().map(|column| column.rank()).collect();
         assert_eq!(ranks.len(), ListColumn::ALL.len());
         for column in ListColumn::ALL {
-            assert!(column.title().chars().count() <= column.width(), "{column:?}");
+            assert!(column.title().chars().count() < column.width()[0] + 1, "{column:?}");
         }
     }
 
@@ -207,18 +325,40 @@ mod tests {
 
     #[test]
     fn the_least_important_column_is_hidden_first() {
+        let content = ContentWidths { labels: 5, ..ContentWidths::default() };
         let shown = |columns: &str, pane| {
-            let shown = ListColumns::parse(columns).unwrap().shown(pane, false);
-            shown.iter().map(|column| column.name()).collect::<Vec<_>>().join(",")
+            let shown = ListColumns::parse(columns).unwrap().shown(pane, false, &content);
+            shown.iter().map(|shown| shown.column.name()).collect::<Vec<_>>().join(",")
         };
         let all = ListColumns::default().written();
-        assert_eq!(shown(&all, 80), "sev,status,tx,route,age,due,ticket,checked");
-        assert_eq!(shown(&all, 62), "sev,status,tx,route,age,due,ticket");
+        assert_eq!(shown(&all, 84), "sev,status,tx,route,progress,age,due,ticket,checked");
+        assert_eq!(shown(&all, 80), "sev,status,tx,route,progress,due,ticket,checked");
+        assert_eq!(shown(&all, 62), "sev,status,tx,route,progress,due");
         assert_eq!(shown(&all, 40), "sev,status,tx,due");
-        let both = ListColumns::default().shown(70, true);
-        assert!(both.contains(&ListColumn::Profile) && !both.contains(&ListColumn::Checked));
-        assert_eq!(shown("quote,sev,labels", 40), "sev,labels");
+        let both = ListColumns::default().shown(70, true, &content);
+        let has = |column| both.iter().any(|shown| shown.column == column);
+        assert!(has(ListColumn::Profile) && !has(ListColumn::Checked));
+        assert_eq!(shown("quote,sev,labels", 40), "quote,sev,labels");
+        assert_eq!(shown("quote,sev,labels", 30), "sev,labels");
         assert_eq!(shown("quote", 3), "", "no column fits");
         assert_eq!(shown(&all, 0), "");
+    }
+
+    #[test]
+    fn columns_grow_by_what_they_hold_and_no_column_vanishes_at_a_wider_pane() {
+        let content =
+            ContentWidths { hash: 66, route: 20, ticket: 12, labels: 18, note: 40, ..ContentWidths::default() };
+        let shown = |pane| ListColumns::default().shown(pane, false, &content);
+        let width = |pane, column| shown(pane).iter().find(|shown| shown.column == column).map(|shown| shown.width);
+        assert_eq!([62, 80, 120].map(|pane| width(pane, ListColumn::Route)), [Some(11), Some(11), Some(20)]);
+        assert_eq!([62, 66].map(|pane| width(pane, ListColumn::Progress)), [Some(14), Some(16)]);
+        assert_eq!([200, 250].map(|pane| width(pane, ListColumn::Hash)), [Some(45), Some(66)]);
+        for pane in 0..300 {
+            let columns = |pane| shown(pane).into_iter().map(|shown| shown.column).collect::<Vec<_>>();
+            let wider = columns(pane + 1);
+            assert!(columns(pane).iter().all(|column| wider.contains(column)), "{pane}");
+            let used = 1 + shown(pane).iter().map(|shown| shown.width + 1).sum::<usize>();
+            assert!(used <= usize::from(pane) + 1 || shown(pane).is_empty(), "{pane}");
+        }
     }
 }

@@ -4,7 +4,7 @@
 //! the transaction, never the row: when the order changes, the selected transaction keeps its row on the screen, and the other
 //! rows move. Until a person selects a transaction, the first and most urgent one is selected.
 
-use super::columns::ListColumns;
+use super::columns::{ContentWidths, ListColumns};
 use crate::{
     domain::{
         filter::{
@@ -105,6 +105,8 @@ pub struct List {
     view: u64,
     /// The columns that are shown.
     pub columns: ListColumns,
+    /// The widths that the loaded part needs.
+    pub content: ContentWidths,
     /// The loaded part.
     pub part: ListPart,
     /// The number of rows before the loaded part; `None` if unknown.
@@ -152,6 +154,7 @@ impl Default for List {
             person: None,
             view: 0,
             columns: ListColumns::default(),
+            content: ContentWidths::default(),
             part: ListPart::default(),
             before: None,
             total: None,

@@ -32,6 +32,8 @@ pub struct Spread {
     pub took: Histogram,
     /// The median of the durations.
     pub median: Option<Duration>,
+    /// The time within which nine in ten settled.
+    pub nine_in_ten: Option<Duration>,
     /// The 95th percentile of the durations.
     pub p95: Option<Duration>,
 }
@@ -40,6 +42,12 @@ impl Spread {
     /// Returns the number of timed transfers.
     pub fn timed(&self) -> u64 {
         self.took.total()
+    }
+
+    /// Returns the number of successful transactions.
+    pub fn succeeded(&self) -> u64 {
+        let is_success = |(status, _): &&(Option<RouterStatus>, u64)| *status == Some(RouterStatus::Success);
+        self.outcomes.iter().filter(is_success).map(|(_, count)| count).sum()
     }
 
     fn new(route: Option<RouteKey>, outcomes: &BTreeMap<String, u64>, settled: u64, sorted: &[Duration]) -> Self {
@@ -53,6 +61,7 @@ impl Spread {
             outcomes,
             took: Histogram::of(sorted),
             median: percentile(sorted, 50),
+            nine_in_ten: percentile(sorted, 90),
             p95: percentile(sorted, 95),
         }
     }
@@ -100,6 +109,55 @@ impl Statistics {
     }
 }
 
+/// The order of the list of routes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RouteOrder {
+    /// The route with the most transactions first.
+    #[default]
+    Number,
+    /// The route with the longest median first.
+    Slowest,
+    /// The route with the smallest share of success among its settled transactions first.
+    Worst,
+}
+
+impl RouteOrder {
+    /// Returns the next order; the first comes after the last.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Number => Self::Slowest,
+            Self::Slowest => Self::Worst,
+            Self::Worst => Self::Number,
+        }
+    }
+
+    /// Returns the order in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Number => "most transfers first",
+            Self::Slowest => "slowest first",
+            Self::Worst => "least successful first",
+        }
+    }
+
+    /// Sorts routes; routes that are equal keep the order by number.
+    fn sort(self, routes: &mut [Spread]) {
+        routes.sort_by_key(|spread| Reverse(spread.tracked));
+        match self {
+            Self::Number => {}
+            Self::Slowest => routes.sort_by_key(|spread| Reverse(spread.median)),
+            // Routes without a settled transaction come last.
+            Self::Worst => routes.sort_by(|one, other| {
+                let share = |spread: &Spread| match spread.settled {
+                    0 => 2.0,
+                    settled => spread.succeeded() as f64 / settled as f64,
+                };
+                share(one).total_cmp(&share(other))
+            }),
+        }
+    }
+}
+
 /// The charts' state.
 #[derive(Debug, Default)]
 pub struct Charts {
@@ -107,6 +165,8 @@ pub struct Charts {
     pub read: Option<Statistics>,
     /// The chosen route; `None` for all routes.
     pub chosen: Option<RouteKey>,
+    /// The order of the list of routes.
+    pub order: RouteOrder,
     /// The first visible row of the list of routes.
     pub top: usize,
     /// The number of rows that fit on the screen; set before each change.
@@ -138,6 +198,14 @@ impl Charts {
     /// Shows the loaded data.
     pub fn apply_statistics(&mut self, read: Statistics) {
         self.read = Some(read);
+        self.sort_by(self.order);
+    }
+
+    /// Sorts the list of routes; all routes together stay first.
+    pub fn sort_by(&mut self, order: RouteOrder) {
+        self.order = order;
+        let routes = self.read.as_mut().and_then(|read| read.spreads.get_mut(1..));
+        routes.into_iter().for_each(|routes| order.sort(routes));
         self.move_by(0);
     }
 

@@ -15,17 +15,17 @@ fn columns(model: &TestDashboard) -> String {
 fn column_is_hidden_and_shown_in_this_view_only() {
     let mut model = dashboard("5");
     press(&mut model, &["C", "5"], now());
-    assert_eq!(columns(&model), "sev,status,tx,route,due,profile,ticket,checked,labels,changed");
+    assert_eq!(columns(&model), "sev,status,tx,route,age,due,profile,ticket,checked,labels,notes,changed");
     assert!(
         matches!(&model.dialog, Dialog::Menu(menu) if menu.cursor == 4),
         "the menu stays open, with the cursor in place"
     );
     press(&mut model, &["j", "Enter", "Esc"], now());
-    assert_eq!(columns(&model), "sev,status,tx,route,profile,ticket,checked,labels,changed");
+    assert_eq!(columns(&model), "sev,status,tx,route,due,profile,ticket,checked,labels,notes,changed");
     press(&mut model, &["2"], now());
     assert_eq!(columns(&model), ListColumns::default().written());
     press(&mut model, &["5", "C", "5"], now());
-    assert_eq!(columns(&model), "sev,status,tx,route,age,profile,ticket,checked,labels,changed");
+    assert_eq!(columns(&model), "sev,status,tx,route,progress,due,profile,ticket,checked,labels,notes,changed");
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn no_arrangement_panics_at_any_size() {
 }
 
 #[test]
-fn a_notice_is_whole_on_the_narrowest_screen_and_covers_the_alerts_only_if_it_must() {
+fn a_notice_is_whole_on_the_narrowest_screen_and_never_covers_the_keys() {
     let text = "Nothing to export: nothing is marked, and nothing shown; and this goes on for three lines.";
     let mut model = dashboard((40, 9));
     model.show_message(Tone::Bad, text, now().mono);
@@ -54,7 +54,7 @@ fn a_notice_is_whole_on_the_narrowest_screen_and_covers_the_alerts_only_if_it_mu
     assert_eq!(shown[6..].join(" "), text);
     let mut model = dashboard(SMALL);
     model.show_message(Tone::Good, "Done.", now().mono);
-    assert!(screen(&model).contains("ALERTS  !! 2") && screen(&model).contains(" Done. "));
+    assert!(screen(&model).contains("? help") && screen(&model).contains(" Done. "));
 }
 
 #[test]

@@ -44,9 +44,9 @@ fn a_handled_alert_keeps_its_severity_in_the_list() {
         Alert { handling: Some(Handling::Acknowledged(acknowledgement)), ..alert(Rule::Overdue, Some(selected), "") };
     change_store(&mut model, everything(Vec::new(), vec![handled]), None, now());
     let drawn = screen(&model);
-    assert!(drawn.lines().any(|line| line.contains(">a!! ")), "{drawn}");
+    assert!(drawn.lines().any(|line| line.contains("▌a!! ")), "{drawn}");
     // The note says who handles the alert, so that no second person does.
-    assert!(drawn.contains("ALERT     overdue acknowledged 0s ago: mine"), "{drawn}");
+    assert!(drawn.contains("ALERT overdue acknowledged 0s ago: mine"), "{drawn}");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn alerts_where_nothing_stands() {
 #[test]
 fn the_cursor_of_a_prompt_is_behind_the_typed_text() {
     let model = after(SMALL, &["e"], "ab票");
-    drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((6, 18));
+    drawn(&model, &Theme::new(true, false)).backend_mut().assert_cursor_position((6, 19));
 }
 
 #[test]

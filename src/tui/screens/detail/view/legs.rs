@@ -14,12 +14,12 @@ use crate::{
 };
 
 /// The columns between the two boxes.
-const BETWEEN: usize = 11;
+const BETWEEN: usize = 9;
 /// With fewer columns the destination is below the source.
-const NARROW: usize = 48;
+const NARROW: usize = 44;
 
 /// The columns of a label in a box.
-const LABEL: usize = 6;
+const LABEL: usize = 3;
 
 /// A label and its value.
 type Fact = (&'static str, String);
@@ -49,7 +49,8 @@ fn side_by_side(
     let half = columns.saturating_sub(BETWEEN) / 2;
     let kind = route::kind(tx).map_or("", RouteKind::words);
     let elapsed = span::long(tx.age(context.now.wall));
-    let between = ["", "", kind, "------->", &elapsed, ""];
+    let arrow = context.theme.glyphs().choose("━━━━━━▶", "------>");
+    let between = ["", "", kind, arrow, &elapsed, ""];
     let boxes = boxed(context, "SOURCE", from, half).into_iter().zip(boxed(context, "DESTINATION", to, half));
     let line = |((left, right), between): ((Line<'static>, Line<'static>), &str)| {
         let between = width::cut(between, BETWEEN, "");
@@ -105,7 +106,7 @@ fn stacked(
 
 /// Returns a fact in one line. A value that is too long is cut in the middle.
 fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> String {
-    let label = if label.is_empty() { String::new() } else { format!("{label:<LABEL$}") };
+    let label = if label.is_empty() { String::new() } else { format!("{label:<LABEL$} ") };
     let value = width::cut_middle(value, columns.saturating_sub(width::display_width(&label)), context.theme.ellipsis);
     width::cut(&format!("{label}{value}"), columns, "")
 }
@@ -117,8 +118,8 @@ fn end(end: &End<'_>, name: &str) -> [Fact; 4] {
     let event = end.call_event_status.filter(|event| !event.is_empty());
     [
         ("", chain),
-        ("tx", hash.unwrap_or_else(|| "(none yet)".into())),
-        ("block", end.block_number.map_or_else(|| "(none yet)".into(), |number| number.to_string())),
+        ("tx", hash.unwrap_or_else(|| "not yet".into())),
+        ("blk", end.block_number.map_or_else(|| "not yet".into(), |number| number.to_string())),
         ("event", event.unwrap_or("(empty)").to_owned()),
     ]
 }

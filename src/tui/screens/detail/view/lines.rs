@@ -18,6 +18,14 @@ pub(super) fn labelled(label: &str, text: &str, columns: usize, style: Style) ->
     labelled_at(LABEL, label, text, columns, style)
 }
 
+/// The columns of the labels ALERT, SAY and DO.
+pub(super) const ADVICE_LABEL: usize = 6;
+
+/// Like [`labelled`], for what to say and what to do.
+pub(super) fn advice_lines(label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
+    labelled_at(ADVICE_LABEL, label, text, columns, style)
+}
+
 fn labelled_at(at: usize, label: &str, text: &str, columns: usize, style: Style) -> Vec<Line<'static>> {
     let wrapped = width::wrap(text, columns.saturating_sub(at));
     let mut label = format!("{label:<at$}");

@@ -4,7 +4,7 @@
 //! title     hash, route, ticket: in the pane if beside the list, else in the filter's row
 //! top       verdict, limit, SAY, DO: shown above every tab
 //! tabs      the tabs, and the position in the open tab
-//! content   the open tab, which scrolls by itself; beside the list always the summary
+//! content   the open tab, which scrolls by itself
 //! ```
 //!
 //! Values of the service are shown as received. Drawing a large body must never cost more than drawing a small one.
@@ -17,6 +17,7 @@ mod raw;
 mod steps;
 mod summary;
 mod tabs;
+mod timeline;
 mod timing;
 mod verdict;
 
@@ -44,6 +45,9 @@ const LEAST_CONTENT: usize = 5;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
 
+/// With more rows than these from the tabs on, the open tab is underlined.
+const AMPLE_BELOW: u16 = 10;
+
 /// The parts of the pane.
 struct DetailLayout {
     top: Vec<Line<'static>>,
@@ -58,7 +62,8 @@ impl DetailLayout {
         let inner = inside(panes, pane);
         let (columns, rows) = (usize::from(inner.width), usize::from(inner.height));
         let is_open = context.model.screen == Screen::Detail;
-        let titled = !is_open || panes.filter.height == 0;
+        // The title is in the frame, or in the row of the filter.
+        let titled = if is_open { panes.filter.height == 0 } else { !panes.split };
         let mut top = if titled { vec![verdict::title(context, tx, columns)] } else { Vec::new() };
         top.extend(verdict::lines(context, tx, columns));
         let room = rows.saturating_sub(if is_open { 1 + LEAST_CONTENT } else { 1 });
@@ -74,7 +79,9 @@ impl DetailLayout {
         }
         let above = u16::try_from(top.len()).unwrap_or(u16::MAX).min(inner.height);
         let below = inner.height - above;
-        let tabs = Rect { y: inner.y + above, height: below.min(1), ..inner };
+        // The open tab is underlined if there is room.
+        let tab_rows = if below > AMPLE_BELOW { 2 } else { 1 };
+        let tabs = Rect { y: inner.y + above, height: below.min(tab_rows), ..inner };
         let content = Rect { y: tabs.y + tabs.height, height: below - tabs.height, ..inner };
         Self { top, rest, tabs, content }
     }
@@ -85,18 +92,15 @@ fn inside(panes: &Panes, pane: Rect) -> Rect {
     pane.inner(Margin::new(if panes.split { 2 } else { 1 }, u16::from(panes.split)))
 }
 
-/// Returns the tab that is shown: beside the list the summary.
-fn tab(context: &DrawContext<'_>) -> DetailTab {
-    match context.model.screen {
-        Screen::Detail => context.model.detail.tab,
-        _ => DetailTab::Summary,
-    }
-}
-
 pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: &mut Frame<'_>) {
     let inner = inside(panes, pane);
     if panes.split {
-        let block = context.titled_block(" Detail ").border_style(context.theme.dim());
+        let columns = usize::from(pane.width).saturating_sub(4);
+        let title = match context.model.selected() {
+            Some(tx) if context.model.screen != Screen::Detail => verdict::title(context, tx, columns).to_string(),
+            _ => "Detail".to_owned(),
+        };
+        let block = context.titled_block(format!(" {title} ")).border_style(context.theme.dim());
         frame.render_widget(block, pane);
     }
     let Some(tx) = context.model.selected() else {
@@ -108,35 +112,39 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     put_lines(parts.top, top, frame);
     put_lines(content, parts.content, frame);
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
-    tabs::draw(context, tab(context), &place, parts.tabs, frame);
+    tabs::draw(context, context.model.detail.tab, &place, parts.tabs, frame);
 }
 
 /// Returns the tab whose title is at a position of the screen.
 pub(crate) fn tab_at(context: &DrawContext<'_>, panes: &Panes, pane: Rect, at: Position) -> Option<DetailTab> {
     let row = DetailLayout::new(context, context.model.selected()?, panes, pane).tabs;
-    row.contains(at).then(|| tabs::at(context, tab(context), row, at.x))?
+    row.contains(at).then(|| tabs::at(context, context.model.detail.tab, row, at.x))?
 }
 
 /// Returns the visible lines of the open tab, and the position in the tab in words.
 fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let (columns, rows) = (usize::from(parts.content.width), usize::from(parts.content.height));
-    match tab(context) {
+    match context.model.detail.tab {
         DetailTab::Steps => steps::shown(context, tx, columns, rows),
         DetailTab::Raw => raw::shown(context, columns, rows),
         _ => {
             let (lines, remark) = scrolled(context, tx, parts);
             let count = lines.len();
-            let first = match context.model.screen {
-                Screen::Detail => context.model.detail.place().min(count.saturating_sub(rows)),
-                _ => 0,
-            };
-            let place = match (context.model.screen, count > rows) {
-                (_, false) => remark,
-                (Screen::Detail, true) => {
-                    let [down, up] = [Id::Down, Id::Up].map(|id| context.key(id));
-                    format!("{remark}  lines {} to {} of {count}: {down} {up}", first + 1, (first + rows).min(count))
+            let first = context.model.detail.place().min(count.saturating_sub(rows));
+            let place = match count > rows {
+                false => remark,
+                true => {
+                    let keys = match context.model.screen {
+                        Screen::Detail => [Id::Down, Id::Up],
+                        Screen::List | Screen::Alerts | Screen::Stats | Screen::Log => [Id::DetailDown, Id::DetailUp],
+                    };
+                    let [down, up] = keys.map(|id| context.key(id));
+                    let (from, to) = (first + 1, (first + rows).min(count));
+                    match parts.content.width {
+                        ..70 => format!("{remark}  {from}-{to} of {count}  {down} {up}"),
+                        70.. => format!("{remark}  lines {from} to {to} of {count}: {down} {up}"),
+                    }
                 }
-                (_, true) => format!("{} for more", context.key(Id::Open)),
             };
             (lines.into_iter().skip(first).take(rows).collect(), place)
         }
@@ -146,13 +154,20 @@ fn content(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) ->
 /// Returns all lines of a tab that scrolls line by line, and a remark on the lines.
 fn scrolled(context: &DrawContext<'_>, tx: &Transaction, parts: &DetailLayout) -> (Vec<Line<'static>>, String) {
     let columns = usize::from(parts.content.width);
-    match tab(context) {
+    match context.model.detail.tab {
         DetailTab::Timing => (timing::lines(context, tx, columns), String::new()),
         DetailTab::History => history::lines(context, columns),
         DetailTab::Notes => (notes::lines(context, tx, columns), String::new()),
         DetailTab::Summary | DetailTab::Steps | DetailTab::Raw => {
             let rest = parts.rest.iter().cloned();
-            (rest.chain(summary::lines(context, tx, columns)).collect(), String::new())
+            let mut lines: Vec<_> = rest.chain(summary::lines(context, tx, columns)).collect();
+            // A high screen shows the durations below the summary.
+            let timing = timing::observed_lines(context, tx, columns);
+            if lines.len() + 1 + timing.len() <= usize::from(parts.content.height) {
+                lines.push(Line::default());
+                lines.extend(timing);
+            }
+            (lines, String::new())
         }
     }
 }
@@ -165,7 +180,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
 /// Returns the largest scroll offset of the open tab, or the last index of its cursor.
 pub(crate) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usize {
     let Some(tx) = context.model.selected() else { return 0 };
-    match tab(context) {
+    match context.model.detail.tab {
         DetailTab::Steps => steps::of(tx).len().saturating_sub(1),
         DetailTab::Raw => context.model.detail.raw.count().saturating_sub(1),
         _ => {
@@ -179,7 +194,7 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -
 pub(crate) fn rows(context: &DrawContext<'_>, panes: &Panes, pane: Rect) -> usize {
     let Some(tx) = context.model.selected() else { return 0 };
     let rows = usize::from(DetailLayout::new(context, tx, panes, pane).content.height);
-    if tab(context) == DetailTab::Raw { raw::rows(rows) } else { rows }
+    if context.model.detail.tab == DetailTab::Raw { raw::rows(rows) } else { rows }
 }
 
 /// Returns the title of the open transaction and its row number in the list, in place of the filter.

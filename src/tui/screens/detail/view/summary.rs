@@ -5,6 +5,7 @@ use ratatui::text::Line;
 use super::{
     legs,
     lines::{heading, labelled, table},
+    timeline,
 };
 use crate::{
     domain::{
@@ -22,6 +23,8 @@ use crate::{
 
 pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let mut lines = legs::lines(context, tx, columns);
+    lines.extend(timeline::lines(context, tx, columns));
+    lines.push(Line::default());
     lines.extend(progress(context, tx, columns));
     lines.extend(links(context, tx, columns));
     lines.extend(facts(context, tx, columns));
@@ -32,7 +35,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let state = &tx.state;
     let record = state.record.as_ref();
-    let status = row_text::status_of(tx);
+    let status = row_text::status_of(tx, context.theme.glyphs());
     let bridge = record.and_then(|record| non_empty(record.bridge_status.as_deref()));
     let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {status}"));
     let history = context.model.selected_history();

@@ -3,6 +3,7 @@
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Modifier,
     text::{Line, Span},
 };
 use tui_input::Input;
@@ -24,7 +25,13 @@ pub(crate) fn draw(context: &DrawContext<'_>, tab: DetailTab, place: &str, row: 
         let room = columns - line.width();
         line.push_span(Span::styled(format!("{place:>room$}"), context.theme.dim()));
     }
-    frame.render_widget(line, row);
+    let first_row = Rect { height: row.height.min(1), ..row };
+    frame.render_widget(line, first_row);
+    if row.height > 1 {
+        let below = Rect { y: row.y + 1, height: 1, ..row };
+        frame.render_widget(underline(context, tab, columns), below);
+    }
+    let row = first_row;
     if let Dialog::Find { input, .. } = &context.model.dialog {
         draw_search(context, input, tab, row, frame);
     }
@@ -44,8 +51,11 @@ pub(crate) fn at(context: &DrawContext<'_>, open: DetailTab, row: Rect, column: 
 /// Returns all titles if they fit, else the open tab's title.
 fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'static> {
     let title = |tab: &DetailTab| match *tab == open {
-        true => Span::styled(format!("[{}]", tab.title()), context.theme.selected()),
-        false => Span::raw(format!(" {} ", tab.title())),
+        true => Span::styled(
+            context.theme.glyphs().choose(format!(" {} ", tab.title()), format!("[{}]", tab.title())),
+            context.theme.accent().add_modifier(Modifier::BOLD | Modifier::REVERSED),
+        ),
+        false => Span::raw(format!(" {}", tab.title())),
     };
     let all = Line::from_iter(DetailTab::ALL.iter().map(title));
     if all.width() <= columns {
@@ -54,6 +64,22 @@ fn titles(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'s
     let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default() + 1;
     let count = format!(" {place} of {}", DetailTab::ALL.len());
     Line::from(vec![title(&open), Span::styled(count, context.theme.dim())])
+}
+
+/// Returns a rule with a thick part below the open tab.
+fn underline(context: &DrawContext<'_>, open: DetailTab, columns: usize) -> Line<'static> {
+    let (thin, thick) = context.theme.glyphs().choose(("─", "━"), ("-", "="));
+    let titles = titles(context, open, columns);
+    let place = DetailTab::ALL.iter().position(|tab| *tab == open).unwrap_or_default();
+    let place = if titles.spans.len() == DetailTab::ALL.len() { place } else { 0 };
+    let widths: Vec<usize> = titles.spans.iter().map(|span| width::display_width(&span.content)).collect();
+    let before: usize = widths.iter().take(place).sum();
+    let under = widths.get(place).copied().unwrap_or_default();
+    Line::from(vec![
+        Span::styled(thin.repeat(before), context.theme.dim()),
+        Span::styled(thick.repeat(under), context.theme.accent()),
+        Span::styled(thin.repeat(columns.saturating_sub(before + under)), context.theme.dim()),
+    ])
 }
 
 /// Draws the search field with the cursor, after the titles or over them.

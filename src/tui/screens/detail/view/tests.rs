@@ -185,7 +185,7 @@ fn the_search_in_the_body_is_typed_beside_the_tabs() {
     press(&mut dashboard, &["/"], now());
     type_in(&mut dashboard, "symbol", now());
     insta::assert_snapshot!("raw_search_while_typing", screen(&dashboard));
-    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((55, 8));
+    drawn(&dashboard, &Theme::new(true, false)).backend_mut().assert_cursor_position((50, 8));
     press(&mut dashboard, &["Enter"], now());
     insta::assert_snapshot!("raw_search", screen(&dashboard));
 }
@@ -268,8 +268,10 @@ fn a_large_body_costs_no_more_lines_than_a_small_one() {
 }
 
 #[test]
-fn beside_the_list_the_summary_is_shown_whatever_tab_was_open() {
+fn the_open_tab_stays_open_beside_the_list() {
     let mut dashboard = at_tab(full, WIDE, DetailTab::Notes);
     press(&mut dashboard, &["Esc"], now());
-    assert!(screen(&dashboard).contains("[Summary]"));
+    assert!(dashboard.detail.tab == DetailTab::Notes && screen(&dashboard).contains(" Notes "));
+    press(&mut dashboard, &["]"], now());
+    assert_eq!((dashboard.screen, dashboard.detail.tab), (Screen::List, DetailTab::Summary));
 }

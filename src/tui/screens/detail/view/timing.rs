@@ -5,13 +5,19 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use ratatui::text::Line;
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
 use serde_json::Value;
 
-use super::lines::{LABEL, heading, labelled};
+use super::{
+    lines::{LABEL, heading, labelled},
+    timeline,
+};
 use crate::{
-    domain::{forecast::Quantile, span, transaction::Transaction},
-    presentation::width,
+    domain::{forecast::Quantile, span, status::RouterStatus, transaction::Transaction},
+    presentation::{glyphs::Glyphs, width},
     tui::draw::DrawContext,
 };
 
@@ -43,26 +49,28 @@ impl Axis {
         if column >= self.columns as f64 { self.columns } else { column as usize }
     }
 
-    /// Returns a bar between two elapsed times, at least one column wide, with a mark at the limit. `>` shows that the bar
+    /// Returns a bar between two elapsed times, at least one column wide, with a mark at the limit. An arrow shows that the bar
     /// continues beyond the axis.
-    fn bar(&self, from: Duration, to: Duration, fill: char, limit: Duration) -> String {
+    fn bar(&self, from: Duration, to: Duration, fill: &'static str, limit: Duration, glyphs: Glyphs) -> String {
         let first = self.column(from).min(self.columns - 1);
         let last = self.column(to).max(first + 1);
         let limit = self.column(limit).min(self.columns - 1);
         let cell = |column: usize| match column {
-            _ if column + 1 == self.columns && to > self.length => '>',
-            _ if column == limit => '|',
+            _ if column + 1 == self.columns && to > self.length => glyphs.beyond(),
+            _ if column == limit => glyphs.choose("┃", "|"),
             _ if (first..last).contains(&column) => fill,
-            _ => ' ',
+            _ => " ",
         };
         (0..self.columns).map(cell).collect()
     }
 }
 
 pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let remark = "by our clock, accurate to the poll interval";
-    let mut lines = vec![heading(context, "OBSERVED", remark, columns)];
-    lines.extend(observed(context, tx, columns));
+    let mut lines = timeline::lines(context, tx, columns);
+    if !lines.is_empty() {
+        lines.push(Line::default());
+    }
+    lines.extend(observed_lines(context, tx, columns));
     lines.push(Line::default());
     lines.push(heading(
         context,
@@ -74,14 +82,24 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines
 }
 
+/// Returns the observed phases, the limit and the forecast on one scale, with a heading.
+pub(super) fn observed_lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let remark = "by our clock, accurate to the poll interval";
+    let mut lines = vec![heading(context, "OBSERVED", remark, columns)];
+    lines.extend(observed(context, tx, columns));
+    lines
+}
+
 fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let until = tx.state.settled_at.unwrap_or(context.now.wall);
     let axis = Axis::new(tx, until, columns);
     let deadline = tx.deadline();
-    let row = |label: &str, bar: String, after: String| {
-        Line::raw(format!("{} {bar} {after}", width::fit(label, LABEL - 1, context.theme.ellipsis)))
+    let (theme, glyphs) = (context.theme, context.theme.glyphs());
+    let row = |label: &str, bar: String, style: Style, after: String| {
+        let label = width::fit(label, LABEL - 1, theme.ellipsis);
+        Line::from(vec![Span::raw(format!("{label} ")), Span::styled(bar, style), Span::raw(format!(" {after}"))])
     };
-    let bar = |(from, to), fill| axis.bar(from, to, fill, deadline.wait);
+    let bar = |(from, to), fill| axis.bar(from, to, fill, deadline.wait, glyphs);
     let to_now = |at: DateTime<Utc>| span::between(axis.start, at);
     let mut lines = scale(context, tx, axis, until);
     let Some(history) = context.model.selected_history() else {
@@ -93,22 +111,29 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let skipped = phases.len().saturating_sub(PHASES);
     let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
     if let Some(first) = first {
-        lines.push(row("no answer", bar((Duration::ZERO, first), '.'), span::long(first)));
+        lines.push(row(
+            "no answer",
+            bar((Duration::ZERO, first), glyphs.choose("░", ".")),
+            theme.dim(),
+            span::long(first),
+        ));
     }
     for ((status, from), to) in phases.into_iter().skip(skipped) {
         let lasted = span::long(span::between(*from, to));
-        lines.push(row(status, bar((to_now(*from), to_now(to)), '#'), lasted));
+        let style = theme.status(Some(&RouterStatus::from(status.clone())));
+        lines.push(row(status, bar((to_now(*from), to_now(to)), glyphs.choose("█", "#")), style, lasted));
     }
     if history.phases.is_empty() {
         lines.push(Line::styled("No answer yet.", context.theme.dim()));
     }
     if let Some(estimate) = deadline.estimate {
-        lines.push(row("estimate", bar((Duration::ZERO, estimate), '='), span::long(estimate)));
+        let bar = bar((Duration::ZERO, estimate), glyphs.choose("▒", "="));
+        lines.push(row("estimate", bar, theme.info(), span::long(estimate)));
     }
     let forecast = history.past.evidence.forecast(tx.params.estimate);
     for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
         let took = forecast.quantile(quantile);
-        lines.push(row(label, bar((Duration::ZERO, took), '-'), span::long(took)));
+        lines.push(row(label, bar((Duration::ZERO, took), glyphs.choose("─", "-")), theme.dim(), span::long(took)));
     }
     let state = format!(
         "half / 9 in 10: that share of transfers like this finishes within this time ({})",
@@ -163,10 +188,15 @@ fn reported(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let line = |(key, value): (&String, &Value)| {
         let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
         let full = share.map_or(0, |share| (share * room as f64).round() as usize);
-        let bar = format!("{}{}", "#".repeat(full), ".".repeat(room - full));
+        let (filled, rest) = context.theme.glyphs().choose(("█", "·"), ("#", "."));
         let key = width::fit(key, KEY, context.theme.ellipsis);
         match share {
-            Some(_) => Line::raw(format!("  {key} {bar} {:>NUMBER$}", value.to_string())),
+            Some(_) => Line::from(vec![
+                Span::raw(format!("  {key} ")),
+                Span::styled(filled.repeat(full), context.theme.info()),
+                Span::styled(rest.repeat(room - full), context.theme.dim()),
+                Span::raw(format!(" {:>NUMBER$}", value.to_string())),
+            ]),
             None => Line::raw(width::cut(&format!("  {key} {value}"), columns, context.theme.ellipsis)),
         }
     };

@@ -4,11 +4,11 @@
 
 use ratatui::{
     layout::Rect,
-    style::Style,
+    style::{Modifier, Style},
     text::{Line, Span},
 };
 
-use super::lines::{LABEL, labelled};
+use super::lines::{ADVICE_LABEL, advice_lines};
 use crate::{
     domain::{
         advice::{self, Advice, Situation},
@@ -26,7 +26,12 @@ pub(crate) fn title(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let hash = width::cut_middle(tx.params.transaction_id.as_str(), hash_room, context.theme.ellipsis);
     let ticket = tx.params.ticket.as_deref().unwrap_or("");
     let profile_prefix = context.model.setting.profile_prefix(&tx.profile);
-    let title = format!("{profile_prefix}{hash}  {} > {}  {ticket}", tx.from_name(), tx.to_name());
+    let title = format!(
+        "{profile_prefix}{hash}  {} {} {}  {ticket}",
+        tx.from_name(),
+        context.theme.glyphs().arrow(),
+        tx.to_name()
+    );
     Line::from(Span::styled(width::cut(title.trim_end(), columns, context.theme.ellipsis), context.theme.label()))
 }
 
@@ -37,19 +42,21 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines.extend(limit(context, tx, columns));
     // Only the service's message names the wrong parameter.
     let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
-    lines.extend(refusal.into_iter().flat_map(|message| labelled("", message, columns, context.theme.dim())));
+    lines.extend(refusal.into_iter().flat_map(|message| advice_lines("", message, columns, context.theme.dim())));
     lines.extend(
         handling_words(context, tx)
             .into_iter()
-            .flat_map(|words| labelled("ALERT", &words, columns, context.theme.label())),
+            .flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())),
     );
     lines.extend(
-        people_here(context, tx).into_iter().flat_map(|words| labelled("OPEN", &words, columns, context.theme.label())),
+        people_here(context, tx)
+            .into_iter()
+            .flat_map(|words| advice_lines("OPEN", &words, columns, context.theme.label())),
     );
     if let Some(say) = &advice.say {
-        lines.extend(labelled("SAY", say, columns, context.theme.label()));
+        lines.extend(advice_lines("SAY", say, columns, context.theme.label()));
     }
-    lines.extend(labelled("DO", &advice.act, columns, context.theme.label()));
+    lines.extend(advice_lines("DO", &advice.act, columns, context.theme.label()));
     lines
 }
 
@@ -81,8 +88,8 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     // One empty column on each side, as in the detail.
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
-    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, context.theme.label());
-    let act = labelled("DO", &advice.act, text_columns, context.theme.label());
+    let say = advice_lines("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, context.theme.label());
+    let act = advice_lines("DO", &advice.act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
     lines.extend(cut_rows(context, say, room.saturating_sub(rows_for_act), text_columns));
@@ -103,7 +110,7 @@ fn cut_rows(
     if lines.len() > rows {
         lines.truncate(rows);
         if let Some(span) = lines.last_mut().and_then(|line| line.spans.last_mut()) {
-            let room = columns.saturating_sub(LABEL + width::display_width(context.theme.ellipsis));
+            let room = columns.saturating_sub(ADVICE_LABEL + width::display_width(context.theme.ellipsis));
             span.content = format!("{}{}", width::cut(&span.content, room, ""), context.theme.ellipsis).into();
         }
     }
@@ -130,15 +137,14 @@ fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns
         None if tx.state.polls > 0 => "  no answer yet".into(),
         None => "  not checked yet".into(),
     };
-    let room = columns.saturating_sub(LABEL);
+    let room = columns;
     let verdict = width::cut(&advice.verdict, room, context.theme.ellipsis);
     let rest = room.saturating_sub(width::display_width(&verdict));
     // A time that doesn't fit whole is left out.
     let checked = if width::display_width(&checked) <= rest { checked } else { String::new() };
     Line::from(vec![
-        Span::styled(format!("{:<LABEL$}", "VERDICT"), context.theme.label()),
-        Span::styled(verdict, style.patch(context.theme.label())),
-        Span::styled(checked, context.theme.dim()),
+        Span::styled(verdict, style.add_modifier(Modifier::BOLD)),
+        Span::styled(format!("{checked:>rest$}"), context.theme.dim()),
     ])
 }
 
@@ -166,5 +172,6 @@ fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
         span::clock_time(deadline.at, context.now.wall, zone),
         deadline.basis(),
     );
-    labelled("", &text, columns, context.theme.dim())
+    let wrapped = width::wrap(&text, columns).into_iter();
+    wrapped.map(|line| Line::styled(line, context.theme.dim())).collect()
 }

@@ -1,32 +1,41 @@
 //! The list: one transaction a row, the most severe first. A narrow pane shows fewer columns.
 
 pub(crate) mod marks;
+pub(crate) mod recent;
 
 use std::time::Duration;
 
 use ratatui::{
     Frame,
     layout::Rect,
-    style::Style,
+    style::{Modifier, Style},
     text::{Line, Span},
     widgets::Block,
 };
 
-use super::{columns::ListColumn, state::Tab};
+use super::{
+    columns::{ListColumn, ShownColumn},
+    state::Tab,
+};
 use crate::{
     domain::{
-        alert::{self, Alert},
+        alert::{self, Alert, Severity},
         ids::RowId,
         span, text,
         transaction::Transaction,
     },
-    presentation::{row_text, width},
+    presentation::{
+        glyphs::Glyphs,
+        progress::{self, Progress, Scale, Zone},
+        row_text, width,
+    },
     tui::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
+        theme::Theme,
         view::layout::Panes,
-        widgets::columns,
+        widgets::{columns, progress_bar::ProgressBar},
     },
 };
 
@@ -49,7 +58,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     let list = &context.model.list;
     let shown = list.part.rows.iter().skip(list.top).take(rows_in(panes));
     let range = context.model.range();
-    lines.extend(shown.filter_map(|row| line(context, *row, range, inner.width)));
+    let columns = self::shown(context, inner.width);
+    lines.extend(shown.filter_map(|row| line(context, *row, range, &columns, inner.width)));
     if list.part.rows.is_empty() {
         lines.extend(
             empty(context)
@@ -64,71 +74,165 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
     let (number, total) = list.position_text();
-    let title = format!(" {} {total} ", list.tab.titles().0);
-    context
-        .titled_block(title)
-        .border_style(context.theme.dim())
-        .title_bottom(Span::styled(format!(" row {number} of {total} "), context.theme.dim()))
+    let order = list.listed().sort().first().map_or_else(String::new, |key| key.words());
+    let title = Line::from(vec![
+        Span::styled(format!(" {} {total}", list.tab.titles().0), context.theme.label()),
+        Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
+    ]);
+    Block::bordered()
+        .border_set(context.theme.border)
+        .title(title)
+        .title_bottom(Span::styled(format!(" {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(
             marks::words(context).map_or_else(String::new, |words| format!(" {words} ")),
             context.theme.label(),
         ))
 }
 
-fn shown(context: &DrawContext<'_>, width: u16) -> Vec<ListColumn> {
-    context.model.list.columns.shown(width, !context.model.other_profiles.is_empty())
+fn shown(context: &DrawContext<'_>, width: u16) -> Vec<ShownColumn> {
+    let list = &context.model.list;
+    list.columns.shown(width, !context.model.other_profiles.is_empty(), &list.content)
 }
 
+/// Returns the row of titles; an arrow marks the column that the list is sorted by.
 fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
-    let mut text = String::from(" ");
-    for column in shown(context, width) {
-        text.push_str(&aligned(column, column.title(), context));
-        text.push(' ');
+    let sort = context.model.list.listed().sort().first().copied();
+    let glyphs = context.theme.glyphs();
+    let mut spans = vec![Span::raw(" ")];
+    for shown in shown(context, width) {
+        let title = shown.column.title();
+        let order = sort.filter(|key| shown.column.sort() == Some(key.by));
+        let (title, style) = match order {
+            Some(key) if title.len() < shown.width => {
+                let arrow = if key.reversed { glyphs.choose("▲", "^") } else { glyphs.choose("▼", "v") };
+                (format!("{title}{arrow}"), context.theme.accent())
+            }
+            Some(_) => (title.to_owned(), context.theme.accent()),
+            None => (title.to_owned(), context.theme.dim()),
+        };
+        spans.push(Span::styled(aligned(shown, &title, context), style));
+        spans.push(Span::raw(" "));
     }
-    Line::styled(text, context.theme.dim())
+    Line::from(spans)
 }
 
-fn aligned(column: ListColumn, text: &str, context: &DrawContext<'_>) -> String {
-    let columns = column.width();
-    match column.is_right() {
-        true => format!("{:>columns$}", width::cut(text, columns, "")),
+/// Returns the column whose title is at a column of the titles' row.
+pub(crate) fn title_at(context: &DrawContext<'_>, pane: Rect, x: u16) -> Option<ListColumn> {
+    let mut end = usize::from(pane.x) + 1;
+    let found = shown(context, pane.width).into_iter().find(|shown| {
+        end += shown.width + 1;
+        usize::from(x) < end
+    })?;
+    Some(found.column)
+}
+
+fn aligned(shown: ShownColumn, text: &str, context: &DrawContext<'_>) -> String {
+    let columns = shown.width;
+    match shown.column.is_right() {
+        true => {
+            let text = width::cut(text, columns, "");
+            format!("{}{text}", " ".repeat(columns - width::display_width(&text)))
+        }
         false => width::fit(text, columns, context.theme.ellipsis),
     }
 }
 
-fn line(context: &DrawContext<'_>, row: RowId, range: &[RowId], columns_of_pane: u16) -> Option<Line<'static>> {
+fn line(
+    context: &DrawContext<'_>,
+    row: RowId,
+    range: &[RowId],
+    columns: &[ShownColumn],
+    pane: u16,
+) -> Option<Line<'static>> {
     let tx = context.model.transactions.get(&row)?;
     let selected = context.model.list.selected == Some(row);
-    let mut spans = vec![Span::raw(marks::letter(context, row, range))];
-    for column in shown(context, columns_of_pane) {
-        let (text, style) = cell(context, tx, column);
-        spans.push(Span::styled(aligned(column, &text, context), style));
+    let severity = context.model.severity(row);
+    let mut spans = vec![edge(context, row, range, severity)];
+    for shown in columns {
+        if shown.column == ListColumn::Progress {
+            spans.extend(progress_cell(context, tx, shown.width));
+        } else {
+            let (text, style) = cell(context, tx, *shown);
+            spans.push(Span::styled(aligned(*shown, &text, context), style));
+        }
         spans.push(Span::raw(" "));
     }
-    Some(columns::row(context, spans, selected, columns_of_pane))
+    let is_tinted = severity == Some(Severity::Critical) && context.theme.tint().bg.is_some();
+    Some(match selected {
+        false if is_tinted => columns::filled(spans, context.theme.tint(), pane),
+        _ => columns::row(context, spans, selected, pane),
+    })
 }
 
-fn cell(context: &DrawContext<'_>, tx: &Transaction, column: ListColumn) -> (String, Style) {
+/// Returns the first column: a mark, or a coloured edge where an alert fires.
+fn edge(context: &DrawContext<'_>, row: RowId, range: &[RowId], severity: Option<Severity>) -> Span<'static> {
+    let letter = marks::letter(context, row, range);
+    match (letter, severity, context.theme.glyphs()) {
+        (" " | ">", Some(severity), Glyphs::Unicode) => Span::styled("▌", context.theme.severity(severity)),
+        (">", None, Glyphs::Unicode) => Span::styled("▌", context.theme.accent()),
+        _ => Span::styled(letter, context.theme.label()),
+    }
+}
+
+/// Returns the progress of a transaction as a bar, or its outcome in words.
+fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Span<'static>> {
+    let theme = context.theme;
+    let forecast = || context.model.forecast(tx);
+    match progress::progress(tx, forecast, context.now.wall) {
+        Progress::Words(words) => {
+            vec![Span::styled(width::fit(&words, columns, theme.ellipsis), theme.dim())]
+        }
+        Progress::Waiting(scale) => {
+            let glyphs = theme.glyphs();
+            let marks = [
+                (scale.position(scale.median), glyphs.choose("│", "|")),
+                (scale.position(scale.nine_in_ten), glyphs.choose("┊", ":")),
+            ];
+            let filled = scale.position(scale.age);
+            ProgressBar { filled, marks: &marks, fill_style: zone_style(theme, &scale) }.spans(columns, theme)
+        }
+    }
+}
+
+/// Returns the colour of the part of the scale that the age of a transfer has reached.
+pub(crate) fn zone_style(theme: &Theme, scale: &Scale) -> Style {
+    match scale.zone() {
+        Zone::Overdue => theme.critical(),
+        Zone::Slow => theme.warning(),
+        _ if scale.is_from_first_seen => theme.dim(),
+        // What is as usual must not stand out.
+        Zone::Early => theme.good().add_modifier(Modifier::DIM),
+        Zone::Usual => theme.progress().add_modifier(Modifier::DIM),
+    }
+}
+
+fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn) -> (String, Style) {
     let (theme, now) = (context.theme, context.now.wall);
+    let glyphs = theme.glyphs();
     let status = tx.state.status.as_ref();
     let severity = context.model.severity(tx.id);
-    match column {
+    match shown.column {
         ListColumn::Severity => match handled_mark(context.model.alerts_of(tx.id)) {
             Some(mark) => (mark, theme.dim()),
             None => {
                 (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        ListColumn::Status => (row_text::status_of(tx), theme.status(status)),
-        ListColumn::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
-        ListColumn::Route => (row_text::route(tx), Style::new()),
+        ListColumn::Status => (row_text::status_of(tx, glyphs), theme.status(status)),
+        ListColumn::Hash => {
+            (width::cut_middle(tx.params.transaction_id.as_str(), shown.width.min(66), theme.ellipsis), Style::new())
+        }
+        ListColumn::Route if shown.is_whole => (row_text::full_route(tx, glyphs), Style::new()),
+        ListColumn::Route => (row_text::route(tx, glyphs), Style::new()),
+        ListColumn::Progress => (String::new(), Style::new()),
         ListColumn::Age => (span::short(tx.age(now)), Style::new()),
         ListColumn::Due => (row_text::due(tx, now), due_style(context, tx)),
         ListColumn::Profile => (text::clean(&tx.profile), theme.dim()),
         ListColumn::Ticket => (ticket(context, tx), theme.dim()),
         ListColumn::Checked => (row_text::checked(tx, now), theme.dim()),
         ListColumn::Changed => (row_text::changed(tx, now), theme.dim()),
-        ListColumn::Labels => (tx.labels.join(" "), theme.dim()),
+        ListColumn::Labels => (tx.labels.join(" "), theme.info()),
+        ListColumn::Notes => (tx.notes.last().cloned().unwrap_or_default(), theme.dim()),
         ListColumn::Quote => (tx.params.quote_id.as_str().to_owned(), theme.dim()),
     }
 }

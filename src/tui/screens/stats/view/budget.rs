@@ -1,17 +1,19 @@
-//! The chart of the budget's use, minute by minute: requests a second against the ID's limit, throttled and failed requests,
-//! and the age of the oldest answer.
+//! The requests a second against the limit, and the age of the oldest answer against its target, over the time that has data.
 //!
-//! A minute without polling is a gap, never a zero.
+//! Both charts have one time axis, from five minutes to seven days. A minute in which nothing polled leaves a gap.
 
-use std::collections::HashMap;
+use std::time::Duration;
 
+use chrono::{DateTime, TimeDelta, Utc};
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
+    style::{Color, Style},
+    symbols::Marker,
     text::{Line, Span},
+    widgets::canvas::{Canvas, Line as CanvasLine},
 };
 
-use super::bars;
 use crate::{
     domain::{need, span},
     presentation::width,
@@ -23,27 +25,63 @@ use crate::{
 
 /// The columns of the scale before the chart.
 const SCALE: u16 = 7;
-/// The most minutes that are shown.
-const MINUTES: usize = 60;
-/// The seconds of a minute.
-const MINUTE: i64 = 60;
+/// The shortest time axis.
+const LEAST_TIME: TimeDelta = TimeDelta::minutes(5);
+/// The length of a minute of the data.
+const MINUTE: TimeDelta = TimeDelta::minutes(1);
 
-/// Returns the number of minutes that fit into so many columns, and the columns of each minute.
-fn fit_minutes(columns: usize) -> (usize, usize) {
-    let cells = (columns / MINUTES).max(1);
-    ((columns / cells).min(MINUTES), cells)
+/// The time axis of both charts.
+#[derive(Clone, Copy)]
+struct TimeAxis {
+    start: DateTime<Utc>,
+    end: DateTime<Utc>,
 }
 
-/// Returns the remark in the heading: the unit, the number of minutes, the marks.
-pub(crate) fn remark(context: &DrawContext<'_>, area: Rect) -> String {
-    let framed = if area.width >= 60 { 2 } else { 0 };
-    let (minutes, _) = fit_minutes(usize::from(area.width.saturating_sub(SCALE + framed)));
-    let marks = if context.model.charts.read.as_ref().is_some_and(|read| read.minutes.is_empty()) {
-        ""
-    } else {
-        "  ! 429  x failed"
-    };
-    format!("rps, last {minutes} min{marks}")
+impl TimeAxis {
+    /// Returns the axis from the first minute to now.
+    fn new(minutes: &[Minute], now: DateTime<Utc>) -> Self {
+        let first = minutes.first().map_or(now, |minute| minute.at);
+        Self { start: first.min(now - LEAST_TIME), end: now }
+    }
+
+    /// Returns the dots of a minute among `dots`: from the first to before the last.
+    fn dots(&self, minute: &Minute, dots: usize) -> std::ops::Range<usize> {
+        let length = (self.end - self.start).num_milliseconds().max(1) as f64;
+        let dot = |at: DateTime<Utc>| (at - self.start).num_milliseconds() as f64 / length * dots as f64;
+        let last = dot(minute.at + MINUTE).ceil().clamp(0.0, dots as f64) as usize;
+        let first = dot(minute.at).floor().clamp(0.0, dots as f64) as usize;
+        first.min(last)..last
+    }
+}
+
+/// What happened in the time of one dot.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Dot {
+    rate: f64,
+    throttled: bool,
+    failed: bool,
+    oldest: Option<Duration>,
+}
+
+/// Returns a dot for each part of the axis; of several minutes in one part the greatest values count.
+fn dots_of(minutes: &[Minute], axis: TimeAxis, count: usize) -> Vec<Option<Dot>> {
+    let mut dots = vec![None; count];
+    for minute in minutes {
+        for dot in dots.get_mut(axis.dots(minute, count)).into_iter().flatten() {
+            let own: &mut Dot = dot.get_or_insert_default();
+            own.rate = own.rate.max(minute.rate());
+            own.throttled |= minute.throttled > 0;
+            own.failed |= minute.failed > 0;
+            own.oldest = own.oldest.max(minute.oldest);
+        }
+    }
+    dots
+}
+
+/// Returns the remark in the heading: the unit, the marks.
+pub(crate) fn remark(context: &DrawContext<'_>) -> String {
+    let has_data = context.model.charts.read.as_ref().is_some_and(|read| !read.minutes.is_empty());
+    format!("per second{}", if has_data { "  ! HTTP 429  x failed" } else { "" })
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, frame: &mut Frame<'_>) {
@@ -55,14 +93,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, fr
         let lines = lines.map(|text| Line::styled(format!(" {text}"), context.theme.dim()));
         return put_lines(lines, charts, frame);
     }
-    let (count, cells) = fit_minutes(usize::from(pane.width.saturating_sub(SCALE)));
-    let last = context.now.wall.timestamp().div_euclid(MINUTE);
-    let by_number: HashMap<i64, &Minute> =
-        minutes.iter().map(|minute| (minute.at.timestamp().div_euclid(MINUTE), minute)).collect();
-    let first = last + 1 - i64::try_from(count).unwrap_or(0);
-    let shown: Vec<_> = (first..=last).map(|number| by_number.get(&number).copied()).collect();
+    let axis = TimeAxis::new(minutes, context.now.wall);
     let rows = charts.height.saturating_sub(3);
-    let [rate, marks, words, age, axis] = Layout::vertical([
+    let [rate, marks, words, age, times] = Layout::vertical([
         Constraint::Length(rows - rows * 2 / 5),
         Constraint::Length(1),
         Constraint::Length(1),
@@ -70,10 +103,11 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, fr
         Constraint::Length(1),
     ])
     .areas(charts);
-    draw_rate(context, &shown, rate, cells, frame);
-    frame.render_widget(marks_line(context, &shown, cells), marks);
-    draw_age(context, &shown, [words, age], cells, frame);
-    frame.render_widget(axis_line(context, count * cells, count), axis);
+    let columns = usize::from(pane.width.saturating_sub(SCALE));
+    draw_rate(context, minutes, axis, rate, frame);
+    frame.render_widget(marks_line(context, &dots_of(minutes, axis, columns)), marks);
+    draw_age(context, minutes, axis, [words, age], frame);
+    frame.render_widget(times_line(context, axis, columns), times);
 }
 
 /// Returns the line with the need and the budget.
@@ -92,48 +126,81 @@ fn need_line(context: &DrawContext<'_>) -> Line<'static> {
     ])
 }
 
-fn draw_rate(context: &DrawContext<'_>, shown: &[Option<&Minute>], pane: Rect, cells: usize, frame: &mut Frame<'_>) {
-    let limits = shown.iter().flatten().map(|minute| minute.limit.max(minute.rate()));
-    let greatest = limits.fold(0.0, f64::max);
-    let style = |minute: &&Minute| match (minute.throttled, minute.failed) {
-        (0, 0) => context.theme.info(),
-        (0, _) => context.theme.critical(),
-        _ => context.theme.warning(),
+/// Draws the requests a second as a filled area, with a line at the limit and at the need.
+fn draw_rate(context: &DrawContext<'_>, minutes: &[Minute], axis: TimeAxis, pane: Rect, frame: &mut Frame<'_>) {
+    let limit = minutes.last().map_or(0.0, |minute| minute.limit);
+    let greatest = minutes.iter().map(Minute::rate).fold(limit, f64::max);
+    let need = context.model.live_poller(context.now.wall).and_then(|report| report.need).map(|need| need.polls);
+    let style = |dot: &Dot| match (dot.throttled, dot.failed) {
+        (true, _) => context.theme.warning(),
+        (false, true) => context.theme.critical(),
+        (false, false) => context.theme.info(),
     };
-    let value = |minute: &Option<&Minute>| match minute {
-        Some(minute) => (Some(minute.rate()), style(minute)),
-        None => (None, context.theme.dim()),
-    };
-    let values: Vec<_> = shown.iter().map(value).collect();
+    let lines = [(limit, context.theme.dim()), (need.unwrap_or(-1.0), context.theme.warning())];
     let chart = draw_scale(context, format!("{} max", number(greatest)), "0", pane, frame);
-    bars::draw(context, &values, greatest, chart, cells, frame);
+    draw_area(context, minutes, axis, chart, greatest, |dot| Some((dot.rate, style(dot))), &lines, frame);
 }
 
-/// Returns the line with a mark at each minute with throttled or failed requests.
-fn marks_line(context: &DrawContext<'_>, shown: &[Option<&Minute>], cells: usize) -> Line<'static> {
-    let mark = |minute: &Option<&Minute>| {
-        let (mark, style) = match minute {
-            Some(minute) if minute.throttled > 0 => ("!", context.theme.warning()),
-            Some(minute) if minute.failed > 0 => ("x", context.theme.critical()),
-            _ => (" ", context.theme.dim()),
-        };
-        Span::styled(width::fit(mark, cells, ""), style)
+/// Draws a value for each dot of the axis as a filled area up to `greatest`, with horizontal lines.
+#[expect(clippy::too_many_arguments, reason = "the two charts differ in each of these")]
+fn draw_area(
+    context: &DrawContext<'_>,
+    minutes: &[Minute],
+    axis: TimeAxis,
+    pane: Rect,
+    greatest: f64,
+    value: impl Fn(&Dot) -> Option<(f64, Style)>,
+    lines: &[(f64, Style)],
+    frame: &mut Frame<'_>,
+) {
+    let (marker, dots_per_cell) = context.theme.glyphs().choose((Marker::Braille, 2), (Marker::Custom('#'), 1));
+    let count = usize::from(pane.width) * dots_per_cell;
+    let dots = dots_of(minutes, axis, count);
+    let color = |style: Style| style.fg.unwrap_or(Color::Reset);
+    let canvas = Canvas::default()
+        .marker(marker)
+        .x_bounds([0.0, (count.max(2) - 1) as f64])
+        .y_bounds([0.0, if greatest > 0.0 { greatest } else { 1.0 }])
+        .paint(|painter| {
+            for (height, style) in lines.iter().filter(|(height, _)| *height >= 0.0) {
+                // A dashed line: every fourth dot.
+                for x in (0..count).step_by(4) {
+                    let x = x as f64;
+                    painter.draw(&CanvasLine { x1: x, y1: *height, x2: x, y2: *height, color: color(*style) });
+                }
+            }
+            painter.layer();
+            for (x, dot) in dots.iter().enumerate() {
+                if let Some((height, style)) = dot.as_ref().and_then(&value).filter(|(height, _)| *height > 0.0) {
+                    let x = x as f64;
+                    painter.draw(&CanvasLine { x1: x, y1: 0.0, x2: x, y2: height, color: color(style) });
+                }
+            }
+        });
+    frame.render_widget(canvas, pane);
+}
+
+/// Returns the line with a mark at each column with throttled or failed requests.
+fn marks_line(context: &DrawContext<'_>, dots: &[Option<Dot>]) -> Line<'static> {
+    let mark = |dot: &Option<Dot>| match dot {
+        Some(dot) if dot.throttled => Span::styled("!", context.theme.warning()),
+        Some(dot) if dot.failed => Span::styled("x", context.theme.critical()),
+        _ => Span::raw(" "),
     };
     let before = Span::raw(" ".repeat(usize::from(SCALE)));
-    Line::from_iter([before].into_iter().chain(shown.iter().map(mark)))
+    Line::from_iter([before].into_iter().chain(dots.iter().map(mark)))
 }
 
 fn draw_age(
     context: &DrawContext<'_>,
-    shown: &[Option<&Minute>],
+    minutes: &[Minute],
+    axis: TimeAxis,
     [line, pane]: [Rect; 2],
-    cells: usize,
     frame: &mut Frame<'_>,
 ) {
-    let ages = || shown.iter().flatten().filter_map(|minute| minute.oldest);
     let now = context.model.oldest_age(context.now.wall);
-    let worst = ages().max();
-    let words = |age: Option<std::time::Duration>| age.map_or_else(|| "-".to_owned(), span::long);
+    let worst = minutes.iter().filter_map(|minute| minute.oldest).max();
+    let words = |age: Option<Duration>| age.map_or_else(|| "-".to_owned(), span::long);
     let target = need::TARGET.as_secs();
     let text = match line.width {
         60.. => format!(" oldest answer {}, at worst {} (target {target}s)", words(now), words(worst.max(now))),
@@ -141,14 +208,14 @@ fn draw_age(
     };
     frame.render_widget(Line::raw(width::cut(&text, usize::from(line.width), context.theme.ellipsis)), line);
     let greatest = worst.unwrap_or_default().max(need::TARGET);
-    let value = |minute: &Option<&Minute>| match minute.and_then(|minute| minute.oldest) {
-        Some(age) if age > need::TARGET => (Some(age.as_secs_f64()), context.theme.warning()),
-        Some(age) => (Some(age.as_secs_f64()), context.theme.good()),
-        None => (None, context.theme.dim()),
+    let value = |dot: &Dot| {
+        let age = dot.oldest?;
+        let style = if age > need::TARGET { context.theme.warning() } else { context.theme.good() };
+        Some((age.as_secs_f64(), style))
     };
-    let values: Vec<_> = shown.iter().map(value).collect();
+    let lines = [(need::TARGET.as_secs_f64(), context.theme.dim())];
     let chart = draw_scale(context, span::short(greatest), "0", pane, frame);
-    bars::draw(context, &values, greatest.as_secs_f64(), chart, cells, frame);
+    draw_area(context, minutes, axis, chart, greatest.as_secs_f64(), value, &lines, frame);
 }
 
 /// Draws the two ends of a scale before the chart; returns the chart's area.
@@ -171,9 +238,37 @@ fn number(number: f64) -> String {
     if number >= 10.0 { format!("{number:.0}") } else { format!("{number:.1}") }
 }
 
-fn axis_line(context: &DrawContext<'_>, columns: usize, minutes: usize) -> Line<'static> {
-    let first = format!("{minutes} min ago");
-    let room = columns.saturating_sub(first.len());
+/// Returns the line of times: the start, how long ago the start is, and now.
+fn times_line(context: &DrawContext<'_>, axis: TimeAxis, columns: usize) -> Line<'static> {
+    let zone = context.model.setting.zone;
+    let length = (axis.end - axis.start).to_std().unwrap_or_default();
+    let first = format!("{} ({} ago)", span::clock_time(axis.start, axis.end, zone), span::short(length));
+    let room = columns.saturating_sub(width::display_width(&first));
     let before = " ".repeat(usize::from(SCALE));
     Line::styled(format!("{before}{first}{:>room$}", "now"), context.theme.dim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn minute(at: DateTime<Utc>, requests: u64) -> Minute {
+        Minute { at, requests, throttled: 0, failed: 0, polled_for: Duration::from_secs(60), limit: 10.0, oldest: None }
+    }
+
+    #[test]
+    fn the_axis_fits_the_data_from_five_minutes_to_days() {
+        let now = DateTime::UNIX_EPOCH + TimeDelta::days(30);
+        let young = TimeAxis::new(&[minute(now - TimeDelta::minutes(1), 60)], now);
+        assert_eq!(young.end - young.start, LEAST_TIME);
+        let minutes = [minute(now - TimeDelta::days(7), 60), minute(now - TimeDelta::minutes(1), 120)];
+        let old = TimeAxis::new(&minutes, now);
+        assert_eq!(old.end - old.start, TimeDelta::days(7));
+        let dots = dots_of(&minutes, old, 100);
+        assert_eq!((dots[0].unwrap().rate, dots[99].unwrap().rate), (1.0, 2.0));
+        assert!(dots[1..99].iter().all(Option::is_none), "a time without polling leaves a gap");
+        // A minute of a young store fills its fifth of the axis.
+        let dots = dots_of(&minutes[1..], young, 100);
+        assert_eq!(dots.iter().flatten().count(), 20);
+    }
 }

@@ -2,6 +2,8 @@
 //!
 //! A duration is the time from submission to settling, as observed by polls. Buckets are wider for longer durations.
 
+use std::time::Duration;
+
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
@@ -10,7 +12,7 @@ use ratatui::{
 
 use super::bars;
 use crate::{
-    domain::span,
+    domain::{histogram::Bucket, span},
     presentation::width,
     tui::{
         draw::{DrawContext, put_lines},
@@ -37,9 +39,14 @@ pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
-    let [words, chart, counts, labels] =
-        Layout::vertical([Constraint::Length(1), Constraint::Fill(1), Constraint::Length(1), Constraint::Length(1)])
-            .areas(pane);
+    let [words, marks, chart, counts, labels] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(u16::from(pane.height > 6)),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+        Constraint::Length(1),
+    ])
+    .areas(pane);
     frame.render_widget(Line::raw(sentence(spread, usize::from(pane.width))), words);
     let columns = usize::from(pane.width).saturating_sub(2);
     let buckets = spread.took.buckets((columns / LABEL).max(1));
@@ -50,6 +57,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame
     let greatest = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0);
     let values: Vec<_> = buckets.iter().map(|bucket| (Some(bucket.count as f64), context.theme.info())).collect();
     let indented = |row: Rect| Rect { x: row.x + 1, width: row.width.saturating_sub(1), ..row };
+    frame.render_widget(marks_line(context, spread, &buckets, cells), indented(marks));
     bars::draw(context, &values, greatest as f64, indented(chart), cells, frame);
     let cell = |text: String| width::fit(&text, cells, "");
     let count = |count: u64| cell(if count > 0 { count.to_string() } else { String::new() });
@@ -57,6 +65,26 @@ pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame
     frame.render_widget(Line::raw(text), indented(counts));
     let text: String = buckets.iter().map(|bucket| cell(bucket.label())).collect();
     frame.render_widget(Line::styled(text, context.theme.dim()), indented(labels));
+}
+
+/// Returns the line above the bars with a mark at the median and at nine in ten.
+fn marks_line(context: &DrawContext<'_>, spread: &Spread, buckets: &[Bucket], cells: usize) -> Line<'static> {
+    let glyphs = context.theme.glyphs();
+    let column = |at: Duration| {
+        let place = buckets.iter().rposition(|bucket| bucket.from <= at).unwrap_or(0);
+        place * cells + cells / 2
+    };
+    let marks = [("median", spread.median), ("9 in 10", spread.nine_in_ten)];
+    let mut text = String::new();
+    for (name, at) in marks.into_iter().filter_map(|(name, at)| Some((name, at?))) {
+        let gap = column(at).saturating_sub(width::display_width(&text));
+        if gap == 0 && !text.is_empty() {
+            continue;
+        }
+        text.push_str(&" ".repeat(gap));
+        text.push_str(&format!("{}{name} ", glyphs.choose("▼", "v")));
+    }
+    Line::styled(text, context.theme.accent())
 }
 
 fn empty(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {

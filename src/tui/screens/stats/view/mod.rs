@@ -2,8 +2,9 @@
 //!
 //! ```text
 //! headline      settled transactions and those that need attention; the budget; the oldest answer
-//! outcomes      | budget      of the chosen route or of all routes; requests a second, minute by minute
-//! routes        | took        the list of routes; the durations of the chosen route
+//! outcomes                    of the chosen route or of all routes, as one bar
+//! routes        | budget      the list of routes; requests a second and the oldest answer over time
+//!               | took        the durations of the chosen route
 //! ```
 //!
 //! A very small screen shows only the numbers. A bar must never be the only form of a value: each value is also in words.
@@ -24,10 +25,10 @@ use ratatui::{
 use super::state::Spread;
 use crate::{
     domain::{span, status::RouterStatus},
-    presentation::{row_text, width},
+    presentation::{glyphs::Glyphs, row_text, width},
     tui::{
+        command::Id,
         draw::{DrawContext, put_block, put_lines},
-        model::Model,
     },
 };
 
@@ -48,32 +49,34 @@ struct Areas {
 }
 
 /// Returns the area of each part; `None` if the charts don't fit.
-fn areas(body: Rect, outcomes: usize) -> Option<Areas> {
+fn areas(body: Rect, outcome_rows: usize) -> Option<Areas> {
     let is_framed = body.width >= FRAMED.0 && body.height >= FRAMED.1;
     if body.width < CHARTED.0 || body.height < CHARTED.1 {
         return None;
     }
+    // The heading and its frame; at most half of the body, to leave rows for the routes.
+    let needed = u16::try_from(outcome_rows).unwrap_or(u16::MAX).saturating_add(if is_framed { 2 } else { 1 });
+    let [outcomes, below] =
+        Layout::vertical([Constraint::Length(needed.min(body.height / 2)), Constraint::Fill(1)]).areas(body);
     let left = if is_framed { LEFT.0.max(body.width * 2 / 5) } else { LEFT.1 };
     let gap = u16::from(!is_framed);
-    let [left, _, right] =
-        Layout::horizontal([Constraint::Length(left), Constraint::Length(gap), Constraint::Fill(1)]).areas(body);
-    // The heading, the settled transactions, a line for each status; at most half of the body, to leave rows for the routes.
-    let needed = u16::try_from(outcomes.max(3)).unwrap_or(u16::MAX).saturating_add(if is_framed { 3 } else { 2 });
-    let above = needed.min(body.height / 2);
-    let [outcomes, routes] = Layout::vertical([Constraint::Length(above), Constraint::Fill(1)]).areas(left);
+    let [routes, _, right] =
+        Layout::horizontal([Constraint::Length(left), Constraint::Length(gap), Constraint::Fill(1)]).areas(below);
     let [budget, took] =
-        Layout::vertical([Constraint::Length((body.height * 11).div_ceil(20)), Constraint::Fill(1)]).areas(right);
+        Layout::vertical([Constraint::Length((below.height * 11).div_ceil(20)), Constraint::Fill(1)]).areas(right);
     Some(Areas { outcomes, routes, budget, took, is_framed })
 }
 
-fn areas_of(model: &Model, body: Rect) -> Option<Areas> {
-    areas(body, model.charts.spread().map_or(0, |spread| spread.outcomes.len()))
+fn areas_of(context: &DrawContext<'_>, body: Rect) -> Option<Areas> {
+    let columns = usize::from(body.width).saturating_sub(if body.width >= FRAMED.0 { 4 } else { 2 });
+    let spread = context.model.charts.spread();
+    areas(body, spread.map_or(1, |spread| outcomes::rows(context, spread, columns)))
 }
 
 /// Returns the number of routes that fit on the screen.
-pub(crate) fn rows_in(model: &Model, body: Rect) -> usize {
+pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
     let around = |areas: &Areas| if areas.is_framed { 3 } else { 2 };
-    areas_of(model, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
+    areas_of(context, body).map_or(1, |areas| usize::from(areas.routes.height.saturating_sub(around(&areas))))
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
@@ -84,19 +87,23 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         );
     };
     let spread = context.model.charts.spread();
-    let (Some(areas), Some(spread)) = (areas_of(context.model, body), spread) else {
+    let (Some(areas), Some(spread)) = (areas_of(context, body), spread) else {
         return put_lines(numbers(context, spread, body), body, frame);
     };
-    let scope = scope(spread);
+    let scope = scope(spread, context.theme.glyphs());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
     outcomes::draw(context, spread, pane, frame);
-    let pane = draw_heading(context, "ROUTES", "j k to choose", areas.routes, areas.is_framed, frame);
+    let pane = draw_heading(context, "ROUTES", &routes_remark(context), areas.routes, areas.is_framed, frame);
     routes::draw(context, pane, frame);
-    let pane =
-        draw_heading(context, "BUDGET", &budget::remark(context, areas.budget), areas.budget, areas.is_framed, frame);
+    let pane = draw_heading(context, "BUDGET", &budget::remark(context), areas.budget, areas.is_framed, frame);
     budget::draw(context, &read.minutes, pane, frame);
     let pane = draw_heading(context, "DURATIONS", &scope, areas.took, areas.is_framed, frame);
     durations::draw(context, spread, pane, frame);
+}
+
+/// Returns the order of the routes, and the key of the next order.
+fn routes_remark(context: &DrawContext<'_>) -> String {
+    format!("{} ({} sorts)", context.model.charts.order.words(), context.key(Id::RouteOrder))
 }
 
 /// Draws the heading of a part, and its frame if there is one; returns the area of the content.
@@ -122,8 +129,8 @@ fn draw_heading(
 }
 
 /// Returns the name of the route, or `all routes`.
-fn scope(spread: &Spread) -> String {
-    spread.route.as_ref().map_or_else(|| "all routes".to_owned(), routes::route)
+fn scope(spread: &Spread, glyphs: Glyphs) -> String {
+    spread.route.as_ref().map_or_else(|| "all routes".to_owned(), |route| routes::route(route, glyphs))
 }
 
 /// Returns the most important numbers of all routes, in place of the filter.
@@ -138,7 +145,7 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
         };
         for (status, count) in &all.outcomes {
             if let Some(status) = status.as_ref().filter(|status| needs_attention(status)) {
-                let word = row_text::status(Some(status));
+                let word = row_text::status(Some(status), context.theme.glyphs());
                 pieces.push(Span::styled(format!("{word} {count}"), context.theme.status(Some(status))));
             }
         }
@@ -164,8 +171,10 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
 /// Returns the numbers alone, for a screen that is too small for charts.
 fn numbers(context: &DrawContext<'_>, spread: Option<&Spread>, body: Rect) -> Vec<Line<'static>> {
     let Some(spread) = spread else { return vec![Line::raw(" nothing is tracked yet")] };
-    let mut lines =
-        vec![Line::styled(format!(" {}: {}", scope(spread), outcomes::settled(spread)), context.theme.label())];
+    let mut lines = vec![Line::styled(
+        format!(" {}: {}", scope(spread, context.theme.glyphs()), outcomes::settled(spread)),
+        context.theme.label(),
+    )];
     lines.push(Line::raw(durations::sentence(spread, usize::from(body.width))));
     lines.extend(outcomes::lines(context, spread, usize::from(body.width)));
     lines

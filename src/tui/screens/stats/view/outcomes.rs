@@ -1,4 +1,4 @@
-//! The outcomes of transfers: a bar for each status, with symbol, word, count and share.
+//! The outcomes of transfers: one stacked bar with its legend; on a very small screen a line for each status.
 
 use ratatui::{
     Frame,
@@ -19,23 +19,61 @@ const STATUS: usize = 12;
 const COUNT: usize = 7;
 const SHARE: usize = 4;
 
+/// Draws the outcomes as one stacked bar over the width, with its legend below.
 pub(crate) fn draw(context: &DrawContext<'_>, spread: &Spread, pane: Rect, frame: &mut Frame<'_>) {
-    let mut lines = vec![Line::raw(format!(" {}", settled(spread)))];
+    let columns = usize::from(pane.width).saturating_sub(2);
+    let indented = Rect { x: pane.x + 1, width: pane.width.saturating_sub(2), ..pane };
     if spread.tracked == 0 {
         let text = "Outcomes appear here. Press n to add a transfer, or run `hoptop import`.";
-        let wrapped = width::wrap(text, usize::from(pane.width).saturating_sub(2));
-        lines.extend(wrapped.into_iter().map(|text| Line::styled(format!(" {text}"), context.theme.dim())));
+        let wrapped = width::wrap(text, columns).into_iter();
+        return put_lines(wrapped.map(|text| Line::styled(text, context.theme.dim())), indented, frame);
     }
-    let rows = usize::from(pane.height).saturating_sub(lines.len());
-    let mut statuses = self::lines(context, spread, usize::from(pane.width));
-    if statuses.len() > rows {
-        let rest = spread.outcomes.iter().skip(rows.saturating_sub(1));
-        let (kinds, count) = (rest.len(), rest.map(|(_, count)| count).sum::<u64>());
-        statuses.truncate(rows.saturating_sub(1));
-        statuses.push(Line::styled(format!(" and {count} with {kinds} other statuses"), context.theme.dim()));
+    let mut lines = vec![stacked_bar(context, spread, columns)];
+    lines.extend(legend(context, spread, columns));
+    put_lines(lines, indented, frame);
+}
+
+/// Returns the rows of the stacked bar and its legend.
+pub(crate) fn rows(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> usize {
+    if spread.tracked == 0 { 2 } else { 1 + legend(context, spread, columns).len() }
+}
+
+/// Returns the stacked bar: each status has its share of the columns, at least one.
+fn stacked_bar(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Line<'static> {
+    let full = context.theme.bars().full;
+    let mut line = Line::default();
+    let mut free = columns;
+    let mut statuses = spread.outcomes.len();
+    let mut rest = spread.tracked;
+    for (status, count) in &spread.outcomes {
+        statuses -= 1;
+        // The rest of the columns is shared among the rest of the transactions, so that no rounding is left over.
+        let own = (share_of(*count, rest) * free as f64).round() as usize;
+        let own = own.max(1).min(free.saturating_sub(statuses));
+        (free, rest) = (free - own, rest.saturating_sub(*count));
+        line.push_span(Span::styled(full.repeat(own), context.theme.status(status.as_ref())));
     }
-    lines.extend(statuses);
-    put_lines(lines, pane, frame);
+    line
+}
+
+/// Returns the legend: each status with its symbol, its count and its share, wrapped between statuses.
+fn legend(context: &DrawContext<'_>, spread: &Spread, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::raw(settled(spread))];
+    for (status, count) in &spread.outcomes {
+        let word = row_text::status(status.as_ref(), context.theme.glyphs());
+        let numbers = format!(" {count} ({})", percent(*count, spread.tracked));
+        let needed = 3 + width::display_width(&word) + numbers.len();
+        match lines.last_mut().filter(|line| line.width() + needed <= columns) {
+            Some(line) => line.push_span(Span::raw("   ")),
+            None => lines.push(Line::default()),
+        }
+        if let Some(line) = lines.last_mut() {
+            let word = width::cut(&word, columns.saturating_sub(numbers.len()), context.theme.ellipsis);
+            line.push_span(Span::styled(word, context.theme.status(status.as_ref())));
+            line.push_span(Span::styled(numbers, context.theme.dim()));
+        }
+    }
+    lines
 }
 
 /// Returns a line for each status.
@@ -44,7 +82,8 @@ pub(crate) fn lines(context: &DrawContext<'_>, spread: &Spread, columns: usize) 
     let greatest = spread.outcomes.iter().map(|(_, count)| *count).max().unwrap_or(0);
     let line = |(status, count): &(Option<_>, u64)| {
         let style = context.theme.status(status.as_ref());
-        let word = width::fit(&row_text::status(status.as_ref()), STATUS, context.theme.ellipsis);
+        let word =
+            width::fit(&row_text::status(status.as_ref(), context.theme.glyphs()), STATUS, context.theme.ellipsis);
         let share = percent(*count, spread.tracked);
         let full = share_of(*count, greatest) * room as f64;
         // A count above zero has a bar of at least one cell.

@@ -9,7 +9,7 @@ use ratatui::{
 use super::bars;
 use crate::{
     domain::{chains, duration_stats::RouteKey, span},
-    presentation::width,
+    presentation::{glyphs::Glyphs, width},
     tui::{
         draw::{DrawContext, put_lines},
         screens::stats::state::Spread,
@@ -53,7 +53,7 @@ fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) 
         Some(took) => span::nearest(took),
     };
     let mark = if is_chosen { ">" } else { " " };
-    let name = width::fit(&name(spread), route, context.theme.ellipsis);
+    let name = width::fit(&name(spread, context.theme.glyphs()), route, context.theme.ellipsis);
     let text = format!(
         "{mark}{name}{:>COUNT$} {:>spans$} {:>spans$} ",
         spread.timed(),
@@ -68,12 +68,12 @@ fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) 
     columns::row(context, vec![Span::raw(text), Span::styled(chart, context.theme.info())], is_chosen, pane)
 }
 
-fn name(spread: &Spread) -> String {
-    spread.route.as_ref().map_or_else(|| "all".to_owned(), route)
+fn name(spread: &Spread, glyphs: Glyphs) -> String {
+    spread.route.as_ref().map_or_else(|| "all".to_owned(), |key| route(key, glyphs))
 }
 
-pub(super) fn route(route: &RouteKey) -> String {
+pub(super) fn route(route: &RouteKey, glyphs: Glyphs) -> String {
     let name = |id| chains::short_name(id, None);
     let gmp = if route.gmp { " GMP" } else { "" };
-    format!("{}>{}{gmp}", name(&route.from), name(&route.to))
+    format!("{}{}{}{gmp}", name(&route.from), glyphs.arrow(), name(&route.to))
 }

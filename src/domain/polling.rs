@@ -1,0 +1,118 @@
+//! Whether polling works: what stands in its way, and how old the answers are against their target.
+//!
+//! One verdict for the dashboard, `doctor` and the metrics. It must never be good beside an old answer.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    need,
+    poller::{PollerHealth, PollerReport},
+};
+
+/// The age of the oldest answer against the target age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Freshness {
+    /// Within the target.
+    Fresh,
+    /// Up to three times the target.
+    Late,
+    /// Older.
+    Stale,
+}
+
+impl Freshness {
+    /// Returns the freshness of an oldest answer of this age. `None` stands for no transaction that is polled.
+    pub(crate) fn of(oldest: Option<Duration>) -> Self {
+        match oldest {
+            Some(oldest) if oldest > need::TARGET * 3 => Self::Stale,
+            Some(oldest) if oldest > need::TARGET => Self::Late,
+            _ => Self::Fresh,
+        }
+    }
+}
+
+/// What keeps a profile from being polled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// No process polls.
+    NoPoller,
+    /// A person paused polling until this moment.
+    Paused(DateTime<Utc>),
+    /// The poller is in trouble; it sends nothing before the moment, if there is one.
+    Trouble(PollerHealth, Option<DateTime<Utc>>),
+}
+
+/// The state of a profile's polling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PollingVerdict {
+    /// What stands in the way; `None` while requests are sent and answered.
+    pub(crate) obstacle: Option<Obstacle>,
+    /// The age of the oldest answer against the target.
+    pub(crate) freshness: Freshness,
+    /// Whether the budget is too small for the number of transactions.
+    pub(crate) is_short: bool,
+}
+
+impl PollingVerdict {
+    /// Returns the verdict on a profile with this live report, this end of a pause, and an oldest answer of this age.
+    pub(crate) fn new(
+        report: Option<&PollerReport>,
+        paused_until: Option<DateTime<Utc>>,
+        oldest: Option<Duration>,
+        now: DateTime<Utc>,
+    ) -> Self {
+        let obstacle = match (report, paused_until.filter(|until| *until > now)) {
+            (None, _) => Some(Obstacle::NoPoller),
+            (Some(_), Some(until)) => Some(Obstacle::Paused(until)),
+            (Some(report), None) => match report.health {
+                PollerHealth::Live | PollerHealth::Paused => None,
+                health @ (PollerHealth::Throttled
+                | PollerHealth::Unreachable
+                | PollerHealth::Unauthorized
+                | PollerHealth::Stopped
+                | PollerHealth::Waiting
+                | PollerHealth::Unknown) => {
+                    Some(Obstacle::Trouble(health, report.resting_until.filter(|until| *until > now)))
+                }
+            },
+        };
+        let is_short = report.and_then(|report| report.need).is_some_and(|need| need.is_lasting());
+        Self { obstacle, freshness: Freshness::of(oldest), is_short }
+    }
+
+    /// Whether requests are sent and answered, the budget is large enough, and no answer is older than its target.
+    pub(crate) fn is_good(&self) -> bool {
+        self.obstacle.is_none() && self.freshness == Freshness::Fresh && !self.is_short
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{fixtures::at, need::Need};
+
+    #[test]
+    fn polling_is_good_only_without_obstacle_with_fresh_answers_and_enough_budget() {
+        let live = PollerReport { health: PollerHealth::Live, ..PollerReport::default() };
+        let seconds = |seconds| Some(Duration::from_secs(seconds));
+        let verdict = |report, paused, oldest| PollingVerdict::new(report, paused, oldest, at(100));
+        assert!(verdict(Some(&live), None, seconds(90)).is_good());
+        assert!(verdict(Some(&live), None, None).is_good());
+        assert!(verdict(Some(&live), Some(at(99)), None).is_good(), "the pause is over");
+        let old = [(91, Freshness::Late), (270, Freshness::Late), (271, Freshness::Stale), (720, Freshness::Stale)];
+        for (age, freshness) in old {
+            let verdict = verdict(Some(&live), None, seconds(age));
+            assert_eq!((verdict.freshness, verdict.is_good()), (freshness, false), "{age}");
+        }
+        assert_eq!(verdict(None, None, None).obstacle, Some(Obstacle::NoPoller));
+        assert_eq!(verdict(Some(&live), Some(at(400)), None).obstacle, Some(Obstacle::Paused(at(400))));
+        let down =
+            PollerReport { health: PollerHealth::Unreachable, resting_until: Some(at(120)), ..PollerReport::default() };
+        let expected = Obstacle::Trouble(PollerHealth::Unreachable, Some(at(120)));
+        assert_eq!(verdict(Some(&down), None, None).obstacle, Some(expected));
+        let short = PollerReport { need: Some(Need { polls: 9.0, allowed: 1.0, unsettled: 900 }), ..live.clone() };
+        assert!(!verdict(Some(&short), None, None).is_good());
+    }
+}

@@ -1,0 +1,140 @@
+//! How far a transfer is: its age between submission, median, nine in ten and deadline; or, once time alone no longer decides, its
+//! outcome in words.
+//!
+//! Pure numbers and words. This module must never choose colours or cells.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use crate::domain::{
+    forecast::{Lognormal, Quantile},
+    span,
+    status::RouterStatus,
+    transaction::{Tracking, Transaction},
+};
+
+/// The progress of a transfer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Progress {
+    /// The transfer waits for time alone.
+    Waiting(Scale),
+    /// The transfer settled, or waits for something else than time.
+    Words(String),
+}
+
+/// The age of a transfer on the scale from its submission to its deadline.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    pub(crate) age: Duration,
+    /// The time within which half of such transfers settle.
+    pub(crate) median: Duration,
+    /// The time within which nine in ten settle.
+    pub(crate) nine_in_ten: Duration,
+    /// The time from submission to the deadline.
+    pub(crate) deadline: Duration,
+    /// Whether the time of first sight stands in for the submission.
+    pub(crate) is_from_first_seen: bool,
+}
+
+/// The part of the scale that the age has reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zone {
+    /// Before the median.
+    Early,
+    /// Before nine in ten.
+    Usual,
+    /// After nine in ten.
+    Slow,
+    /// After the deadline.
+    Overdue,
+}
+
+impl Scale {
+    /// Returns the scale of a transfer with this forecast.
+    pub(crate) fn new(tx: &Transaction, forecast: &Lognormal, now: DateTime<Utc>) -> Self {
+        let deadline = tx.deadline();
+        Self {
+            age: tx.age(now),
+            median: forecast.quantile(Quantile::P50),
+            nine_in_ten: forecast.quantile(Quantile::P90),
+            deadline: deadline.wait,
+            is_from_first_seen: deadline.from_first_seen,
+        }
+    }
+
+    /// Returns the part of the scale that the age has reached.
+    pub(crate) fn zone(&self) -> Zone {
+        match self.age {
+            age if age >= self.deadline => Zone::Overdue,
+            age if age >= self.nine_in_ten => Zone::Slow,
+            age if age >= self.median => Zone::Usual,
+            _ => Zone::Early,
+        }
+    }
+
+    /// Returns the position of a time on the scale: 0 at the submission, 1 at the deadline; more than 1 after the deadline.
+    pub(crate) fn position(&self, time: Duration) -> f64 {
+        time.as_secs_f64() / self.deadline.as_secs_f64().max(1.0)
+    }
+}
+
+/// Returns the progress of a transfer with this forecast.
+pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> Progress {
+    let took = || span::short(tx.age(now));
+    let since = || span::short(tx.status_age(now));
+    let words = match (&tx.tracking, &tx.state.status) {
+        (_, Some(RouterStatus::Success)) => format!("done in {}", took()),
+        (_, Some(RouterStatus::PartialSuccess)) => format!("ended in {}", took()),
+        (_, Some(RouterStatus::Refund)) if tx.is_settled() => format!("refunded {}", took()),
+        (Tracking::Untracked, _) => "not polled".to_owned(),
+        (Tracking::Parked(_), _) => "refused".to_owned(),
+        (Tracking::Active, Some(RouterStatus::Refund)) => format!("refunding {}", since()),
+        (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("paused {}", since()),
+        (Tracking::Active, Some(RouterStatus::Ongoing | RouterStatus::NotFound | RouterStatus::Unknown(_)) | None) => {
+            return Progress::Waiting(Scale::new(tx, &forecast(), now));
+        }
+    };
+    Progress::Words(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixtures::{self, at};
+
+    fn forecast() -> Lognormal {
+        Lognormal::new(Duration::from_secs(300), 0.5)
+    }
+
+    #[test]
+    fn a_waiting_transfer_is_on_the_scale_and_passes_median_nine_in_ten_and_deadline() {
+        let mut tx = fixtures::transaction(1);
+        tx.params.submitted_at = Some(at(0));
+        tx.apply(&fixtures::says(RouterStatus::Ongoing), at(10));
+        let zone = |seconds| match progress(&tx, forecast, at(seconds)) {
+            Progress::Waiting(scale) => (scale.zone(), scale.position(scale.age)),
+            Progress::Words(words) => panic!("{words}"),
+        };
+        assert_eq!(zone(0), (Zone::Early, 0.0));
+        assert_eq!(zone(300).0, Zone::Usual);
+        assert_eq!(zone(580).0, Zone::Slow);
+        assert_eq!(zone(900), (Zone::Overdue, 1.0));
+        assert_eq!(zone(1_800), (Zone::Overdue, 2.0));
+    }
+
+    #[test]
+    fn other_transfers_say_how_they_ended_or_what_they_wait_for() {
+        let words = |status: RouterStatus| {
+            let mut tx = fixtures::transaction(1);
+            tx.params.submitted_at = Some(at(0));
+            tx.apply(&fixtures::says(status), at(120));
+            match progress(&tx, forecast, at(420)) {
+                Progress::Words(words) => words,
+                Progress::Waiting(scale) => format!("{scale:?}"),
+            }
+        };
+        let said = [RouterStatus::Success, RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund];
+        assert_eq!(said.map(words), ["done in 2m", "ended in 2m", "paused 5m", "refunding 5m"]);
+    }
+}

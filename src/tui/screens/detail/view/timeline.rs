@@ -1,0 +1,93 @@
+//! The timeline of a transfer: its age between submission, median, nine in ten and deadline, on one line with its marks below.
+//!
+//! The line grows with the age, so that a transfer past its deadline stays on the line.
+
+use std::time::Duration;
+
+use ratatui::{
+    style::Style,
+    text::{Line, Span},
+};
+
+use crate::{
+    domain::{span, transaction::Transaction},
+    presentation::{progress::Scale, width},
+    tui::{draw::DrawContext, screens::list::view::zone_style},
+};
+
+/// With fewer columns there is no timeline.
+const LEAST_COLUMNS: usize = 24;
+
+/// A mark on the line.
+struct Mark {
+    at: Duration,
+    symbol: &'static str,
+    text: String,
+    style: Style,
+}
+
+/// Returns the timeline and the rows of its marks; nothing for a transfer that doesn't wait, or in too few columns.
+pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    if !tx.is_awaited() || columns < LEAST_COLUMNS {
+        return Vec::new();
+    }
+    let (theme, glyphs) = (context.theme, context.theme.glyphs());
+    let scale = Scale::new(tx, &context.model.forecast(tx), context.now.wall);
+    let style = zone_style(theme, &scale);
+    let tick = glyphs.choose("┼", "+");
+    let mark =
+        |at, symbol, name: &str| Mark { at, symbol, text: format!("{name} {}", span::short(at)), style: theme.dim() };
+    let marks = [
+        mark(scale.median, tick, "median"),
+        mark(scale.nine_in_ten, tick, "9 in 10"),
+        mark(scale.deadline, glyphs.choose("┃", "|"), "limit"),
+        Mark { style: style.patch(theme.label()), ..mark(scale.age, glyphs.choose("●", "O"), "now") },
+    ];
+    let longest = marks.iter().map(|mark| mark.at).max().unwrap_or_default().max(Duration::from_secs(1));
+    // The last column is the arrow: time goes on.
+    let last = columns - 2;
+    let column = |at: Duration| (at.as_secs_f64() / longest.as_secs_f64() * last as f64).round() as usize;
+    let now = column(scale.age);
+    let symbol_at = |place: usize| {
+        let here = marks.iter().rev().find(|mark| column(mark.at) == place);
+        let passed = place <= now;
+        match here {
+            Some(mark) if mark.at == scale.age => (mark.symbol, mark.style),
+            Some(mark) => (mark.symbol, if passed { style } else { mark.style }),
+            None if place == 0 => (glyphs.choose("├", "|"), if passed { style } else { theme.dim() }),
+            None if passed => (glyphs.choose("━", "="), style),
+            None => (glyphs.choose("─", "-"), theme.dim()),
+        }
+    };
+    let mut line = Line::default();
+    for place in 0..=last {
+        let (symbol, style) = symbol_at(place);
+        line.push_span(Span::styled(symbol, style));
+    }
+    line.push_span(Span::styled(glyphs.choose("▶", ">"), theme.dim()));
+    let mut lines = vec![line];
+    lines.extend(label_rows(&marks, column, columns));
+    lines
+}
+
+/// Returns the texts of the marks below their columns, in as many rows as they need.
+fn label_rows(marks: &[Mark], column: impl Fn(Duration) -> usize, columns: usize) -> Vec<Line<'static>> {
+    let mut rows: Vec<(usize, Line<'static>)> = Vec::new();
+    let mut ordered: Vec<&Mark> = marks.iter().collect();
+    ordered.sort_by_key(|mark| mark.at);
+    for mark in ordered {
+        let length = width::display_width(&mark.text);
+        // A text is centred below its mark, inside the line.
+        let start = column(mark.at).saturating_sub(length / 2).min(columns.saturating_sub(length));
+        let free = |(end, _): &(usize, Line<'_>)| *end == 0 || end + 2 <= start;
+        let place = rows.iter().position(free).unwrap_or_else(|| {
+            rows.push((0, Line::default()));
+            rows.len() - 1
+        });
+        let Some((end, row)) = rows.get_mut(place) else { continue };
+        row.push_span(Span::raw(" ".repeat(start.saturating_sub(*end))));
+        row.push_span(Span::styled(mark.text.clone(), mark.style));
+        *end = start + length;
+    }
+    rows.into_iter().map(|(_, row)| row).collect()
+}
