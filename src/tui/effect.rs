@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{command::Id, screens::list::state::PageRequest, theme::Shipped};
 use crate::domain::{
     alert::{Rule, Snooze},
+    answer::Audience,
     filter::{Direction, Named},
     ids::{RowId, TxHash},
     operation::Edit,
@@ -92,6 +93,15 @@ impl Write {
     }
 }
 
+/// The use of transactions that are read for texts about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextUse {
+    /// Show and copy the text for this reader.
+    Show(Audience),
+    /// Open the menu of texts to copy.
+    Menu,
+}
+
 /// The length of a snooze.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SnoozeLength {
@@ -164,6 +174,8 @@ pub enum Effect {
     LoadBody(RowId),
     /// Read a page of the list.
     LoadPage(PageRequest),
+    /// Read these transactions for texts about them.
+    LoadForTexts(Vec<RowId>, TextUse),
     /// Count the tracked and the listed transactions.
     Count,
     /// Find the next transaction with an alert in the list.

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crossterm::event::KeyEvent;
 
 use super::{
-    effect::Write,
+    effect::{TextUse, Write},
     model::{Overview, geometry::ClickTarget, polling::PollingState, view_state::ChosenTheme},
     screens::{
         alerts::state::AlertPage,
@@ -19,7 +19,7 @@ use super::{
     },
 };
 use crate::{
-    domain::{alert::Alert, ids::RowId, team::TeamStatus},
+    domain::{alert::Alert, ids::RowId, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::Names,
     store::{Asked, Changes, ImportReport, Listed, Page, StoredQuote},
 };
@@ -55,6 +55,8 @@ pub enum Msg {
     History(RowId, Box<(Option<Listed>, History)>),
     /// A transaction's last body; `None` if there is none.
     Body(RowId, Box<Option<ResponseBody>>),
+    /// The transactions that a person wants texts about, as they are now.
+    ForTexts(Vec<Transaction>, TextUse),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
     /// The list of alerts, or the error.

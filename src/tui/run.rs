@@ -297,6 +297,7 @@ impl Dashboard {
             | Msg::Team(..)
             | Msg::History(..)
             | Msg::Body(..)
+            | Msg::ForTexts(..)
             | Msg::FoundAlert(_)
             | Msg::Alerts(_)
             | Msg::Statistics(_)
@@ -371,6 +372,9 @@ impl Dashboard {
                     });
                     body.map_or_else(|error| Msg::Failed(error.to_string()), |body| Msg::Body(row, Box::new(body)))
                 });
+            }
+            Effect::LoadForTexts(rows, wanted) => {
+                self.query(move |reader| Ok(Msg::ForTexts(queries::transactions(reader, &rows)?, wanted)));
             }
             Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.is_requested = true,

@@ -234,9 +234,7 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
     let advice = advice::advise(tx, cx.now.wall, cx.zone);
     writeln!(cx.out, "{}  {}  {}", tx.params.transaction_id, row_text::route(tx), row_text::status_of(tx))?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
-    if let Some(say) = &advice.say {
-        writeln!(cx.out, "  SAY      {say}")?;
-    }
+    writeln!(cx.out, "  SAY      {}", advice.say)?;
     let act = match result {
         CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),
         CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",

@@ -63,7 +63,7 @@ pub(crate) struct TransactionView<'a> {
     ticket: Option<&'a str>,
     labels: &'a [String],
     from_address: Option<&'a str>,
-    say: Option<String>,
+    say: String,
     r#do: String,
     verdict: String,
     route_kind: Option<&'static str>,
@@ -365,7 +365,8 @@ mod tests {
             r#""submittedAt":"1970-01-01T00:00:00.000Z","submittedAtIsFirstSeen":true"#.into(),
             r#""deadline":"1970-01-01T00:15:00.000Z","overdue":false,"firstSeenAt":"1970-01-01T00:00:00.000Z""#.into(),
             r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"polls":0,"lastError":null"#.into(),
-            r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null,"say":null"#.into(),
+            r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null"#.into(),
+            r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
             r#""do":"nothing yet; hoptop is requesting the first status","verdict":"NOT CHECKED YET","routeKind":null"#
                 .into(),
             r#""message":null,"warnings":[],"other":null,"notes":[]}"#.into(),

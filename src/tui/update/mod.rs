@@ -17,7 +17,7 @@ pub(crate) use self::dispatch::dispatch;
 use self::dispatch::no_effects;
 use super::{
     command::{Id, KeyContext},
-    dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote},
+    dialogs::{Dialog, add, answer, copy, filter, help, menu, palette, prompt, quote},
     effect::{Effect, KeyOutcome},
     key_text,
     message::Msg,
@@ -79,6 +79,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Resize(..) => no_effects(on_resize(model)),
         Msg::History(row, read) => no_effects(store_changes::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::update::on_body(model, row, *body)),
+        Msg::ForTexts(transactions, wanted) => answer::update::on_loaded(model, &transactions, wanted, now),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.select_when_loaded(row)),
         Msg::FoundAlert(None) => {
             no_effects(model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono))

@@ -103,7 +103,7 @@ struct ReportRow<'a> {
     took: String,
     took_key: u64,
     verdict: String,
-    say: Option<String>,
+    say: String,
     act: String,
     links: Vec<ReportLink<'a>>,
 }

@@ -46,9 +46,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     lines.extend(
         people_here(context, tx).into_iter().flat_map(|words| labelled("OPEN", &words, columns, context.theme.label())),
     );
-    if let Some(say) = &advice.say {
-        lines.extend(labelled("SAY", say, columns, context.theme.label()));
-    }
+    lines.extend(labelled("SAY", &advice.say, columns, context.theme.label()));
     lines.extend(labelled("DO", &advice.act, columns, context.theme.label()));
     lines
 }
@@ -81,7 +79,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     // One empty column on each side, as in the detail.
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
-    let say = labelled("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, context.theme.label());
+    let say = labelled("SAY", &advice.say, text_columns, context.theme.label());
     let act = labelled("DO", &advice.act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
