@@ -7,7 +7,12 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, Utc};
 
-use super::{alert::Rule, span, status::RouterStatus, transaction::Transaction};
+use super::{
+    alert::{Alert, Rule},
+    span,
+    status::RouterStatus,
+    transaction::Transaction,
+};
 
 /// From this duration on a refund is slow; about 10 minutes are usual (`service.md` 3).
 pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
@@ -80,6 +85,24 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => false,
     };
     Rule::ALL.iter().copied().filter(holds).collect()
+}
+
+/// Returns when the condition of an alert began. An alert is raised only once an answer confirms the condition, so this may be
+/// much earlier. If the beginning isn't known, returns when the alert was raised.
+pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTime<Utc> {
+    let began = tx.and_then(|tx| match alert.rule {
+        Rule::Overdue => Some(tx.deadline().at),
+        Rule::NotFoundLong => Some(tx.deadline().submitted),
+        Rule::PollFailing => tx.state.failing_since,
+        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => tx.state.status_since,
+        Rule::Rejected
+        | Rule::Regressed
+        | Rule::Unauthorized
+        | Rule::Unreachable
+        | Rule::Throttled
+        | Rule::BudgetShort => None,
+    });
+    began.map_or(alert.raised_at, |began| began.min(alert.raised_at))
 }
 
 /// Returns the situation of a transaction at `now`.
@@ -256,10 +279,10 @@ fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
     match situation {
         Situation::NotPolledYet => (
             "We do not have the status of your transfer yet. We will check it and let you know.",
-            "nothing yet; hoptop is requesting the first status",
+            "nothing yet; the first poll brings the status",
         ),
         Situation::FirstPollFailed => {
-            (UNAVAILABLE, "read the error of the last attempt and fix its cause; hoptop retries automatically")
+            (UNAVAILABLE, "read the error of the last attempt and fix its cause; while hoptop polls, it tries again")
         }
         Situation::Waiting => (
             "Nothing is wrong: your transfer is in progress, and you do not need to do anything. \
@@ -348,10 +371,12 @@ fn alert_texts(rule: Rule) -> (&'static str, &'static str) {
              you know.",
             "read the raw body (`hoptop show TX --raw`) and report it to the provider",
         ),
-        Rule::PollFailing => (UNAVAILABLE, "read the last error; hoptop keeps polling"),
+        Rule::PollFailing => (UNAVAILABLE, "read the last error; while hoptop polls, it tries again"),
         // These rules are about a profile, never about a transaction.
-        Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop retries automatically"),
-        Rule::Unauthorized => ("", "check the integrator ID; hoptop retries once a minute"),
+        Rule::Unreachable => {
+            ("", "check the base URL, the network and the service; while hoptop polls, it tries again")
+        }
+        Rule::Unauthorized => ("", "check the integrator ID; while hoptop polls, it tries again once a minute"),
         Rule::BudgetShort => ("", "request a higher limit, or track fewer transactions"),
         Rule::Throttled => ("", "another program may use this ID; check --rps against the ID's limit"),
     }
@@ -368,7 +393,7 @@ mod tests {
 
     use super::{super::fixtures, *};
     use crate::domain::{
-        alert::RuleKind,
+        alert::{RuleKind, Subject},
         observation::{Failure, Outcome},
         record::StatusRecord,
         transaction::Tracking,
@@ -474,6 +499,8 @@ mod tests {
                 let names = text.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0);
                 names.for_each(|name| assert!(known.contains(&name), "{name} in {text}"));
             }
+            // Whether a process polls isn't known here.
+            assert!(!act.contains("retries") && !act.contains("keeps"), "{situation:?}: {act}");
             let is_of_profile =
                 matches!(situation, Alert(rule) if matches!(rule.kind(), RuleKind::Outage(_) | RuleKind::Budget));
             assert_eq!(say.is_empty(), is_of_profile, "{situation:?}: {say}");
@@ -540,6 +567,16 @@ mod tests {
         assert!(say(not_found("Transaction not filled")).contains("still in progress"));
         let ongoing = StatusRecord::bare(RouterStatus::Ongoing);
         assert!(say(Outcome::Record(Box::new(ongoing))).contains("still in progress"));
+    }
+
+    #[test]
+    fn a_condition_begins_before_an_answer_confirms_it() {
+        let tx = fixtures::transaction(1);
+        let raised_at = tx.deadline().at + TimeDelta::minutes(29);
+        let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, Subject::Transaction(tx.id)) };
+        assert_eq!(condition_began(&alert(Rule::Overdue), Some(&tx)), tx.deadline().at);
+        assert_eq!(condition_began(&alert(Rule::Rejected), Some(&tx)), raised_at);
+        assert_eq!(condition_began(&alert(Rule::Overdue), None), raised_at);
     }
 
     #[test]

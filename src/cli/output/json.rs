@@ -367,7 +367,7 @@ mod tests {
             r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"polls":0,"lastError":null"#.into(),
             r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null"#.into(),
             r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
-            r#""do":"nothing yet; hoptop is requesting the first status","verdict":"NOT CHECKED YET","routeKind":null"#
+            r#""do":"nothing yet; the first poll brings the status","verdict":"NOT CHECKED YET","routeKind":null"#
                 .into(),
             r#""message":null,"warnings":[],"other":null,"notes":[]}"#.into(),
         ];
