@@ -96,6 +96,14 @@ pub(crate) fn status_of<R>(tx: &Transaction<R>) -> String {
     }
 }
 
+/// The status cell of a transaction whose polling a person stopped before it settled.
+pub(crate) const UNTRACKED: &str = "- untracked";
+
+/// Returns the status cell in a list: [`UNTRACKED`] instead of a status that nobody follows any more.
+pub(crate) fn listed_status<R>(tx: &Transaction<R>) -> String {
+    if tx.is_stopped() { UNTRACKED.into() } else { status_of(tx) }
+}
+
 /// Returns the full word of a status, without the symbol.
 pub(crate) fn status_in_words(status: Option<&RouterStatus>) -> String {
     status.map_or_else(|| "no answer".to_owned(), ToString::to_string)
@@ -230,8 +238,9 @@ mod tests {
     fn every_status_has_its_own_symbol() {
         let unknown = RouterStatus::Unknown("X".into());
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
-        let symbols: std::collections::HashSet<_> = all.map(|own| status(own).chars().next()).collect();
-        assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 2);
+        let cells = all.map(status).chain([REFUSED.to_owned(), UNTRACKED.to_owned()]);
+        let symbols: std::collections::HashSet<_> = cells.map(|cell| cell.chars().next()).collect();
+        assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 4);
     }
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {

@@ -83,6 +83,22 @@ impl Write {
         matches!(self, Self::Edit(Edit::Acknowledge { .. } | Edit::Snooze { .. }))
     }
 
+    /// Returns the transactions that need nobody after this write: their alerts are acknowledged or snoozed, or their polling
+    /// stops.
+    pub fn handled_transactions(&self) -> Vec<RowId> {
+        match self {
+            Self::Edit(Edit::Untrack { transactions }) => transactions.clone(),
+            Self::Edit(Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. }) => {
+                let row = |target: &AlertTarget| match target {
+                    AlertTarget::Alert(_) => None,
+                    AlertTarget::OfTransaction(row) => Some(*row),
+                };
+                alerts.iter().filter_map(row).collect()
+            }
+            Self::Edit(_) | Self::Export { .. } => Vec::new(),
+        }
+    }
+
     /// Returns the transactions that need no further work after this write, so that their marks end. After other writes
     /// the marks stay: a person may label the transactions that they have just acknowledged.
     pub fn completed_transactions(&self) -> &[RowId] {
@@ -152,8 +168,12 @@ pub enum Effect {
     Write(Write),
     /// Delete these transactions permanently.
     Delete(Vec<RowId>),
-    /// Undo the last edit.
-    Undo,
+    /// Undo the last edit. An import of several transactions is undone only if a person has confirmed this number of
+    /// transactions.
+    Undo {
+        /// The confirmed number of transactions of the import; `None` without a confirmation.
+        confirmed: Option<u64>,
+    },
     /// Redo the edit that was undone last.
     Redo,
     /// Notify a person, who may look at another window, that these alerts were raised. Each has its subject in words.

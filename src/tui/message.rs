@@ -88,6 +88,8 @@ pub enum Msg {
     },
     /// The result of a write, in words.
     Written(Write, Result<String, String>),
+    /// Undoing the last edit would stop the polling of this many imported transactions; a person must confirm.
+    UndoesImport(u64),
     /// A request of a person succeeded; a sentence about the result.
     Done(String),
     /// A failure to show to the person, in words.

@@ -310,6 +310,7 @@ impl Dashboard {
             | Msg::Copied(_)
             | Msg::NotOpened { .. }
             | Msg::Written(..)
+            | Msg::UndoesImport(_)
             | Msg::Done(_)
             | Msg::Failed(_)
             | Msg::ThemeSet(_)
@@ -354,8 +355,8 @@ impl Dashboard {
             Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Write(write) => self.write(write, at),
             Effect::Delete(rows) => self.delete(rows, at),
-            Effect::Undo => self.reverse(at, edits::undo),
-            Effect::Redo => self.reverse(at, edits::redo),
+            Effect::Undo { confirmed } => self.undo(at, confirmed),
+            Effect::Redo => self.redo(at),
             Effect::Quote(work) => self.quote(work, at),
             Effect::MarkOpen(open) => self.mark_open(open, at),
             Effect::LoadHistory(row) => {

@@ -185,7 +185,7 @@ fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [Stri
     let tx = candidate.tx;
     [
         row_text::urgency(candidate.alerts).into(),
-        width::cut(&row_text::status_of(tx), MAX_WIDTH, ellipsis),
+        width::cut(&row_text::listed_status(tx), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
         row_text::route(tx),
         span::short(tx.age(now)),

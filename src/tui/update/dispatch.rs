@@ -34,7 +34,7 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Quit | Id::QuitRoot => vec![Effect::Quit],
         Id::Redraw => vec![Effect::Redraw],
         Id::Suspend => vec![Effect::Suspend],
-        Id::Undo => vec![Effect::Undo],
+        Id::Undo => vec![Effect::Undo { confirmed: None }],
         Id::Redo => vec![Effect::Redo],
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
         Id::Back => back(model, now.mono),

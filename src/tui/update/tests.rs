@@ -224,7 +224,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Unacknowledge => {
             effects == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: AlertTarget::of(&[RowId(21)]) }))]
         }
-        Id::Undo => effects == [Effect::Undo],
+        Id::Undo => effects == [Effect::Undo { confirmed: None }],
         Id::Redo => effects == [Effect::Redo],
         Id::Down => after == before + 1,
         Id::Up => after + 1 == before,

@@ -52,6 +52,10 @@ pub enum Choice {
     Order(SortBy),
     /// Apply the theme with this name.
     Theme(&'static str),
+    /// Stop polling these transactions.
+    Untrack(Vec<RowId>),
+    /// Undo the import of this many transactions.
+    UndoImport(u64),
     /// Pause polling for this many minutes.
     Pause(i64),
     /// Only close the menu.

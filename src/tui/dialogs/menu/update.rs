@@ -52,6 +52,8 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
         }
         Choice::Order(by) => arrangement::choose_order(model, by, now),
         Choice::Theme(name) => theme::choose(model, name, now),
+        Choice::Untrack(transactions) => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions }))],
+        Choice::UndoImport(count) => vec![Effect::Undo { confirmed: Some(count) }],
         Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         Choice::Close => Vec::new(),
     })

@@ -102,6 +102,8 @@ fn line(context: &DrawContext<'_>, row: RowId, range: &[RowId], columns_of_pane:
     let mut spans = vec![Span::raw(marks::letter(context, row, range))];
     for column in shown(context, columns_of_pane) {
         let (text, style) = cell(context, tx, column);
+        // Nobody follows an untracked transaction, so its whole row steps back.
+        let style = if tx.is_stopped() { context.theme.dim() } else { style };
         spans.push(Span::styled(aligned(column, &text, context), style));
         spans.push(Span::raw(" "));
     }
@@ -119,7 +121,7 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, column: ListColumn) -> (Str
                 (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        ListColumn::Status => (row_text::status_of(tx), theme.status(status)),
+        ListColumn::Status => (row_text::listed_status(tx), theme.status(status)),
         ListColumn::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
         ListColumn::Route => (row_text::route(tx), Style::new()),
         ListColumn::Age => (span::short(tx.age(now)), Style::new()),
