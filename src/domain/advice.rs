@@ -9,6 +9,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
     alert::{Alert, Rule},
+    settled_duration::SettledDuration,
     span,
     status::RouterStatus,
     transaction::Transaction,
@@ -229,10 +230,14 @@ fn verdict(
         Situation::DeadlinePassed => format!("DEADLINE PASSED, last checked {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, first reported {in_status} ago"),
-        Situation::Completed if tx.params.submitted_at.is_none() => {
-            format!("COMPLETED {} after we first saw it", span::long(tx.age(now)))
-        }
-        Situation::Completed => format!("COMPLETED {} {}", completed_preposition(tx, now), span::long(tx.age(now))),
+        Situation::Completed => match SettledDuration::of(tx) {
+            Some(SettledDuration::SinceFirstSeen(time)) => {
+                format!("COMPLETED {} after we first saw it", span::long(time))
+            }
+            Some(SettledDuration::AtMost(time)) => format!("COMPLETED in at most {}", span::long(time)),
+            Some(SettledDuration::Measured(time)) => format!("COMPLETED in {}", span::long(time)),
+            None => "COMPLETED".into(),
+        },
         Situation::Untracked => match &tx.state.status {
             Some(status) => format!("POLLING STOPPED, last status {status} at {checked}"),
             None => "POLLING STOPPED, no status received".into(),
@@ -258,16 +263,6 @@ fn verdict(
             Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => rule.name().to_uppercase(),
         },
     }
-}
-
-/// Returns "in at most" if most of the time passed before tracking and only the first answers followed; else "in".
-fn completed_preposition(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
-    /// Within this time after tracking began only the first answers come.
-    const FIRST_ANSWERS: Duration = Duration::from_secs(10);
-    let untracked =
-        tx.params.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
-    let watched = tx.state.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
-    if untracked * 2 > tx.age(now) && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS) { "in at most" } else { "in" }
 }
 
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {

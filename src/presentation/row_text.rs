@@ -9,7 +9,9 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
     alert::{self, Alert, AlertState, Handling, Severity, Snooze},
-    chains, people, span,
+    chains, people,
+    settled_duration::SettledDuration,
+    span,
     status::RouterStatus,
     text,
     transaction::{Tracking, Transaction},
@@ -134,6 +136,9 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
         _ if !tx.is_settled() => format!("{age} old"),
         Some(RouterStatus::Refund) => "not watched any more".to_owned(),
         _ if tx.params.submitted_at.is_none() => format!("settled {age} after it was first seen"),
+        _ if SettledDuration::of(tx).and_then(SettledDuration::is_upper_bound) == Some(true) => {
+            format!("took at most {age}")
+        }
         _ => format!("took {age}"),
     };
     let parked = if tx.is_parked() { ", refused by the service" } else { "" };

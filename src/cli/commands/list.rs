@@ -21,7 +21,7 @@ use crate::{
     domain::{
         alert::Alert,
         filter::{Candidate, Filter, FilterError},
-        span, text,
+        settled_duration, text,
         transaction::Transaction,
     },
     presentation::{row_text, width},
@@ -188,7 +188,7 @@ fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [Stri
         width::cut(&row_text::listed_status(tx), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
         row_text::route(tx),
-        span::short(tx.age(now)),
+        settled_duration::short_age(tx, now),
         row_text::due(tx, now),
         width::cut(row_text::ticket_or_label(tx).unwrap_or("-"), MAX_WIDTH, ellipsis),
         row_text::checked(tx, now),

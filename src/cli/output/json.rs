@@ -18,6 +18,7 @@ use crate::{
         ids::{ChainId, TxHash},
         record::RouteStep,
         route::{self, End, RouteKind},
+        settled_duration::SettledDuration,
         span::rfc3339,
         status::RouterStatus,
         transaction::{Tracking, Transaction},
@@ -57,6 +58,8 @@ pub(crate) struct TransactionView<'a> {
     last_checked_at: Option<String>,
     last_changed_at: Option<String>,
     settled_at: Option<String>,
+    /// Whether the time from submission to settling is an upper bound; `null` before settling and without a submission time.
+    duration_is_upper_bound: Option<bool>,
     polls: u64,
     last_error: Option<&'a str>,
     alerts: Vec<&'static str>,
@@ -138,6 +141,7 @@ impl<'a> TransactionView<'a> {
             last_checked_at: state.last_checked_at.map(rfc3339),
             last_changed_at: state.last_changed_at.map(rfc3339),
             settled_at: state.settled_at.map(rfc3339),
+            duration_is_upper_bound: SettledDuration::of(tx).and_then(SettledDuration::is_upper_bound),
             polls: state.polls,
             last_error: last_error(tx),
             alerts: rule_names(alerts),
@@ -364,7 +368,7 @@ mod tests {
             r#""steps":[],"timeSpent":null,"error":null,"estimatedRouteDuration":null"#.into(),
             r#""submittedAt":"1970-01-01T00:00:00.000Z","submittedAtIsFirstSeen":true"#.into(),
             r#""deadline":"1970-01-01T00:15:00.000Z","overdue":false,"firstSeenAt":"1970-01-01T00:00:00.000Z""#.into(),
-            r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"polls":0,"lastError":null"#.into(),
+            r#""lastCheckedAt":null,"lastChangedAt":null,"settledAt":null,"durationIsUpperBound":null,"polls":0,"lastError":null"#.into(),
             r#""alerts":[],"ticket":null,"labels":[],"fromAddress":null"#.into(),
             r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
             r#""do":"nothing yet; the first poll brings the status","verdict":"NOT CHECKED YET","routeKind":null"#

@@ -68,7 +68,7 @@ fn load(model: &mut Model, wanted: TextUse, now: Now) -> Vec<Effect> {
             let Some(tx) = model.current_transaction().cloned() else { return Vec::new() };
             on_loaded(model, &[tx], wanted, now)
         }
-        ..=MOST => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
+        1..=MOST => vec![Effect::LoadForTexts(model.marks.rows(), wanted)],
         count => {
             let text = format!("{count} transactions are marked; a text can have at most {MOST}.");
             model.show_message(Tone::Bad, text, now.mono);

@@ -17,7 +17,7 @@ use crate::{
     domain::{
         alert::{self, Alert},
         ids::RowId,
-        span, text,
+        settled_duration, span, text,
         transaction::Transaction,
     },
     presentation::{row_text, width},
@@ -124,7 +124,7 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, column: ListColumn) -> (Str
         ListColumn::Status => (row_text::listed_status(tx), theme.status(status)),
         ListColumn::Hash => (tx.params.transaction_id.short(theme.ellipsis), Style::new()),
         ListColumn::Route => (row_text::route(tx), Style::new()),
-        ListColumn::Age => (span::short(tx.age(now)), Style::new()),
+        ListColumn::Age => (settled_duration::short_age(tx, now), Style::new()),
         ListColumn::Due => (row_text::due(tx, now), due_style(context, tx)),
         ListColumn::Profile => (text::clean(&tx.profile), theme.dim()),
         ListColumn::Ticket => (ticket(context, tx), theme.dim()),
