@@ -106,6 +106,20 @@ pub(crate) struct GlobalArgs {
 }
 
 impl GlobalArgs {
+    /// Returns the first given option that names a store, a service or settings.
+    pub(crate) fn settings_option(&self) -> Option<&'static str> {
+        let given = [
+            ("--db", self.db.is_some()),
+            ("--store", self.store.is_some()),
+            ("--config", self.config.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("--base-url", self.base_url.is_some()),
+            ("--rps", self.rps.is_some()),
+            ("--state-dir", self.state_dir.is_some()),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+
     /// Returns the value of `--db`, if given.
     pub(crate) fn db(&self) -> Option<&Path> {
         self.db.as_deref()

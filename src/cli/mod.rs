@@ -62,7 +62,11 @@ pub fn main() -> Exit {
             if let Some(path) = crash::report() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
-            if is_wrong_setting(&report) || report.is::<DashboardOnly>() { Exit::Usage } else { Exit::Error }
+            if is_wrong_setting(&report) || report.is::<DashboardOnly>() || report.is::<UnusedByDemo>() {
+                Exit::Usage
+            } else {
+                Exit::Error
+            }
         }
     }
 }
@@ -79,7 +83,10 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
     };
     match command {
         // These commands need no settings, so that they work with an invalid config file.
-        Command::Demo(args) => demo::demo(args, &cli.global.flags()),
+        Command::Demo(args) => match cli.global.settings_option() {
+            Some(option) => Err(UnusedByDemo { option }.into()),
+            None => demo::demo(args, &cli.global.flags()),
+        },
         Command::Simulate(args) => simulate::simulate(args, cli.global.rps),
         Command::PollForTeam => team_poller::run_as_child(),
         Command::Completions(args) => completions::completions(args, &mut io::stdout().lock()),
@@ -156,6 +163,15 @@ enum DashboardOnly {
     /// `--beside`.
     #[error("`--beside` works only in the dashboard; a command uses one profile (--profile)")]
     Beside,
+}
+
+/// An option that names settings, which the demo doesn't use.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "`{option}` has no effect on the demo, which uses neither a config file nor a real service; leave it out, or run `hoptop` without `demo`"
+)]
+struct UnusedByDemo {
+    option: &'static str,
 }
 
 /// The settings, and the access to the team's store if the settings name one.

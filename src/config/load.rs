@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     domain::{
-        notification::NotificationMode, people, span, team_address::TeamAddress, text::clean, toml_text::TomlError,
+        answer::Templates, notification::NotificationMode, people, span, team_address::TeamAddress, text::clean,
+        toml_text::TomlError,
     },
     process::secret_source::SecretSource,
 };
@@ -166,7 +167,8 @@ impl<'a> Inputs<'a> {
 
     /// Returns the names of the reply templates that the config file replaces.
     fn templates(&self) -> Option<Chosen<String>> {
-        let own = [("markdown", &self.file.answer.markdown), ("text", &self.file.answer.text)];
+        let Templates { markdown, text, customer } = &self.file.answer;
+        let own = [("markdown", markdown), ("text", text), ("customer", customer)];
         let own: Vec<_> = own.into_iter().filter_map(|(name, template)| template.as_ref().map(|_| name)).collect();
         from_file(Some(own.join(", ")).filter(|own| !own.is_empty()), "answer")
     }

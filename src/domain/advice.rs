@@ -7,7 +7,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, FixedOffset, Utc};
 
-use super::{alert::Rule, span, status::RouterStatus, transaction::Transaction};
+use super::{
+    alert::{Alert, Rule},
+    settled_duration::SettledDuration,
+    span,
+    status::RouterStatus,
+    transaction::Transaction,
+};
 
 /// From this duration on a refund is slow; about 10 minutes are usual (`service.md` 3).
 pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
@@ -50,8 +56,8 @@ pub(crate) struct Advice {
     pub situation: Situation,
     /// The verdict in a few words: `OVERDUE by 8m 02s`.
     pub verdict: String,
-    /// What to tell the user, if anything.
-    pub say: Option<String>,
+    /// What to tell the customer: whole sentences without internal terms.
+    pub say: String,
     /// What the support engineer should do.
     pub act: String,
 }
@@ -80,6 +86,24 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort => false,
     };
     Rule::ALL.iter().copied().filter(holds).collect()
+}
+
+/// Returns when the condition of an alert began. An alert is raised only once an answer confirms the condition, so this may be
+/// much earlier. If the beginning isn't known, returns when the alert was raised.
+pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTime<Utc> {
+    let began = tx.and_then(|tx| match alert.rule {
+        Rule::Overdue => Some(tx.deadline().at),
+        Rule::NotFoundLong => Some(tx.deadline().submitted),
+        Rule::PollFailing => tx.state.failing_since,
+        Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => tx.state.status_since,
+        Rule::Rejected
+        | Rule::Regressed
+        | Rule::Unauthorized
+        | Rule::Unreachable
+        | Rule::Throttled
+        | Rule::BudgetShort => None,
+    });
+    began.map_or(alert.raised_at, |began| began.min(alert.raised_at))
 }
 
 /// Returns the situation of a transaction at `now`.
@@ -133,24 +157,33 @@ pub(crate) fn bridge_link(tx: &Transaction) -> Option<&str> {
 
 /// Returns the advice on a transaction at `now`, with times in `zone`.
 pub(crate) fn advise(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> Advice {
+    advise_with(tx, now, &|moment| span::clock_time(moment, now, zone))
+}
+
+/// Like [`advise`], with each moment written by `write_time`.
+pub(crate) fn advise_with(
+    tx: &Transaction,
+    now: DateTime<Utc>,
+    write_time: &dyn Fn(DateTime<Utc>) -> String,
+) -> Advice {
     let situation = situation(tx, now);
     let (say, act) = situation_texts(situation);
     let value = |name: &str| match name {
-        "deadline" => span::clock_time(tx.deadline().at, now, zone),
+        "deadline" => write_time(tx.deadline().at),
         "source" => tx.from_name(),
         "destination" => tx.to_name(),
         "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
         // `from_address`; a test checks that the table names no other value.
         _ => tx.params.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
-    let say = Some(fill(say, value)).filter(|say| !say.is_empty());
+    let say = fill(say, value);
     let carries_error = tx.state.record.as_ref().is_some_and(|record| record.error.is_some());
     let act = match situation {
         Situation::Waiting if carries_error => "nothing yet; read the error that the service reports",
         _ => act,
     };
     let act = format!("{}{}", fill(act, value), failure_warning(tx, situation));
-    Advice { situation, verdict: verdict(tx, situation, now, zone), say, act }
+    Advice { situation, verdict: verdict(tx, situation, now, write_time), say, act }
 }
 
 /// Returns a warning to append if all seems well but polls have failed since the last answer.
@@ -177,9 +210,14 @@ fn fill(text: &str, value: impl Fn(&str) -> String) -> String {
     filled + rest
 }
 
-fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: FixedOffset) -> String {
+fn verdict(
+    tx: &Transaction,
+    situation: Situation,
+    now: DateTime<Utc>,
+    write_time: &dyn Fn(DateTime<Utc>) -> String,
+) -> String {
     let deadline = tx.deadline();
-    let checked = tx.state.last_checked_at.map_or_else(String::new, |at| span::clock_time(at, now, zone));
+    let checked = tx.state.last_checked_at.map_or_else(String::new, write_time);
     let in_status = span::long(tx.status_age(now));
     let needs_gas = || match tx.status_age(now) {
         age if age < Duration::from_secs(1) => "NEEDS GAS, just seen".to_owned(),
@@ -192,10 +230,14 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
         Situation::DeadlinePassed => format!("DEADLINE PASSED, last checked {checked}"),
         Situation::Indexing => "INDEXING".into(),
         Situation::NotFilled => format!("NOT FILLED yet, first reported {in_status} ago"),
-        Situation::Completed if tx.params.submitted_at.is_none() => {
-            format!("COMPLETED {} after we first saw it", span::long(tx.age(now)))
-        }
-        Situation::Completed => format!("COMPLETED {} {}", completed_preposition(tx, now), span::long(tx.age(now))),
+        Situation::Completed => match SettledDuration::of(tx) {
+            Some(SettledDuration::SinceFirstSeen(time)) => {
+                format!("COMPLETED {} after we first saw it", span::long(time))
+            }
+            Some(SettledDuration::AtMost(time)) => format!("COMPLETED in at most {}", span::long(time)),
+            Some(SettledDuration::Measured(time)) => format!("COMPLETED in {}", span::long(time)),
+            None => "COMPLETED".into(),
+        },
         Situation::Untracked => match &tx.state.status {
             Some(status) => format!("POLLING STOPPED, last status {status} at {checked}"),
             None => "POLLING STOPPED, no status received".into(),
@@ -223,51 +265,56 @@ fn verdict(tx: &Transaction, situation: Situation, now: DateTime<Utc>, zone: Fix
     }
 }
 
-/// Returns "in at most" if most of the time passed before tracking and only the first answers followed; else "in".
-fn completed_preposition(tx: &Transaction, now: DateTime<Utc>) -> &'static str {
-    /// Within this time after tracking began only the first answers come.
-    const FIRST_ANSWERS: Duration = Duration::from_secs(10);
-    let untracked =
-        tx.params.submitted_at.map(|submitted| span::between(submitted, tx.first_seen_at)).unwrap_or_default();
-    let watched = tx.state.settled_at.map(|settled| span::between(tx.first_seen_at, settled)).unwrap_or_default();
-    if untracked * 2 > tx.age(now) && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS) { "in at most" } else { "in" }
-}
-
 fn overdue_by(tx: &Transaction, now: DateTime<Utc>) -> String {
     format!("OVERDUE by {}", span::long(span::between(tx.deadline().at, now)))
 }
 
-/// THE table: what to tell the user (empty if nothing) and what to do.
+/// THE table: what to tell the customer and what to do.
 fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
     match situation {
-        Situation::NotPolledYet => ("", "nothing yet; hoptop is requesting the first status"),
-        Situation::FirstPollFailed => (
-            "Status is temporarily unavailable.",
-            "read the error of the last attempt and fix its cause; hoptop retries automatically",
+        Situation::NotPolledYet => (
+            "We do not have the status of your transfer yet. We will check it and let you know.",
+            "nothing yet; the first poll brings the status",
         ),
-        Situation::Waiting => ("Nothing is wrong and nothing is to be done. Check again after {deadline}.", "nothing"),
+        Situation::FirstPollFailed => {
+            (UNAVAILABLE, "read the error of the last attempt and fix its cause; while hoptop polls, it tries again")
+        }
+        Situation::Waiting => (
+            "Nothing is wrong: your transfer is in progress, and you do not need to do anything. \
+             Please check again after {deadline}.",
+            "nothing",
+        ),
         Situation::DeadlinePassed => (
             "Your transfer was still in progress when we last checked. We are checking again.",
             "poll it now (r, or `hoptop check`) before contacting support",
         ),
-        Situation::Indexing => ("Not visible yet; usually 5 to 10 s, longer on some chains.", "nothing"),
+        Situation::Indexing => (
+            "Your transfer is not visible yet. This usually takes 5 to 10 seconds, and longer on some chains.",
+            "nothing",
+        ),
         Situation::NotFilled => (
-            "The service reports that your transfer is not filled yet. No action is needed. Check again after {deadline}.",
+            "Your transfer has not been completed on {destination} yet. You do not need to do anything. \
+             Please check again after {deadline}.",
             "nothing before {deadline}; \"not filled\" is the service's own term",
         ),
         Situation::Completed => ("Your transfer is complete: the funds are on {destination}.", "nothing"),
-        Situation::Untracked => ("", "polling is stopped; add the transaction again to get its current status"),
+        Situation::Untracked => (
+            "We no longer follow this transfer. Please tell us if you would like to know its current status.",
+            "polling is stopped; add the transaction again to get its current status",
+        ),
         Situation::RefundWatched => (
-            "Your transfer failed. By now the funds should have returned on {source} to the order's fromAddress (the sender \
-             address given in the order). Please check there.",
+            "Your transfer failed. By now the funds should have returned on {source} to the sender address that \
+             was given for the transfer. Please check there.",
             "check {from_address} on {source}; the service doesn't report when the refund is paid",
         ),
         Situation::NeedsGasWithoutLink => (
-            "The gas price rose on {destination} and execution is paused.",
+            "Your transfer is paused because the network fee (the gas price) rose on {destination}. \
+             We will send you a link where you can follow it.",
             "the service gave no bridge link; find the hash in the bridge's explorer and send that link to the user",
         ),
         Situation::OverdueNotFound => (
-            "We can't see your transfer, although it should have arrived by now. Please confirm the hash and the source chain.",
+            "We can't see your transfer, although it should have arrived by now. Please confirm the transaction hash and \
+             that it was sent on {source}.",
             "check that the hash is from the source chain (not the destination), the source chain is right, and the \
              transaction is mined; then contact the routing provider's support with the hash, both chains, quoteId and requestId",
         ),
@@ -275,38 +322,56 @@ fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
     }
 }
 
+/// What to tell the customer while polls fail.
+const UNAVAILABLE: &str =
+    "The status of your transfer is temporarily unavailable. We will check it again and let you know.";
+
 fn alert_texts(rule: Rule) -> (&'static str, &'static str) {
     match rule {
         Rule::Overdue => (
-            "Still in progress, past its usual time; we are raising it with the provider.",
+            "Your transfer is still in progress and has taken longer than usual. We are raising it with the provider.",
             "contact the routing provider's support with the hash, both chains, quoteId, requestId and the links",
         ),
         Rule::NeedsGas => (
-            "The gas price rose on {destination} and execution is paused. See it here: {bridge}",
+            "Your transfer is paused because the network fee (the gas price) rose on {destination}. \
+             You can see it here: {bridge}",
             "send the bridge link to the user",
         ),
         Rule::PartialSuccess => (
-            "The source step completed; the destination transaction reverted (typically slippage or a custom hook). \
-             You hold the bridged token on {destination}.",
+            "The first part of your transfer completed, but its last step on {destination} failed, typically because the \
+             price moved or a contract refused it. You hold the bridged token on {destination}.",
             "check the destination transaction; don't promise a refund",
         ),
         Rule::Refund => (
-            "The route failed; funds return automatically on {source} to the order's fromAddress, in about 10 minutes.",
+            "Your transfer failed. The funds return automatically on {source} to the sender address that was given for \
+             the transfer, in about 10 minutes.",
             "nothing yet; the refund goes to {from_address}, not to the caller",
         ),
-        Rule::RefundSlow => {
-            ("The refund takes longer than usual; we are checking.", "check {from_address} on {source}")
-        }
+        Rule::RefundSlow => (
+            "The refund of your transfer takes longer than usual. We are checking it.",
+            "check {from_address} on {source}",
+        ),
         Rule::NotFoundLong => (
-            "We can't see it yet. Please confirm the hash and the source chain.",
+            "We can't see your transfer yet. Please confirm the transaction hash and that it was sent on {source}.",
             "check that the hash is from the source chain (not the destination), the source chain is right, and the \
              transaction is mined",
         ),
-        Rule::Rejected => ("", "correct the parameter that the service names, then add the transaction again"),
-        Rule::Regressed => ("", "read the raw body (`hoptop show TX --raw`) and report it to the provider"),
-        Rule::PollFailing => ("Status is temporarily unavailable.", "read the last error; hoptop keeps polling"),
-        Rule::Unreachable => ("", "check the base URL, the network and the service; hoptop retries automatically"),
-        Rule::Unauthorized => ("", "check the integrator ID; hoptop retries once a minute"),
+        Rule::Rejected => (
+            "We can't look up your transfer with the details that we have. Please confirm the transaction hash, and that it \
+             was sent from {source} to {destination}.",
+            "correct the parameter that the service names, then add the transaction again",
+        ),
+        Rule::Regressed => (
+            "The status that we received for your transfer is unclear. We are clarifying it with the provider and will let \
+             you know.",
+            "read the raw body (`hoptop show TX --raw`) and report it to the provider",
+        ),
+        Rule::PollFailing => (UNAVAILABLE, "read the last error; while hoptop polls, it tries again"),
+        // These rules are about a profile, never about a transaction.
+        Rule::Unreachable => {
+            ("", "check the base URL, the network and the service; while hoptop polls, it tries again")
+        }
+        Rule::Unauthorized => ("", "check the integrator ID; while hoptop polls, it tries again once a minute"),
         Rule::BudgetShort => ("", "request a higher limit, or track fewer transactions"),
         Rule::Throttled => ("", "another program may use this ID; check --rps against the ID's limit"),
     }
@@ -323,6 +388,7 @@ mod tests {
 
     use super::{super::fixtures, *};
     use crate::domain::{
+        alert::{RuleKind, Subject},
         observation::{Failure, Outcome},
         record::StatusRecord,
         transaction::Tracking,
@@ -341,21 +407,21 @@ mod tests {
     fn each_situation_has_its_verdict_and_text() {
         use RouterStatus::*;
         let table = [
-            (None, 1, "NOT CHECKED", ""),
-            (Some(Ongoing), 5, "WAITING, 10m", "Check again after 00:15 UTC."),
+            (None, 1, "NOT CHECKED", "do not have the status of your transfer yet"),
+            (Some(Ongoing), 5, "WAITING, 10m", "check again after 00:15 UTC."),
             (Some(Ongoing), 20, "OVERDUE by 5m", "raising it"),
-            (Some(NotFound), 1, "INDEXING", "5 to 10 s"),
-            (Some(NotFound), 4, "NOT FOUND for 4m", "confirm the hash"),
+            (Some(NotFound), 1, "INDEXING", "5 to 10 seconds"),
+            (Some(NotFound), 4, "NOT FOUND for 4m", "confirm the transaction hash"),
             (Some(Success), 4, "COMPLETED 4m after we first saw it", "on Base"),
-            (Some(NeedsGas), 4, "NEEDS GAS", "paused."),
+            (Some(NeedsGas), 4, "NEEDS GAS", "is paused because"),
             (Some(PartialSuccess), 4, "PARTIAL", "bridged token on Base"),
-            (Some(Refund), 4, "REFUND", "on Arbitrum to the order's fromAddress"),
-            (Some(Unknown("settling".into())), 4, "UNKNOWN STATUS `settling`", ""),
+            (Some(Refund), 4, "REFUND", "on Arbitrum to the sender address"),
+            (Some(Unknown("settling".into())), 4, "UNKNOWN STATUS `settling`", "unclear"),
         ];
         for (status, minutes, verdict, say) in table {
             let advice = advice(status.clone(), minutes);
             assert!(advice.verdict.starts_with(verdict), "{status:?}: {}", advice.verdict);
-            assert!(advice.say.clone().unwrap_or_default().contains(say), "{status:?}: {:?}", advice.say);
+            assert!(advice.say.contains(say), "{status:?}: {:?}", advice.say);
             assert!(!advice.act.is_empty() && !advice.act.contains('{'), "{status:?}: {}", advice.act);
         }
     }
@@ -428,6 +494,16 @@ mod tests {
                 let names = text.split('{').skip(1).map(|rest| rest.split_once('}').unwrap().0);
                 names.for_each(|name| assert!(known.contains(&name), "{name} in {text}"));
             }
+            // Whether a process polls isn't known here.
+            assert!(!act.contains("retries") && !act.contains("keeps"), "{situation:?}: {act}");
+            let is_of_profile =
+                matches!(situation, Alert(rule) if matches!(rule.kind(), RuleKind::Outage(_) | RuleKind::Budget));
+            assert_eq!(say.is_empty(), is_of_profile, "{situation:?}: {say}");
+            let is_sentence = say.ends_with(['.', '}']) && !say.contains(';');
+            assert!(is_of_profile || is_sentence, "{situation:?}: {say}");
+            for jargon in ["GMP", "quoteId", "fromAddress", "integrator", "hoptop", "poll", "not_found", "route"] {
+                assert!(!say.contains(jargon), "{jargon} in {say}");
+            }
         }
         assert_eq!(fill("{a} and {b}", |name| format!("<{{{name}}}>")), "<{a}> and <{b}>");
     }
@@ -438,8 +514,8 @@ mod tests {
         record.bridge_url = Some("https://bridge.example/1".into());
         let mut tx = fixtures::transaction(1);
         tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), tx.first_seen_at);
-        let say = advise(&tx, tx.first_seen_at, Utc.fix()).say.unwrap();
-        assert!(say.ends_with("paused. See it here: https://bridge.example/1"), "{say}");
+        let say = advise(&tx, tx.first_seen_at, Utc.fix()).say;
+        assert!(say.ends_with("You can see it here: https://bridge.example/1"), "{say}");
     }
 
     #[test]
@@ -450,7 +526,7 @@ mod tests {
         }
         let advice = advise(&tx, tx.first_seen_at + TimeDelta::minutes(45), Utc.fix());
         assert_eq!((advice.situation, tx.is_settled()), (Situation::RefundWatched, true));
-        assert!(!advice.say.unwrap().contains("10 minutes"));
+        assert!(!advice.say.contains("10 minutes"));
     }
 
     #[test]
@@ -478,14 +554,24 @@ mod tests {
             tx.apply(&fixtures::answer(answer), late);
             let advice = advise(&tx, late, Utc.fix());
             assert!(tx.is_overdue() && advice.verdict.starts_with("OVERDUE by "), "{advice:?}");
-            advice.say.unwrap()
+            advice.say
         };
         let not_found = |message: &str| Outcome::NotFound(Some(message.to_owned()));
         assert!(say(not_found("no")).starts_with("We can't see your transfer"));
         // In this case the service knows the transaction.
-        assert!(say(not_found("Transaction not filled")).starts_with("Still in progress"));
+        assert!(say(not_found("Transaction not filled")).contains("still in progress"));
         let ongoing = StatusRecord::bare(RouterStatus::Ongoing);
-        assert!(say(Outcome::Record(Box::new(ongoing))).starts_with("Still in progress"));
+        assert!(say(Outcome::Record(Box::new(ongoing))).contains("still in progress"));
+    }
+
+    #[test]
+    fn a_condition_begins_before_an_answer_confirms_it() {
+        let tx = fixtures::transaction(1);
+        let raised_at = tx.deadline().at + TimeDelta::minutes(29);
+        let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, Subject::Transaction(tx.id)) };
+        assert_eq!(condition_began(&alert(Rule::Overdue), Some(&tx)), tx.deadline().at);
+        assert_eq!(condition_began(&alert(Rule::Rejected), Some(&tx)), raised_at);
+        assert_eq!(condition_began(&alert(Rule::Overdue), None), raised_at);
     }
 
     #[test]

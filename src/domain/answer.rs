@@ -1,18 +1,28 @@
-//! The reply for a ticket: verdict, text for the user, what was seen and when, links (`DESIGN.md`, Alerts).
+//! The texts about transactions for three readers: the customer, the provider's support, the own team (`DESIGN.md`, Alerts).
 //!
-//! The text is a template, built in or from the config; its values come from one table, `FIELDS`. A line whose values
+//! Each text is a template, built in or from the config; its values come from one table, `FIELDS`. A line whose values
 //! are all empty is left out. Text from outside must never act as markup: in Markdown every value is escaped.
 
 use chrono::{DateTime, FixedOffset, Utc};
 use serde::Deserialize;
 
-use super::{advice, ids::TxHash, route, span, transaction::Transaction};
+use super::{advice, ids::TxHash, link, route, span, transaction::Transaction};
 
-/// The format of the reply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum ReplyFormat {
+/// The reader of a text about transactions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// The customer who asked: whole sentences in plain text, without internal terms.
+    Customer,
+    /// The provider's support: the identifiers, what was seen and when, the links, in plain text.
+    Provider,
+    /// The own team: verdict, what to say, what was seen and when, links.
+    Team(ReplyFormat),
+}
+
+/// The format of the reply for the team.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyFormat {
     /// Markdown, for ticket systems.
-    #[default]
     Markdown,
     /// Plain text.
     Text,
@@ -40,6 +50,12 @@ impl ReplyFormat {
     }
 }
 
+/// The template of the customer's text about one transaction, without the salutation. Times are in minutes; a moment that isn't
+/// known is left out.
+const CUSTOMER: &str = "\
+    {say}\n\nTransfer: {from} to {to}\nTransaction: {hash}\nSubmitted: {submitted}\nOn the source chain: {source_link}\n\
+    On the destination chain: {destination_link}\nOn the bridge: {bridge_link}\nLast checked: {as_of}\n";
+
 /// The template of the packet that the provider's support needs, with the service's own field names.
 const PACKET: &str = "\
     transactionId  {hash}\nfromChainId    {from_chain}\ntoChainId      {to_chain}\nquoteId        {quote_id}\n\
@@ -66,6 +82,7 @@ struct ReplyInputs<'a> {
     tx: &'a Transaction,
     now: DateTime<Utc>,
     zone: FixedOffset,
+    audience: Audience,
 }
 
 type FieldReader = fn(&ReplyInputs<'_>) -> String;
@@ -73,7 +90,7 @@ type FieldReader = fn(&ReplyInputs<'_>) -> String;
 /// THE table: the names that a template may use, and their values; a value is empty if there is nothing to say.
 const FIELDS: &[(&str, Style, FieldReader)] = &[
     ("verdict", Style::Words, |facts| facts.advice().verdict),
-    ("say", Style::Say, |facts| facts.advice().say.unwrap_or_default()),
+    ("say", Style::Say, |facts| facts.advice().say),
     ("do", Style::Words, |facts| facts.advice().act),
     ("hash", Style::Code, |facts| facts.tx.params.transaction_id.to_string()),
     ("route", Style::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
@@ -92,10 +109,10 @@ const FIELDS: &[(&str, Style, FieldReader)] = &[
     ("deadline", Style::Words, |facts| facts.deadline()),
     ("refund_to", Style::Code, |facts| facts.refund_to()),
     ("source_hash", Style::Code, |facts| hash_text(route::ends(facts.tx).source.transaction_id)),
-    ("source_link", Style::Link, |facts| route::ends(facts.tx).source.url.unwrap_or_default().to_owned()),
+    ("source_link", Style::Link, |facts| facts.link(route::ends(facts.tx).source.url)),
     ("destination_hash", Style::Code, |facts| hash_text(route::ends(facts.tx).destination.transaction_id)),
-    ("destination_link", Style::Link, |facts| route::ends(facts.tx).destination.url.unwrap_or_default().to_owned()),
-    ("bridge_link", Style::Link, |facts| facts.record_text(|record| record.bridge_url.clone())),
+    ("destination_link", Style::Link, |facts| facts.link(route::ends(facts.tx).destination.url)),
+    ("bridge_link", Style::Link, |facts| facts.link(advice::bridge_link(facts.tx))),
     ("as_of", Style::Words, |facts| facts.as_of()),
     ("age", Style::Words, |facts| facts.age()),
 ];
@@ -106,11 +123,24 @@ fn hash_text(hash: Option<&TxHash>) -> String {
 
 impl ReplyInputs<'_> {
     fn advice(&self) -> advice::Advice {
-        advice::advise(self.tx, self.now, self.zone)
+        advice::advise_with(self.tx, self.now, &|at| self.stamp(at))
     }
 
+    /// Writes a moment. All moments of a text are written alike, so that they agree.
     fn stamp(&self, at: DateTime<Utc>) -> String {
-        span::stamp(at, self.zone)
+        match self.audience {
+            Audience::Customer => span::date_and_minute(at, self.zone),
+            Audience::Provider | Audience::Team(_) => span::stamp(at, self.zone),
+        }
+    }
+
+    /// Returns a link of the service. The customer gets only links that may be opened, each once.
+    fn link(&self, link: Option<&str>) -> String {
+        let is_for_reader = |link: &&str| match self.audience {
+            Audience::Customer => link::check(link).is_ok() && !self.advice().say.contains(link),
+            Audience::Provider | Audience::Team(_) => true,
+        };
+        link.filter(is_for_reader).unwrap_or_default().to_owned()
     }
 
     fn record_text(&self, text: fn(&super::record::StatusRecord) -> Option<String>) -> String {
@@ -127,7 +157,11 @@ impl ReplyInputs<'_> {
     fn submitted(&self) -> String {
         let deadline = self.tx.deadline();
         let at = self.stamp(deadline.submitted);
-        if deadline.from_first_seen { format!("unknown; first seen {at}") } else { at }
+        match (deadline.from_first_seen, self.audience) {
+            (false, _) => at,
+            (true, Audience::Customer) => String::new(),
+            (true, Audience::Provider | Audience::Team(_)) => format!("unknown; first seen {at}"),
+        }
     }
 
     /// Returns the deadline while the transaction waits for it; else nothing.
@@ -147,6 +181,7 @@ impl ReplyInputs<'_> {
     fn as_of(&self) -> String {
         match (self.tx.state.last_checked_at, &self.tx.state.last_error) {
             (Some(at), _) => self.stamp(at),
+            (None, _) if self.audience == Audience::Customer => String::new(),
             (None, Some(_)) => "no status received yet".into(),
             (None, None) => "not checked yet".into(),
         }
@@ -167,6 +202,8 @@ pub struct Templates {
     pub markdown: Option<Template>,
     /// The template for plain text.
     pub text: Option<Template>,
+    /// The template for the customer, as plain text.
+    pub customer: Option<Template>,
 }
 
 /// A checked template: the pieces of each line.
@@ -309,34 +346,40 @@ pub(crate) fn words(text: &str) -> String {
     written
 }
 
-/// Returns the reply about a transaction at `now`, with times in `zone`. `custom` holds the user's templates.
-pub(crate) fn answer(
-    tx: &Transaction,
+/// Returns the text about these transactions for a reader at `now`, with times in `zone`. `custom` holds the user's templates.
+pub(crate) fn reply(
+    transactions: &[&Transaction],
+    audience: Audience,
     now: DateTime<Utc>,
     zone: FixedOffset,
-    format: ReplyFormat,
     custom: &Templates,
 ) -> String {
-    let facts = ReplyInputs { tx, now, zone };
-    let custom = match format {
-        ReplyFormat::Markdown => custom.markdown.as_ref(),
-        ReplyFormat::Text => custom.text.as_ref(),
+    let own = match audience {
+        Audience::Customer => custom.customer.as_ref(),
+        Audience::Provider => None,
+        Audience::Team(ReplyFormat::Markdown) => custom.markdown.as_ref(),
+        Audience::Team(ReplyFormat::Text) => custom.text.as_ref(),
     };
-    match custom {
-        Some(custom) => custom.fill(&facts, format),
-        // A test checks that the default templates can be parsed.
-        None => Template::parse(format.default_template())
-            .map(|default_template| default_template.fill(&facts, format))
-            .unwrap_or_default(),
+    let (default_template, format) = match audience {
+        Audience::Customer => (CUSTOMER, ReplyFormat::Text),
+        Audience::Provider => (PACKET, ReplyFormat::Text),
+        Audience::Team(format) => (format.default_template(), format),
+    };
+    // A test checks that the default templates can be parsed.
+    let default_template = Template::parse(default_template).ok();
+    let template = own.or(default_template.as_ref());
+    let fill = |tx: &&Transaction| {
+        let facts = ReplyInputs { tx, now, zone, audience };
+        template.map(|template| template.fill(&facts, format)).unwrap_or_default()
+    };
+    let texts = transactions.iter().map(fill).collect::<Vec<_>>().join("\n\n");
+    match (audience, own, transactions.len()) {
+        (Audience::Customer, None, ..=1) => format!("Hello,\n\n{texts}"),
+        (Audience::Customer, None, count) => {
+            format!("Hello,\n\nThis is the status of your {count} transfers.\n\n{texts}")
+        }
+        (Audience::Customer, Some(_), _) | (Audience::Provider | Audience::Team(_), ..) => texts,
     }
-}
-
-/// Returns the packet for the provider's support, with times in `zone`: the identifiers, what was seen and when, the
-/// links.
-pub(crate) fn packet(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset) -> String {
-    let facts = ReplyInputs { tx, now, zone };
-    // A test checks that the packet can be parsed.
-    Template::parse(PACKET).map(|packet| packet.fill(&facts, ReplyFormat::Text)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -366,7 +409,7 @@ mod tests {
             now = tx.first_seen_at + minutes(minute);
             tx.apply(&observation, now);
         }
-        answer(&tx, now + minutes(2), Utc.fix(), format, &Templates::default())
+        super::reply(&[&tx], Audience::Team(format), now + minutes(2), Utc.fix(), &Templates::default())
     }
 
     fn plain_reply(minute: i64, outcome: Outcome) -> String {
@@ -386,11 +429,11 @@ mod tests {
                 "COMPLETED 1m after we first saw it",
                 "Your transfer is complete: the funds are on Base.",
             ),
-            (plain_reply(1, record(Ongoing)), "WAITING, 12m left", "Nothing is wrong and nothing is to be done."),
+            (plain_reply(1, record(Ongoing)), "WAITING, 12m left", "Nothing is wrong: your transfer is in progress"),
             (
                 plain_reply(20, record(Ongoing)),
                 "OVERDUE by 7m",
-                "Still in progress, past its usual time; we are raising it with the provider.",
+                "has taken longer than usual. We are raising it with the provider.",
             ),
             (
                 plain_reply(14, record(Ongoing)),
@@ -400,15 +443,19 @@ mod tests {
             (
                 plain_reply(1, record(NeedsGas)),
                 "NEEDS GAS for 2m",
-                "The gas price rose on Base and execution is paused.",
+                "is paused because the network fee (the gas price) rose on Base.",
             ),
             (plain_reply(1, record(PartialSuccess)), "PARTIAL", "You hold the bridged token on Base."),
-            (plain_reply(1, record(Refund)), "REFUND in progress", "to the order's fromAddress, in about 10 minutes."),
-            (plain_reply(0, Outcome::NotFound(None)), "INDEXING", "Not visible yet; usually 5 to 10 s,"),
+            (plain_reply(1, record(Refund)), "REFUND in progress", "for the transfer, in about 10 minutes."),
+            (
+                plain_reply(0, Outcome::NotFound(None)),
+                "INDEXING",
+                "not visible yet. This usually takes 5 to 10 seconds,",
+            ),
             (
                 plain_reply(4, Outcome::NotFound(None)),
                 "NOT FOUND for 6m",
-                "Please confirm the hash and the source chain.",
+                "Please confirm the transaction hash and that it was sent on Arbitrum.",
             ),
             (plain_reply(1, record(Unknown("settling".into()))), "UNKNOWN STATUS `settling`", "Status        settling"),
             (
@@ -419,7 +466,7 @@ mod tests {
             (
                 plain_reply(1, Outcome::NotFound(Some("Transaction not filled".into()))),
                 "NOT FILLED yet",
-                "The service reports that your transfer is not filled yet.",
+                "Your transfer has not been completed on Base yet.",
             ),
         ];
         for (text, verdict, rest) in table {
@@ -440,7 +487,7 @@ mod tests {
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, ReplyFormat::Text);
         let expected = "REFUND in progress for 2m
 
-The route failed; funds return automatically on Arbitrum to the order's fromAddress, in about 10 minutes.
+Your transfer failed. The funds return automatically on Arbitrum to the sender address that was given for the transfer, in about 10 minutes.
 
 Transaction   0x0000000000000000000000000000000000000000000000000000000000000001
 Route         Arbitrum to Base
@@ -451,6 +498,55 @@ Refund to     0xabc
 Source        https://arb.example/tx/0x1
 As of         1970-01-01 00:01:00 UTC";
         assert_eq!(text, expected);
+    }
+
+    fn for_customer(transactions: &[&Transaction], now: DateTime<Utc>) -> String {
+        super::reply(transactions, Audience::Customer, now, Utc.fix(), &Templates::default())
+    }
+
+    #[test]
+    fn the_customer_gets_whole_sentences_without_internals() {
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.from.url = Some("http://127.0.0.1:8080/tx/0x1".into());
+        record.bridge_url = Some("javascript:alert(1)".into());
+        record.error = Some("GMP failed".into());
+        let mut tx = fixtures::transaction(1);
+        tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
+        let now = tx.first_seen_at + minutes(1);
+        tx.apply(&fixtures::answer(Outcome::Record(Box::new(record))), now);
+        let expected = "Hello,
+
+Nothing is wrong: your transfer is in progress, and you do not need to do anything. Please check again after \
+1 January 1970, 00:12 UTC.
+
+Transfer: Arbitrum to Base
+Transaction: 0x0000000000000000000000000000000000000000000000000000000000000001
+Submitted: 31 December 1969, 23:57 UTC
+On the source chain: http://127.0.0.1:8080/tx/0x1
+Last checked: 1 January 1970, 00:01 UTC";
+        assert_eq!(for_customer(&[&tx], now + minutes(1)), expected);
+    }
+
+    #[test]
+    fn several_transfers_share_one_text() {
+        let (mut one, other) = (fixtures::transaction(1), fixtures::transaction(2));
+        one.apply(&fixtures::says(RouterStatus::Success), one.first_seen_at);
+        let text = for_customer(&[&one, &other], one.first_seen_at);
+        assert!(
+            text.starts_with("Hello,\n\nThis is the status of your 2 transfers.\n\nYour transfer is complete"),
+            "{text}"
+        );
+        assert!(text.matches("Hello").count() == 1 && text.contains("\n\nWe do not have the status"), "{text}");
+        let custom = Templates { customer: Template::parse("Dear customer: {say}").ok(), ..Templates::default() };
+        let own = super::reply(&[&one], Audience::Customer, one.first_seen_at, Utc.fix(), &custom);
+        assert_eq!(own, "Dear customer: Your transfer is complete: the funds are on Base.");
+    }
+
+    #[test]
+    fn times_of_a_text_are_written_alike() {
+        let text = plain_reply(1, record(RouterStatus::Ongoing));
+        assert_eq!(text.matches("1970-01-01 00:15:00 UTC").count(), 2, "{text}");
+        assert!(!text.contains("after 00:15 UTC"), "{text}");
     }
 
     #[test]
@@ -474,7 +570,8 @@ Submitted      unknown; first seen 1970-01-01 00:00:00 UTC
 Source         https://arb.example/tx/0x1
 Bridge         https://bridge.example/0x1
 As of          1970-01-01 00:40:00 UTC";
-        assert_eq!(packet(&tx, now, Utc.fix()), expected);
+        let packet = super::reply(&[&tx], Audience::Provider, now, Utc.fix(), &Templates::default());
+        assert_eq!(packet, expected);
     }
 
     #[test]
@@ -488,7 +585,7 @@ As of          1970-01-01 00:40:00 UTC";
             reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, ReplyFormat::Markdown);
         for part in [
             "**NEEDS GAS for 2m**",
-            "The gas price rose on \\*x\\* and execution is paused. See it here: <https://bridge.example/a_b?c=*>",
+            "rose on \\*x\\*. You can see it here: <https://bridge.example/a_b?c=*>",
             "- Transaction: `0x0000000000000000000000000000000000000000000000000000000000000001`",
             r"- Error: \[click\](javascript:1) \<img src=x\> \`a\` \*\*b\*\* \@all \#1 \| https\://x.example/a\_b www\.y.example",
         ] {
@@ -510,8 +607,9 @@ As of          1970-01-01 00:40:00 UTC";
     fn a_custom_template_is_checked_and_filled() {
         let template = Template::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
         let tx = fixtures::transaction(1);
-        let custom = Templates { markdown: Some(template), text: None };
-        let text = answer(&tx, tx.first_seen_at, Utc.fix(), ReplyFormat::Markdown, &custom);
+        let custom = Templates { markdown: Some(template), ..Templates::default() };
+        let audience = Audience::Team(ReplyFormat::Markdown);
+        let text = super::reply(&[&tx], audience, tx.first_seen_at, Utc.fix(), &custom);
         assert_eq!(text, "See {this}: `42161`>`8453`\n\nend");
         let error = Template::parse("a {verdct}").unwrap_err().to_string();
         assert!(error.starts_with("`{verdct}` is not a known name; known names are verdict, say, do, hash"), "{error}");
@@ -521,8 +619,9 @@ As of          1970-01-01 00:40:00 UTC";
 
     #[test]
     fn the_default_templates_use_known_names_only() {
-        for format in [ReplyFormat::Markdown, ReplyFormat::Text] {
-            assert!(Template::parse(format.default_template()).is_ok());
+        let teams = [ReplyFormat::Markdown, ReplyFormat::Text].map(ReplyFormat::default_template);
+        for template in teams.into_iter().chain([CUSTOMER, PACKET]) {
+            assert!(Template::parse(template).is_ok());
         }
     }
 }

@@ -100,6 +100,12 @@ pub(crate) fn stamp(moment: DateTime<Utc>, zone: FixedOffset) -> String {
     moment.with_timezone(&zone).format(&format!("%Y-%m-%d %H:%M:%S {suffix}")).to_string()
 }
 
+/// Returns a moment in minutes for a letter: `14 November 2023, 23:13 UTC+01:00`.
+pub(crate) fn date_and_minute(moment: DateTime<Utc>, zone: FixedOffset) -> String {
+    let suffix = if zone.local_minus_utc() == 0 { "UTC" } else { "UTC%:z" };
+    moment.with_timezone(&zone).format(&format!("%-d %B %Y, %H:%M {suffix}")).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

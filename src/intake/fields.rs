@@ -60,7 +60,7 @@ fields! {
 }
 
 /// Further columns of an export. They are observations of the exporting store, so an import ignores them silently.
-const EXPORT_ONLY_COLUMNS: [&str; 35] = [
+const EXPORT_ONLY_COLUMNS: [&str; 36] = [
     "status",
     "rawStatus",
     "settled",
@@ -78,6 +78,7 @@ const EXPORT_ONLY_COLUMNS: [&str; 35] = [
     "lastCheckedAt",
     "lastChangedAt",
     "settledAt",
+    "durationIsUpperBound",
     "polls",
     "lastError",
     "alerts",

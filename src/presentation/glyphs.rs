@@ -69,6 +69,11 @@ impl Glyphs {
         self.choose(unicode, ascii)
     }
 
+    /// Returns the symbol of a transaction whose polling a person stopped.
+    pub(crate) fn untracked(self) -> &'static str {
+        self.choose("◇", "-")
+    }
+
     /// Returns the symbol of a transaction whose request the service refused.
     pub(crate) fn refused(self) -> &'static str {
         self.choose("✗", "X")
@@ -113,11 +118,11 @@ mod tests {
         let statuses: Vec<_> = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]).collect();
         for glyphs in [Glyphs::Unicode, Glyphs::Ascii] {
             let mut symbols: Vec<_> = statuses.iter().map(|status| glyphs.status(*status)).collect();
-            symbols.push(glyphs.refused());
+            symbols.extend([glyphs.refused(), glyphs.untracked()]);
             assert!(symbols.iter().all(|symbol| symbol.width() == 1), "{symbols:?}");
             symbols.sort_unstable();
             symbols.dedup();
-            assert_eq!(symbols.len(), statuses.len() + 1, "{symbols:?}");
+            assert_eq!(symbols.len(), statuses.len() + 2, "{symbols:?}");
         }
     }
 }

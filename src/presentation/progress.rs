@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     forecast::{Lognormal, Quantile},
-    span,
+    settled_duration, span,
     status::RouterStatus,
     transaction::{Tracking, Transaction},
 };
@@ -81,7 +81,7 @@ impl Scale {
 
 /// Returns the progress of a transfer with this forecast.
 pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> Progress {
-    let took = || span::short(tx.age(now));
+    let took = || settled_duration::short_age(tx, now);
     let since = || span::short(tx.status_age(now));
     let words = match (&tx.tracking, &tx.state.status) {
         (_, Some(RouterStatus::Success)) => format!("done in {}", took()),

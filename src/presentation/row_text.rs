@@ -12,6 +12,7 @@ use crate::domain::{
     alert::{self, Alert, AlertState, Handling, Severity, Snooze},
     chains, people,
     record::RecordView,
+    settled_duration::SettledDuration,
     span,
     status::RouterStatus,
     text,
@@ -101,6 +102,11 @@ pub(crate) fn refused(glyphs: Glyphs) -> String {
     format!("{} refused", glyphs.refused())
 }
 
+/// Returns the status cell in a list: `untracked` instead of a status that nobody follows any more.
+pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
+    if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { status_of(tx, glyphs) }
+}
+
 /// Returns the full word of a status, without the symbol.
 pub(crate) fn status_in_words(status: Option<&RouterStatus>) -> String {
     status.map_or_else(|| "no answer".to_owned(), ToString::to_string)
@@ -131,6 +137,9 @@ pub(crate) fn row_in_words(tx: &Transaction, alerts: &[Alert], now: DateTime<Utc
         _ if !tx.is_settled() => format!("{age} old"),
         Some(RouterStatus::Refund) => "not watched any more".to_owned(),
         _ if tx.params.submitted_at.is_none() => format!("settled {age} after it was first seen"),
+        _ if SettledDuration::of(tx).and_then(SettledDuration::is_upper_bound) == Some(true) => {
+            format!("took at most {age}")
+        }
         _ => format!("took {age}"),
     };
     let parked = if tx.is_parked() { ", refused by the service" } else { "" };
@@ -240,8 +249,9 @@ mod tests {
     fn every_status_has_its_own_symbol() {
         let unknown = RouterStatus::Unknown("X".into());
         let all = RouterStatus::DOCUMENTED.iter().chain([&unknown]).map(Some).chain([None]);
-        let symbols: std::collections::HashSet<_> = all.map(|own| status(own, Glyphs::Ascii).chars().next()).collect();
-        assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 2);
+        let cells = all.map(|own| status(own, Glyphs::Ascii)).chain([refused(Glyphs::Ascii)]);
+        let symbols: std::collections::HashSet<_> = cells.map(|cell| cell.chars().next()).collect();
+        assert_eq!(symbols.len(), RouterStatus::DOCUMENTED.len() + 3);
     }
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {

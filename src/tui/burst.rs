@@ -45,8 +45,10 @@ impl Bursts {
         let text: String = events.iter().filter_map(letter).collect();
         let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
         // A paste has no keys without letters, such as Backspace.
+        // A search, a command or a search in the help is typed however fast its keys arrive.
+        let is_typed_field = !is_typing && !goes_on && opens_field(&text);
         let has_others = events.iter().any(|event| matches!(event, Event::Key(_)) && letter(event).is_none());
-        if !goes_on && !is_paste(&text) && (is_typing || has_others || !is_short_paste(&text)) {
+        if is_typed_field || !goes_on && !is_paste(&text) && (is_typing || has_others || !is_short_paste(&text)) {
             return events.into_iter().map(Arrived::Event).collect();
         }
         self.until = Some(now + GAP);
@@ -54,6 +56,14 @@ impl Bursts {
         let others = events.into_iter().filter(|event| !matches!(event, Event::Key(_))).map(Arrived::Event);
         others.chain([Arrived::Burst(text)]).collect()
     }
+}
+
+/// Whether a text is one line that begins with a key of [`FIELDS`] and goes on as a filter, a command or a word does. A pasted path or
+/// link has a slash further on, and a pasted hash has `0x`. A command with its Enter is a paste: a paste must never run a command.
+fn opens_field(text: &str) -> bool {
+    let line = if text.starts_with(':') { text } else { text.strip_suffix('\n').unwrap_or(text) };
+    let Some(typed) = line.strip_prefix(FIELDS) else { return false };
+    !typed.contains(['/', '\n', '\t', ',', ';', '{', '"']) && !typed.to_ascii_lowercase().contains(HASH)
 }
 
 fn is_paste(text: &str) -> bool {
@@ -127,7 +137,19 @@ mod tests {
 
     #[test]
     fn a_pasted_part_of_a_hash_a_ticket_or_a_chain_is_a_paste() {
-        for text in ["0x", "0X8", "0x8376", "8376a", "base", "SUP-42", "vip\r", "/tx/0x8376\rxq"] {
+        for text in [
+            "0x",
+            "0X8",
+            "0x8376",
+            "8376a",
+            "base",
+            "SUP-42",
+            "vip\r",
+            "/tx/0x8376\rxq",
+            ":delete yes\r",
+            "/home/me/a",
+            "?q=1,2,3,4",
+        ] {
             let pasted = Arrived::Burst(text.replace('\r', "\n"));
             assert_eq!(Bursts::default().sort(keys(text), false, at(0)), [pasted], "{text}");
         }
@@ -144,6 +166,12 @@ mod tests {
             ":q\r",
             "/is:ov",
             "/is:",
+            "/is:active",
+            "/is:active\r",
+            "/status:ongoing chain:base",
+            ":theme dark",
+            ":sort hash",
+            "?clipboard",
             "jjjjjjjjjjjjjjjjjjjjjj",
             "jjjjkkkkjjjj",
             "\r\r\r",

@@ -170,14 +170,15 @@ commands! {
     CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
     Sort          View               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">;
     Reverse       View               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
-    Columns       View               [List]                          "columns"       ""         ["C"]            "choose the columns and their order" <"NAME,NAME">;
+    Columns       View               [List]                          "columns"       ""         ["V"]            "choose the columns and their order" <"NAME,NAME">;
     FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list";
     Recent        View               [List]                          "recent"        ""         ["F"]            "choose from the newest changes, and go to the transaction";
     Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or only its verdict";
     Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
     Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
-    Answer        Act  needs One     [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the reply for the ticket, and copy it to the clipboard";
-    Copy          Act  needs One     [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for support";
+    Answer        Act  needs Marked  [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the text for the customer, and copy it to the clipboard";
+    AnswerFor     Act  needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy a text: for the customer, for the provider, for the team";
+    Copy          Act  needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider";
     Browser       Act  needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
     Links         Act  needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
     Mark          Act  needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any";

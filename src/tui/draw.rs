@@ -37,7 +37,7 @@ pub(crate) fn put_lines<'a>(lines: impl IntoIterator<Item = Line<'a>>, pane: Rec
 /// Whether a letter takes one column and never joins its neighbours: ASCII, box lines, block elements, braille, our symbols.
 fn is_simple(letter: char) -> bool {
     matches!(letter, ' '..='~' | '\u{2500}'..='\u{259f}' | '\u{2800}'..='\u{28ff}')
-        || matches!(letter, '…' | '·' | '→' | '–' | '●' | '○' | '◐' | '◆' | '▶' | '▲' | '▼' | '✓' | '✗' | '↩')
+        || matches!(letter, '…' | '·' | '→' | '–' | '●' | '○' | '◐' | '◆' | '◇' | '▶' | '▲' | '▼' | '✓' | '✗' | '↩')
 }
 
 /// Draws a text in at most `room` columns; returns the column after the text. Most texts consist of letters that take one column

@@ -5,6 +5,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use super::{command::Id, screens::list::state::PageRequest, theme::Shipped};
 use crate::domain::{
     alert::{Rule, Snooze},
+    answer::Audience,
     filter::{Direction, Named},
     ids::{RowId, TxHash},
     operation::Edit,
@@ -82,6 +83,22 @@ impl Write {
         matches!(self, Self::Edit(Edit::Acknowledge { .. } | Edit::Snooze { .. }))
     }
 
+    /// Returns the transactions that need nobody after this write: their alerts are acknowledged or snoozed, or their polling
+    /// stops.
+    pub fn handled_transactions(&self) -> Vec<RowId> {
+        match self {
+            Self::Edit(Edit::Untrack { transactions }) => transactions.clone(),
+            Self::Edit(Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. }) => {
+                let row = |target: &AlertTarget| match target {
+                    AlertTarget::Alert(_) => None,
+                    AlertTarget::OfTransaction(row) => Some(*row),
+                };
+                alerts.iter().filter_map(row).collect()
+            }
+            Self::Edit(_) | Self::Export { .. } => Vec::new(),
+        }
+    }
+
     /// Returns the transactions that need no further work after this write, so that their marks end. After other writes
     /// the marks stay: a person may label the transactions that they have just acknowledged.
     pub fn completed_transactions(&self) -> &[RowId] {
@@ -90,6 +107,15 @@ impl Write {
             Self::Edit(_) | Self::Export { .. } => &[],
         }
     }
+}
+
+/// The use of transactions that are read for texts about them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextUse {
+    /// Show and copy the text for this reader.
+    Show(Audience),
+    /// Open the menu of texts to copy.
+    Menu,
 }
 
 /// The length of a snooze.
@@ -142,8 +168,12 @@ pub enum Effect {
     Write(Write),
     /// Delete these transactions permanently.
     Delete(Vec<RowId>),
-    /// Undo the last edit.
-    Undo,
+    /// Undo the last edit. An import of several transactions is undone only if a person has confirmed this number of
+    /// transactions.
+    Undo {
+        /// The confirmed number of transactions of the import; `None` without a confirmation.
+        confirmed: Option<u64>,
+    },
     /// Redo the edit that was undone last.
     Redo,
     /// Notify a person, who may look at another window, that these alerts were raised. Each has its subject in words.
@@ -164,6 +194,8 @@ pub enum Effect {
     LoadBody(RowId),
     /// Read a page of the list.
     LoadPage(PageRequest),
+    /// Read these transactions for texts about them.
+    LoadForTexts(Vec<RowId>, TextUse),
     /// Count the tracked and the listed transactions.
     Count,
     /// Find the next transaction with an alert in the list.

@@ -116,6 +116,9 @@ impl TestDashboard {
                 };
                 Msg::FoundAlert(found.copied())
             }
+            Effect::LoadForTexts(rows, wanted) => {
+                Msg::ForTexts(rows.iter().filter_map(|row| self.transactions.get(row).cloned()).collect(), *wanted)
+            }
             Effect::LoadAlerts => Msg::Alerts(Ok(self.alert_page())),
             Effect::FindMarks(wanted) => Msg::FoundMarks(self.markable(*wanted, now)),
             Effect::FindKnown(hashes) => {

@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use crossterm::event::KeyEvent;
 
 use super::{
-    effect::Write,
+    effect::{TextUse, Write},
     model::{
         Overview,
         geometry::{ClickTarget, WheelPane},
@@ -24,7 +24,7 @@ use super::{
     },
 };
 use crate::{
-    domain::{alert::Alert, ids::RowId, team::TeamStatus},
+    domain::{alert::Alert, ids::RowId, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::Names,
     store::{Asked, Changes, ImportReport, Listed, Page, StoredQuote},
 };
@@ -60,6 +60,8 @@ pub enum Msg {
     History(RowId, Box<(Option<Listed>, History)>),
     /// A transaction's last body; `None` if there is none.
     Body(RowId, Box<Option<ResponseBody>>),
+    /// The transactions that a person wants texts about, as they are now.
+    ForTexts(Vec<Transaction>, TextUse),
     /// The next transaction with an alert, if there is one.
     FoundAlert(Option<RowId>),
     /// The list of alerts, or the error.
@@ -91,6 +93,8 @@ pub enum Msg {
     },
     /// The result of a write, in words.
     Written(Write, Result<String, String>),
+    /// Undoing the last edit would stop the polling of this many imported transactions; a person must confirm.
+    UndoesImport(u64),
     /// A request of a person succeeded; a sentence about the result.
     Done(String),
     /// A failure to show to the person, in words.

@@ -297,6 +297,7 @@ impl Dashboard {
             | Msg::Team(..)
             | Msg::History(..)
             | Msg::Body(..)
+            | Msg::ForTexts(..)
             | Msg::FoundAlert(_)
             | Msg::Alerts(_)
             | Msg::Statistics(_)
@@ -309,6 +310,7 @@ impl Dashboard {
             | Msg::Copied(_)
             | Msg::NotOpened { .. }
             | Msg::Written(..)
+            | Msg::UndoesImport(_)
             | Msg::Done(_)
             | Msg::Failed(_)
             | Msg::ThemeSet(_)
@@ -353,8 +355,8 @@ impl Dashboard {
             Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Write(write) => self.write(write, at),
             Effect::Delete(rows) => self.delete(rows, at),
-            Effect::Undo => self.reverse(at, edits::undo),
-            Effect::Redo => self.reverse(at, edits::redo),
+            Effect::Undo { confirmed } => self.undo(at, confirmed),
+            Effect::Redo => self.redo(at),
             Effect::Quote(work) => self.quote(work, at),
             Effect::MarkOpen(open) => self.mark_open(open, at),
             Effect::LoadHistory(row) => {
@@ -371,6 +373,9 @@ impl Dashboard {
                     });
                     body.map_or_else(|error| Msg::Failed(error.to_string()), |body| Msg::Body(row, Box::new(body)))
                 });
+            }
+            Effect::LoadForTexts(rows, wanted) => {
+                self.query(move |reader| Ok(Msg::ForTexts(queries::transactions(reader, &rows)?, wanted)));
             }
             Effect::LoadPage(request) => self.request_page(request),
             Effect::Count => self.counting.is_requested = true,

@@ -441,3 +441,9 @@ fn child_that_panics_with_an_id() {
         hoptop::internals::api::Client::new(base, id.clone(), hoptop::internals::api::Timeouts::default()).unwrap();
     panic!("a fault on purpose: {id} {id:?} {client:?} {settings:?}");
 }
+
+#[test]
+fn the_demo_refuses_options_that_it_does_not_use() {
+    let refused = Home::new().run(&["--config", "own.toml", "demo"]);
+    refused.assert_exit(2, &["`--config` has no effect on the demo"]);
+}

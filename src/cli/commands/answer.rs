@@ -1,4 +1,4 @@
-//! `hoptop answer`: prints the reply for a ticket.
+//! `hoptop answer`: prints the text about a transaction for the team's ticket, the customer or the provider.
 //!
 //! It must never write the reply's sentences: `domain::answer` does.
 
@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::answer::{self, ReplyFormat, Templates},
+    domain::answer::{self, Audience, ReplyFormat, Templates},
     runtime::exit::Exit,
 };
 
@@ -17,9 +17,11 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop answer 0x9f3c41                           print the reply as Markdown
   hoptop answer 0x9f3c41 --format text             print the reply as plain text
+  hoptop answer 0x9f3c41 --for customer            print the text for the customer
+  hoptop answer 0x9f3c41 --for provider            print what the provider's support needs
 
-`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown` and `text` under [answer] in the config
-file.";
+`answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown`, `text` and `customer` under [answer] in
+the config file.";
 
 /// The arguments of `hoptop answer`.
 #[derive(Args, Clone, Debug)]
@@ -27,9 +29,23 @@ pub(crate) struct AnswerArgs {
     /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
-    /// The format of the reply [default: markdown; text with `--plain`]
+    /// The reader of the text. The texts for the customer and the provider are plain text
+    #[arg(long = "for", value_enum, value_name = "READER", default_value_t = AnswerReader::Team)]
+    pub reader: AnswerReader,
+    /// The format of the reply for the team [default: markdown; text with `--plain`]
     #[arg(long, value_enum)]
     pub format: Option<AnswerFormat>,
+}
+
+/// The reader of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AnswerReader {
+    /// The customer who asked: whole sentences without internal terms.
+    Customer,
+    /// The provider's support: hash, chains, quoteId, requestId, times and links.
+    Provider,
+    /// The own team: verdict, what to say, times and links.
+    Team,
 }
 
 /// The format of a reply.
@@ -43,18 +59,28 @@ pub(crate) enum AnswerFormat {
 
 /// Prints the reply. A warning on standard error says if there is no answer yet, or if the last answer may be old.
 pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates) -> Result<Exit> {
-    let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
-    let format = match (args.format, cx.in_words) {
-        (Some(AnswerFormat::Markdown), _) | (None, false) => ReplyFormat::Markdown,
-        (Some(AnswerFormat::Text), _) | (None, true) => ReplyFormat::Text,
+    let audience = match (args.reader, args.format, cx.in_words) {
+        (AnswerReader::Customer | AnswerReader::Provider, Some(AnswerFormat::Markdown), _) => {
+            writeln!(cx.err, "only the reply for the team has Markdown; leave out --format, or use --for team")?;
+            return Ok(Exit::Usage);
+        }
+        (AnswerReader::Customer, ..) => Audience::Customer,
+        (AnswerReader::Provider, ..) => Audience::Provider,
+        (AnswerReader::Team, Some(AnswerFormat::Markdown), _) | (AnswerReader::Team, None, false) => {
+            Audience::Team(ReplyFormat::Markdown)
+        }
+        (AnswerReader::Team, Some(AnswerFormat::Text), _) | (AnswerReader::Team, None, true) => {
+            Audience::Team(ReplyFormat::Text)
+        }
     };
+    let Some(tx) = cx.find(&args.transaction)? else { return Ok(Exit::Error) };
     let parked = tx.is_parked();
     if tx.state.last_checked_at.is_none() && !parked {
         writeln!(cx.err, "the service hasn't answered about this transaction yet; `hoptop check` polls it now")?;
     } else if tx.is_stopped() {
         writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;
     }
-    writeln!(cx.out, "{}", answer::answer(&tx, cx.now.wall, cx.zone, format, templates))?;
+    writeln!(cx.out, "{}", answer::reply(&[&tx], audience, cx.now.wall, cx.zone, templates))?;
     Ok(Exit::Success)
 }
 
@@ -72,8 +98,12 @@ mod tests {
         store::testing,
     };
 
+    fn args(reader: AnswerReader, format: Option<AnswerFormat>) -> AnswerArgs {
+        AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), reader, format }
+    }
+
     fn run(bench: &mut CommandFixture, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
-        let args = AnswerArgs { transaction: fixtures::params(1).transaction_id.to_string(), format: format.into() };
+        let args = args(AnswerReader::Team, format.into());
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!(exit.unwrap(), Exit::Success);
         (out, err)
@@ -115,9 +145,23 @@ mod tests {
     }
 
     #[test]
+    fn each_reader_gets_a_text_and_only_the_team_gets_markdown() {
+        let mut bench = CommandFixture::new();
+        bench.track(fixtures::new(1));
+        for (reader, beginning) in [(AnswerReader::Customer, "Hello,\n"), (AnswerReader::Provider, "transactionId")] {
+            let (out, _, exit) = bench.run(|cx| answer(&args(reader, None), cx, &Templates::default()));
+            assert!(out.starts_with(beginning) && exit.unwrap() == Exit::Success, "{out}");
+            let wanted = args(reader, Some(AnswerFormat::Markdown));
+            let (out, err, exit) = bench.run(|cx| answer(&wanted, cx, &Templates::default()));
+            assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Usage));
+            assert!(err.contains("--for team"), "{err}");
+        }
+    }
+
+    #[test]
     fn unknown_transaction_has_no_reply() {
         let mut bench = CommandFixture::new();
-        let args = AnswerArgs { transaction: "0xabcdef".into(), format: None };
+        let args = AnswerArgs { transaction: "0xabcdef".into(), ..args(AnswerReader::Team, None) };
         let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
         assert!(err.contains("is not tracked"), "{err}");

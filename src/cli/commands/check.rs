@@ -240,9 +240,7 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
         row_text::status_of(tx, Glyphs::Ascii)
     )?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
-    if let Some(say) = &advice.say {
-        writeln!(cx.out, "  SAY      {say}")?;
-    }
+    writeln!(cx.out, "  SAY      {}", advice.say)?;
     let act = match result {
         CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),
         CheckResult::Unreachable | CheckResult::NotPolled => "try again; the reason is given below",

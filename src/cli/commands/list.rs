@@ -21,7 +21,7 @@ use crate::{
     domain::{
         alert::Alert,
         filter::{Candidate, Filter, FilterError},
-        span, text,
+        settled_duration, text,
         transaction::Transaction,
     },
     presentation::{glyphs::Glyphs, row_text, width},
@@ -185,10 +185,10 @@ fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [Stri
     let tx = candidate.tx;
     [
         row_text::urgency(candidate.alerts).into(),
-        width::cut(&row_text::status_of(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
+        width::cut(&row_text::listed_status(tx, Glyphs::Ascii), MAX_WIDTH, ellipsis),
         tx.params.transaction_id.short(ellipsis),
         row_text::route(tx, Glyphs::Ascii),
-        span::short(tx.age(now)),
+        settled_duration::short_age(tx, now),
         row_text::due(tx, now),
         width::cut(row_text::ticket_or_label(tx).unwrap_or("-"), MAX_WIDTH, ellipsis),
         row_text::checked(tx, now),

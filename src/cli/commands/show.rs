@@ -198,7 +198,7 @@ impl TransactionPage<'_> {
             .last_checked_at
             .map_or_else(String::new, |at| format!("; checked {} ago", span::long(span::between(at, self.now.wall))));
         self.write_field("VERDICT", &format!("{}{checked}", advice.verdict))?;
-        self.write_optional("SAY", advice.say.as_deref())?;
+        self.write_field("SAY", &advice.say)?;
         self.write_field("DO", &advice.act)
     }
 

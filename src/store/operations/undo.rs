@@ -17,6 +17,7 @@ use crate::{
     },
     store::{
         error::StoreError,
+        reader::Reader,
         tables::{
             alerts,
             changes::{self, Entry},
@@ -106,6 +107,23 @@ pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
     let what = ChangeKind::Redone { summary: edit.summary.clone() };
     let kept = undo_history::changed_by_others(db, edit.id, author)?;
     replay(db, profile, edit, Pass { direction: UndoDirection::Redo, stamp, kept: &kept }, &what).map(Some)
+}
+
+impl Reader {
+    /// Returns how many transactions the edit that `undo` would reverse imported; 0 if that edit is no import or there is none.
+    pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<u64, StoreError> {
+        let Some(edit) = undo_history::last_applied(self.db(), profile, author)? else { return Ok(0) };
+        let imported = |step: &Step| match step {
+            Step::Tracked { first, last, .. } => u64::try_from(last - first + 1).unwrap_or_default(),
+            Step::Params { .. }
+            | Step::Tracking { .. }
+            | Step::Ticket { .. }
+            | Step::Label { .. }
+            | Step::Note { .. }
+            | Step::Acknowledged { .. } => 0,
+        };
+        Ok(edit.steps.iter().map(imported).sum())
+    }
 }
 
 /// Carries out the steps of a recorded edit and records this in the feed.

@@ -88,6 +88,8 @@ pub struct StatusMessage {
     pub until: Mono,
     /// Whether the message says that a link was not opened and is copied instead.
     pub is_refused_link: bool,
+    /// The number of marks that the message names; with another number the message is no longer true.
+    pub marks: Option<usize>,
 }
 
 /// The counts of the tracked transactions and their alerts.
@@ -417,6 +419,14 @@ impl Model {
         alert::urgency(self.alerts_of(row)).filter(|(fires, _)| *fires).map(|(_, severity)| severity)
     }
 
+    /// Returns the next loaded row after the selection with a firing alert, or else the first one, except these rows.
+    pub fn next_firing(&self, except: &[RowId]) -> Option<RowId> {
+        let rows = &self.list.part.rows;
+        let (before, after) = rows.split_at(self.list.position().unwrap_or(0).min(rows.len()));
+        let needs_somebody = |row: &&RowId| self.severity(**row).is_some() && !except.contains(row);
+        after.iter().chain(before).find(needs_somebody).copied()
+    }
+
     /// Returns the age of the oldest answer about a polled transaction of the active profile.
     pub fn oldest_age(&self, now: DateTime<Utc>) -> Option<Duration> {
         self.own.oldest_age(now)
@@ -503,7 +513,20 @@ impl Model {
     /// Shows a status message.
     pub fn show_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
         let (text, until) = (text.into(), now + STATUS_MESSAGE_DURATION);
-        self.status_message = Some(StatusMessage { text, tone, until, is_refused_link: false });
+        self.status_message = Some(StatusMessage { text, tone, until, is_refused_link: false, marks: None });
+    }
+
+    /// Shows a status message that names the number of marks, until that number changes.
+    pub fn show_marks_message(&mut self, tone: Tone, text: impl Into<String>, now: Mono) {
+        self.show_message(tone, text, now);
+        let count = self.marks.count();
+        self.status_message.iter_mut().for_each(|message| message.marks = Some(count));
+    }
+
+    /// Removes a status message that names another number of marks than there are.
+    pub fn dismiss_outdated_message(&mut self) {
+        let count = self.marks.count();
+        self.status_message.take_if(|message| message.marks.is_some_and(|marks| marks != count));
     }
 
     /// Removes the status message after further input, unless the status message is too new to have been read.

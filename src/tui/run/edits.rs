@@ -117,6 +117,11 @@ fn counted(count: usize, one: &str, several: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { several })
 }
 
+/// Returns how many transactions the last edit that can be undone imported; 0 if it is no import.
+pub(crate) fn last_import(context: &WriteContext) -> Result<u64, StoreError> {
+    context.store.reader()?.last_import(&context.profile, context.store.author().as_deref())
+}
+
 /// Undoes the last edit.
 pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
     let reversal =

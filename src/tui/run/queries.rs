@@ -13,6 +13,7 @@ use crate::{
         filter::{Direction, Filter, Named},
         ids::{RowId, TxHash},
         notification,
+        transaction::Transaction,
     },
     presentation::{filter_completion::Names, json_tree::JsonTree},
     store::{
@@ -52,6 +53,12 @@ pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, Hi
     let past = reader.past(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
     let history = History::new(&reader.history(row)?, past).with_notes(reader.notes(row, NOTES)?);
     Ok((Some(listed), history))
+}
+
+/// Returns these transactions as they are now, except deleted ones.
+pub(crate) fn transactions(reader: &Reader, rows: &[RowId]) -> Result<Vec<Transaction>, StoreError> {
+    let read = |row: &RowId| Ok(reader.listed(*row)?.map(|listed| listed.transaction));
+    rows.iter().filter_map(|row| read(row).transpose()).collect()
 }
 
 /// A transaction's last body, and the previous body with the same HTTP status.

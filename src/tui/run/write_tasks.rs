@@ -108,10 +108,23 @@ impl Dashboard {
         WriteContext { store: self.store.clone(), profile: profile.clone(), profile_prefix, at, keys: keys.clone() }
     }
 
-    /// Undoes or redoes an edit, and reports the result.
-    pub(super) fn reverse(&mut self, at: DateTime<Utc>, reversal: fn(&WriteContext) -> Result<String, StoreError>) {
+    /// Undoes the last edit. If that is an import of several transactions, a person must confirm their number first.
+    pub(super) fn undo(&mut self, at: DateTime<Utc>, confirmed: Option<u64>) {
         let context = self.context(at);
-        self.spawn(move || outcome_message(reversal(&context)));
+        self.spawn(move || match edits::last_import(&context) {
+            Ok(count) if count > 1 && confirmed != Some(count) => Msg::UndoesImport(count),
+            Ok(count) if confirmed.is_some_and(|confirmed| confirmed != count) => {
+                Msg::Failed("Nothing was undone: another change was made in the meantime.".into())
+            }
+            Ok(_) => outcome_message(edits::undo(&context)),
+            Err(error) => Msg::Failed(error.to_string()),
+        });
+    }
+
+    /// Redoes the edit that was undone last.
+    pub(super) fn redo(&mut self, at: DateTime<Utc>) {
+        let context = self.context(at);
+        self.spawn(move || outcome_message(edits::redo(&context)));
     }
 
     /// Performs a write on the pool. The result comes back as a message.

@@ -52,27 +52,44 @@ pub(crate) fn on_written(model: &mut Model, write: &Write, outcome: Result<Strin
     let is_shown = prompt::update::on_written(model, write, outcome.as_ref().err());
     match outcome {
         Ok(text) => {
+            if !write.handled_transactions().is_empty() {
+                model.list.select_next_after_handled();
+            }
             model.marks.clear_if_completed(write.completed_transactions());
             let left = model.marks.count();
-            let text = match write {
-                Write::Export { .. } => text,
-                _ if model.screen == Screen::List && left > 0 => {
+            match write {
+                Write::Edit(_) if model.screen == Screen::List && left > 0 => {
                     let clear = model.setting.keys.shown(Id::Clear);
-                    format!("{}. {left} still marked ({clear} to clear).", text.trim_end_matches('.'))
+                    let text = format!("{}. {left} still marked ({clear} to clear).", text.trim_end_matches('.'));
+                    model.show_marks_message(Tone::Good, text, now);
                 }
-                _ => text,
-            };
-            model.show_message(Tone::Good, text, now);
+                Write::Edit(_) | Write::Export { .. } => model.show_message(Tone::Good, text, now),
+            }
         }
         Err(_) if is_shown => {}
         Err(text) => model.show_message(Tone::Bad, text, now),
     }
 }
 
-/// Stops polling the targets.
+/// Asks before the undo of an import of so many transactions.
+pub(crate) fn confirm_undo(model: &mut Model, count: u64) {
+    let yes = (format!("yes, stop polling all {count}"), Choice::UndoImport(count));
+    let title = format!("Undo the import of {count} transactions?");
+    model.dialog =
+        Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled. Redo polls them again.", yes));
+}
+
+/// Stops polling the targets, after a confirmation if there are several.
 pub(crate) fn untrack(model: &mut Model, now: Mono) -> Vec<Effect> {
     match targets(model, now) {
         rows if rows.is_empty() => Vec::new(),
+        rows if rows.len() > 1 => {
+            let count = rows.len();
+            let yes = (format!("yes, stop polling all {count}"), Choice::Untrack(rows));
+            let title = format!("Stop polling {count} transactions?");
+            model.dialog = Dialog::Menu(Menu::confirm(title, "They are kept, but no longer polled.", yes));
+            Vec::new()
+        }
         rows => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions: rows }))],
     }
 }

@@ -6,15 +6,12 @@
 use super::{actions, poll, theme};
 use crate::{
     clock::{Mono, Now},
-    domain::{
-        answer::{self, ReplyFormat},
-        filter::Direction,
-    },
+    domain::{answer::Audience, filter::Direction},
     store::RecentChange,
     tui::{
         command::Id,
         dialogs::{
-            Dialog, copy, filter,
+            Dialog, answer, copy, filter,
             help::state::HelpPage,
             menu::state::{Choice, Menu},
             palette, quote,
@@ -46,7 +43,7 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Quit | Id::QuitRoot => vec![Effect::Quit],
         Id::Redraw => vec![Effect::Redraw],
         Id::Suspend => vec![Effect::Suspend],
-        Id::Undo => vec![Effect::Undo],
+        Id::Undo => vec![Effect::Undo { confirmed: None }],
         Id::Redo => vec![Effect::Redo],
         Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
         Id::Back => back(model, now.mono),
@@ -56,8 +53,9 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Help => no_effects(model.dialog = Dialog::Help(HelpPage::default())),
         Id::Add => no_effects(model.dialog = Dialog::Add(Box::default())),
         Id::Quote => no_effects(quote::update::open(model)),
-        Id::Answer => answer(model, now),
-        Id::Copy => copy::update::copy(model, now),
+        Id::Answer => answer::update::open(model, Audience::Customer, now),
+        Id::AnswerFor => no_effects(answer::update::choose_audience(model, now.mono)),
+        Id::Copy => answer::update::open_menu(model, now),
         Id::Browser => copy::update::browse(model, now),
         Id::Links => copy::update::links(model, now),
         Id::CopyPart => detail::update::copy(model, now),
@@ -266,14 +264,4 @@ pub(crate) fn scroll(model: &mut Model, lines: isize) {
 
 fn find_alert(model: &mut Model, direction: Direction) -> Vec<Effect> {
     model.list.selected.map(|row| Effect::FindAlert { row, direction }).into_iter().collect()
-}
-
-/// Shows the reply for the selected transaction, and copies it.
-fn answer(model: &mut Model, now: Now) -> Vec<Effect> {
-    let (zone, own) = (model.setting.zone, &model.setting.templates);
-    let Some(tx) = model.current_transaction() else { return Vec::new() };
-    let text = answer::answer(tx, now.wall, zone, ReplyFormat::Markdown, own);
-    model.list.chosen = true;
-    (model.dialog, model.copied) = (Dialog::Answer { text: text.clone(), scroll: 0 }, None);
-    vec![Effect::Copy(text)]
 }

@@ -17,7 +17,7 @@ pub(crate) use self::dispatch::dispatch;
 use self::dispatch::no_effects;
 use super::{
     command::{Id, KeyContext},
-    dialogs::{Dialog, add, copy, filter, help, menu, palette, prompt, quote},
+    dialogs::{Dialog, add, answer, copy, filter, help, menu, palette, prompt, quote},
     effect::{Effect, KeyOutcome},
     key_text,
     message::Msg,
@@ -36,10 +36,12 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     let had_no_dialog = matches!(model.dialog, Dialog::None);
     let mut effects = apply(model, message, now);
     model.end_snoozes(now.wall);
+    model.dismiss_outdated_message();
     let handles_alerts = |effect: &Effect| matches!(effect, Effect::Write(write) if write.handles_alerts());
     if model.screen == Screen::Alerts && effects.iter().any(handles_alerts) {
         model.alert_list.select_next_firing();
     }
+    note_next_to_handle(model, &effects);
     if had_no_dialog && !matches!(model.dialog, Dialog::None) {
         model.dismiss_read_message(now.mono);
     }
@@ -52,6 +54,19 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     effects.extend(report_open_transaction(model, now));
     effects.extend(model.list.next_request().map(Effect::LoadPage));
     effects
+}
+
+/// Notes the next row of the list that needs somebody, before a write handles the selected row.
+fn note_next_to_handle(model: &mut Model, effects: &[Effect]) {
+    let Some(selected) = model.list.selected.filter(|_| model.screen == Screen::List) else { return };
+    for effect in effects {
+        if let Effect::Write(write) = effect
+            && let handled = write.handled_transactions()
+            && handled.contains(&selected)
+        {
+            model.list.handled_and_next = model.next_firing(&handled).map(|next| (selected, next));
+        }
+    }
 }
 
 /// Applies the message itself, without the follow-up work of `update`.
@@ -79,6 +94,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Resize(..) => no_effects(on_resize(model)),
         Msg::History(row, read) => no_effects(store_changes::on_history(model, row, *read)),
         Msg::Body(row, body) => no_effects(detail::update::on_body(model, row, *body)),
+        Msg::ForTexts(transactions, wanted) => answer::update::on_loaded(model, &transactions, wanted, now),
         Msg::FoundAlert(Some(row)) => no_effects(model.list.select_when_loaded(row)),
         Msg::FoundAlert(None) => {
             no_effects(model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono))
@@ -89,6 +105,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::StoreFault(store_fault) => no_effects(model.store_fault = store_fault),
         Msg::Team(status, author) => no_effects(on_team(model, *status, author, now)),
         Msg::Written(write, outcome) => no_effects(actions::on_written(model, &write, outcome, now.mono)),
+        Msg::UndoesImport(count) => no_effects(actions::confirm_undo(model, count)),
         Msg::Done(text) => no_effects(model.show_message(Tone::Good, text, now.mono)),
         Msg::Failed(text) | Msg::NotRead(text) => no_effects(model.show_message(Tone::Bad, text, now.mono)),
         // The loop copies the text itself, and sends `Copied` instead.

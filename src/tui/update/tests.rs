@@ -196,9 +196,10 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Add => matches!(&model.dialog, Dialog::Add(form) if form.text().is_empty()),
         Id::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.cursor == 0),
         Id::Answer => {
-            let shown = matches!(&model.dialog, Dialog::Answer { text, scroll: 0 } if text.contains("As of"));
-            shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("**"))
+            let shown = matches!(&model.dialog, Dialog::Answer { text, scroll: 0 } if text.contains("Last checked"));
+            shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("Hello"))
         }
+        Id::AnswerFor => matches!(&model.dialog, Dialog::Menu(menu) if menu.entries.len() == 3),
         Id::Copy => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Copy),
         Id::Browser => effects == [Effect::Open(LINK.into())],
         Id::Links => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Open),
@@ -224,7 +225,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Unacknowledge => {
             effects == [Effect::Write(Write::Edit(ScreenEdit::Unacknowledge { alerts: AlertTarget::of(&[RowId(21)]) }))]
         }
-        Id::Undo => effects == [Effect::Undo],
+        Id::Undo => effects == [Effect::Undo { confirmed: None }],
         Id::Redo => effects == [Effect::Redo],
         Id::Down => after == before + 1,
         Id::Up => after + 1 == before,

@@ -14,6 +14,7 @@ use super::*;
 use crate::{
     domain::{
         alert::{Alert, Rule, Severity},
+        answer::{self, Audience},
         change::{Change, ChangeKind},
         duration_stats::RouteDurations,
         fixtures as tx,
@@ -325,7 +326,9 @@ fn the_reply_for_a_ticket() {
 fn a_text_that_no_clipboard_took() {
     let mut model = dashboard(SMALL);
     press(&mut model, &["y", "p"], now());
-    let text = crate::domain::answer::packet(model.selected().unwrap(), now().wall, model.setting.zone);
+    let setting = &model.setting;
+    let selected = model.selected().unwrap();
+    let text = answer::reply(&[selected], Audience::Provider, now().wall, setting.zone, &setting.templates);
     let outcome = Err("Not copied (xclip: exit status: 1): select the text with the mouse.".into());
     model.take(Msg::Copied(Copied { text, outcome }), now());
     insta::assert_snapshot!(screen(&model));

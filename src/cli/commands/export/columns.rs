@@ -52,7 +52,7 @@ pub(super) const CSV: &[(&str, CellFormatter)] = &[
     ("overdue", |facts| facts.tx.is_overdue().to_string()),
     ("deadline", |facts| rfc3339(facts.tx.deadline().at)),
     ("verdict", |facts| facts.advice().verdict),
-    ("say", |facts| facts.advice().say.unwrap_or_default()),
+    ("say", |facts| facts.advice().say),
     ("do", |facts| facts.advice().act),
     ("alerts", |facts| facts.alerts.iter().map(|alert| alert.rule.name()).collect::<Vec<_>>().join(";")),
     ("lastCheckedAt", |facts| text(facts.tx.state.last_checked_at.map(rfc3339))),

@@ -20,7 +20,8 @@ use crate::{
         advice::{self, advise},
         histogram::{Histogram, percentile},
         link, route,
-        span::{self, between},
+        settled_duration::SettledDuration,
+        span,
         status::RouterStatus,
         transaction::Transaction,
     },
@@ -44,6 +45,8 @@ pub(super) struct ReportTotals {
     submitted: Vec<DateTime<Utc>>,
     settled: Vec<DateTime<Utc>>,
     took: Vec<Duration>,
+    /// The settled transfers whose duration is only bounded, or whose submission isn't known.
+    unmeasured: usize,
 }
 
 /// A page that is being written.
@@ -103,7 +106,7 @@ struct ReportRow<'a> {
     took: String,
     took_key: u64,
     verdict: String,
-    say: Option<String>,
+    say: String,
     act: String,
     links: Vec<ReportLink<'a>>,
 }
@@ -124,7 +127,11 @@ impl ReportTotals {
         self.submitted.push(submitted);
         if let Some(settled) = tx.state.settled_at {
             self.settled.push(settled);
-            self.took.push(between(submitted, settled));
+        }
+        match SettledDuration::of(tx).map(SettledDuration::measured) {
+            Some(Some(took)) => self.took.push(took),
+            Some(None) => self.unmeasured += 1,
+            None => {}
         }
     }
 
@@ -185,8 +192,17 @@ impl ReportTotals {
 
     fn quantiles(&self) -> Option<String> {
         let of = |share| percentile(&self.took, share).map(span::long);
-        let (half, most, all) = (of(50)?, of(90)?, of(100)?);
-        Some(format!("Half settled within {half}, 9 in 10 within {most}, all {} within {all}.", self.took.len()))
+        let Some(((half, most), all)) = of(50).zip(of(90)).zip(of(100)) else {
+            return (self.unmeasured > 0).then(|| {
+                format!("No duration was measured: {} settled unobserved or have no submission time.", self.unmeasured)
+            });
+        };
+        let unmeasured = match self.unmeasured {
+            0 => String::new(),
+            count => format!(" Not counted: {count} that settled unobserved or have no submission time."),
+        };
+        let measured = self.took.len();
+        Some(format!("Half settled within {half}, 9 in 10 within {most}, all {measured} within {all}.{unmeasured}"))
     }
 
     fn timeline(&mut self, now: DateTime<Utc>, zone: FixedOffset) -> Option<Timeline> {
@@ -214,7 +230,8 @@ impl ReportPage<'_> {
         let (status, tone, urgency) = outcome(tx);
         let advice::Advice { verdict, say, act, .. } = advise(tx, now, zone);
         let submitted = tx.deadline().submitted;
-        let took = tx.state.settled_at.map_or_else(|| tx.age(now), |settled| between(submitted, settled));
+        let settled = SettledDuration::of(tx);
+        let took = settled.map_or_else(|| tx.age(now), SettledDuration::time);
         let row = ReportRow {
             hash: tx.params.transaction_id.as_str(),
             ticket: tx.params.ticket.as_deref().unwrap_or_default(),
@@ -225,9 +242,11 @@ impl ReportPage<'_> {
             urgency,
             submitted: span::stamp(submitted, zone),
             submitted_key: submitted.timestamp_millis(),
-            took: match tx.is_settled() {
-                true => span::long(took),
-                false => format!("{} so far", span::long(took)),
+            took: match settled {
+                Some(SettledDuration::Measured(_)) => span::long(took),
+                Some(SettledDuration::AtMost(_)) => format!("at most {}", span::long(took)),
+                Some(SettledDuration::SinceFirstSeen(_)) => format!("{} since first seen", span::long(took)),
+                None => format!("{} so far", span::long(took)),
             },
             took_key: took.as_secs(),
             verdict,

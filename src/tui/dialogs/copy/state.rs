@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
     advice,
-    answer::{self, ReplyFormat, Templates},
+    answer::{self, Audience, ReplyFormat, Templates},
     route,
     transaction::Transaction,
 };
@@ -38,6 +38,8 @@ pub struct CopyItem {
 pub struct CopyMenu {
     /// The action on the chosen item.
     pub purpose: LinkAction,
+    /// The number of transactions that the items are about.
+    pub count: usize,
     /// All items.
     pub items: Vec<CopyItem>,
     /// The index of the item that Enter chooses.
@@ -45,36 +47,39 @@ pub struct CopyMenu {
 }
 
 impl CopyMenu {
-    /// Returns the menu of texts to copy. `zone` is the time zone of the texts.
-    pub fn texts(tx: &Transaction, now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
-        let ends = route::ends(tx);
-        let destination = ends.destination.transaction_id.map(ToString::to_string).unwrap_or_default();
+    /// Returns the menu of texts to copy. Values of several transactions have a line each. `zone` is the time zone of the texts.
+    pub fn texts(transactions: &[&Transaction], now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
+        let reply = |audience| answer::reply(transactions, audience, now, zone, own);
+        let lines = |value: fn(&Transaction) -> String| {
+            let values = transactions.iter().map(|tx| value(tx)).filter(|value| !value.is_empty());
+            values.collect::<Vec<_>>().join("\n")
+        };
         let text_item = |key, label, text| CopyItem { key, label, text, is_link: false };
         let mut items = vec![
-            text_item('p', "packet for support", answer::packet(tx, now, zone)),
-            text_item('a', "answer, Markdown", answer::answer(tx, now, zone, ReplyFormat::Markdown, own)),
-            text_item('t', "answer, plain text", answer::answer(tx, now, zone, ReplyFormat::Text, own)),
-            text_item('x', "source hash", tx.params.transaction_id.to_string()),
-            text_item('d', "destination hash", destination),
-            text_item('u', "quoteId", tx.params.quote_id.clone()),
-            text_item('r', "requestId", tx.request_id().unwrap_or_default().to_owned()),
+            text_item('p', "packet for provider", reply(Audience::Provider)),
+            text_item('c', "text for customer", reply(Audience::Customer)),
+            text_item('a', "for team, Markdown", reply(Audience::Team(ReplyFormat::Markdown))),
+            text_item('t', "for team, plain text", reply(Audience::Team(ReplyFormat::Text))),
+            text_item('x', "source hash", lines(|tx| tx.params.transaction_id.to_string())),
+            text_item('d', "destination hash", lines(destination_hash)),
+            text_item('u', "quoteId", lines(|tx| tx.params.quote_id.clone())),
+            text_item('r', "requestId", lines(|tx| tx.request_id().unwrap_or_default().to_owned())),
         ];
-        let keys = ['s', 'e', 'b'];
-        items.extend(links(tx).into_iter().zip(keys).map(|((label, text), key)| CopyItem {
-            key,
-            label,
-            text,
-            is_link: true,
-        }));
+        let link_item = |key, label, text| CopyItem { is_link: transactions.len() == 1, ..text_item(key, label, text) };
+        items.extend([
+            link_item('s', SOURCE_LINK, lines(source_link)),
+            link_item('e', DESTINATION_LINK, lines(destination_link)),
+            link_item('b', BRIDGE_LINK, lines(bridge_link)),
+        ]);
         items.retain(|item| !item.text.is_empty());
-        Self { purpose: LinkAction::Copy, items, cursor: 0 }
+        Self { purpose: LinkAction::Copy, count: transactions.len(), items, cursor: 0 }
     }
 
     /// Returns the menu of links to open.
     pub fn links(tx: &Transaction) -> Self {
         let known = links(tx).into_iter().filter(|(_, link)| !link.is_empty());
         let items = known.zip('1'..).map(|((label, text), key)| CopyItem { key, label, text, is_link: true }).collect();
-        Self { purpose: LinkAction::Open, items, cursor: 0 }
+        Self { purpose: LinkAction::Open, count: 1, items, cursor: 0 }
     }
 
     /// Returns the item that Enter chooses.
@@ -95,16 +100,30 @@ pub(crate) fn best_link(tx: &Transaction) -> Option<String> {
     [source, bridge, destination].into_iter().find(|link| !link.is_empty())
 }
 
+const SOURCE_LINK: &str = "source explorer";
+const DESTINATION_LINK: &str = "destination explorer";
+const BRIDGE_LINK: &str = "bridge explorer";
+
 /// Returns the links from the service, with an empty text for a missing link.
 fn links(tx: &Transaction) -> [(&'static str, String); 3] {
+    [(SOURCE_LINK, source_link(tx)), (DESTINATION_LINK, destination_link(tx)), (BRIDGE_LINK, bridge_link(tx))]
+}
+
+fn source_link(tx: &Transaction) -> String {
+    route::ends(tx).source.url.unwrap_or_default().to_owned()
+}
+
+fn destination_link(tx: &Transaction) -> String {
     let ends = route::ends(tx);
-    let destination = ends.destination.url.or(ends.hop.and_then(|hop| hop.url));
-    let link = |link: Option<&str>| link.unwrap_or_default().to_owned();
-    [
-        ("source explorer", link(ends.source.url)),
-        ("destination explorer", link(destination)),
-        ("bridge explorer", link(advice::bridge_link(tx))),
-    ]
+    ends.destination.url.or(ends.hop.and_then(|hop| hop.url)).unwrap_or_default().to_owned()
+}
+
+fn bridge_link(tx: &Transaction) -> String {
+    advice::bridge_link(tx).unwrap_or_default().to_owned()
+}
+
+fn destination_hash(tx: &Transaction) -> String {
+    route::ends(tx).destination.transaction_id.map(ToString::to_string).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -123,7 +142,7 @@ mod tests {
     }
 
     fn texts(tx: &Transaction) -> CopyMenu {
-        CopyMenu::texts(tx, tx.first_seen_at, Utc.fix(), &Templates::default())
+        CopyMenu::texts(&[tx], tx.first_seen_at, Utc.fix(), &Templates::default())
     }
 
     #[test]
@@ -132,7 +151,14 @@ mod tests {
         let bare = answered(|_| {});
         assert_eq!(
             labels(&texts(&bare)),
-            ["packet for support", "answer, Markdown", "answer, plain text", "source hash", "quoteId"]
+            [
+                "packet for provider",
+                "text for customer",
+                "for team, Markdown",
+                "for team, plain text",
+                "source hash",
+                "quoteId"
+            ]
         );
         assert!(CopyMenu::links(&bare).items.is_empty() && best_link(&bare).is_none());
         let full = answered(|record| {
@@ -141,11 +167,21 @@ mod tests {
             record.request_id = Some("9c1e".into());
         });
         let menu = texts(&full);
-        assert_eq!(labels(&menu)[5..], ["requestId", "source explorer", "bridge explorer"]);
+        assert_eq!(labels(&menu)[6..], ["requestId", "source explorer", "bridge explorer"]);
         assert_eq!(
             menu.items.last().unwrap(),
             &CopyItem { key: 'b', label: "bridge explorer", text: "https://bridge.example/1".into(), is_link: true }
         );
+    }
+
+    #[test]
+    fn values_of_several_transactions_have_a_line_each() {
+        let (one, mut other) = (answered(|_| {}), answered(|_| {}));
+        other.params.quote_id = "quote-2".into();
+        let menu = CopyMenu::texts(&[&one, &other], one.first_seen_at, Utc.fix(), &Templates::default());
+        let text = |key| menu.items.iter().find(|item| item.key == key).map_or("", |item| &item.text);
+        assert_eq!((menu.count, text('u')), (2, "quote-1\nquote-2"));
+        assert!(text('c').contains("your 2 transfers") && text('p').matches("fromChainId").count() == 2);
     }
 
     #[test]

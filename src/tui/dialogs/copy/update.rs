@@ -17,15 +17,6 @@ use crate::{
     },
 };
 
-/// Opens the menu of texts to copy.
-pub(crate) fn copy(model: &mut Model, now: Now) -> Vec<Effect> {
-    if let Some(tx) = model.selected() {
-        let menu = CopyMenu::texts(tx, now.wall, model.setting.zone, &model.setting.templates);
-        (model.dialog, model.list.chosen) = (Dialog::CopyMenu(menu), true);
-    }
-    Vec::new()
-}
-
 /// Opens the menu of links.
 pub(crate) fn links(model: &mut Model, now: Now) -> Vec<Effect> {
     let Some(menu) = model.selected().map(CopyMenu::links) else { return Vec::new() };
@@ -171,12 +162,12 @@ mod tests {
     const FINE: &str = "https://explorer.example/tx/1";
 
     #[test]
-    fn y_p_copies_the_packet_for_support() {
+    fn y_p_copies_the_packet_for_the_provider() {
         let mut model = dashboard(FINE, "");
         let effects = press(&mut model, &["y", "p"], now());
         assert!(matches!(&effects[..], [Effect::Copy(text)] if text.starts_with("transactionId  0x")), "{effects:?}");
         assert!(matches!(model.dialog, Dialog::None));
-        let effects = press(&mut model, &["y", "j", "j", "j", "Enter"], now());
+        let effects = press(&mut model, &["y", "j", "j", "j", "j", "Enter"], now());
         assert!(matches!(&effects[..], [Effect::Copy(text)] if text.len() == 66), "{effects:?}");
         assert_eq!(press(&mut model, &["y", "z"], now()), []);
         press(&mut model, &["Esc"], now());

@@ -23,9 +23,12 @@ use crate::{
 const LABEL: usize = 21;
 
 pub(crate) fn draw(context: &DrawContext<'_>, menu: &CopyMenu, body: Rect, frame: &mut Frame<'_>) {
-    let (title, foot) = match menu.purpose {
-        LinkAction::Copy => (" Copy ", " Enter or a key copies   Esc closes "),
-        LinkAction::Open => (" Links ", " Enter or a number opens   y copies   Esc closes "),
+    let (title, foot) = match (menu.purpose, menu.count) {
+        (LinkAction::Copy, ..=1) => (" Copy ".to_owned(), " Enter or a key copies   Esc closes "),
+        (LinkAction::Copy, count) => {
+            (format!(" Copy from {count} marked transactions "), " Enter or a key copies   Esc closes ")
+        }
+        (LinkAction::Open, _) => (" Links ".to_owned(), " Enter or a number opens   y copies   Esc closes "),
     };
     let room = usize::from(body.height.saturating_sub(2));
     // The item at the cursor is always visible.

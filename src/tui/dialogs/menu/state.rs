@@ -3,7 +3,7 @@
 //! A menu must not perform its choices: `update` does when the menu is closed.
 
 use crate::{
-    domain::{filter::SortBy, ids::RowId},
+    domain::{answer::Audience, filter::SortBy, ids::RowId},
     tui::{
         command::Id,
         effect::{AlertTarget, SnoozeLength},
@@ -42,6 +42,8 @@ pub enum Choice {
     Command(Id),
     /// Snooze these alerts for this long.
     Snooze(Vec<AlertTarget>, SnoozeLength),
+    /// Show and copy the text for this reader.
+    Answer(Audience),
     /// Poll these transactions now.
     PollNow(Vec<RowId>),
     /// Show or hide this column. The menu stays open.
@@ -52,6 +54,10 @@ pub enum Choice {
     Theme(&'static str),
     /// Go to this transaction.
     GoTo(RowId),
+    /// Stop polling these transactions.
+    Untrack(Vec<RowId>),
+    /// Undo the import of this many transactions.
+    UndoImport(u64),
     /// Pause polling for this many minutes.
     Pause(i64),
     /// Only close the menu.

@@ -7,7 +7,7 @@ use crate::{
     clock::Now,
     domain::operation::Edit,
     tui::{
-        dialogs::Dialog,
+        dialogs::{Dialog, answer},
         effect::{Effect, KeyOutcome, Write},
         key_text,
         model::Model,
@@ -44,6 +44,7 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
         Choice::Snooze(alerts, length) => {
             vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
         }
+        Choice::Answer(audience) => answer::update::open(model, audience, now),
         Choice::PollNow(rows) => poll::request_polls(model, rows, now),
         Choice::Column(column) => {
             arrangement::toggle_column(model, column);
@@ -55,6 +56,8 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
             model.go_to(row);
             Vec::new()
         }
+        Choice::Untrack(transactions) => vec![Effect::Write(Write::Edit(Edit::Untrack { transactions }))],
+        Choice::UndoImport(count) => vec![Effect::Undo { confirmed: Some(count) }],
         Choice::Pause(minutes) => vec![Effect::Pause(Some(minutes))],
         Choice::Close => Vec::new(),
     })

@@ -36,7 +36,7 @@ impl AlertTab {
     /// Returns the title.
     pub fn title(self) -> &'static str {
         match self {
-            Self::All => "All",
+            Self::All => "Active",
             Self::Firing => "Firing",
             Self::Acknowledged => "Acked",
             Self::Snoozed => "Snoozed",

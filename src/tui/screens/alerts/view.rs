@@ -158,9 +158,10 @@ fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, c
     match column {
         AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
         AlertColumn::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
-        // For a resolved alert: how long the alert was active.
+        // How long the condition holds, or held.
         AlertColumn::Since => {
-            (span::short(span::between(alert.raised_at, alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
+            let began = advice::condition_began(alert, of_transaction);
+            (span::short(span::between(began, alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
         }
         AlertColumn::Item => {
             let about = match of_transaction {

@@ -123,6 +123,8 @@ pub struct List {
     pub held: bool,
     /// The transaction that is selected as soon as it is loaded.
     pub pending_selection: Option<RowId>,
+    /// The row that a command handles, and the next row that needs somebody: once the command is done, the selection goes there.
+    pub handled_and_next: Option<(RowId, RowId)>,
     /// The index of the first row on the screen, in the loaded part.
     pub top: usize,
     /// The number of rows that fit on the screen.
@@ -163,6 +165,7 @@ impl Default for List {
             chosen: false,
             held: false,
             pending_selection: None,
+            handled_and_next: None,
             top: 0,
             height: 1,
             jump: None,
@@ -353,11 +356,23 @@ impl List {
             _ => None,
         };
         let length = part.rows.len() as u64;
+        // After a change of the order, the rows before the part are only estimated.
+        let is_exact = !part.has_more_before || continues(&self.part.rows, &part.rows);
         match (part.has_more_after, self.before, self.total) {
-            (false, Some(before), _) => self.total = Some(before + length),
+            (false, Some(before), _) if is_exact || self.total.is_none() => self.set_total(before + length),
             // This part is the end of a list that was counted.
-            (false, None, Some(total)) if !is_view_new => self.before = total.checked_sub(length),
+            (false, _, Some(total)) if !is_view_new => self.before = total.checked_sub(length),
             _ => {}
+        }
+    }
+
+    /// Sets the number of rows. Without a filter that is also the number of the saved view, so that both agree on screen.
+    fn set_total(&mut self, total: u64) {
+        self.total = Some(total);
+        if self.whole_tab().is_some()
+            && let Some(count) = self.counts.get_mut(self.tab as usize)
+        {
+            *count = total;
         }
     }
 
@@ -390,7 +405,7 @@ impl List {
     /// Moves the selection down by so many rows, or up; stops at the ends. `isize::MIN` and `isize::MAX` jump to the ends.
     pub fn move_by(&mut self, rows: isize) {
         // A move cancels the wait for another transaction.
-        self.pending_selection = None;
+        (self.pending_selection, self.handled_and_next) = (None, None);
         match rows {
             isize::MIN => return self.jump(Jump::First),
             isize::MAX => return self.jump(Jump::Last),
@@ -435,6 +450,18 @@ impl List {
         self.scroll_into_view();
     }
 
+    /// Selects the next row that needs somebody, once the selected row is handled. The selected row may have left the list.
+    pub fn select_next_after_handled(&mut self) {
+        let Some((handled, next)) = self.handled_and_next.take() else { return };
+        if self.selected != Some(handled) && self.part.rows.contains(&handled) {
+            return;
+        }
+        match self.part.rows.iter().position(|row| *row == next) {
+            Some(place) => self.select(place),
+            None => self.select_when_loaded(next),
+        }
+    }
+
     /// Scrolls as little as needed to show the selected row, without empty space below the last row.
     pub fn scroll_into_view(&mut self) {
         let height = self.height.max(1);
@@ -443,6 +470,17 @@ impl List {
         }
         self.top = self.top.min(self.part.rows.len().saturating_sub(height));
     }
+}
+
+/// Whether two parts of a list overlap and have the same rows in the same order there.
+fn continues(before: &[RowId], after: &[RowId]) -> bool {
+    let place = |rows: &[RowId], row: Option<&RowId>| rows.iter().position(|own| Some(own) == row);
+    let overlap = match (place(before, after.first()), place(after, before.first())) {
+        (Some(shift), _) => before.get(shift..).zip(Some(after)),
+        (None, Some(shift)) => Some(before).zip(after.get(shift..)),
+        (None, None) => None,
+    };
+    overlap.is_some_and(|(one, other)| one.iter().zip(other).all(|(one, other)| one == other))
 }
 
 #[cfg(test)]
@@ -572,6 +610,32 @@ mod tests {
         load(&mut list, &all);
         assert_eq!((list.selected, list.part.has_more_before), (Some(RowId(1)), false));
         assert!(list.part.rows.len() < 100, "{}", list.part.rows.len());
+    }
+
+    #[test]
+    fn a_new_order_changes_no_number_of_rows() {
+        let all = rows(1..=131);
+        let mut list = list(&all);
+        assert_eq!(list.total, None);
+        list.move_by(isize::MAX);
+        load(&mut list, &all);
+        list.total = Some(131);
+        list.move_by(isize::MIN);
+        load(&mut list, &all);
+        // The first row is handled, so that the order puts it far down, and it stays selected.
+        let reordered: Vec<_> = all.iter().skip(1).chain(all.first()).copied().collect();
+        reload(&mut list, &reordered);
+        load(&mut list, &reordered);
+        assert_eq!((list.selected, list.total), (Some(RowId(1)), Some(131)));
+        assert_eq!(list.position_text().0, "131");
+    }
+
+    #[test]
+    fn the_number_of_the_tab_agrees_with_the_number_of_rows() {
+        let mut list = list(&rows(1..=3));
+        assert_eq!((list.total, list.counts[Tab::All as usize]), (Some(3), 3));
+        reload(&mut list, &rows(1..=5));
+        assert_eq!((list.total, list.counts[Tab::All as usize]), (Some(5), 5));
     }
 
     #[test]

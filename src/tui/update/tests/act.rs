@@ -4,7 +4,7 @@ use crossterm::event::KeyCode;
 
 use super::*;
 use crate::{
-    domain::alert::Alert,
+    domain::alert::{Alert, Rule},
     tui::dialogs::{Dialog, menu::state::Menu, prompt::state::Prompt},
 };
 
@@ -51,7 +51,7 @@ fn edit(edit: ScreenEdit) -> Vec<Effect> {
 fn commands_apply_to_the_marked_transactions_and_in_the_detail_to_the_open_one() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(ScreenEdit::Untrack { transactions: rows([21, 22]) }));
+    assert_eq!(press(&mut model, &["x", "y"], now()), edit(ScreenEdit::Untrack { transactions: rows([21, 22]) }));
     press(&mut model, &["Enter"], now());
     assert_eq!(press(&mut model, &["x"], now()), edit(ScreenEdit::Untrack { transactions: rows([23]) }));
 }
@@ -60,7 +60,7 @@ fn commands_apply_to_the_marked_transactions_and_in_the_detail_to_the_open_one()
 fn command_ends_a_range_and_applies_to_it() {
     let mut model = dashboard("5");
     press(&mut model, &["v", "j"], now());
-    assert_eq!(press(&mut model, &["x"], now()), edit(ScreenEdit::Untrack { transactions: rows([21, 22]) }));
+    assert_eq!(press(&mut model, &["x", "y"], now()), edit(ScreenEdit::Untrack { transactions: rows([21, 22]) }));
     assert_eq!((model.marks.count(), model.marks.range), (2, None));
 }
 
@@ -114,12 +114,12 @@ fn result_of_another_write_leaves_the_prompt_open() {
 fn untracked_transactions_lose_their_marks() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
-    let sent = press(&mut model, &["x"], now());
+    let sent = press(&mut model, &["x", "y"], now());
     finish_write(&mut model, &sent, Err("the disk is full"));
     assert_eq!(model.marks.count(), 2, "the marks stay for another attempt");
     finish_write(&mut model, &sent, Ok("Polling stopped for 2 transactions"));
     assert!(model.marks.is_empty());
-    let sent = press(&mut model, &["Space", "Space", "x"], now());
+    let sent = press(&mut model, &["Space", "Space", "x", "y"], now());
     press(&mut model, &["Space"], now());
     finish_write(&mut model, &sent, Ok("Polling stopped for 2 transactions"));
     assert_eq!(model.marks.count(), 3, "the marks have changed since, so all stay");
@@ -299,4 +299,54 @@ fn menu_moves_with_keys_and_closes_with_esc() {
     }
     press(&mut model, &["R", "k"], now());
     assert_eq!(press(&mut model, &["Enter"], now()), [Effect::PollNow(rows(1..=40))]);
+}
+
+#[test]
+fn stopping_several_and_undoing_an_import_ask_first_with_the_number() {
+    let mut model = dashboard("5");
+    assert_eq!(press(&mut model, &["Space", "Space", "x"], now()), []);
+    assert_eq!(menu(&model).title, "Stop polling 2 transactions?");
+    assert_eq!(press(&mut model, &["n"], now()), []);
+    assert_eq!(press(&mut model, &["u"], now()), [Effect::Undo { confirmed: None }]);
+    model.take(Msg::UndoesImport(60), now());
+    assert_eq!(menu(&model).title, "Undo the import of 60 transactions?");
+    assert_eq!(press(&mut model, &["y"], now()), [Effect::Undo { confirmed: Some(60) }]);
+    assert!(matches!(model.dialog, Dialog::None));
+}
+
+/// Returns a dashboard of five transactions, of which the first, the third and the fourth have an alert.
+fn triage() -> TestDashboard {
+    let model = dashboard("5");
+    let transactions = model.list.part.rows.iter().filter_map(|row| model.transactions.get(row)).take(5).cloned();
+    let transactions: Vec<_> = transactions.collect();
+    let of = |place: usize| Some(transactions[place].id);
+    let alerts = [0, 2, 3].map(|place| alert(Rule::Overdue, of(place), "late")).to_vec();
+    let mut model = blank((80, 24));
+    let change = everything(transactions, alerts);
+    change_store(&mut model, change, None, now());
+    model
+}
+
+#[test]
+fn after_handling_the_selection_goes_to_the_next_row_that_needs_somebody() {
+    for keys in [&["a", "Enter"][..], &["z", "h"], &["x"]] {
+        let mut model = triage();
+        let rows = model.list.part.rows.clone();
+        assert!(model.severity(rows[1]).is_some() && model.severity(rows[3]).is_none(), "the alerts come first");
+        press(&mut model, &["j"], now());
+        let sent = press(&mut model, keys, now());
+        assert_eq!(model.list.selected, Some(rows[1]), "{keys:?}: nothing moves before the write has succeeded");
+        finish_write(&mut model, &sent, Ok("Done."));
+        assert_eq!(model.list.selected, Some(rows[2]), "{keys:?}");
+        // From the last one the search goes on at the first one.
+        let sent = press(&mut model, keys, now());
+        finish_write(&mut model, &sent, Ok("Done."));
+        assert_eq!(model.list.selected, Some(rows[0]), "{keys:?}");
+        // The prompt of an acknowledgement stays open until the write ends.
+        let sent = press(&mut model, keys, now());
+        model.dialog = Dialog::None;
+        press(&mut model, &["G"], now());
+        finish_write(&mut model, &sent, Ok("Done."));
+        assert_eq!(model.list.selected, rows.last().copied(), "{keys:?}: a person moved meanwhile");
+    }
 }

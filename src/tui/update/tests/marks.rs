@@ -102,3 +102,14 @@ fn deleted_transactions_lose_their_marks() {
     model.take(Msg::StoreChanged(Box::new(StoreUpdate { feed, ..StoreUpdate::default() })), now());
     assert_eq!(model.marks.rows(), rows([22]));
 }
+
+#[test]
+fn message_about_marks_ends_with_the_marks() {
+    let mut model = dashboard("5");
+    press(&mut model, &["*"], now());
+    assert!(model.status_message.as_ref().is_some_and(|message| message.text.starts_with("40 marked")));
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.marks.count(), model.status_message.as_ref()), (0, None));
+    press(&mut model, &["*", "Space"], now());
+    assert_eq!((model.marks.count(), model.status_message.as_ref()), (39, None));
+}

@@ -47,7 +47,7 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         ("gas", gas),
         ("error", record.map(|record| record.error.clone().unwrap_or_else(|| "none".into()))),
         // The error of a rejected request is shown with the verdict.
-        ("last try", state.last_error.as_ref().filter(|_| !tx.is_parked()).map(|error| last_try(tx, error))),
+        ("last try", state.last_error.as_ref().filter(|_| !tx.is_parked()).map(|error| last_try(context, tx, error))),
         ("observed", history.and_then(|history| history.observed(until))),
         ("timeSpent", record.map(time_spent)),
         ("indexing", duration_stats::indexing_sentence(tx)),
@@ -104,9 +104,10 @@ fn non_empty(text: Option<&str>) -> Option<String> {
     text.filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Returns the last failure, and that hoptop retries if the transaction is still polled.
-fn last_try(tx: &Transaction, error: &str) -> String {
-    if tx.wants_polling() { format!("{error} (hoptop retries)") } else { error.to_owned() }
+/// Returns the last failure, and that hoptop retries if somebody polls and the transaction is still polled.
+fn last_try(context: &DrawContext<'_>, tx: &Transaction, error: &str) -> String {
+    let is_retried = tx.wants_polling() && context.model.live_poller(context.now.wall).is_some();
+    if is_retried { format!("{error} (hoptop retries)") } else { error.to_owned() }
 }
 
 /// Returns the kind of the route and whether it has a contract call, as far as these are known.

@@ -53,9 +53,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
             .into_iter()
             .flat_map(|words| advice_lines("OPEN", &words, columns, context.theme.label())),
     );
-    if let Some(say) = &advice.say {
-        lines.extend(advice_lines("SAY", say, columns, context.theme.label()));
-    }
+    lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
     lines.extend(advice_lines("DO", &advice.act, columns, context.theme.label()));
     lines
 }
@@ -88,7 +86,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     // One empty column on each side, as in the detail.
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
-    let say = advice_lines("SAY", advice.say.as_deref().unwrap_or("(nothing)"), text_columns, context.theme.label());
+    let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
     let act = advice_lines("DO", &advice.act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];

@@ -73,7 +73,7 @@ fn add(model: &mut Model, rows: &[RowId], now: Mono) {
         true => {
             let clear = model.setting.keys.shown(Id::Clear);
             let text = format!("{} marked (x): actions work on these ({clear} to clear).", model.marks.count());
-            model.show_message(Tone::Good, text, now);
+            model.show_marks_message(Tone::Good, text, now);
         }
         false => too_many(model, now),
     }

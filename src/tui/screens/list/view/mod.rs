@@ -21,7 +21,7 @@ use crate::{
     domain::{
         alert::{self, Alert, Severity},
         ids::RowId,
-        span, text,
+        settled_duration, span, text,
         transaction::Transaction,
     },
     presentation::{
@@ -153,6 +153,8 @@ fn line(
             spans.extend(progress_cell(context, tx, shown.width));
         } else {
             let (text, style) = cell(context, tx, *shown);
+            // Nobody follows an untracked transaction, so its whole row steps back.
+            let style = if tx.is_stopped() { context.theme.dim() } else { style };
             spans.push(Span::styled(aligned(*shown, &text, context), style));
         }
         spans.push(Span::raw(" "));
@@ -218,14 +220,14 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn) -> (Str
                 (row_text::mark(severity).into(), severity.map_or_else(Style::new, |severity| theme.severity(severity)))
             }
         },
-        ListColumn::Status => (row_text::status_of(tx, glyphs), theme.status(status)),
+        ListColumn::Status => (row_text::listed_status(tx, glyphs), theme.status(status)),
         ListColumn::Hash => {
             (width::cut_middle(tx.params.transaction_id.as_str(), shown.width.min(66), theme.ellipsis), Style::new())
         }
         ListColumn::Route if shown.is_whole => (row_text::full_route(tx, glyphs), Style::new()),
         ListColumn::Route => (row_text::route(tx, glyphs), Style::new()),
         ListColumn::Progress => (String::new(), Style::new()),
-        ListColumn::Age => (span::short(tx.age(now)), Style::new()),
+        ListColumn::Age => (settled_duration::short_age(tx, now), Style::new()),
         ListColumn::Due => (row_text::due(tx, now), due_style(context, tx)),
         ListColumn::Profile => (text::clean(&tx.profile), theme.dim()),
         ListColumn::Ticket => (ticket(context, tx), theme.dim()),

@@ -1,0 +1,110 @@
+//! How long a settled transfer took, and how well that is known.
+//!
+//! Every display and every statistic of single transfers must use this, so that a bound is never shown as a measurement.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+
+use super::{span, transaction::Transaction};
+
+/// How long a settled transfer took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SettledDuration {
+    /// From the submission to the answer that showed the end.
+    Measured(Duration),
+    /// The same, but most of the time had passed before tracking began: the transfer may have ended much earlier.
+    AtMost(Duration),
+    /// From the first sight of the transfer, because its submission isn't known.
+    SinceFirstSeen(Duration),
+}
+
+impl SettledDuration {
+    /// Returns how long a transaction took; `None` before it is settled.
+    pub(crate) fn of<R>(tx: &Transaction<R>) -> Option<Self> {
+        /// Within this time after tracking began only the first answers come.
+        const FIRST_ANSWERS: Duration = Duration::from_secs(10);
+        let settled = tx.state.settled_at?;
+        let Some(submitted) = tx.params.submitted_at else {
+            return Some(Self::SinceFirstSeen(span::between(tx.first_seen_at, settled)));
+        };
+        let took = span::between(submitted, settled);
+        let untracked = span::between(submitted, tx.first_seen_at);
+        let watched = span::between(tx.first_seen_at, settled);
+        let is_bound = untracked * 2 > took && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS);
+        Some(if is_bound { Self::AtMost(took) } else { Self::Measured(took) })
+    }
+
+    /// Returns the duration.
+    pub(crate) fn time(self) -> Duration {
+        match self {
+            Self::Measured(time) | Self::AtMost(time) | Self::SinceFirstSeen(time) => time,
+        }
+    }
+
+    /// Returns the duration if it was measured: only such durations may enter statistics.
+    pub(crate) fn measured(self) -> Option<Duration> {
+        match self {
+            Self::Measured(time) => Some(time),
+            Self::AtMost(_) | Self::SinceFirstSeen(_) => None,
+        }
+    }
+
+    /// Whether the duration is an upper bound; `None` if it doesn't begin at the submission.
+    pub(crate) fn is_upper_bound(self) -> Option<bool> {
+        match self {
+            Self::Measured(_) => Some(false),
+            Self::AtMost(_) => Some(true),
+            Self::SinceFirstSeen(_) => None,
+        }
+    }
+}
+
+/// Returns the age of a transaction for a narrow column: `38m`, or `<38m` if it took at most that long.
+pub(crate) fn short_age<R>(tx: &Transaction<R>, now: DateTime<Utc>) -> String {
+    let age = span::short(tx.age(now));
+    match SettledDuration::of(tx) {
+        Some(SettledDuration::AtMost(_)) => format!("<{age}"),
+        Some(SettledDuration::Measured(_) | SettledDuration::SinceFirstSeen(_)) | None => age,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+    use crate::domain::{fixtures, status::RouterStatus};
+
+    /// Returns a transaction that settled 20 minutes after its submission and was tracked from this minute on.
+    fn settled(tracked_from: i64, submission_is_known: bool) -> Transaction {
+        let mut tx = fixtures::transaction(1);
+        let submitted = tx.first_seen_at;
+        tx.params.submitted_at = submission_is_known.then_some(submitted);
+        tx.first_seen_at = submitted + TimeDelta::minutes(tracked_from);
+        tx.apply(&fixtures::says(RouterStatus::Success), submitted + TimeDelta::minutes(20));
+        tx
+    }
+
+    #[test]
+    fn a_duration_is_measured_only_if_the_transfer_was_watched() {
+        let minutes = |count: u64| Duration::from_secs(count * 60);
+        let of = |tracked_from, known| SettledDuration::of(&settled(tracked_from, known)).unwrap();
+        assert_eq!(of(1, true), SettledDuration::Measured(minutes(20)));
+        assert_eq!(of(19, true), SettledDuration::AtMost(minutes(20)));
+        assert_eq!(of(19, false), SettledDuration::SinceFirstSeen(minutes(1)));
+        assert_eq!(SettledDuration::of(&fixtures::transaction(1)), None);
+        let known = [of(1, true), of(19, true), of(19, false)];
+        assert_eq!(known.map(SettledDuration::measured), [Some(minutes(20)), None, None]);
+        assert_eq!(known.map(SettledDuration::is_upper_bound), [Some(false), Some(true), None]);
+    }
+
+    #[test]
+    fn a_narrow_column_tells_a_bound_apart() {
+        let age = |tracked_from| {
+            let tx = settled(tracked_from, true);
+            short_age(&tx, tx.first_seen_at + TimeDelta::hours(5))
+        };
+        assert_eq!([age(1), age(19)], ["20m", "<20m"]);
+    }
+}
