@@ -399,7 +399,7 @@ async fn text_is_copied_by_the_first_working_method_which_is_named() {
         let ended = fixture.run_script(never(), async |user: &mut User| {
             user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
             user.press("y");
-            user.wait_for("the menu", |screen| screen.contains("packet for support")).await;
+            user.wait_for("the menu", |screen| screen.contains("packet for provider")).await;
             user.press("p");
             let screen = user.wait_for("the result", |screen| screen.contains(sentence)).await;
             // If every method fails, the screen shows the text itself.
