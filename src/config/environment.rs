@@ -56,6 +56,11 @@ impl Environment {
         Self { lookup: Box::new(|name| std::env::var_os(name)), folders }
     }
 
+    /// Returns the state folder without settings: `HOPTOP_STATE_DIR`, or the default.
+    pub(crate) fn state_dir(&self) -> Option<PathBuf> {
+        self.path("HOPTOP_STATE_DIR").or_else(|| self.folders.as_ref().map(|folders| folders.state.clone()))
+    }
+
     /// Creates an environment with these variables, and with the default folders below `home`, if given.
     pub fn fixed(variables: &[(&str, &str)], home: Option<&Path>) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), OsString::from(value));

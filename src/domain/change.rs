@@ -3,13 +3,13 @@
 //! Event names are those of `watch --json`, where that command has the event (`commands.md`, JSON). An entry says what
 //! happened; it must never be the only place where a fact is kept.
 
-use chrono::{DateTime, Offset, Utc};
+use chrono::{DateTime, FixedOffset, Offset, Utc};
 use serde::{Deserialize, Serialize};
 
 use super::{
     alert::{self, Outage, Rule, Severity},
-    ids::RowId,
-    people, span,
+    ids::{RowId, TxHash},
+    people, span, text,
 };
 
 /// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
@@ -43,6 +43,23 @@ impl Change {
     /// Returns the change in words for a person.
     pub fn sentence(&self) -> String {
         self.what.sentence_by(self.author.as_deref())
+    }
+}
+
+/// A change of a transaction, with the transaction's hash.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecentChange {
+    /// The hash of the transaction.
+    pub hash: TxHash,
+    /// The change.
+    pub change: Change,
+}
+
+impl RecentChange {
+    /// Returns the change in one line for a person.
+    pub fn sentence(&self, zone: FixedOffset) -> String {
+        let time = self.change.at.with_timezone(&zone).format("%H:%M:%S");
+        format!("{time}  {}  {}", self.hash.short(".."), text::clean(&self.change.sentence()))
     }
 }
 

@@ -50,7 +50,7 @@ pub(crate) use self::{
     replica::{Entries, LogQueue, LogWrite, SnapshotFile, Submission, own_entries, payload},
     tables::{
         bodies::StoredBody,
-        changes::{Feed, RecentChange},
+        changes::Feed,
         durations::RouteStats,
         minutes::Minute,
         notes::Note,

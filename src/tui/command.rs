@@ -46,23 +46,40 @@ impl KeyContext {
 /// A section of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelpSection {
-    /// Commands that move the cursor or switch the screen.
+    /// Commands that move the cursor, or open and close.
     Move,
-    /// Commands that act on transactions.
-    Act,
-    /// Commands that change the view.
+    /// Commands that find transactions, filter and sort.
+    Find,
+    /// Commands on alerts, tickets, labels, notes and marks.
+    Triage,
+    /// Commands that copy, open or export.
+    Share,
+    /// Commands that track and poll.
+    Track,
+    /// Commands that change what the screen shows.
     View,
 }
 
 impl HelpSection {
     /// All groups, in the order of the help.
-    pub const ALL: [Self; 3] = [Self::Move, Self::Act, Self::View];
+    pub const ALL: [Self; 6] = [Self::Move, Self::Find, Self::Triage, Self::Share, Self::Track, Self::View];
+
+    /// Whether the commands of the section act on transactions, so that none must run by a guess.
+    pub fn acts(self) -> bool {
+        match self {
+            Self::Triage | Self::Share | Self::Track => true,
+            Self::Move | Self::Find | Self::View => false,
+        }
+    }
 
     /// Returns the heading of the group.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Move => "MOVE",
-            Self::Act => "ACT",
+            Self::Move => "MOVE AND OPEN",
+            Self::Find => "FIND AND FILTER",
+            Self::Triage => "TRIAGE",
+            Self::Share => "REPLY, COPY, EXPORT",
+            Self::Track => "TRACK AND POLL",
             Self::View => "VIEW",
         }
     }
@@ -165,39 +182,39 @@ commands! {
     DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up";
     NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list";
     PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list";
-    Clear         View               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search";
-    Filter        View               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
+    Clear         Find               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search";
+    Filter        Find               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
     CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
-    Sort          View               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">;
-    Reverse       View               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
+    Sort          Find               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">;
+    Reverse       Find               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
     Columns       View               [List]                          "columns"       ""         ["V"]            "choose the columns and their order" <"NAME,NAME">;
     FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list";
-    Recent        View               [List]                          "recent"        ""         ["F"]            "choose from the newest changes, and go to the transaction";
+    Recent        Find               [List]                          "recent"        ""         ["F"]            "choose from the newest changes, and go to the transaction";
     Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or only its verdict";
-    Add           Act                [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
-    Quote         Act                [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
-    Answer        Act  needs Marked  [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the text for the customer, and copy it to the clipboard";
-    AnswerFor     Act  needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy a text: for the customer, for the provider, for the team";
-    Copy          Act  needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider";
-    Browser       Act  needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
-    Links         Act  needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
-    Mark          Act  needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any";
-    MarkRange     Act                [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark it";
-    MarkAll       Act                [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions";
-    Acknowledge   Act  needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note";
-    Snooze        Act  needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";
-    Unacknowledge Act  needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires";
-    PollNow       Act  needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
-    PollMarked    Act                [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)";
-    Pause         Act                [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it";
-    Note          Act  needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";
-    Ticket        Act  needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket";
-    Labels        Act  needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels";
-    Export        Act                [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one";
-    Untrack       Act  needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept";
-    Delete        Act                [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">;
-    Undo          Act                [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change";
-    Redo          Act                [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was undone last";
+    Add           Track              [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
+    Quote         Track              [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
+    Answer        Share needs Marked  [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the text for the customer, and copy it to the clipboard";
+    AnswerFor     Share needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy a text: for the customer, for the provider, for the team";
+    Copy          Share needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider";
+    Browser       Share needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
+    Links         Share needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
+    Mark          Triage needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any";
+    MarkRange     Triage             [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark it";
+    MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions";
+    Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note";
+    Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";
+    Unacknowledge Triage needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires";
+    PollNow       Track needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
+    PollMarked    Track              [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)";
+    Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it";
+    Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";
+    Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket";
+    Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels";
+    Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one";
+    Untrack       Track needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept";
+    Delete        Track              [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">;
+    Undo          Triage             [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change";
+    Redo          Triage             [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was undone last";
     Down          Move               [List Detail Alerts Page Stats Log] "down"          ""         ["j" "Down"]     "move down";
     Up            Move               [List Detail Alerts Page Stats Log] "up"            ""         ["k" "Up"]       "move up";
     HalfDown      Move               [List Detail Alerts Page Stats Log] "half_down"     ""         ["^D" "PgDn"]    "move half a page down";
@@ -209,15 +226,15 @@ commands! {
     PrevMatch     Move               [Raw]                           "prev_match"    ""         ["N"]            "go to the previous match in the raw body";
     Changes       View               [History]                       "changes"       "toggle polls" ["v"]            "history: show changes only, or polls too";
     Wrap          View               [Raw Log]                       "wrap"          "wrap"     ["w"]            "wrap or cut long lines of the raw body or the log";
-    CopyPart      Act                [Steps Raw]                     "copy_part"     "copy"     ["y"]            "copy the step's hash, or the raw body's value";
+    CopyPart      Share              [Steps Raw]                     "copy_part"     "copy"     ["y"]            "copy the step's hash, or the raw body's value";
     NextAlert     Move               [List Detail]                   "next_alert"    "alert"    ["}"]            "go to the next transaction with an alert";
     PrevAlert     Move               [List Detail]                   "prev_alert"    ""         ["{"]            "go to the previous transaction with an alert";
-    Find          View               [Detail History Raw Log]        "find"          "find"     ["/"]            "find text in the history, the log or the raw body";
-    Attention     View               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "show the transactions that need attention";
-    Active        View               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "show the active transactions";
-    Refunds       View               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "show the refunds";
-    Done          View               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "show the settled transactions";
-    All           View               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "show all transactions";
+    Find          Find               [Detail History Raw Log]        "find"          "find"     ["/"]            "find text in the history, the log or the raw body";
+    Attention     Find               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "show the transactions that need attention";
+    Active        Find               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "show the active transactions";
+    Refunds       Find               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "show the refunds";
+    Done          Find               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "show the settled transactions";
+    All           Find               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "show all transactions";
     Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts";
     Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">;
     NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)";
@@ -226,7 +243,7 @@ commands! {
     RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful";
     Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when";
     Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only";
-    Report        Act                [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID";
+    Report        Share              [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID";
     Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "redraw the screen";
     Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg resumes it";
     Quit          View               [List Detail Alerts Page Stats Log] "quit"          ""         ["^C"]           "quit, from anywhere";

@@ -24,6 +24,7 @@ pub(crate) mod step;
 pub(crate) mod system;
 pub(crate) mod terminal;
 pub(crate) mod theme;
+pub(crate) mod tour;
 pub(crate) mod update;
 pub(crate) mod view;
 mod widgets;

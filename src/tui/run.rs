@@ -179,7 +179,8 @@ impl Dashboard {
         if self.pace.due(self.system_state.focused).is_some_and(|due| due <= now.mono) {
             self.update_terminal(now.mono)?;
             self.draw_synchronized::<B>(|| {
-                terminal.draw(|frame| view(&self.model, &self.theme_state.active, now, frame)).map(drop)
+                let theme = self.theme_state.shown(&self.model.dialog);
+                terminal.draw(|frame| view(&self.model, &theme, now, frame)).map(drop)
             })?;
             self.pace.record_frame(now.mono);
             if self.model.loaded

@@ -17,7 +17,7 @@ use super::{dashboard, export::to_new_file};
 use crate::{
     cli::{plain, theme},
     clock::{self, Clock},
-    config::{ColorChoice, Flags},
+    config::{ColorChoice, Environment, Flags},
     domain::{notification::NotificationMode, operation::Operation, secret::IntegratorId},
     poller::Scope,
     process,
@@ -70,6 +70,8 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         .tempdir()
         .wrap_err("the demo can't create its temporary store")?;
     let store = Store::open(&folder.path().join("demo.db"))?;
+    // The folder of a person's own settings, for what the demo remembers: the theme, and that its tour is over.
+    let memory = Environment::process().state_dir().map(|folder| folder.join("demo.json"));
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), clock.clone())?);
     let start = clock.now().wall;
@@ -104,7 +106,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
                 ended = serving => bail!("the simulated service ended: {ended:?}"),
             };
         }
-        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory: None, log };
+        let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory, log };
         tokio::select! {
             exit = dashboard::run_screen(parts, vec![(polling, place)]) => exit,
             ended = serving => bail!("the simulated service ended: {ended:?}"),

@@ -5,17 +5,16 @@
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
 
-use chrono::{DateTime, FixedOffset, Utc};
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Row, params};
 use serde_json::{Map, Value};
 
 use super::columns;
 use crate::{
     domain::{
-        change::{Change, ChangeKind},
+        change::{Change, ChangeKind, RecentChange},
         ids::{RowId, TxHash},
         operation::Stamp,
-        text,
     },
     store::{error::StoreError, file::connection, reader::Reader},
 };
@@ -44,23 +43,6 @@ pub struct Feed {
     pub changes: Vec<Change>,
     /// Whether the changes are complete. If not, only `polled` entries are missing.
     pub whole: bool,
-}
-
-/// A change of a transaction, with the transaction's hash.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RecentChange {
-    /// The hash of the transaction.
-    pub hash: TxHash,
-    /// The change.
-    pub change: Change,
-}
-
-impl RecentChange {
-    /// Returns the change in one line for a person.
-    pub fn sentence(&self, zone: FixedOffset) -> String {
-        let time = self.change.at.with_timezone(&zone).format("%H:%M:%S");
-        format!("{time}  {}  {}", self.hash.short(".."), text::clean(&self.change.sentence()))
-    }
 }
 
 /// The time and the subject of a feed entry.

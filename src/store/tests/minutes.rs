@@ -67,11 +67,11 @@ fn minute_keeps_the_greatest_age_of_the_oldest_answer() {
 }
 
 #[test]
-fn minutes_are_kept_for_a_day() {
-    let day = 24 * 60 * 60;
-    let (_folder, store) = store_with_reports([report(5, 1), report(65, 2), report(day + 60, 3)]);
+fn minutes_are_kept_for_a_week() {
+    let week = 7 * 24 * 60 * 60;
+    let (_folder, store) = store_with_reports([report(5, 1), report(65, 2), report(week + 60, 3)]);
     let began: Vec<_> = minutes(&store).iter().map(|minute| minute.at).collect();
-    assert_eq!(began, [at(60), at(day + 60)]);
+    assert_eq!(began, [at(60), at(week + 60)]);
     assert_eq!(store.reader().unwrap().minutes("other", at(0)).unwrap(), []);
 }
 

@@ -35,11 +35,13 @@ use super::{
         log::state::LogPane,
         stats::state::Charts,
     },
+    tour::Tour,
 };
 use crate::{
     clock::Mono,
     domain::{
         alert::{self, Alert, Severity},
+        change::RecentChange,
         duration_stats::DurationStats,
         forecast::Lognormal,
         ids::RowId,
@@ -47,7 +49,7 @@ use crate::{
         team::{TeamLink, TeamStatus},
         transaction::Transaction,
     },
-    store::{Listed, LoadedRows, Page, RecentChange},
+    store::{Listed, LoadedRows, Page},
 };
 
 /// The screen that is shown.
@@ -181,6 +183,8 @@ pub struct Model {
     pub copied: Option<String>,
     /// The ticket that the last paste named for this transaction, for the prompt of the ticket.
     pub named_ticket: Option<(RowId, String)>,
+    /// The tour of the demo.
+    pub tour: Tour,
     /// The terminal's columns and rows.
     pub size: (u16, u16),
     /// The sizes that the view measured.
@@ -227,6 +231,7 @@ impl Model {
             clicked: None,
             copied: None,
             named_ticket: None,
+            tour: Tour::default(),
             size,
             geometry: Geometry::default(),
             as_of: 0,
@@ -246,6 +251,7 @@ impl Model {
     /// Restores a saved view state.
     pub fn remember(&mut self, memory: ViewState) {
         let tab = memory.tab();
+        self.tour = if self.setting.demo && !memory.tour_is_over { Tour::At(0) } else { Tour::Over };
         self.view_state = memory;
         self.restore_view(tab);
     }

@@ -63,6 +63,8 @@ pub struct ViewState {
     pub theme: Option<ChosenTheme>,
     /// The used filters, the newest first.
     pub used: Vec<String>,
+    /// Whether the tour of the demo was ended.
+    pub tour_is_over: bool,
 }
 
 /// A theme that was chosen in the dashboard. It applies until the settings name another theme.

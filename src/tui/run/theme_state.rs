@@ -1,6 +1,9 @@
 //! The loop's themes: the theme of the settings, and the theme on screen.
 
+use std::borrow::Cow;
+
 use crate::tui::{
+    dialogs::{Dialog, menu::state::Choice},
     model::view_state::ChosenTheme,
     theme::{Shipped, Theme},
 };
@@ -24,6 +27,22 @@ impl ThemeState {
         Self { active: active.unwrap_or_else(|| configured.clone()), configured }
     }
 
+    /// Returns the theme to draw with: while a person chooses a theme, the theme at the cursor of the menu.
+    pub(super) fn shown(&self, dialog: &Dialog) -> Cow<'_, Theme> {
+        let abilities = self.configured.abilities();
+        let choice = match dialog {
+            Dialog::Menu(menu) if abilities.color => menu.chosen(),
+            _ => None,
+        };
+        match choice {
+            Some(Choice::Theme(name)) => match Shipped::named(name) {
+                Some(shipped) => Cow::Owned(Theme::shipped(shipped, abilities)),
+                None => Cow::Borrowed(&self.configured),
+            },
+            _ => Cow::Borrowed(&self.active),
+        }
+    }
+
     /// Shows a theme; `None` for the theme of the settings. Returns the choice to save, or why the theme can't be
     /// shown.
     pub(super) fn select(&mut self, wanted: Option<Shipped>) -> Result<Option<ChosenTheme>, String> {
@@ -40,7 +59,7 @@ impl ThemeState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::theme::Abilities;
+    use crate::tui::{dialogs::menu::state::Menu, theme::Abilities};
 
     fn configured(shipped: Shipped) -> Theme {
         Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() })
@@ -54,6 +73,18 @@ mod tests {
         assert_eq!(ThemeState::new(configured(Shipped::Default), chosen.as_ref()).active.name(), "dark");
         assert_eq!(ThemeState::new(configured(Shipped::Light), chosen.as_ref()).active.name(), "light");
         assert_eq!((theme_state.select(None).unwrap(), theme_state.active.name()), (None, "default"));
+    }
+
+    #[test]
+    fn the_theme_at_the_cursor_is_shown_while_choosing() {
+        let theme_state = ThemeState::new(configured(Shipped::Default), None);
+        let choices = [Choice::Theme("light"), Choice::Theme("configured")].map(|choice| (String::new(), choice));
+        let mut menu = Menu::numbered("Theme", "", choices.into_iter());
+        let shown = |menu: Menu| theme_state.shown(&Dialog::Menu(menu)).name().to_owned();
+        assert_eq!(shown(Menu::numbered("Theme", "", [(String::new(), Choice::Theme("light"))].into_iter())), "light");
+        menu.move_by(1);
+        assert_eq!(shown(menu), "default");
+        assert_eq!(theme_state.shown(&Dialog::None).name(), "default");
     }
 
     #[test]

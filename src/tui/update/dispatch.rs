@@ -6,8 +6,7 @@
 use super::{actions, poll, theme};
 use crate::{
     clock::{Mono, Now},
-    domain::{answer::Audience, filter::Direction},
-    store::RecentChange,
+    domain::{answer::Audience, change::RecentChange, filter::Direction},
     tui::{
         command::Id,
         dialogs::{
@@ -26,6 +25,7 @@ use crate::{
             },
             log, stats,
         },
+        tour::Tour,
     },
 };
 
@@ -34,6 +34,9 @@ const DETAIL_STEP: isize = 3;
 
 /// Performs a command.
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
+    if advance_tour(model, id) {
+        return Vec::new();
+    }
     if actions::lacks_target(model, id) {
         let target = if model.screen == Screen::Alerts { "alert" } else { "transaction" };
         model.show_message(Tone::Bad, format!("No {target} is selected."), now.mono);
@@ -123,6 +126,17 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Top => no_effects(scroll(model, isize::MIN)),
         Id::Bottom => no_effects(scroll(model, isize::MAX)),
     }
+}
+
+/// Advances the tour. Returns `true` if the command only ended it.
+fn advance_tour(model: &mut Model, id: Id) -> bool {
+    let before = model.tour;
+    model.tour = before.after(id);
+    if before == model.tour {
+        return false;
+    }
+    model.view_state.tour_is_over |= model.tour == Tour::Over;
+    id == Id::Clear
 }
 
 /// Returns no effects, for a command that changes only the model.

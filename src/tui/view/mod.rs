@@ -15,6 +15,7 @@ mod header;
 pub(crate) mod layout;
 mod pointer;
 mod status;
+mod tour;
 
 use ratatui::{Frame, buffer::Buffer, layout::Rect, style::Color, widgets::Clear};
 
@@ -75,6 +76,7 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     put_lines(status::lines(&context, panes.status), panes.status, frame);
     status::draw_status_message(&context, panes.body, panes.status, frame);
+    tour::draw(&context, panes.body, frame);
     dialog(&context, frame, &panes);
     fill_background(theme, frame.buffer_mut());
 }

@@ -30,6 +30,8 @@ const PROMPT: &str = "Search: ";
 /// The widths of the keys and of the command names, in columns.
 const KEYS: usize = 13;
 const NAME: usize = 13;
+/// The least width of a column of commands.
+const COLUMN: usize = 78;
 /// With this many rows or fewer, the legend is scrolled together with the commands.
 const LOW_HEIGHT: u16 = 8;
 
@@ -93,8 +95,24 @@ pub(crate) fn scroll_end(context: &DrawContext<'_>, page: &HelpPage, pane: Rect)
     parts.scrolled_lines(context, page).len().saturating_sub(usize::from(parts.rows.height))
 }
 
+/// Returns all commands, the mouse and the filter, in as many columns as fit.
 fn all_commands(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
-    let title = |title: &'static str| Line::styled(title, context.theme.label());
+    let count = (columns / COLUMN).clamp(1, 3);
+    let width = (columns + 1) / count - 1;
+    let lines = command_lines(context, width);
+    let rows = lines.len().div_ceil(count);
+    let mut joined = vec![Line::default(); rows];
+    for (index, line) in lines.into_iter().enumerate() {
+        let Some(row) = joined.get_mut(index % rows) else { continue };
+        let start = index / rows * (width + 1);
+        row.push_span(Span::raw(" ".repeat(start.saturating_sub(row.width()))));
+        row.extend(line.spans.into_iter().map(|span| Span::styled(span.content, line.style.patch(span.style))));
+    }
+    joined
+}
+
+fn command_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
+    let title = |title: &'static str| Line::styled(title, context.theme.accent());
     let mut lines = Vec::new();
     for group in HelpSection::ALL {
         lines.push(title(group.title()));
@@ -102,12 +120,15 @@ fn all_commands(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>>
         lines.extend(of_group.flat_map(|(command, keys)| row(context, command, keys, columns)));
         lines.push(Line::default());
     }
+    lines.push(title("MOUSE"));
+    lines.extend(MOUSE.iter().flat_map(|text| paragraph(text, columns)));
+    lines.push(Line::default());
     lines.push(title("FILTER"));
     lines.extend(paragraph(
         "All terms must match; - negates a term. Bare words match hash, chains, ticket, labels and notes.",
         columns,
     ));
-    lines.extend(FILTERS.iter().map(|example| Line::raw(format!("  {example}"))));
+    lines.extend(FILTERS.iter().flat_map(|example| paragraph(example, columns)));
     lines
 }
 
@@ -153,6 +174,14 @@ fn row(context: &DrawContext<'_>, command: &KeyCommand, keys: &[String], columns
     };
     help.into_iter().enumerate().map(line).collect()
 }
+
+/// What the mouse does.
+const MOUSE: [&str; 4] = [
+    "click: select a row, open a tab or a view, sort by a title, run a key of the footer",
+    "double click: open the transaction",
+    "wheel: scroll the pane below it",
+    "Shift with a drag: select text, as the terminal does",
+];
 
 const FILTERS: [&str; 6] = [
     "is:attention is:firing is:acked is:snoozed is:overdue is:active",

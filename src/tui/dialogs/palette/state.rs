@@ -11,7 +11,7 @@ use tui_input::Input;
 use crate::{
     domain::filter::SortBy,
     tui::{
-        command::{ArgumentOf, COMMANDS, HelpSection, Id, KeyCommand, KeyContext},
+        command::{ArgumentOf, COMMANDS, Id, KeyCommand, KeyContext},
         theme::Shipped,
     },
 };
@@ -73,7 +73,7 @@ impl CommandPalette {
             typed.is_empty() || is_only || typed.split(' ').next() == Some(command.name)
         };
         let chosen = self.suggestions.get(self.chosen).map(|suggestion| suggestion.command);
-        !self.is_picked && chosen.is_some_and(|command| command.group == HelpSection::Act && !is_named(command))
+        !self.is_picked && chosen.is_some_and(|command| command.group.acts() && !is_named(command))
     }
 
     /// Moves the choice by this many matches, at most to the ends.

@@ -10,9 +10,12 @@ use ratatui::{
 };
 
 use crate::{
-    domain::{change::ChangeKind, status::RouterStatus, text},
+    domain::{
+        change::{ChangeKind, RecentChange},
+        status::RouterStatus,
+        text,
+    },
     presentation::{row_text, width},
-    store::RecentChange,
     tui::{
         command::Id,
         draw::{DrawContext, put_block, put_lines},

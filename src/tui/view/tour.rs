@@ -1,0 +1,45 @@
+//! The step of the tour, in a frame above the line on polling. A dialog hides it.
+
+use ratatui::{
+    Frame,
+    layout::Rect,
+    text::{Line, Span},
+    widgets::Clear,
+};
+
+use crate::{
+    presentation::width,
+    tui::{
+        command::Id,
+        dialogs::{Dialog, menu::view::bottom},
+        draw::{DrawContext, put_block, put_lines},
+    },
+};
+
+/// The least rows of the body at which the step is drawn: on a low screen it would hide the list.
+const LEAST_ROWS: u16 = 12;
+
+pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
+    let Some((number, step)) = context.model.tour.step() else { return };
+    if !matches!(context.model.dialog, Dialog::None) || body.height < LEAST_ROWS {
+        return;
+    }
+    let columns = usize::from(body.width.saturating_sub(4)).max(1);
+    let mut lines: Vec<Line<'_>> =
+        width::wrap(step.text, columns).into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
+    let key = context.key(step.command);
+    lines.push(Line::from(vec![
+        Span::raw(" "),
+        Span::styled(key, context.theme.key()),
+        Span::raw(format!("  {}", step.invitation)),
+    ]));
+    let pane = bottom(body, lines.len() + 2);
+    frame.render_widget(Clear, pane);
+    let ends = format!(" {} ends the tour ", context.key(Id::Clear));
+    let block = context
+        .titled_block(format!(" Tour, step {number} of {} ", crate::tui::tour::STEPS.len()))
+        .border_style(context.theme.accent())
+        .title_bottom(Span::styled(ends, context.theme.dim()));
+    let inner = put_block(block, pane, frame);
+    put_lines(lines, inner, frame);
+}
