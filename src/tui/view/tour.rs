@@ -37,7 +37,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     frame.render_widget(Clear, pane);
     let ends = format!(" {} ends the tour ", context.key(Id::Clear));
     let block = context
-        .titled_block(format!(" Tour, step {number} of {} ", crate::tui::tour::STEPS.len()))
+        .titled_block(format!(" Tour, step {number} of {} ", context.model.tour.length()))
         .border_style(context.theme.accent())
         .title_bottom(Span::styled(ends, context.theme.dim()));
     let inner = put_block(block, pane, frame);
