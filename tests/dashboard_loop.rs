@@ -249,18 +249,18 @@ async fn statuses_update_live_and_a_completed_transaction_opens() {
         user.wait_for("rows", |screen| ["0xaaa", "0xbbb", "0xccc"].iter().all(|tx| find_row(screen, tx).is_some()))
             .await;
         user.wait_for("the poller", |screen| screen.contains("LIVE")).await;
-        user.wait_for("the first row not found yet", |screen| row_shows(screen, "0xaaa", "? not_found")).await;
-        user.wait_for("the ongoing row", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
-        user.wait_for("success", |screen| row_shows(screen, "0xaaa", "+ success")).await;
+        user.wait_for("the first row not found yet", |screen| row_shows(screen, "0xaaa", "? not found")).await;
+        user.wait_for("the ongoing row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
+        user.wait_for("success", |screen| row_shows(screen, "0xaaa", "✓ success")).await;
         user.press("G");
-        user.wait_for("the completed row selected", |screen| row_shows(screen, "0xaaa", ">")).await;
+        user.wait_for("the completed row selected", |screen| row_shows(screen, "0xaaa", "▌")).await;
         user.press("Enter");
-        let detail = user.wait_for("its verdict", |screen| screen.contains("VERDICT   COMPLETED in")).await;
+        let detail = user.wait_for("its verdict", |screen| screen.contains("COMPLETED in")).await;
         assert!(detail.contains("the funds are on Base"), "{detail}");
         user.wait_for("its history", |screen| screen.contains("observed  not_found ")).await;
         ["[", "["].iter().for_each(|key| user.press(key));
         let changed = "\"routerTransactionStatus\": \"success\"   was \"ongoing\"";
-        user.wait_for("the changes in the body", |screen| screen.contains("[Raw]") && screen.contains("changes since"))
+        user.wait_for("the changes in the body", |screen| screen.contains(" Raw ") && screen.contains("changes since"))
             .await;
         ["/", "r", "T", "r", "a", "Enter"].iter().for_each(|key| user.press(key));
         user.wait_for("the previous value in the body", |screen| screen.contains(changed)).await;
@@ -279,11 +279,11 @@ async fn charts_and_log_show_stored_data() {
     let log = fixture.folder.path().join("hoptop.log");
     std::fs::write(&log, "2026-11-20T13:00:00Z  WARN the service answered HTTP 503: busy\n").unwrap();
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("success", |screen| row_shows(screen, "0xaaa", "+ success")).await;
+        user.wait_for("success", |screen| row_shows(screen, "0xaaa", "✓ success")).await;
         user.press("%");
         user.wait_for("the settled share", |screen| screen.contains("1 of 2 settled (50%)")).await;
         user.wait_for("the durations", |screen| screen.contains("1 transfer timed")).await;
-        user.wait_for("the budget", |screen| screen.contains("rps, last 38 min  ! 429")).await;
+        user.wait_for("the budget", |screen| screen.contains("per second  ! HTTP 429")).await;
         user.press("@");
         user.wait_for("the log line", |screen| screen.contains("WARN  the service answered HTTP 503: busy")).await;
         std::fs::write(&log, "2026-11-20T13:00:01Z ERROR unreachable\n").unwrap();
@@ -305,19 +305,19 @@ async fn overdue_alert_is_raised_at_the_deadline_and_the_selection_stays() {
     let ended = Fixture::new(&scenario_text, age).run_script(never(), async |user: &mut User| {
         // Until the user selects a row, the most urgent one is selected.
         let gas_first = |screen: &str| {
-            find_row(screen, "0xaaa").is_some_and(|(place, row)| place == 3 && row.contains(">!   G needs_gas"))
-                && row_shows(screen, "0xbbb", "    ~ ongoing")
-                && row_shows(screen, "0xccc", "    ~ ongoing")
+            find_row(screen, "0xaaa").is_some_and(|(place, row)| place == 3 && row.contains("▌!   ◆ needs gas"))
+                && row_shows(screen, "0xbbb", "    ● ongoing")
+                && row_shows(screen, "0xccc", "    ● ongoing")
         };
         user.wait_for("the needs_gas row on top", gas_first).await;
         user.press("j");
         user.press("k");
-        user.wait_for("the needs_gas row selected", |screen| row_shows(screen, "0xaaa", ">!   G needs_gas")).await;
+        user.wait_for("the needs_gas row selected", |screen| row_shows(screen, "0xaaa", "▌!   ◆ needs gas")).await;
         assert!(user.clock.now().wall < deadline);
-        let screen = user.wait_for("the overdue row", |screen| row_shows(screen, "0xbbb", "!!  ~ ongoing")).await;
+        let screen = user.wait_for("the overdue row", |screen| row_shows(screen, "0xbbb", "!!  ● ongoing")).await;
         assert!(user.clock.now().wall >= deadline, "{}", user.clock.now().wall);
         assert_eq!(find_row(&screen, "0xbbb").map(|(place, _)| place), Some(3), "{screen}");
-        assert!(row_shows(&screen, "0xaaa", ">!   G needs_gas") && screen.contains("OVERDUE by"), "{screen}");
+        assert!(row_shows(&screen, "0xaaa", "▌!   ◆ needs gas") && screen.contains("row 2 of 3"), "{screen}");
         let alerts = user.store.reader().unwrap().alerts(AlertQuery::Active).unwrap();
         let raised = alerts.iter().find(|alert| alert.rule == Rule::Overdue).unwrap().raised_at;
         // The first answer after the deadline confirms the alert; that answer is due within five seconds.
@@ -333,13 +333,13 @@ async fn pasted_row_is_tracked_selected_and_polled() {
         scenario(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended =
         Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
-            let screen = user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+            let screen = user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
             assert_eq!(find_row(&screen, "0xddd"), None);
             user.send(Event::Paste(format!("{},42161,8453,pasted", hash('d'))));
             user.wait_for("the parsed paste", |screen| screen.contains("+ ready         0xddd")).await;
             user.press("Enter");
             user.wait_for("the import", |screen| screen.contains("1 tracked, 0 updated, 0 already tracked")).await;
-            user.wait_for("the new row, selected and polled", |screen| row_shows(screen, "0xddd", ">    + success"))
+            user.wait_for("the new row, selected and polled", |screen| row_shows(screen, "0xddd", "▌    ✓ success"))
                 .await;
             let known = user.store.reader().unwrap().find(&hash('d')).unwrap();
             let Lookup::One(transaction) = known else { panic!("{known:?}") };
@@ -354,8 +354,8 @@ async fn requested_poll_is_sent_and_recorded_in_the_history() {
     let scenario_text = scenario(&[('a', "q-a", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended =
         Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
-            user.wait_for("success", |screen| row_shows(screen, "0xaaa", "+ success")).await;
-            user.wait_for("no more polling", |screen| screen.contains("need 0.00 of")).await;
+            user.wait_for("success", |screen| row_shows(screen, "0xaaa", "✓ success")).await;
+            user.wait_for("no more polling", |screen| screen.contains("nothing to poll")).await;
             user.press("r");
             user.wait_for("the confirmation", |screen| screen.contains("Polled next")).await;
             ["Enter", "]", "]", "]"].iter().for_each(|key| user.press(key));
@@ -397,7 +397,7 @@ async fn text_is_copied_by_the_first_working_method_which_is_named() {
         let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30))
             .with_system(clipboard(copy_methods));
         let ended = fixture.run_script(never(), async |user: &mut User| {
-            user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+            user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
             user.press("y");
             user.wait_for("the menu", |screen| screen.contains("packet for provider")).await;
             user.press("p");
@@ -414,7 +414,7 @@ async fn text_is_copied_by_the_first_working_method_which_is_named() {
 async fn key_is_drawn_at_once_with_and_without_focus() {
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         let measure_response = async |user: &mut User, key: &str, what: &'static str| {
             let before = user.clock.now().mono;
             user.press(key);
@@ -434,7 +434,7 @@ async fn key_is_drawn_at_once_with_and_without_focus() {
 async fn same_key_pauses_and_resumes_polling() {
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         for _ in 0..3 {
             user.wait_for("polling", |screen| screen.contains("LIVE")).await;
             user.press("p");
@@ -458,7 +458,7 @@ async fn same_key_pauses_and_resumes_polling() {
 async fn idle_dashboard_draws_one_frame_a_second() {
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING), ('b', "q-b", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         tokio::time::sleep(Duration::from_secs(20)).await;
         let (mut times, mut ages) = (Vec::new(), Vec::new());
         while times.len() < 60 {
@@ -482,7 +482,7 @@ async fn stop_ends_the_loop_with_its_reason() {
     let (stop, stopped) = oneshot::channel();
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(async { stopped.await.unwrap() }, async |user: &mut User| {
-        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         stop.send("the terminal hung up").unwrap();
     });
     assert_eq!(ended.await.unwrap(), Some("the terminal hung up"));
@@ -492,7 +492,7 @@ async fn stop_ends_the_loop_with_its_reason() {
 async fn input_error_ends_the_loop_with_that_error() {
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         user.event_sender.send(Err(io::Error::other("no such device"))).unwrap();
     });
     let error = ended.await.unwrap_err();
@@ -503,7 +503,7 @@ async fn input_error_ends_the_loop_with_that_error() {
 async fn end_of_input_ends_the_loop_with_an_error() {
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the list", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         let (closed, _) = mpsc::unbounded_channel();
         user.event_sender = closed;
     });
@@ -515,7 +515,7 @@ async fn end_of_input_ends_the_loop_with_an_error() {
 async fn missing_store_is_reported_and_the_screen_still_responds() {
     let fixture = Fixture::new(&scenario(&[('a', "q-a", ONGOING)]), |_| TimeDelta::seconds(30));
     let ended = fixture.run_script(never(), async |user: &mut User| {
-        user.wait_for("the ongoing row", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+        user.wait_for("the ongoing row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
         let path = user.store.path();
         std::fs::rename(path, path.with_extension("elsewhere")).unwrap();
         user.wait_for("the banner", |screen| screen.contains(" STORE: ") && find_row(screen, "0xaaa").is_some()).await;
@@ -604,7 +604,7 @@ async fn quote_is_requested_and_its_transaction_is_tracked() {
         user.wait_for("the prompt for the hash", |screen| screen.contains("Track with quoteId")).await;
         user.send(Event::Paste(hash('e')));
         user.press("Enter");
-        let screen = user.wait_for("the new row", |screen| row_shows(screen, "0xeee", ">")).await;
+        let screen = user.wait_for("the new row", |screen| row_shows(screen, "0xeee", "▌")).await;
         assert!(!screen.contains("dashboard-loop"), "{screen}");
         let Lookup::One(transaction) = user.store.reader().unwrap().find(&hash('e')).unwrap() else {
             panic!("the transaction isn't tracked")
@@ -623,7 +623,7 @@ async fn missing_fields_of_a_pasted_link_are_prompted_and_a_known_hash_opens() {
         scenario(&[('a', "q-a", ONGOING), ('d', "pasted", "{ from = 0, status = \"success\", steps = 3 }")]);
     let ended =
         Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).run_script(never(), async |user: &mut User| {
-            user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "~ ongoing")).await;
+            user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
             user.send(Event::Paste(format!("SUP-1: https://arbiscan.io/tx/{} and {}", hash('d'), hash('a'))));
             let read = |screen: &str| screen.contains("? needs input   0xdddd") && screen.contains("= known");
             user.wait_for("the parsed paste", read).await;
@@ -636,10 +636,10 @@ async fn missing_fields_of_a_pasted_link_are_prompted_and_a_known_hash_opens() {
             user.press("Enter");
             user.wait_for("the completed row", |screen| screen.contains("+ ready         0xdddd")).await;
             user.press("Enter");
-            user.wait_for("the new row, selected and polled", |screen| row_shows(screen, "0xddd", ">    + success"))
+            user.wait_for("the new row, selected and polled", |screen| row_shows(screen, "0xddd", "▌    ✓ success"))
                 .await;
             user.send(Event::Paste(hash('a')));
-            user.wait_for("the detail", |screen| screen.contains("VERDICT")).await;
+            user.wait_for("the detail", |screen| screen.contains("SAY")).await;
             user.press("^C");
         });
     assert!(matches!(ended.await, Ok(None)));

@@ -27,7 +27,7 @@ fn start_demo() -> (Session, TempDir) {
 #[test]
 fn demo_opens_a_transaction_and_quits() {
     let (mut session, _home) = start_demo();
-    session.wait_for(&["hoptop DEMO", "VERDICT", "OVERDUE", " rps "]);
+    session.wait_for(&["hoptop DEMO", "SAY", "OVERDUE", "requests/s"]);
     session.press("\r");
     session.wait_for(&["SOURCE", "DESTINATION", "SAY", "DO", "Esc back"]);
     session.press("q");
@@ -57,7 +57,7 @@ fn with_no_color_the_selection_is_bold_and_reversed_and_nothing_has_a_colour() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hoptop"));
     command.args(["demo", "--transactions", "20"]).env("HOME", home.path()).env("TMPDIR", home.path());
     let mut session = Session::start(command.env("NO_COLOR", "1").env("HOPTOP_THEME", "dark"), (80, 24));
-    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.wait_for(&["hoptop DEMO", "SAY"]);
     session.press("q");
     let (status, output) = session.end();
     assert_eq!(status.exit_code(), 0);
@@ -85,7 +85,7 @@ fn pasted_row_is_tracked() {
 fn signal_restores_the_terminal_and_sets_the_exit_code() {
     for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
         let (mut session, _home) = start_demo();
-        session.wait_for(&["hoptop DEMO", "VERDICT"]);
+        session.wait_for(&["hoptop DEMO", "SAY"]);
         session.signal(name);
         assert_eq!(session.end().0.exit_code(), code, "{name}");
     }
@@ -150,7 +150,7 @@ fn closed_terminal_ends_the_program_within_two_seconds() {
     drop(pair.slave);
     let mut terminal = pair.master.try_clone_reader().unwrap();
     let (mut output, mut buffer) = (String::new(), [0; 4096]);
-    while !output.contains("VERDICT") {
+    while !output.contains("SAY") {
         let count = terminal.read(&mut buffer).unwrap();
         output.push_str(&String::from_utf8_lossy(&buffer[..count]));
     }
@@ -169,7 +169,7 @@ fn suspend_key_shows_the_shell_and_fg_resumes_the_dashboard() {
     let mut session = Session::start(&command, (80, 24));
     session.wait_for(&["ready> "]);
     session.press(&format!("{} demo --transactions 20\r", env!("CARGO_BIN_EXE_hoptop")));
-    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.wait_for(&["hoptop DEMO", "SAY"]);
     for _ in 0..2 {
         session.press("\u{1a}");
         session.wait_until("the shell", |screen| screen.trim_end().ends_with("ready>"));
@@ -179,7 +179,7 @@ fn suspend_key_shows_the_shell_and_fg_resumes_the_dashboard() {
         session.wait_for(&["\nas before"]);
         session.resize((100, 30));
         session.press("fg\r");
-        session.wait_for(&["hoptop DEMO", "VERDICT", " rps "]);
+        session.wait_for(&["hoptop DEMO", "SAY", "requests/s"]);
         assert!(session.is_on_alternate_screen());
     }
     session.press("q");
@@ -206,7 +206,7 @@ fn stop_signal_restores_the_terminal_and_continue_signal_resumes() {
 #[test]
 fn suspend_key_without_a_shell_is_refused() {
     let (mut session, _home) = start_demo();
-    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.wait_for(&["hoptop DEMO", "SAY"]);
     session.press("\u{1a}");
     session.wait_for(&["Not suspended: there is no shell to come back to."]);
     session.signal("TERM");
@@ -216,7 +216,7 @@ fn suspend_key_without_a_shell_is_refused() {
 #[test]
 fn screen_is_complete_after_many_resizes() {
     let (mut session, _home) = start_demo();
-    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.wait_for(&["hoptop DEMO", "SAY"]);
     for step in 0..300_u16 {
         session.resize(
             [(0, 0), (1, 1), (40, 9), (step, 300 - step), (u16::MAX >> 6, 2), (200, 60)][usize::from(step % 6)],
@@ -224,7 +224,7 @@ fn screen_is_complete_after_many_resizes() {
     }
     session.resize((80, 24));
     session.press("\u{c}");
-    session.wait_for(&["hoptop DEMO", "VERDICT", "? help", "q quit"]);
+    session.wait_for(&["hoptop DEMO", "SAY", "? help", "q quit"]);
     session.press("q");
     assert_eq!(session.end().0.exit_code(), 0);
 }
@@ -232,7 +232,7 @@ fn screen_is_complete_after_many_resizes() {
 #[test]
 fn key_and_resize_at_the_same_moment_are_both_handled() {
     let (mut session, _home) = start_demo();
-    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.wait_for(&["hoptop DEMO", "SAY"]);
     for round in 0..100 {
         // Only the last frame counts: a screen that is cleared and not drawn again shows neither text.
         let (key, size, shown) =
@@ -277,7 +277,7 @@ fn paste_of_megabytes_is_cut() {
 #[test]
 fn terminal_title_and_modes_are_set_and_restored() {
     let (mut session, _home) = start_demo();
-    session.wait_for(&["hoptop DEMO", "VERDICT"]);
+    session.wait_for(&["hoptop DEMO", "SAY"]);
     session.press("?");
     session.wait_for(&["Search:"]);
     session.press("\u{3}");

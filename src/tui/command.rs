@@ -176,7 +176,7 @@ commands! {
     Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys";
     Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction";
     Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back";
-    NextTab       Move               [List Detail]                   "next_tab"      "tab"      ["]" "Tab"]      "show the next tab of the detail";
+    NextTab       Move               [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail";
     PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail";
     DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down";
     DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up";

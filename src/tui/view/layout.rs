@@ -11,7 +11,10 @@ const SPLIT_WIDTH: u16 = 100;
 /// The least columns at which the newest changes have a pane.
 const RECENT_WIDTH: u16 = 160;
 /// The columns of that pane: a time, a short hash, an alert.
-const RECENT_COLUMNS: u16 = 40;
+const RECENT_COLUMNS: u16 = 38;
+/// The share of the width that the detail takes beside the list, in percent, and its most columns.
+const DETAIL_SHARE: u16 = 40;
+const MOST_DETAIL: u16 = 56;
 /// The least rows at which the detail fits below the list.
 const BELOW_HEIGHT: u16 = 24;
 /// On a screen with fewer rows, only the header, a banner and one row of status are shown besides the list.
@@ -83,8 +86,8 @@ pub(crate) fn panes_of(screen: Screen, model: &Model, area: Rect) -> Panes {
         (Screen::Detail, _) => (None, Some(body), None),
         (Screen::Alerts | Screen::Stats | Screen::Log, _) => (None, None, None),
         (Screen::List, Pane::Side) if wide => {
-            let [list, detail] =
-                Layout::horizontal([Constraint::Percentage(60), Constraint::Percentage(40)]).areas(main);
+            let detail = (main.width * DETAIL_SHARE / 100).min(MOST_DETAIL);
+            let [list, detail] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(detail)]).areas(main);
             (Some(list), Some(detail), None)
         }
         (Screen::List, Pane::Below) if high => {

@@ -203,7 +203,21 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
             format!("{}, {}, {unknown} not documented", statuses.join(", "), row_text::refused(glyphs))
         }),
         ("Severity", "!! act now, ! check, i information; a!! acknowledged, z!! snoozed".to_owned()),
-        ("Row", "> selected, x marked, X both; commands apply to marked rows, if any".to_owned()),
+        (
+            "Row",
+            format!(
+                "{}x marked, X marked and selected; commands apply to marked rows, if any",
+                glyphs.choose("▌ an alert fires, ", "> selected, ")
+            ),
+        ),
+        (
+            "PROGRESS",
+            format!(
+                "time since submission; the right end is the limit; {} median, {} 9 in 10",
+                glyphs.choose("│", "|"),
+                glyphs.choose("┊", ":")
+            ),
+        ),
         ("DUE", "time until support may be contacted; with a minus: time since then".to_owned()),
         ("AGE", "time since submission; for a settled transaction, how long it took".to_owned()),
     ];

@@ -54,8 +54,16 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
             .flat_map(|words| advice_lines("OPEN", &words, columns, context.theme.label())),
     );
     lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
-    lines.extend(advice_lines("DO", &advice.act, columns, context.theme.label()));
+    lines.extend(advice_lines("DO", &sentence(&advice.act), columns, context.theme.label()));
     lines
+}
+
+/// Returns a text with a capital letter at its start and a full stop at its end.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    let stop = if text.ends_with(['.', ':', '!', '?']) || text.is_empty() { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
 }
 
 /// Returns who else of the team has the transaction open; `None` if nobody has.
@@ -87,7 +95,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
     let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
-    let act = advice_lines("DO", &advice.act, text_columns, context.theme.label());
+    let act = advice_lines("DO", &sentence(&advice.act), text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
     lines.extend(cut_rows(context, say, room.saturating_sub(rows_for_act), text_columns));
@@ -164,7 +172,7 @@ fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
     let zone = context.model.setting.zone;
     let since = if deadline.from_first_seen { "First seen" } else { "Submitted" };
     let text = format!(
-        "{since} {}, {} ago; limit {}: {}.",
+        "{since} {}, {} ago. Limit {}: {}.",
         span::clock_time(deadline.submitted, context.now.wall, zone),
         span::short(tx.age(context.now.wall)),
         span::clock_time(deadline.at, context.now.wall, zone),

@@ -182,6 +182,8 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
     let forecast = || context.model.forecast(tx);
     match progress::progress(tx, forecast, context.now.wall) {
         Progress::Words(words) => {
+            // A narrow column keeps the time.
+            let words = if width::display_width(&words) > columns { words.replacen(" in ", " ", 1) } else { words };
             vec![Span::styled(width::fit(&words, columns, theme.ellipsis), theme.dim())]
         }
         Progress::Waiting(scale) => {
