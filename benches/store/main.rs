@@ -12,6 +12,7 @@
     reason = "a benchmark prints, and ends by panicking"
 )]
 
+mod find;
 mod import;
 mod lists;
 mod long;
@@ -79,12 +80,15 @@ fn main() -> ExitCode {
     if is_wanted("import") {
         import::print(&mut bench);
     }
-    if is_wanted("start") || is_wanted("lists") {
+    if is_wanted("start") || is_wanted("lists") || is_wanted("find") {
         let sizes: Vec<usize> = sizes.iter().filter_map(|size| size.parse().ok()).collect();
         let sizes = if sizes.is_empty() { &LARGE_COUNTS[..] } else { &sizes };
         let large_stores: Vec<LargeStore> = sizes.iter().map(|size| LargeStore::make(&bench, *size)).collect();
         if is_wanted("lists") {
             lists::print(&bench, &large_stores);
+        }
+        if is_wanted("find") {
+            large_stores.iter().for_each(|store| find::print(&mut bench, store));
         }
         if is_wanted("start") {
             large_stores.iter().for_each(|store| start::print(&mut bench, store));

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::{
-    tables::{changes, observations},
+    tables::{changes, observations, search_index::Search},
     *,
 };
 use crate::{
@@ -717,13 +717,18 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
         "0xa11ce00000000000000000000000000000000001",
         "sup-1",
         &quote,
+        // Parts.
+        "0xde5700",
+        "solanasig",
+        "c2d-rec",
+        "quest-77",
     ];
     let assert_found = |reader: &Reader| {
         for text in texts {
             assert!(matches!(reader.find(text).unwrap(), Lookup::One(found) if found.id == row), "{text}");
         }
         // A filter finds whole identifiers of the record, and parts of what was given.
-        for text in [texts[0], texts[2], "equest-77", "a11ce"] {
+        for text in [texts[0], texts[2], "equest-77", "a11ce", "de57000000", "nasignature7"] {
             let filter = Filter::parse(text).unwrap();
             assert_eq!(reader.listing(&filter, at(1)).count().unwrap(), 1, "{text}");
         }
@@ -734,7 +739,11 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
     let path = folder.path().join("deep/hoptop.db");
     Connection::open(&path)
         .unwrap()
-        .execute_batch("DROP TABLE identifiers; DROP TABLE unindexed_records; PRAGMA user_version = 13")
+        .execute_batch(
+            "DROP TRIGGER search_after_transaction; DROP TRIGGER search_after_label; DROP TRIGGER search_after_note;
+             DROP TABLE search; DROP TABLE search_progress; DROP TABLE search_outdated;
+             DROP TABLE identifiers; DROP TABLE unindexed_records; PRAGMA user_version = 13",
+        )
         .unwrap();
     let store = Store::open(&path).unwrap();
     let is_filled = || {
@@ -746,6 +755,84 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
         std::thread::yield_now();
     }
     assert_found(&store.reader().unwrap());
+}
+
+/// Waits until the writer has added to the search index what it lacks.
+fn wait_for_search_index(store: &Store, rows: i64) {
+    let db = Connection::open(store.path()).unwrap();
+    let count = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    while count("SELECT indexed_to FROM search_progress") < rows || count("SELECT count(*) FROM search_outdated") > 2 {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn search_index_finds_what_a_scan_finds_after_every_change() {
+    let (_folder, store) = open();
+    let hash = |number: i64| format!("0x{:064x}", 0x1234_5678_9abc_i64 * (number + 7));
+    let batch = (0..40).map(|number| {
+        let mut new = fixtures::new(number);
+        new.params.transaction_id = TxHash::new(hash(number));
+        new.params.ticket = Some(format!("CASE-{number}"));
+        new
+    });
+    let rows = testing::track(&store, "default", batch.collect(), at(0)).added.first;
+    let rows: Vec<RowId> = (0..40).map(|number| RowId(rows[0].0 + number)).collect();
+    wait_for_search_index(&store, 38);
+    let reader = store.reader().unwrap();
+    let is_indexed = |text: &str| {
+        let db = Connection::open(store.path()).unwrap();
+        Search::for_parts(&db, &[text]).unwrap() != Search::Scan
+    };
+    let count = |text: &str| reader.listing(&Filter::parse(text).unwrap(), at(9)).count().unwrap();
+    let part = hash(17)[50..].to_owned();
+    assert!(is_indexed(&part) && !is_indexed("7f"));
+    assert!(matches!(reader.find(&part).unwrap(), Lookup::One(found) if found.id == rows[17]));
+    let shortened = format!("{}…{}", &hash(17)[..6], &hash(17)[60..]);
+    assert!(matches!(reader.find(&shortened).unwrap(), Lookup::One(found) if found.id == rows[17]));
+    assert_eq!((count(&part), count("case-3"), count("case-39"), count("-case-3")), (1, 11, 1, 29));
+    // Labels, notes, tickets and answers after the row was added.
+    let edit = |edit| testing::edit(&store, "default", edit, at(1));
+    for row in &rows[..6] {
+        let (transactions, ticket) = (vec![*row], Some("OTHER-9".to_owned()));
+        edit(Edit::ChangeLabels { transactions: transactions.clone(), add: vec!["escalated".into()], remove: vec![] });
+        edit(Edit::AddNote { transactions: transactions.clone(), text: "asked Bridgewater".into() });
+        edit(Edit::SetTicket { transactions, ticket });
+    }
+    for row in &rows[..5] {
+        let mut record = StatusRecord::bare(RouterStatus::Ongoing);
+        record.to.transaction_id = Some(TxHash::new(format!("0xdeed{:060x}", row.0)));
+        observe(&store, *row, fixtures::answer(Outcome::Record(Box::new(record))), 2);
+    }
+    wait_for_search_index(&store, 38);
+    for (text, expected) in [("escalated", 6), ("bridgewater", 6), ("other-9", 6), ("case-3", 10), ("xdeed0000", 5)] {
+        assert_eq!(count(text), expected, "{text}");
+    }
+    // Nothing of a deleted transaction is found, and the other rows still are.
+    testing::delete(&store, vec![rows[17], rows[2]], at(3));
+    assert_eq!((reader.find(&part).unwrap(), count("escalated")), (Lookup::None, 5));
+    let db = Connection::open(store.path()).unwrap();
+    let in_index = |group: &str| -> Vec<i64> {
+        let mut statement = db.prepare("SELECT rowid FROM search WHERE search MATCH ? ORDER BY 1").unwrap();
+        let found = statement.query_map([format!("\"{group}\"")], |row| row.get(0)).unwrap();
+        found.collect::<Result<_, _>>().unwrap()
+    };
+    assert!(!in_index("0x0").contains(&rows[17].0) && in_index("0x0").contains(&rows[16].0));
+    assert_eq!(db.query_row("PRAGMA integrity_check", [], |row| row.get::<_, String>(0)).unwrap(), "ok");
+}
+
+#[test]
+fn receiver_of_a_quote_that_hoptop_asked_for_is_found() {
+    let (_folder, store) = open();
+    let row = testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0)).added.first[0];
+    let sql = "INSERT INTO quotes (profile, request, asked_at, wanted_until, quote_id) VALUES ('default', ?, 0, 0, ?)";
+    let request = r#"{"toAddress":"0xBeef000000000000000000000000000000000b0b"}"#;
+    Connection::open(store.path()).unwrap().execute(sql, [request, &fixtures::params(1).quote_id]).unwrap();
+    let reader = store.reader().unwrap();
+    assert!(
+        matches!(reader.find("0xbeef000000000000000000000000000000000B0B").unwrap(), Lookup::One(found) if found.id == row)
+    );
+    assert_eq!(reader.listing(&Filter::parse("beef0000").unwrap(), at(1)).count().unwrap(), 1);
 }
 
 #[test]

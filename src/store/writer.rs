@@ -348,13 +348,13 @@ struct Worker {
     log_limit: u64,
     /// The value that `PRAGMA synchronous` was last set to.
     synchronous: Option<&'static str>,
-    /// Whether nothing is left to do of what an earlier version did not derive.
+    /// Whether nothing is left to derive: what an earlier version did not derive, and the search index.
     is_derived: bool,
     queued: Arc<Queued>,
 }
 
 impl Worker {
-    /// Waits for the next job. Meanwhile adds what an earlier version did not derive, a part at a time. Returns `None` when
+    /// Waits for the next job. Meanwhile adds what is left to derive, a part at a time. Returns `None` when
     /// there will be no more jobs.
     fn next_job(&mut self, receiver: &Receiver<Job>) -> Option<Job> {
         while !self.is_derived {
@@ -367,19 +367,21 @@ impl Worker {
         receiver.recv().ok()
     }
 
-    /// After an error, also if another process writes, the next process that opens the store goes on.
+    /// After an error, also if another process writes, goes on after the next write.
     fn derive_more(&mut self) {
         let busy_timeout =
             |connection: &Connection, timeout| connection.busy_timeout(timeout).map_err(StoreError::from);
         let more = busy_timeout(&self.connection, Duration::ZERO)
-            .and_then(|()| operations::complete_derived(&mut self.connection));
+            .and_then(|()| operations::complete_derived(&mut self.connection))
+            .and_then(|more| Ok(more || operations::extend_search_index(&mut self.connection)?));
         self.is_derived = !more.unwrap_or_else(|error| {
-            tracing::info!("identifiers of earlier records are not complete yet: {error}");
+            tracing::info!("identifiers and the search index are not complete yet: {error}");
             false
         });
         if let Err(error) = busy_timeout(&self.connection, LOCK_TIMEOUT) {
             tracing::error!("the time limit for locks can't be set: {error}");
         }
+        self.limit_log_size();
     }
 
     fn run(&mut self, receiver: &Receiver<Job>, on_commit: &dyn Fn(Option<Commit>)) {
@@ -389,6 +391,7 @@ impl Worker {
             self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
             self.write(jobs, on_commit);
             self.limit_log_size();
+            self.is_derived = false;
         }
         // A reader that closes last can't checkpoint. This checkpoint doesn't wait for another process's writer.
         if let Err(error) = self.checkpoint() {

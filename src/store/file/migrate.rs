@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0012_replica.sql"),
     include_str!("../../../assets/migrations/0013_people.sql"),
     include_str!("../../../assets/migrations/0014_identifiers.sql"),
+    include_str!("../../../assets/migrations/0015_search.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.

@@ -23,7 +23,10 @@ use super::{
     partial_recovery::{self, RecoveredRows},
     paths::{self, TIMESTAMP_FORMAT},
 };
-use crate::{process::files, store::error::StoreError};
+use crate::{
+    process::files,
+    store::{error::StoreError, tables::search_index},
+};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
 /// The endings of the files that SQLite keeps beside a store.
@@ -177,6 +180,8 @@ fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, Store
         None => RecoveredRows { rows: 0, has_holes: true },
     };
     migrate::migrate(&mut target, migrate::LATEST)?;
+    // The index is of the backup's rows, and its progress of the damaged store.
+    search_index::clear(&target)?;
     // A replica lacks what couldn't be read, whatever its position says: it begins again with a snapshot of the team's store.
     target.execute("UPDATE replica SET seq = 0, nonce = ''", [])?;
     let transactions = integrity::count_transactions(&target)?;

@@ -15,7 +15,7 @@ use crate::{
         error::StoreError,
         tables::{
             changes::{self, Entry},
-            observations, records, transactions, undo_history,
+            observations, records, search_index, transactions, undo_history,
         },
     },
 };
@@ -47,6 +47,7 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
     }
     // This comes first: after the deletion nothing links an alert to its transaction.
     undo_history::forget(db, known.iter().map(|(row, _)| *row))?;
+    search_index::remove(db, &known.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
         let entry = Entry::of_profile(profile, stamp.at).by(stamp.author.as_deref());

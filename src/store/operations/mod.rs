@@ -22,7 +22,7 @@ pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::Imp
 use super::{
     body_storage::BodyStorage,
     error::StoreError,
-    tables::{identifiers, notification_cursors, quotes as quotes_table},
+    tables::{identifiers, notification_cursors, quotes as quotes_table, search_index},
 };
 use crate::domain::{
     operation::{Envelope, Operation},
@@ -165,6 +165,17 @@ pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool, St
     identifiers::add_missing(&transaction, RECORDS_PER_COMMIT)?;
     transaction.commit()?;
     Ok(true)
+}
+
+/// Adds to the search index a part of what it lacks. Returns whether it lacks much more.
+pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool, StoreError> {
+    if !search_index::is_behind(db)? {
+        return Ok(false);
+    }
+    let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    search_index::extend(&transaction)?;
+    transaction.commit()?;
+    search_index::is_behind(db)
 }
 
 pub(in crate::store) use self::{

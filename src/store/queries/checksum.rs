@@ -51,7 +51,7 @@ const fn table(name: &'static str, sql: &'static str) -> ChecksumTable {
 }
 
 /// The tables that operations write to. Left out are tables with derived or local data: `attention` (open transactions
-/// of this machine), `identifiers` (derived from the records), `heralds` (notifications that this machine sent), `polls` (polls without a change) and `feed` (the
+/// of this machine), `identifiers` (derived from the records), `search`, `search_progress` and `search_outdated` (the search index), `heralds` (notifications that this machine sent), `polls` (polls without a change) and `feed` (the
 /// state of the feed).
 const TABLES: &[ChecksumTable] = &[
     table(

@@ -15,7 +15,12 @@ use crate::domain::{
     },
     status::RouterStatus,
 };
-use crate::store::{tables::columns, tables::transactions::NEVER_DUE};
+use crate::store::tables::{
+    columns,
+    quotes::RECEIVER,
+    search_index::{MAY_CONTAIN, Search},
+    transactions::NEVER_DUE,
+};
 
 /// The SQL for the name of the source chain; equals `Transaction::from_name`.
 pub(in crate::store) const FROM_NAME: &str = "coalesce(from_name, shipped_name(from_chain), (SELECT name FROM chains
@@ -32,16 +37,18 @@ const ALWAYS: &str = "TRUE";
 pub(in crate::store) struct Condition {
     pub(in crate::store) sql: String,
     pub(in crate::store) parameters: Vec<Value>,
+    /// Whether an index that has no order selects the rows.
+    pub(in crate::store) is_selective: bool,
 }
 
 impl Condition {
-    /// Returns the condition of a filter at `now`.
-    pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>) -> Self {
-        let mut condition = Self { sql: String::new(), parameters: Vec::new() };
+    /// Returns the condition of a filter at `now`. `plan` says how a text is searched for.
+    pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>, plan: &dyn Fn(&str) -> Search) -> Self {
+        let mut condition = Self { sql: String::new(), parameters: Vec::new(), is_selective: false };
         let now = columns::moment(now);
         for (index, term) in filter.terms().iter().enumerate() {
             condition.push(if index > 0 { " AND " } else { "" });
-            condition.push_term(term, now);
+            condition.push_term(term, now, plan);
         }
         if filter.terms().is_empty() {
             condition.push(ALWAYS);
@@ -66,18 +73,12 @@ impl Condition {
         self.sql.push_str(sql);
     }
 
-    fn push_term(&mut self, term: &Term, now: i64) {
+    fn push_term(&mut self, term: &Term, now: i64, plan: &dyn Fn(&str) -> Search) {
         // A test that is NULL counts as false, so that its negation is true.
         self.push(if term.negated { "NOT ifnull((" } else { "(" });
         match &term.test {
-            Test::Word(word) => {
-                self.push_text_search("has_word", word);
-                self.push_identifier_test(word);
-            }
-            Test::Exact(text) => {
-                self.push_text_search("has_text", text);
-                self.push_identifier_test(text);
-            }
+            Test::Word(word) => self.push_planned_search("has_word", word, term.negated, plan),
+            Test::Exact(text) => self.push_planned_search("has_text", text, term.negated, plan),
             Test::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
             Test::Is(state) => self.push(&state_sql(*state, now)),
             Test::Status(wanted) => self.push_status_test(wanted),
@@ -88,7 +89,11 @@ impl Condition {
                 self.push_text_equality("label", label);
                 self.push(")");
             }
-            Test::Ticket(ticket) => self.push_text_equality("ticket", ticket),
+            Test::Ticket(ticket) => {
+                // A ticket is on few transactions; a label may be on 100,000.
+                self.is_selective |= !term.negated;
+                self.push_text_equality("ticket", ticket);
+            }
             Test::Profile(profile) => self.push_text_equality("profile", profile),
             Test::By(name) => self.push_author_test(name),
             Test::Own(profile) => {
@@ -112,6 +117,33 @@ impl Condition {
         self.push_parameter(lowercase);
     }
 
+    /// Adds a search for a text, by the index if that is quicker.
+    fn push_planned_search(&mut self, function: &str, wanted: &str, negated: bool, plan: &dyn Fn(&str) -> Search) {
+        let lower = wanted.to_lowercase();
+        let search = if negated { Search::Scan } else { plan(wanted) };
+        if let Search::Index(expression) = &search {
+            self.is_selective = true;
+            self.push(&format!("id IN ({MAY_CONTAIN}) AND ("));
+            self.push_parameter(expression);
+        }
+        self.push_text_search(function, wanted);
+        match search {
+            Search::Index(_) => {
+                self.push(
+                    " OR EXISTS (SELECT 1 FROM identifiers WHERE transaction_row = transactions.id AND instr(value, ?) > 0))",
+                );
+            }
+            // Reads the identifiers once.
+            Search::Scan if could_be_in_hash(wanted) => {
+                self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE instr(value, ?) > 0)");
+            }
+            Search::Scan | Search::ScanForChain => {
+                self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE value = ?)");
+            }
+        }
+        self.push_parameter(&lower);
+    }
+
     /// Adds a test that calls an SQL function with all texts that a person may search for.
     fn push_text_search(&mut self, function: &str, wanted: &str) {
         self.push(&format!(
@@ -121,12 +153,12 @@ impl Condition {
                 AND {function}(?, text))"
         ));
         (0..3).for_each(|_| self.push_parameter(wanted));
-    }
-
-    /// Adds a test for a whole identifier that only the record has, such as the hash on the destination chain.
-    fn push_identifier_test(&mut self, text: &str) {
-        self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE value = ?)");
-        self.push_parameter(&text.to_lowercase());
+        if function != "has_pattern" {
+            self.push(&format!(
+                " OR (profile, quote_id) IN (SELECT profile, quote_id FROM quotes WHERE {function}(?, {RECEIVER}))"
+            ));
+            self.push_parameter(wanted);
+        }
     }
 
     fn push_author_test(&mut self, name: &str) {
@@ -182,6 +214,13 @@ impl Condition {
             self.push_parameter(chain.name());
         }
     }
+}
+
+/// Whether a text may be a part of a hash: of six or more letters and digits.
+fn could_be_in_hash(text: &str) -> bool {
+    text.len() >= 6
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {

@@ -1,7 +1,7 @@
 //! Finding transactions by a person's text: any hash or ID of a transaction, a part of the source hash, a ticket, an
 //! address, or a URL that contains a hash.
 
-use rusqlite::OptionalExtension;
+use rusqlite::{OptionalExtension, params_from_iter};
 
 use crate::{
     domain::{
@@ -12,13 +12,19 @@ use crate::{
     store::{
         error::StoreError,
         reader::Reader,
-        tables::{identifiers::BY_IDENTIFIER, transactions},
+        tables::{
+            identifiers::BY_IDENTIFIER,
+            quotes::RECEIVER,
+            search_index::{MAY_CONTAIN, Search},
+            transactions,
+        },
     },
 };
 
-/// The SQL for the transactions that were tracked with the text `?1` as an ID, a ticket or an address.
-const GIVEN: &str = "(ticket = ?1 COLLATE NOCASE OR quote_id = ?1 COLLATE NOCASE OR request_id = ?1 COLLATE NOCASE
-    OR from_address = ?1 COLLATE NOCASE)";
+/// The shortest part of a hash that is searched for, in characters.
+const LEAST_PART: usize = 6;
+/// The SQL for the transactions that were tracked with the text `?1` as the ticket.
+const BY_TICKET: &str = "ticket = ?1 COLLATE NOCASE";
 
 /// The result of a search by a hash, a part of a hash, or a URL.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,9 +57,10 @@ impl Reader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Finds `TX` of the command line: a hash on any chain, a part of the source hash of six or more characters, a URL that
-    /// contains a hash, the ID of the quote or of the request, a ticket, or the address of the sender. Costs O(n) in the
-    /// tracked transactions unless a hash or an ID of a record is found.
+    /// Finds `TX` of the command line: a hash on any chain or a part of it of six or more characters, a URL that
+    /// contains a hash, the ID of the quote or of the request or a part of it, a ticket, the address of the sender, or that
+    /// of the receiver if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has few
+    /// candidates, and O(n) otherwise.
     pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
         let text = text::clean(text);
         let exact = self.select("transaction_key = ?1", &TxHash::new(text.clone()).key())?;
@@ -89,19 +96,43 @@ impl Reader {
         if text.is_empty() || text.contains("://") {
             return Ok(Lookup::None);
         }
-        let mut found = self.select(GIVEN, &text)?;
-        if text.chars().count() < 6 {
-            return Ok(Lookup::from(found));
-        }
-        // The subquery scans an index, which is smaller than the table.
-        let by_part = "id IN (SELECT id FROM transactions WHERE instr(lower(transaction_key), ?1) > 0 LIMIT 10)";
+        self.find_given(&text).map(Lookup::from)
+    }
+
+    /// Returns transactions that were tracked with this ID, ticket or address, or with this part of a hash or an ID.
+    fn find_given(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
+        let mut found = self.select(BY_TICKET, text)?;
         // A text that is one transaction's ticket and a part of another's hash names neither.
-        for transaction in self.select(by_part, &text.to_lowercase())? {
+        for transaction in self.find_by_part(text)? {
             if found.iter().all(|other| other.id != transaction.id) {
                 found.push(transaction);
             }
         }
-        Ok(Lookup::from(found))
+        Ok(found)
+    }
+
+    /// Returns transactions with this ID or address, or with this part of a hash or an ID.
+    fn find_by_part(&self, text: &str) -> Result<Vec<Transaction>, StoreError> {
+        let lower = text.to_lowercase();
+        let is_given = format!(
+            "quote_id = ?1 COLLATE NOCASE OR request_id = ?1 COLLATE NOCASE OR from_address = ?1 COLLATE NOCASE
+             OR (profile, quote_id) IN (SELECT profile, quote_id FROM quotes WHERE lower({RECEIVER}) = ?1)"
+        );
+        let is_part = match text.chars().count() < LEAST_PART {
+            true => "FALSE",
+            false => {
+                "instr(lower(transaction_key), ?1) > 0 OR instr(lower(quote_id), ?1) > 0 OR instr(lower(request_id), ?1) > 0
+                 OR id IN (SELECT transaction_row FROM identifiers WHERE instr(value, ?1) > 0)"
+            }
+        };
+        match Search::for_parts(self.db(), &[&lower])? {
+            Search::Index(expression) => {
+                let is_part = is_part.replace("WHERE instr", "WHERE transaction_row = transactions.id AND instr");
+                let condition = format!("id IN ({}) AND ({is_given} OR {is_part})", MAY_CONTAIN.replace('?', "?2"));
+                self.select_with(&condition, &[&lower, &expression])
+            }
+            Search::Scan | Search::ScanForChain => self.select(&format!("({is_given} OR {is_part})"), &lower),
+        }
     }
 
     /// Returns a transaction that its record calls by this hash or ID, one of this profile before others.
@@ -113,14 +144,28 @@ impl Reader {
     }
 
     fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>, StoreError> {
-        let by_ends = "id IN (SELECT id FROM transactions WHERE transaction_key GLOB ?1 LIMIT 10)";
-        self.select(by_ends, &format!("{head}*{tail}"))
+        let pattern = format!("{head}*{tail}");
+        let by_ends = "transaction_key GLOB ?1";
+        match Search::for_parts(self.db(), &[&head.to_lowercase(), &tail.to_lowercase()])? {
+            Search::Index(expression) => {
+                let condition = format!("id IN ({}) AND {by_ends}", MAY_CONTAIN.replace('?', "?2"));
+                self.select_with(&condition, &[&pattern, &expression])
+            }
+            // The subquery scans an index, which is smaller than the table.
+            Search::Scan | Search::ScanForChain => {
+                self.select(&format!("id IN (SELECT id FROM transactions WHERE {by_ends} LIMIT 10)"), &pattern)
+            }
+        }
     }
 
     fn select(&self, condition: &str, text: &str) -> Result<Vec<Transaction>, StoreError> {
+        self.select_with(condition, &[text])
+    }
+
+    fn select_with(&self, condition: &str, texts: &[&str]) -> Result<Vec<Transaction>, StoreError> {
         let sql = transactions::select(&format!("WHERE {condition} ORDER BY id LIMIT 10"));
         let mut statement = self.db().prepare_cached(&sql)?;
-        let rows = statement.query_map([text], transactions::read)?;
+        let rows = statement.query_map(params_from_iter(texts), transactions::read)?;
         rows.map(|row| transactions::whole(self.db(), row?)).collect()
     }
 }

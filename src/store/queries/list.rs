@@ -17,10 +17,7 @@ use super::{
 use crate::{
     domain::{
         alert::Alert,
-        filter::{
-            Direction, Filter,
-            term::{Term, Test},
-        },
+        filter::{Direction, Filter},
         ids::RowId,
         record::{RecordSummary, StatusRecord},
         status::RouterStatus,
@@ -33,6 +30,7 @@ use crate::{
         tables::{
             alerts::{self, AlertQuery},
             changes, columns,
+            search_index::Search,
             transactions::{self, POLLED},
         },
     },
@@ -149,13 +147,12 @@ impl Reader {
 
 impl<'a> Listing<'a> {
     fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        // A ticket is on few transactions; a label may be on 100,000.
-        let is_selective = |term: &Term| !term.negated && matches!(term.test, Test::Ticket(_));
+        let condition = Condition::new(filter, now, &|text| Search::plan(db, text));
         let mut segments = order::segments(filter.sort(), now);
-        if filter.terms().iter().any(is_selective) {
+        if condition.is_selective {
             segments = segments.into_iter().map(Segment::without_order_index).collect();
         }
-        Self { db, condition: Condition::new(filter, now), segments }
+        Self { db, condition, segments }
     }
 
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
@@ -282,7 +279,7 @@ impl<'a> Listing<'a> {
                 true => conditions_after(&own, segment, &position, Direction::Backwards),
                 false => vec![own],
             };
-            for Condition { sql, parameters } in conditions {
+            for Condition { sql, parameters, .. } in conditions {
                 let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
                 let parameters = params_from_iter(parameters);
                 count += self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
@@ -350,7 +347,7 @@ impl<'a> Listing<'a> {
             Some(position) => conditions_after(&own, segment, position, direction),
             None => vec![own],
         };
-        let query = |Condition { sql, parameters }| {
+        let query = |Condition { sql, parameters, .. }| {
             (
                 format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", segment.order(direction)),
                 parameters,

@@ -17,6 +17,7 @@
 //! | `labels` | `transactions.rs` |
 //! | `pauses` | `pollers.rs` |
 //! | the keys of `transactions` | `transaction_keys.rs` |
+//! | `search`, `search_outdated`, `search_progress` | `search_index.rs` |
 //! | `wallet_limits` | `quotes.rs` |
 
 pub(super) mod alerts;
@@ -34,6 +35,7 @@ pub(super) mod open_transactions;
 pub(super) mod pollers;
 pub(super) mod quotes;
 pub(super) mod records;
+pub(super) mod search_index;
 pub(super) mod transaction_keys;
 pub(super) mod transactions;
 pub(super) mod undo_history;

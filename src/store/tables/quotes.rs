@@ -46,6 +46,9 @@ impl StoredQuote {
     }
 }
 
+/// The SQL for the address that a quote pays on the destination chain.
+pub(in crate::store) const RECEIVER: &str = "iif(json_valid(request), json_extract(request, '$.toAddress'), NULL)";
+
 const SELECT: &str =
     "SELECT id, profile, request, asked_at, sent_at, answered_at, answer, http_status, body FROM quotes";
 

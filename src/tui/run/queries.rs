@@ -184,21 +184,26 @@ pub(crate) fn known(
     profile: &str,
     hashes: &[TxHash],
 ) -> Result<HashMap<String, Option<RowId>>, StoreError> {
-    /// The most partial hashes to search for: each search reads all transactions.
+    /// The most partial hashes to search for: without the search index each search reads all transactions.
     const PARTS: usize = 8;
     let (mut known, mut parts) = (HashMap::new(), 0);
     // A complete hash has 64 digits, with or without `0x`.
     let is_whole = |hash: &TxHash| matches!(hash.as_str().len(), 64 | 66..);
     for hash in hashes {
         let mut row = reader.find_exact(profile, hash)?;
-        if row.is_none() {
-            row = reader.find_by_identifier(profile, hash.as_str())?;
-        }
         if row.is_none() && parts < PARTS && !is_whole(hash) {
             parts += 1;
-            if let Lookup::One(found) = reader.find(hash.as_str())? {
-                row = Some(found.id);
-            }
+            row = match reader.find(hash.as_str())? {
+                Lookup::One(found) => Some(found.id),
+                Lookup::Many(found) => {
+                    let own: Vec<RowId> =
+                        found.iter().filter(|found| found.profile == profile).map(|found| found.id).collect();
+                    if let [only] = own.as_slice() { Some(*only) } else { None }
+                }
+                Lookup::None => None,
+            };
+        } else if row.is_none() {
+            row = reader.find_by_identifier(profile, hash.as_str())?;
         }
         known.insert(hash.as_str().to_owned(), row);
     }
