@@ -26,6 +26,7 @@ use super::commands::{
     man::{self, ManArgs},
     note::{self, NoteArgs},
     quote::{self, QuoteArgs},
+    schema::{self, SchemaArgs},
     show::ShowArgs,
     simulate::SimulateArgs,
     snooze::{self, SnoozeArgs},
@@ -212,6 +213,9 @@ pub(crate) enum Command {
     #[command(after_help = config::EXAMPLES)]
     /// Show every setting and its source, or print a config file template
     Config(ConfigArgs),
+    #[command(after_help = schema::EXAMPLES)]
+    /// Print the JSON Schema of an output
+    Schema(SchemaArgs),
     #[command(after_help = completions::EXAMPLES)]
     /// Print the completion script for a shell
     Completions(CompletionsArgs),

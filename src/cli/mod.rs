@@ -28,7 +28,8 @@ use self::{
         backup::{self, BackupArgs},
         check, completions, config, dashboard, delete, demo, doctor, export, guide,
         import::{self, follow},
-        label, list, man, note, quote, show, simulate, snooze, stats, store, ticket, unack, undo, untrack, watch,
+        label, list, man, note, quote, schema, show, simulate, snooze, stats, store, ticket, unack, undo, untrack,
+        watch,
     },
     context::Context,
     opening::{StoreUse, with_context},
@@ -89,10 +90,11 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         },
         Command::Simulate(args) => simulate::simulate(args, cli.global.rps),
         Command::PollForTeam => team_poller::run_as_child(),
+        Command::Schema(args) => schema::schema(args, &mut io::stdout().lock()),
         Command::Completions(args) => completions::completions(args, &mut io::stdout().lock()),
         Command::Man(args) => man::man(args, Cli::command(), &mut io::stdout().lock(), &mut io::stderr().lock()),
         Command::Config(args) if args.template => config::template(&mut io::stdout().lock()),
-        Command::Config(_) => config::config(&Loaded::new(cli)?.settings, &mut io::stdout().lock()),
+        Command::Config(args) => config::config(args, &Loaded::new(cli)?.settings, &mut io::stdout().lock()),
         Command::Watch(args) => watch::watch(args, &Loaded::new(cli)?.settings, &cli.global.flags()),
         Command::Store(args) => {
             let loaded = Loaded::new(cli)?;

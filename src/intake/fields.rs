@@ -60,7 +60,7 @@ fields! {
 }
 
 /// Further columns of an export. They are observations of the exporting store, so an import ignores them silently.
-const EXPORT_ONLY_COLUMNS: [&str; 36] = [
+const EXPORT_ONLY_COLUMNS: [&str; 37] = [
     "status",
     "rawStatus",
     "settled",
@@ -89,6 +89,7 @@ const EXPORT_ONLY_COLUMNS: [&str; 36] = [
     "message",
     "warnings",
     "noteAuthors",
+    "schema",
     "other",
     "fromChain",
     "toChain",

@@ -15,6 +15,8 @@ mod common;
 mod concurrent_processes;
 mod damaged_values;
 mod import_export;
+#[path = "../json_schema/mod.rs"]
+mod json_schema;
 mod metrics;
 mod nothing_watched;
 mod notifications;
@@ -29,6 +31,7 @@ mod readme;
 #[cfg(unix)]
 mod reload;
 mod report;
+mod schemas;
 #[path = "../session/mod.rs"]
 mod session;
 mod sharing;

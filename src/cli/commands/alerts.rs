@@ -11,7 +11,10 @@ use serde::Serialize;
 use crate::{
     cli::{
         context::Context,
-        output::table::{self, TableColumn},
+        output::{
+            schema::Schema,
+            table::{self, TableColumn},
+        },
     },
     domain::{
         alert::{Alert, AlertState, Handling, RESOLVED_FOR, Subject},
@@ -77,6 +80,7 @@ struct AlertView<'a> {
     snoozed_until: Option<String>,
     flapping: bool,
     cleared_at: Option<String>,
+    schema: Schema,
 }
 
 /// Prints the active alerts, or the alerts that were cleared recently.
@@ -178,6 +182,7 @@ fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context
         snoozed_until: snoozed.and_then(|snoozed| snoozed.until.moment()).map(rfc3339),
         flapping: alert.flapping,
         cleared_at: alert.cleared_at.map(rfc3339),
+        schema: Schema::Alert,
     }
 }
 

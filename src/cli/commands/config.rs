@@ -6,8 +6,10 @@ use std::io::Write;
 
 use clap::Args;
 use color_eyre::eyre::Result;
+use serde::Serialize;
 
 use crate::{
+    cli::output::schema::Schema,
     config::{SettingEntry, Settings},
     domain::text,
     runtime::exit::Exit,
@@ -29,6 +31,24 @@ pub(crate) struct ConfigArgs {
     /// Print a config file template with every setting commented out
     #[arg(long)]
     pub template: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "template")]
+    pub json: bool,
+}
+
+/// The settings as `--json` prints them.
+#[derive(Serialize)]
+struct ConfigView {
+    schema: Schema,
+    settings: Vec<SettingView>,
+}
+
+#[derive(Serialize)]
+struct SettingView {
+    name: &'static str,
+    /// `None` if the setting isn't set.
+    value: Option<String>,
+    source: String,
 }
 
 /// Prints the template.
@@ -37,8 +57,8 @@ pub(crate) fn template(out: &mut dyn Write) -> Result<Exit> {
     Ok(Exit::Success)
 }
 
-/// Prints one line for each setting: name, value and source.
-pub(crate) fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
+/// Prints each setting: name, value and source.
+pub(crate) fn config(args: &ConfigArgs, settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
     let integrator_id = settings.integrator_id();
     let (id, source) = match (settings.id_source(), &integrator_id) {
         (Some(source), Ok(id)) => (id.last4(), source),
@@ -50,14 +70,22 @@ pub(crate) fn config(settings: &Settings, out: &mut dyn Write) -> Result<Exit> {
         Ok(id) => id.redact(value.to_owned()),
         Err(_) => value.to_owned(),
     };
-    let mut line = |name: &str, value: &str, source: &str| {
-        let value = if value.is_empty() { "-" } else { value };
-        writeln!(out, "{name:<14}  {}  ({})", text::clean(value), text::clean(source))
+    let view = |name: &'static str, value: &str, source: &str| SettingView {
+        name,
+        value: text::clean_or_none(value),
+        source: text::clean(source),
     };
-    for SettingEntry { name, value, source } in &settings.entries {
-        line(name, &redacted(value), &source.to_string())?;
+    let entries = settings.entries.iter();
+    let mut views: Vec<_> =
+        entries.map(|SettingEntry { name, value, source }| view(name, &redacted(value), &source.to_string())).collect();
+    views.push(view("integrator_id", &id, &source));
+    if args.json {
+        writeln!(out, "{}", serde_json::to_string(&ConfigView { schema: Schema::Config, settings: views })?)?;
+        return Ok(Exit::Success);
     }
-    line("integrator_id", &id, &source)?;
+    for SettingView { name, value, source } in views {
+        writeln!(out, "{name:<14}  {}  ({source})", value.as_deref().unwrap_or("-"))?;
+    }
     Ok(Exit::Success)
 }
 
@@ -81,7 +109,7 @@ mod tests {
 
     fn printed(settings: &Settings) -> String {
         let mut out = Vec::new();
-        config(settings, &mut out).unwrap();
+        config(&ConfigArgs { template: false, json: false }, settings, &mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 

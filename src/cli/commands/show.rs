@@ -510,6 +510,7 @@ mod tests {
             dry_run: false,
             follow: false,
             any_chain: false,
+            json: false,
         };
         bench.run(|cx| crate::cli::commands::import::import(&file, &mut text.as_bytes(), cx)).2.unwrap();
         let (out, ..) = run(bench, &ShowArgs { transaction: "abcdef".into(), ..args() });

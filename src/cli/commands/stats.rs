@@ -12,7 +12,10 @@ use crate::{
     budget::Ledger,
     cli::{
         context::Context,
-        output::table::{self, TableColumn},
+        output::{
+            schema::Schema,
+            table::{self, TableColumn},
+        },
     },
     domain::{
         chains,
@@ -116,6 +119,7 @@ struct StatsView<'a> {
     routes: Vec<RouteView<'a>>,
     indexing: Vec<IndexingView<'a>>,
     budget: BudgetView,
+    schema: Schema,
 }
 
 /// How long the service takes to index the transactions of a source chain.
@@ -253,6 +257,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
             profile: &cx.profile,
             routes: routes.iter().map(RouteView::from).collect(),
             budget: (&budget).into(),
+            schema: Schema::Stats,
         };
         writeln!(cx.out, "{}", serde_json::to_string(&view)?)?;
         return Ok(Exit::Success);

@@ -9,6 +9,7 @@ use chrono::{DateTime, Offset, Utc};
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
+use super::schema::Schema;
 use crate::{
     domain::{
         advice,
@@ -77,6 +78,9 @@ pub(crate) struct TransactionView<'a> {
     /// Who wrote each note, `null` where nobody set a name; absent if no note has an author.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     note_authors: &'a [Option<String>],
+    /// Absent within an event, which has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<Schema>,
 }
 
 /// One end of the transfer.
@@ -157,6 +161,7 @@ impl<'a> TransactionView<'a> {
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
             notes: &tx.notes,
             note_authors: &tx.authors.notes,
+            schema: Some(Schema::Transaction),
         }
     }
 }
@@ -271,6 +276,7 @@ struct EventView<'a> {
     own: Map<String, Value>,
     #[serde(flatten)]
     transaction: Option<TransactionView<'a>>,
+    schema: Schema,
 }
 
 /// Returns one line of `watch --json` without the line end: the event, then its own fields, then the transaction's
@@ -290,8 +296,12 @@ pub(crate) fn event(
     if let (Some(view), Some(error)) = (&mut transaction, own_error.as_ref().and_then(Value::as_str)) {
         view.error = Some(error);
     }
+    if let Some(view) = &mut transaction {
+        view.schema = None;
+    }
     let profile = transaction.is_none().then_some(change.profile.as_str());
-    serde_json::to_string(&EventView { event: change.what.name(), at: rfc3339(change.at), profile, own, transaction })
+    let (event, at, schema) = (change.what.name(), rfc3339(change.at), Schema::Event);
+    serde_json::to_string(&EventView { event, at, profile, own, transaction, schema })
 }
 
 #[cfg(test)]
@@ -459,8 +469,7 @@ mod tests {
     #[test]
     fn event_of_a_profile_has_the_profile_name() {
         let line = event(&change(ChangeKind::Unreachable { error: "refused".into() }), None, at(9)).unwrap();
-        let expected =
-            r#"{"event":"unreachable","at":"1970-01-01T00:00:03.000Z","profile":"default","error":"refused"}"#;
+        let expected = r#"{"event":"unreachable","at":"1970-01-01T00:00:03.000Z","profile":"default","error":"refused","schema":"hoptop/event/1"}"#;
         assert_eq!(line, expected);
     }
 

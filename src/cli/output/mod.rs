@@ -4,4 +4,5 @@
 
 pub(crate) mod json;
 pub(crate) mod quote_json;
+pub(crate) mod schema;
 pub(crate) mod table;

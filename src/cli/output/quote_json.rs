@@ -8,7 +8,7 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use serde_json::{Number, value::RawValue};
 
-use super::json;
+use super::{json, schema::Schema};
 use crate::{
     domain::{
         deadline::Deadline,
@@ -54,6 +54,7 @@ pub(crate) struct QuoteView<'a> {
     response: Option<Box<RawValue>>,
     /// The cleaned start of the body, if it isn't JSON.
     body: Option<String>,
+    schema: Schema,
 }
 
 impl<'a> QuoteView<'a> {
@@ -74,6 +75,7 @@ impl<'a> QuoteView<'a> {
             request,
             response: None,
             body: None,
+            schema: Schema::Quote,
         };
         match outcome {
             QuoteResult::NoAnswer(why, _) => view.error = Some(why.clone()),

@@ -3,8 +3,9 @@
 use std::io::Write;
 
 use color_eyre::eyre::Result;
+use serde::Serialize;
 
-use crate::{domain::text, runtime::exit::Exit};
+use crate::{cli::output::schema::Schema, domain::text, runtime::exit::Exit};
 
 /// The result of a check.
 pub(super) enum Diagnosis {
@@ -15,19 +16,45 @@ pub(super) enum Diagnosis {
     Error(String),
 }
 
-/// Prints a line for each finding, and returns the exit code that they make.
-pub(super) fn print_findings(findings: &[(&str, Diagnosis)], out: &mut dyn Write) -> Result<Exit> {
-    let mut exit = Exit::Success;
-    for (name, finding) in findings {
-        let (word, sentence) = match finding {
+/// The checks as `--json` prints them.
+#[derive(Serialize)]
+struct DoctorView {
+    schema: Schema,
+    /// Whether no check is an error.
+    ok: bool,
+    checks: Vec<CheckView>,
+}
+
+#[derive(Serialize)]
+struct CheckView {
+    name: &'static str,
+    result: &'static str,
+    message: String,
+}
+
+/// Prints the findings, as JSON or one line for each, and returns the exit code that they make.
+pub(super) fn print_findings(
+    findings: Vec<(&'static str, Diagnosis)>,
+    json: bool,
+    out: &mut dyn Write,
+) -> Result<Exit> {
+    let ok = !findings.iter().any(|(_, finding)| matches!(finding, Diagnosis::Error(_)));
+    let checks = findings.into_iter().map(|(name, finding)| {
+        let (result, sentence) = match finding {
             Diagnosis::Ok(sentence) => ("ok", sentence),
-            Diagnosis::Warning(sentence) => ("warn", sentence),
-            Diagnosis::Error(sentence) => {
-                exit = Exit::Error;
-                ("error", sentence)
-            }
+            Diagnosis::Warning(sentence) => ("warning", sentence),
+            Diagnosis::Error(sentence) => ("error", sentence),
         };
-        writeln!(out, "{word:<5}  {name:<9} {}", text::clean(sentence))?;
+        CheckView { name, result, message: text::clean(&sentence) }
+    });
+    if json {
+        let view = DoctorView { schema: Schema::Doctor, ok, checks: checks.collect() };
+        writeln!(out, "{}", serde_json::to_string(&view)?)?;
+    } else {
+        for CheckView { name, result, message } in checks {
+            let word = if result == "warning" { "warn" } else { result };
+            writeln!(out, "{word:<5}  {name:<9} {message}")?;
+        }
     }
-    Ok(exit)
+    Ok(if ok { Exit::Success } else { Exit::Error })
 }

@@ -48,6 +48,9 @@ pub(crate) struct DoctorArgs {
     /// Only build a second copy of the team's store from its database, and compare each table (reads both stores)
     #[arg(long, conflicts_with = "checksums")]
     pub verify_replica: bool,
+    /// Print one JSON object
+    #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
+    pub json: bool,
 }
 
 /// Connects to the service; returns a sentence on the result.
@@ -108,7 +111,7 @@ pub(crate) fn doctor(
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, reach))));
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
     findings.push(("alerting", check_alerting(settings, &reader)?));
-    print_findings(&findings, cx.out)
+    print_findings(findings, args.json, cx.out)
 }
 
 /// Prints the checksum of each table.

@@ -35,7 +35,14 @@ fn run_export(bench: &mut CommandFixture, args: &ExportArgs) -> (String, String,
 
 /// Imports a text. Returns standard output and standard error.
 fn run_import(bench: &mut CommandFixture, text: &str) -> (String, String) {
-    let args = ImportArgs { file: "-".into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: true };
+    let args = ImportArgs {
+        file: "-".into(),
+        format: FormatArg::Auto,
+        dry_run: false,
+        follow: false,
+        any_chain: true,
+        json: false,
+    };
     let (out, err, exit) = bench.run(|cx| import(&args, &mut text.as_bytes(), cx));
     exit.unwrap();
     (out, err)

@@ -3,6 +3,7 @@
 //! The module must never track a part of a batch. Endless input is handled in `follow`.
 
 pub(crate) mod follow;
+mod view;
 
 use std::{
     collections::BTreeMap,
@@ -12,6 +13,7 @@ use std::{
 
 use clap::{Args, ValueEnum};
 
+use self::view::ImportView;
 use crate::{
     cli::context::Context,
     domain::{
@@ -55,6 +57,9 @@ pub(crate) struct ImportArgs {
     /// Accept chain IDs of an unknown form
     #[arg(long)]
     pub any_chain: bool,
+    /// Print one JSON object: the counts, the warnings and the bad lines
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// The values of `--format`. The comments of the variants are the help text.
@@ -89,20 +94,38 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
         Ok(spooled) => spooled,
         Err(ReadError::Bad(errors)) => {
             print_line_errors(&errors, &name, cx.err)?;
+            if args.json {
+                let bad_lines = errors.iter().filter(|error| error.place != InputPosition::File).count();
+                let errors = errors.iter().map(ToString::to_string).collect();
+                ImportView { errors, bad_lines, ..ImportView::unchanged(args.dry_run) }.print(cx.out)?;
+            }
             return Ok(Exit::Error);
         }
         Err(ReadError::Input(fault)) => return print_unreadable(&name, &error_reason(&fault), cx.err),
         Err(ReadError::Keep(fault)) => return Err(fault.into()),
     };
-    for warning in found.warnings.into_iter().chain(other_profiles_warning(&found.profiles, &cx.profile)) {
+    let mut warnings = found.warnings;
+    warnings.extend(other_profiles_warning(&found.profiles, &cx.profile));
+    for warning in &warnings {
         writeln!(cx.err, "warning: {warning}")?;
     }
     if args.dry_run {
         let preview = cx.store.reader()?.preview_import(&cx.profile, batch.as_ref())?;
-        print_preview(preview, cx.out)?;
+        match args.json {
+            true => ImportView::preview(&preview, warnings).print(cx.out)?,
+            false => print_preview(preview, cx.out)?,
+        }
     } else {
         let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
-        print_report(&report, cx)?;
+        if let Some(twice) = report.twice() {
+            let warning = format!("{twice}; each profile polls them");
+            writeln!(cx.err, "warning: {warning}")?;
+            warnings.push(warning);
+        }
+        match args.json {
+            true => ImportView::report(&report, warnings).print(cx.out)?,
+            false => print_report(&report, cx)?,
+        }
     }
     Ok(Exit::Success)
 }
@@ -201,9 +224,6 @@ fn print_preview(ImportPreview { new, known, changed }: ImportPreview, out: &mut
 fn print_report(report: &ImportReport, cx: &mut Context) -> color_eyre::Result<()> {
     let (added, updated) = (report.added.count, report.updated.count);
     writeln!(cx.out, "{added} tracked, {updated} updated, {} already tracked", report.unchanged.count)?;
-    if let Some(twice) = report.twice() {
-        writeln!(cx.err, "warning: {twice}; each profile polls them")?;
-    }
     if report.completed.count > 0 {
         writeln!(cx.out, "  {} of them took missing values from their quotes", report.completed.count)?;
     }
@@ -230,7 +250,14 @@ mod tests {
     const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket";
 
     fn args(file: &str) -> ImportArgs {
-        ImportArgs { file: file.into(), format: FormatArg::Auto, dry_run: false, follow: false, any_chain: false }
+        ImportArgs {
+            file: file.into(),
+            format: FormatArg::Auto,
+            dry_run: false,
+            follow: false,
+            any_chain: false,
+            json: false,
+        }
     }
 
     /// Imports a text from a file. Returns standard output, standard error and the exit code.

@@ -8,6 +8,7 @@ use color_eyre::eyre::Result;
 use serde::Serialize;
 
 use crate::{
+    cli::output::schema::Schema,
     clock::Clock,
     domain::{span, team::TeamMember, text},
     runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
@@ -26,7 +27,7 @@ pub(super) struct StatusArgs {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct StoreStatus {
-    schema: &'static str,
+    schema: Schema,
     store: String,
     /// The role of this connection, as the database verified it.
     role: String,
@@ -84,7 +85,7 @@ async fn read(access: &TeamAccess) -> Result<StoreStatus> {
     let members =
         database.members().await?.into_iter().map(|member| MemberStatus { is_polling: member.epoch.is_some(), member });
     Ok(StoreStatus {
-        schema: "hoptop/store-status/1",
+        schema: Schema::StoreStatus,
         store: access.connector.address().to_string(),
         role: info.author,
         may_append: info.may_append,

@@ -106,7 +106,8 @@ pub(crate) async fn track_input(
     bar: BarHandle,
     reports: mpsc::Sender<InputReport>,
 ) -> Result<Infallible> {
-    let args = ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain };
+    let args =
+        ImportArgs { file: PIPE.into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain, json: false };
     let input = Input::open(PIPE, clock).map_err(|reason| eyre!("standard input can't be read: {reason}"))?;
     let mut err = LineWriter::new(StderrAboveBar(bar));
     let mut sink = ImportTarget { store, profile, clock, err: &mut err, listener: Some(reports.clone()) };

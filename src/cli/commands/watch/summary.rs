@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::{domain::span, store::Progress};
+use crate::{cli::output::schema::Schema, domain::span, store::Progress};
 
 /// The summary that `watch` prints at its end (`commands.md`, JSON: `summary`).
 #[derive(Debug, Serialize)]
@@ -16,6 +16,7 @@ pub(super) struct Summary {
     counts: BTreeMap<&'static str, usize>,
     requests: u64,
     seconds: f64,
+    schema: Schema,
 }
 
 impl Summary {
@@ -31,7 +32,7 @@ impl Summary {
             *counts.entry(progress.status.as_ref().map_or("unanswered", |status| status.name())).or_insert(0) += 1;
         }
         let seconds = (took.as_secs_f64() * 1_000.0).round() / 1_000.0;
-        Self { event: "summary", at: span::rfc3339(at), counts, requests, seconds }
+        Self { event: "summary", at: span::rfc3339(at), counts, requests, seconds, schema: Schema::Event }
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::{
 
 pub(crate) use self::input::Input;
 use self::input::{INTERVAL, InputPiece, RestartReason};
-use super::{FormatArg, ImportArgs};
+use super::{FormatArg, ImportArgs, view::ImportView};
 use crate::{
     cli::{commands::import, context::Context},
     clock::Clock,
@@ -57,7 +57,10 @@ async fn run(
     let mut sink = ImportTarget { store: &cx.store, profile: &cx.profile, clock, err: cx.err, listener: None };
     let (totals, exit) = track_until_end(args, input, signal, &mut sink).await?;
     if let Some(totals) = totals {
-        writeln!(cx.out, "{totals}")?;
+        match args.json {
+            true => totals.view().print(cx.out)?,
+            false => writeln!(cx.out, "{totals}")?,
+        }
     }
     Ok(exit)
 }
@@ -150,6 +153,12 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
+    fn view(self) -> ImportView {
+        let Self { tracked, updated, known, bad } = self;
+        let nothing = ImportView::unchanged(false);
+        ImportView { imported: true, tracked, updated, unchanged: known, bad_lines: bad, ..nothing }
+    }
+
     /// Whether a line was bad.
     pub(crate) fn is_bad(self) -> bool {
         self.bad > 0

@@ -9,7 +9,14 @@ use crate::{
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket\n";
 
 fn args() -> ImportArgs {
-    ImportArgs { file: "-".into(), format: FormatArg::Auto, dry_run: false, follow: true, any_chain: false }
+    ImportArgs {
+        file: "-".into(),
+        format: FormatArg::Auto,
+        dry_run: false,
+        follow: true,
+        any_chain: false,
+        json: false,
+    }
 }
 
 fn row(number: usize) -> String {

@@ -1,0 +1,72 @@
+//! The result of an import as JSON, for `import --json`.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::{
+    cli::output::schema::Schema,
+    store::{ImportPreview, ImportReport},
+};
+
+/// The result of an import.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ImportView {
+    pub schema: Schema,
+    pub dry_run: bool,
+    /// Whether the batch was read to its end without an error that stops the import.
+    pub imported: bool,
+    pub tracked: usize,
+    pub updated: usize,
+    pub unchanged: usize,
+    /// The number of tracked transactions that took missing values from their quotes.
+    pub completed: usize,
+    pub warnings: Vec<String>,
+    /// Each bad line with its number.
+    pub errors: Vec<String>,
+    pub bad_lines: usize,
+}
+
+impl ImportView {
+    /// Returns the result of an import that changed nothing.
+    pub(super) fn unchanged(dry_run: bool) -> Self {
+        Self {
+            schema: Schema::Import,
+            dry_run,
+            imported: false,
+            tracked: 0,
+            updated: 0,
+            unchanged: 0,
+            completed: 0,
+            warnings: Vec::new(),
+            errors: Vec::new(),
+            bad_lines: 0,
+        }
+    }
+
+    /// Returns what an import would change.
+    pub(super) fn preview(preview: &ImportPreview, warnings: Vec<String>) -> Self {
+        let ImportPreview { new, known, changed } = *preview;
+        let unchanged = known.saturating_sub(changed);
+        Self { tracked: new, updated: changed, unchanged, warnings, ..Self::unchanged(true) }
+    }
+
+    /// Returns what an import changed.
+    pub(super) fn report(report: &ImportReport, warnings: Vec<String>) -> Self {
+        Self {
+            imported: true,
+            tracked: report.added.count,
+            updated: report.updated.count,
+            unchanged: report.unchanged.count,
+            completed: report.completed.count,
+            warnings,
+            ..Self::unchanged(false)
+        }
+    }
+
+    /// Prints the result as one line.
+    pub(super) fn print(&self, out: &mut dyn Write) -> color_eyre::Result<()> {
+        Ok(writeln!(out, "{}", serde_json::to_string(self)?)?)
+    }
+}
