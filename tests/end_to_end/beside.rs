@@ -29,7 +29,7 @@ fn dashboard_polls_two_ids_within_their_own_budgets() {
     session.wait_for(&["4 Done 15", " prod ", "…1111", " partner ", "…2222"]);
     let screen = session.text();
     let profile_line = |name: &str| screen.lines().find(|line| line.starts_with(&format!(" {name}"))).unwrap();
-    assert!(profile_line("partner").contains("…2222  need"), "{screen}");
+    assert!(profile_line("partner").contains("…2222  ▕") && profile_line("partner").contains("requests/s"), "{screen}");
     session.press("q");
     assert_eq!(session.end().0.exit_code(), 0);
     // Each simulated service reports its own requests.
