@@ -23,10 +23,7 @@ use super::{
     partial_recovery::{self, RecoveredRows},
     paths::{self, TIMESTAMP_FORMAT},
 };
-use crate::{
-    process::files,
-    store::{error::StoreError, tables::search_index},
-};
+use crate::{process::files, store::error::StoreError};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
 /// The endings of the files that SQLite keeps beside a store.
@@ -181,7 +178,10 @@ fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, Store
     };
     migrate::migrate(&mut target, migrate::LATEST)?;
     // The index is of the backup's rows, and its progress of the damaged store.
-    search_index::clear(&target)?;
+    target.execute_batch(
+        "INSERT INTO search (search) VALUES ('delete-all'); UPDATE search_progress SET indexed_to = 0;
+         DELETE FROM search_outdated",
+    )?;
     // A replica lacks what couldn't be read, whatever its position says: it begins again with a snapshot of the team's store.
     target.execute("UPDATE replica SET seq = 0, nonce = ''", [])?;
     let transactions = integrity::count_transactions(&target)?;
