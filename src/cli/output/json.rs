@@ -383,7 +383,7 @@ mod tests {
             r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
             r#""do":"nothing yet; the first poll brings the status","verdict":"NOT CHECKED YET","routeKind":null"#
                 .into(),
-            r#""message":null,"warnings":[],"other":null,"notes":[]}"#.into(),
+            r#""message":null,"warnings":[],"other":null,"notes":[],"schema":"hoptop/transaction/1"}"#.into(),
         ];
         assert_eq!(json, expected.join(","));
     }

@@ -16,7 +16,7 @@ pub struct DamagedValue {
     pub row: String,
 }
 
-/// The tables with their text columns, and what says whose a row is.
+/// The tables with their text columns, and what says whose a row is. The search index isn't a table: it is derived.
 const TEXT_COLUMNS: &str = "
     SELECT tables.name, columns.name, CASE
         WHEN tables.name = 'transactions' THEN 'transaction_id'
@@ -24,8 +24,8 @@ const TEXT_COLUMNS: &str = "
             THEN '(SELECT transaction_id FROM transactions WHERE id = transaction_row)'
         WHEN 'profile' IN (SELECT name FROM pragma_table_info(tables.name)) THEN 'profile'
         ELSE '''''' END
-    FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
-    WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY tables.name = 'transactions' DESC, 1, 2";
+    FROM pragma_table_list AS tables JOIN pragma_table_info(tables.name) AS columns
+    WHERE tables.schema = 'main' AND tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY tables.name = 'transactions' DESC, 1, 2";
 /// The columns that hold JSON.
 const JSON: [&str; 6] =
     ["changes.what", "chains.config", "edits.steps", "forecasts.evidence", "pollers.state", "quotes.request"];
