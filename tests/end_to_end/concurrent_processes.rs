@@ -128,18 +128,18 @@ fn tab_titles(list: &[Value]) -> [String; 5] {
 
 /// Whether the screen shows more than ten rows, each with the expected status. The end of a hash identifies a row.
 fn has_expected_rows(screen: &str, expected: &Statuses) -> bool {
-    let by_end: BTreeMap<&str, &String> =
-        expected.iter().map(|(hash, status)| (&hash[hash.len() - 4..], status)).collect();
+    let status_of = |end: &str| expected.iter().find(|(hash, _)| hash.ends_with(end)).map(|(_, status)| status);
     let row = |line: &str| {
         let words: Vec<_> = line.split_whitespace().map(str::to_owned).collect();
         let at = words.iter().position(|word| word.starts_with("0x") && word.contains('…'))?;
         let end: String = words[at].chars().skip_while(|letter| *letter != '…').skip(1).collect();
-        // The list shows four characters of a hash's end; other parts of the screen show more.
-        (end.len() == 4).then_some((words.get(at.checked_sub(1)?)?.clone(), end))
+        // Only in the list a status is before the hash.
+        let status = words.get(at.checked_sub(1)?)?.clone();
+        status.chars().all(char::is_lowercase).then_some((status, end))
     };
     let rows: Vec<(String, String)> = screen.lines().filter(|line| line.starts_with('│')).filter_map(row).collect();
     rows.len() > 10
-        && rows.iter().all(|(status, end)| by_end.get(end.as_str()).is_some_and(|full| full.starts_with(status)))
+        && rows.iter().all(|(status, end)| status_of(end).is_some_and(|full| full.starts_with(status)))
 }
 
 /// Returns this number of transactions. Some change while later ones are still being imported.
@@ -186,7 +186,7 @@ fn assert_processes_agree(count: usize) {
     let tabs = tab_titles(&list);
     for (key, row) in [("g", 1), ("G", count)] {
         processes.dashboard.press(key);
-        let position = format!("row {row} of {count} ");
+        let position = format!(" {row} of {count} ");
         let has_header = |screen: &str| screen.contains(&position) && tabs.iter().all(|tab| screen.contains(tab));
         processes.dashboard.wait_until(&format!("{position}, {tabs:?} and the right rows"), |screen| {
             has_header(screen) && has_expected_rows(screen, &expected)
