@@ -83,9 +83,9 @@ pub(crate) struct GlobalArgs {
     /// The config file [env HOPTOP_CONFIG; default $XDG_CONFIG_HOME/hoptop/config.toml]
     #[arg(long, global = true, value_name = "PATH")]
     config: Option<PathBuf>,
-    /// The profile of the config file [env HOPTOP_PROFILE; default `default`]
+    /// The profile of the config file; `watch` takes several [env HOPTOP_PROFILE; default `default`]
     #[arg(long, global = true, value_name = "NAME")]
-    profile: Option<String>,
+    profile: Vec<String>,
     /// The URL of the service, required for polling [env HOPTOP_BASE_URL]
     #[arg(long, global = true, value_name = "URL")]
     base_url: Option<String>,
@@ -113,7 +113,7 @@ impl GlobalArgs {
             ("--db", self.db.is_some()),
             ("--store", self.store.is_some()),
             ("--config", self.config.is_some()),
-            ("--profile", self.profile.is_some()),
+            ("--profile", !self.profile.is_empty()),
             ("--base-url", self.base_url.is_some()),
             ("--rps", self.rps.is_some()),
             ("--state-dir", self.state_dir.is_some()),
@@ -231,8 +231,8 @@ impl GlobalArgs {
             db: self.db.clone(),
             store: self.store.clone(),
             config: self.config.clone(),
-            profile: self.profile.clone(),
-            beside: Vec::new(),
+            profile: self.profile.first().cloned(),
+            beside: self.profile.iter().skip(1).cloned().collect(),
             base_url: self.base_url.clone(),
             rps: self.rps,
             state_dir: self.state_dir.clone(),

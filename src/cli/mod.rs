@@ -14,6 +14,7 @@ mod one_shot_poll;
 mod opening;
 pub(crate) mod output;
 mod plain;
+mod service_clients;
 mod theme;
 
 use std::io;
@@ -37,7 +38,7 @@ use self::{
 pub use crate::runtime::crash::install_hooks;
 use crate::{
     api,
-    config::{Environment, Flags, Settings},
+    config::{Environment, Settings},
     domain::text,
     runtime::{
         crash,
@@ -63,7 +64,7 @@ pub fn main() -> Exit {
             if let Some(path) = crash::report() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
-            if is_wrong_setting(&report) || report.is::<DashboardOnly>() || report.is::<UnusedByDemo>() {
+            if is_wrong_setting(&report) || report.is::<MisplacedOption>() || report.is::<UnusedByDemo>() {
                 Exit::Usage
             } else {
                 Exit::Error
@@ -156,15 +157,18 @@ fn backup(cli: &Cli, args: &BackupArgs) -> Result<Exit> {
     }
 }
 
-/// An option before a command that only the dashboard uses.
+/// An option that the command doesn't use.
 #[derive(Debug, thiserror::Error)]
-enum DashboardOnly {
+enum MisplacedOption {
     /// `--metrics`.
     #[error("`--metrics` before a command works only for the dashboard; use `hoptop watch --metrics ADDR`")]
     Metrics,
     /// `--beside`.
     #[error("`--beside` works only in the dashboard; a command uses one profile (--profile)")]
     Beside,
+    /// Several times `--profile`.
+    #[error("`--profile` names one profile; only `hoptop watch` takes several, and the dashboard has `--beside NAME`")]
+    Profiles,
 }
 
 /// An option that names settings, which the demo doesn't use.
@@ -185,7 +189,12 @@ struct Loaded {
 impl Loaded {
     /// Loads the settings, and refuses options that the command doesn't use.
     fn new(cli: &Cli) -> Result<Self> {
-        let mut flags = Flags { beside: cli.dashboard.beside.clone(), ..cli.global.flags() };
+        let is_watch = matches!(cli.command, Some(Command::Watch(_)));
+        let mut flags = cli.global.flags();
+        if !flags.beside.is_empty() && !is_watch {
+            return Err(MisplacedOption::Profiles.into());
+        }
+        flags.beside.extend(cli.dashboard.beside.clone());
         if let Some(Command::Store(args)) = &cli.command
             && let Some(address) = args.address()
         {
@@ -202,9 +211,9 @@ impl Loaded {
     }
 }
 
-fn refuse_dashboard_options(cli: &Cli) -> Result<(), DashboardOnly> {
+fn refuse_dashboard_options(cli: &Cli) -> Result<(), MisplacedOption> {
     if cli.dashboard.metrics.is_some() {
-        return Err(DashboardOnly::Metrics);
+        return Err(MisplacedOption::Metrics);
     }
-    if cli.dashboard.beside.is_empty() { Ok(()) } else { Err(DashboardOnly::Beside) }
+    if cli.dashboard.beside.is_empty() { Ok(()) } else { Err(MisplacedOption::Beside) }
 }

@@ -78,7 +78,7 @@ pub struct Settings {
     pub keys: BTreeMap<String, Vec<String>>,
     /// Each setting and its source, except the integrator ID.
     pub entries: Vec<SettingEntry>,
-    /// The profiles that the dashboard polls in addition to the active profile.
+    /// The profiles that the dashboard or `watch` polls in addition to the active profile.
     pub beside: Vec<Account>,
     pub(super) id: Option<SecretSource>,
 }
@@ -170,6 +170,11 @@ impl Settings {
                 second_store: other.store_name(),
             }),
         }
+    }
+
+    /// Returns the names of the profiles that are polled together, the active profile first.
+    pub fn profiles(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.profile.as_str()).chain(self.beside.iter().map(|account| account.profile.as_str()))
     }
 
     fn account(&self) -> Account {

@@ -53,3 +53,42 @@ fn dashboard_polls_two_ids_within_their_own_budgets() {
     assert_eq!(refused.end().0.exit_code(), 2);
     home.run(&["--beside", "partner", "list"]).assert_exit(2, &["`--beside` works only in the dashboard"]);
 }
+
+#[test]
+fn watch_polls_two_profiles_within_their_own_budgets() {
+    let stuck = r#"{ from = 0, status = "partial_success", steps = 2 }"#;
+    let (large_batch, small_batch) = (Batch::repeat(12, SUCCESS), Batch::new(&[SUCCESS, stuck, SUCCESS]));
+    let fast = Simulation::start(&large_batch.scenario);
+    let slow = Simulation::start(&small_batch.scenario.replace("rps = 10.0", "rps = 1.0"));
+    let home = Home::new();
+    home.configure(&format!(
+        "beside = [\"unused\"]\n[profiles.prod]\nbase_url = \"{}\"\nrps = 10\nintegrator_id_env = \"PROD\"\n\
+         [profiles.partner]\nbase_url = \"{}\"\nrps = 1\nintegrator_id_env = \"PARTNER\"\n[profiles.unused]\n",
+        fast.url, slow.url
+    ));
+    for (profile, batch) in [("prod", &large_batch), ("partner", &small_batch)] {
+        let csv = home.write("batch.csv", &batch.csv);
+        assert_eq!(home.run(&["--profile", profile, "import", &csv]).code, Some(0));
+    }
+    let watch = |words: &[&str]| {
+        let both = ["watch", "--profile", "prod", "--profile", "partner", "--json", "--until-settled", "--timeout", "40s"];
+        let mut command = home.command(&[&both, words].concat());
+        command.env("PROD", "an-id-of-prod-1111").env("PARTNER", "an-id-of-partner-2222");
+        ProcessOutput::new(command.output().unwrap())
+    };
+    let ended = watch(&[]);
+    assert_eq!((ended.code, ended.err.as_str()), (Some(4), ""), "{ended:?}");
+    let events = ended.events();
+    let settled = |profile: &str| {
+        let is_own = |event: &&serde_json::Value| event["event"] == "settled" && event["profile"] == profile;
+        events.iter().filter(is_own).count()
+    };
+    assert_eq!((settled("prod"), settled("partner")), (12, 3));
+    let summary = events.last().unwrap();
+    assert_eq!(summary["counts"], serde_json::json!({"success": 14, "partial_success": 1}));
+    assert_eq!((fast.end_within_budget(), slow.end_within_budget()), (12, 3));
+    watch(&["label:none"]).assert_exit(2, &["no transaction in profile prod or partner has label:none"]);
+    let two = ["--profile", "prod", "--profile", "partner"];
+    home.run(&[&two[..], &["list"]].concat()).assert_exit(2, &["only `hoptop watch` takes several"]);
+    home.run(&["watch", "--profile", "prod", "--profile", "nobody"]).assert_exit(2, &["no profile `nobody`"]);
+}

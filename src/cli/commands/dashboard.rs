@@ -9,7 +9,7 @@ use std::{
 };
 
 use clap::Args;
-use color_eyre::eyre::{Result, WrapErr, bail, eyre};
+use color_eyre::eyre::{Result, WrapErr, eyre};
 use tokio::sync::oneshot;
 
 use super::{
@@ -20,13 +20,11 @@ use crate::{
     cli::{
         listen, notifiers,
         opening::{self, StoreUse, with_context},
-        plain, theme,
+        plain, service_clients, theme,
     },
     clock::{self, Clock},
     config::Settings,
-    domain::text,
     metrics::Metrics,
-    poller::Scope,
     process,
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
@@ -93,8 +91,9 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
             list::list(&ListArgs::default(), context)
         });
     }
-    let pollings =
-        if args.no_poll { Vec::new() } else { pollings(settings, team.as_ref()).wrap_err(WITHOUT_POLLING)? };
+    let clients =
+        if args.no_poll { Vec::new() } else { service_clients::clients(settings).wrap_err(WITHOUT_POLLING)? };
+    let pollings = service_clients::with_options(clients, settings, team.as_ref());
     let channels = notifiers::channels(settings)?;
     let log = Some(log_file::start(&settings.state_dir, Clock::system())?);
     let store = opening::open_store(settings, team.as_ref())?;
@@ -139,32 +138,6 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         notifiers::stop_notifiers(started_notifiers, &ended).await;
         ended
     })
-}
-
-/// Returns what the pollers need, for the current profile and for each profile beside it.
-fn pollings<'a>(
-    settings: &'a Settings,
-    team: Option<&'a TeamAccess>,
-) -> Result<Vec<(ServiceClient, PollerOptions<'a>)>> {
-    let place = PollerOptions::of(settings, Scope::Everything, team);
-    let own = ServiceClient::checked(settings.polling())?;
-    let requests = own.requests.clone();
-    let mut pollings = vec![(own, place)];
-    for account in &settings.beside {
-        let name_profile = || format!("profile {}", text::clean(&account.profile));
-        let mut polling = ServiceClient::checked(account.polling()).wrap_err_with(name_profile)?;
-        // The requests of all profiles are counted together.
-        polling.requests = requests.clone();
-        if let Some((other, place)) = pollings.iter().find(|(other, _)| other.contradicts(&polling)) {
-            let (name, other_name) = (text::clean(&account.profile), text::clean(place.profile));
-            let (limit, other_limit) = (polling.rps(), other.rps());
-            bail!(
-                "profiles {other_name} and {name} have the same ID but different limits: {other_limit} and {limit} requests/s"
-            );
-        }
-        pollings.push((polling, PollerOptions { profile: &account.profile, ..place }));
-    }
-    Ok(pollings)
 }
 
 /// What ended the dashboard, other than the user.

@@ -16,6 +16,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop watch                                         all tracked transactions, until ^C
   hoptop watch label:batch-17 --until-settled          exit code 0 all success, 2 nothing to watch, 3 timeout, 4 not all
+  hoptop watch --profile prod --profile partner        several profiles, each within its own budget
   hoptop watch --json | jq 'select(.event == \"settled\")'
   my-service | hoptop watch - --until-settled          track its output and watch until settled";
 

@@ -6,18 +6,19 @@
 use std::thread;
 
 use color_eyre::eyre::{Result, WrapErr};
+use futures_util::future::join_all;
 use tokio::sync::{oneshot, watch};
 
 use super::BarHandle;
 use crate::{
-    cli::{notifiers, sentence},
+    cli::{notifiers, sentence, service_clients},
     clock::Clock,
     config::{self, Environment, Flags, Settings},
+    metrics::Requests,
     notify::Channel,
-    poller::Scope,
     process::program,
     runtime::{
-        background_poller::{PollerOptions, RunningPollers, ServiceClient},
+        background_poller::{RunningPollers, ServiceClient},
         maintenance::Maintenance,
         signals::{self, Reload},
         team_store::TeamAccess,
@@ -28,7 +29,8 @@ use crate::{
 /// The settings of the background tasks, and what is created from them.
 pub(crate) struct BackgroundTasks {
     settings: Settings,
-    pub(crate) polling: ServiceClient,
+    /// The client of each profile, in the order of the settings.
+    clients: Vec<ServiceClient>,
     channels: Vec<Channel>,
 }
 
@@ -36,7 +38,12 @@ impl BackgroundTasks {
     /// Checks the settings. This may run the command that prints the ID.
     pub(crate) fn new(settings: Settings) -> Result<Self> {
         let channels = notifiers::channels(&settings)?;
-        Ok(Self { polling: ServiceClient::checked(settings.polling())?, channels, settings })
+        Ok(Self { clients: service_clients::clients(&settings)?, channels, settings })
+    }
+
+    /// Returns the counters of the requests of all profiles.
+    pub(crate) fn requests(&self) -> Requests {
+        self.clients.first().map(|client| client.requests.clone()).unwrap_or_default()
     }
 
     /// Returns the names of the notification channels.
@@ -48,11 +55,17 @@ impl BackgroundTasks {
     fn reload(flags: Flags, before: &Settings) -> Result<Self> {
         let Settings { db, store, profile, state_dir, .. } = before.clone();
         let flags = Flags { db: Some(db), profile: Some(profile), state_dir: Some(state_dir), ..flags };
-        let mut settings = config::load(flags, &Environment::process())?;
+        let mut settings = config::load(flags.clone(), &Environment::process())?;
+        keep_named_profiles(&mut settings, &flags);
         settings.store = store;
         program::hide(settings.secret_variables.clone());
         Self::new(settings)
     }
+}
+
+/// Keeps the profiles that the command line names. The config file's `beside` is for the dashboard.
+pub(crate) fn keep_named_profiles(settings: &mut Settings, flags: &Flags) {
+    settings.beside.retain(|account| flags.beside.contains(&account.profile));
 }
 
 /// The values that the background tasks use independently of the settings.
@@ -78,7 +91,7 @@ pub(crate) async fn serve(
     mut left: oneshot::Receiver<()>,
 ) -> Result<()> {
     loop {
-        let requests = background_tasks.polling.requests.clone();
+        let requests = background_tasks.requests();
         let Some(next) = context.run_until_reload(background_tasks, &mut left).await? else { return Ok(()) };
         if left.try_recv().is_ok() {
             // The watch ended during the restart.
@@ -86,7 +99,9 @@ pub(crate) async fn serve(
         }
         background_tasks = next;
         // The counters continue.
-        background_tasks.polling.requests = requests;
+        for client in &mut background_tasks.clients {
+            client.requests = requests.clone();
+        }
         context.channel_names.send_replace(background_tasks.names());
         context.print("the settings were reloaded");
     }
@@ -99,11 +114,14 @@ impl TaskContext<'_> {
         background_tasks: BackgroundTasks,
         left: &mut oneshot::Receiver<()>,
     ) -> Result<Option<BackgroundTasks>> {
-        let BackgroundTasks { settings, polling, channels } = background_tasks;
+        let BackgroundTasks { settings, clients, channels } = background_tasks;
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
-        let notifier = notifiers::start(channels, &settings.profile, self.store, self.clock).await?;
-        let place = PollerOptions::of(&settings, Scope::Everything, self.team);
-        let mut poller = RunningPollers::start(polling, self.store.clone(), self.clock.clone(), place)?;
+        let mut started = Vec::new();
+        for profile in settings.profiles() {
+            started.push(notifiers::start(channels.clone(), profile, self.store, self.clock).await?);
+        }
+        let pollings = service_clients::with_options(clients, &settings, self.team);
+        let mut poller = RunningPollers::start_all(pollings, self.store.clone(), self.clock.clone())?;
         let next = tokio::select! {
             biased;
             _ = &mut *left => None,
@@ -114,7 +132,7 @@ impl TaskContext<'_> {
         // A second signal ends the wait for undelivered alerts.
         let (second, _) = signals::listen_for_end_and_reload()?;
         tokio::select! {
-            () = notifier.finish(notifiers::COMMAND_GRACE) => {}
+            _ = join_all(started.into_iter().map(|notifier| notifier.finish(notifiers::COMMAND_GRACE))) => {}
             _ = second => tracing::warn!("a second signal came before all alerts were sent"),
         }
         stopped.map(|()| next)

@@ -9,6 +9,7 @@ mod bar;
 mod conditions;
 mod ending;
 mod piped;
+mod profiles;
 mod snapshot;
 mod summary;
 mod team_notices;
@@ -31,9 +32,10 @@ pub(crate) use self::args::{EXAMPLES, WatchArgs};
 use self::{
     background_tasks::{BackgroundTasks, TaskContext},
     bar::{Bar, BarHandle},
-    conditions::{Conditions, Obstacle, Refusal},
+    conditions::Obstacle,
     ending::Watched,
     piped::{PIPE, PipedTransactions},
+    profiles::Profiles,
     snapshot::{PipedMatch, Query, Snapshot},
     summary::Summary,
     team_notices::TeamNotices,
@@ -85,6 +87,10 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         let _entered = runtime.enter();
         signals::listen_for_end_and_reload()?
     };
+    let mut settings = settings.clone();
+    background_tasks::keep_named_profiles(&mut settings, flags);
+    settings.check_same_store()?;
+    let settings = &settings;
     let background_tasks = BackgroundTasks::new(settings.clone())?;
     log_file::start(&settings.state_dir, Clock::system())?;
     let team = TeamAccess::of(settings, team_store::WATCH_RANK)?;
@@ -124,14 +130,9 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         if is_terminal {
             watching.print_line(&watching.greeting());
         }
-        let metrics = Metrics::serve(
-            args.metrics,
-            &store,
-            vec![settings.profile.clone()],
-            &background_tasks.polling.requests,
-            &clock,
-        )
-        .await?;
+        let metrics =
+            Metrics::serve(args.metrics, &store, watching.profiles.names(), &background_tasks.requests(), &clock)
+                .await?;
         if let Some(metrics) = &metrics {
             watching.print_line(&format!("metrics at {}", metrics.url()));
         }
@@ -166,7 +167,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
 struct Watching<'a> {
     args: &'a WatchArgs,
     filter: Filter,
-    profile: String,
+    profiles: Profiles,
     bar: Bar,
     /// The transactions from standard input, if the watch reads them there.
     piped: Option<PipedTransactions>,
@@ -183,12 +184,6 @@ struct Watching<'a> {
     deleted_open: u64,
     /// Whether any answer arrived since the start.
     has_answer: bool,
-    obstacle: Option<Obstacle>,
-    refusal: Refusal,
-    /// The conditions that were reported.
-    conditions: Conditions,
-    /// Whether another process polls.
-    is_other_polling: bool,
     /// What kept answers from being stored at the last check.
     fault: Option<StoreFault>,
     /// The names of the notification channels.
@@ -208,7 +203,7 @@ impl<'a> Watching<'a> {
         Ok(Self {
             args,
             filter,
-            profile: settings.profile.clone(),
+            profiles: Profiles::new(settings.profiles()),
             bar,
             piped: None,
             zone: clock::local_offset(),
@@ -219,10 +214,6 @@ impl<'a> Watching<'a> {
             is_terminal: false,
             deleted_open: 0,
             has_answer: false,
-            obstacle: None,
-            refusal: Refusal::default(),
-            conditions: Conditions::default(),
-            is_other_polling: false,
             fault: None,
             channels,
         })
@@ -245,7 +236,7 @@ impl<'a> Watching<'a> {
     /// Returns what to read of the store.
     fn query(&self, now: DateTime<Utc>) -> Query {
         Query {
-            profile: self.profile.clone(),
+            profiles: self.profiles.names(),
             // Transactions from standard input are chosen as they arrive.
             filter: (!self.args.is_piped()).then(|| self.filter.clone()),
             forecasts: self.bar.is_drawn(),
@@ -263,13 +254,17 @@ impl<'a> Watching<'a> {
         if let Some(piped) = &mut self.piped {
             piped.poll_reports();
         }
-        let live = snapshot.poller.as_ref().filter(|report| report.is_live(now));
-        self.is_other_polling = live.is_some_and(|report| report.process != crate::process::run_id());
-        for line in self.conditions.update(live, &snapshot.notify_errors, now) {
-            self.print_line(&line);
+        let mut poller = None;
+        for polling in &snapshot.polling {
+            let live = polling.poller.as_ref().filter(|report| report.is_live(now));
+            let prefix = self.profiles.prefix(&polling.profile);
+            let Some(profile) = self.profiles.get(&polling.profile) else { continue };
+            profile.is_other_polling = live.is_some_and(|report| report.process != crate::process::run_id());
+            let lines = profile.conditions.update(live, &polling.notify_errors, now);
+            lines.iter().for_each(|line| self.print_line(&format!("{prefix}{line}")));
+            poller = poller.or(live.cloned());
         }
         let more = snapshot.changes.more;
-        let poller = live.cloned();
         self.apply_snapshot(snapshot, now)?;
         self.add_tracked(now).await?;
         if !more {
@@ -311,7 +306,7 @@ impl<'a> Watching<'a> {
             chosen: &self.chosen,
             input_exit: self.input_exit(),
             has_answer: self.has_answer,
-            obstacle: self.obstacle,
+            obstacle: self.profiles.obstacle(),
             requests: self.requests,
             deleted_open: self.deleted_open,
         }
@@ -320,15 +315,14 @@ impl<'a> Watching<'a> {
     /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
     async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(Wake::AnyCommit)?;
-        let mut team = TeamNotices::new(store.team(), self.profile.clone());
+        let mut team = TeamNotices::new(store.team(), self.profiles.names());
         let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             let more = self.process_changes(clock).await?;
             self.check_store_fault(store.fault())?;
             team.update(clock.now().mono).iter().for_each(|line| self.print_line(line));
-            self.refusal.update(self.obstacle, clock.now().mono);
             // A watch without an end goes on probing.
-            let gives_up_at = self.refusal.gives_up_at().filter(|_| self.args.until_settled);
+            let gives_up_at = self.profiles.gives_up_at(clock.now().mono).filter(|_| self.args.until_settled);
             if gives_up_at.is_some_and(|at| at <= clock.now().mono) {
                 return Ok(Some(Exit::Unauthorized));
             }
@@ -382,16 +376,14 @@ impl<'a> Watching<'a> {
             Some(piped) => piped.contains(&tx.params),
             None => self.filter.matches(&Candidate { tx, alerts }, now),
         };
-        tx.profile == self.profile && is_match
+        self.profiles.contains(&tx.profile) && is_match
     }
 
     /// Returns the obstacle of a profile's alert that was active before the watch. Another process that polls doesn't
     /// report the obstacle again.
-    fn active_obstacle(&self, alert: &Alert) -> Option<Obstacle> {
+    fn active_obstacle(alert: &Alert) -> Option<Obstacle> {
         match (alert.subject, alert.rule.kind()) {
-            (Subject::Profile, RuleKind::Outage(outage)) if alert.profile == self.profile && self.is_other_polling => {
-                Some(Obstacle::from(outage))
-            }
+            (Subject::Profile, RuleKind::Outage(outage)) => Some(Obstacle::from(outage)),
             (Subject::Profile | Subject::Transaction(_), _) => None,
         }
     }
@@ -399,13 +391,17 @@ impl<'a> Watching<'a> {
     /// Updates the watched transactions and the obstacle from a snapshot, and prints its changes.
     fn apply_snapshot(&mut self, mut snapshot: Snapshot, now: DateTime<Utc>) -> Result<()> {
         if snapshot.changes.resync {
-            self.obstacle = snapshot.profile_alerts.iter().find_map(|alert| self.active_obstacle(alert));
+            for polling in &snapshot.polling {
+                let Some(profile) = self.profiles.get(&polling.profile) else { continue };
+                let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
+                profile.obstacle = own.find_map(Self::active_obstacle).filter(|_| profile.is_other_polling);
+            }
             // Transactions that were chosen before stay chosen; their progress is updated.
             self.chosen.extend(std::mem::take(&mut snapshot.chosen));
         }
         for listed in snapshot.changed.values() {
             let tx = &listed.transaction;
-            let is_own = tx.profile == self.profile;
+            let is_own = self.profiles.contains(&tx.profile);
             self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
             if self.chosen.contains_key(&tx.id) || self.is_wanted(listed, now) {
                 self.chosen.insert(tx.id, Progress::from(tx));
@@ -414,11 +410,12 @@ impl<'a> Watching<'a> {
         for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
             self.bar.set_expected(*row, *at);
         }
-        for change in snapshot.changes.changes.iter().filter(|change| change.profile == self.profile) {
+        for change in &snapshot.changes.changes {
+            let Some(profile) = self.profiles.get(&change.profile) else { continue };
             self.requests += u64::from(change.what == ChangeKind::Polled);
             self.has_answer |= matches!(change.what, ChangeKind::Rejected { .. });
             if let Some(outage) = change.what.outage() {
-                self.obstacle = match outage {
+                profile.obstacle = match outage {
                     OutageChange::Began(outage) => Some(Obstacle::from(outage)),
                     OutageChange::Ended => None,
                 };
@@ -483,7 +480,7 @@ impl<'a> Watching<'a> {
                 tx.params.transaction_id.short("..."),
                 row_text::route(tx, Glyphs::Ascii)
             ),
-            None => format!("{time}  {what}"),
+            None => format!("{time}  {}{what}", self.profiles.prefix(&change.profile)),
         }
     }
 

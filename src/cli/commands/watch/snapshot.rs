@@ -18,14 +18,15 @@ use crate::{
         poller::PollerReport,
         record::{RecordSummary, RecordView},
         text,
-        transaction::{Transaction, TransactionParams},
+        transaction::{Transaction, TransactionHeader, TransactionParams},
     },
     store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
 };
 
 /// A query for the data of a snapshot.
 pub(crate) struct Query {
-    pub(crate) profile: String,
+    /// The watched profiles. Transactions from standard input belong to the first.
+    pub(crate) profiles: Vec<String>,
     /// The filter of the watched transactions; `None` if they come through standard input.
     pub(crate) filter: Option<Filter>,
     /// Whether to read when transactions should be settled.
@@ -37,12 +38,19 @@ pub(crate) struct Query {
     pub(crate) now: DateTime<Utc>,
 }
 
-/// The data read from the store in one snapshot.
-pub(crate) struct Snapshot {
-    pub(crate) changes: Changes,
+/// How a profile is polled, and how its alerts are sent.
+pub(crate) struct ProfilePolling {
+    pub(crate) profile: String,
     pub(crate) poller: Option<PollerReport>,
     /// The errors of the notification channels.
     pub(crate) notify_errors: Vec<String>,
+}
+
+/// The data read from the store in one snapshot.
+pub(crate) struct Snapshot {
+    pub(crate) changes: Changes,
+    /// The state of each watched profile.
+    pub(crate) polling: Vec<ProfilePolling>,
     /// The transactions that match the filter, after a resync.
     pub(crate) chosen: Vec<(RowId, Progress)>,
     /// The active alerts of profiles, after a resync.
@@ -59,11 +67,10 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads the next changes and the data that belongs to them.
     pub(crate) fn read(feed: &FeedReader, query: &Query) -> Result<Self, StoreError> {
-        let Query { profile, filter, forecasts, records, channels, now } = query;
+        let Query { profiles, filter, forecasts, records, channels, now } = query;
         feed.changes_with(|changes, reader| {
             let mut snapshot = Self {
-                poller: reader.poller(profile)?,
-                notify_errors: notification::delivery_errors(&reader.notification_cursors(profile)?, channels),
+                polling: Vec::new(),
                 chosen: Vec::new(),
                 profile_alerts: Vec::new(),
                 changed: BTreeMap::new(),
@@ -71,6 +78,13 @@ impl Snapshot {
                 expected: Vec::new(),
                 changes,
             };
+            for profile in profiles {
+                snapshot.polling.push(ProfilePolling {
+                    profile: profile.clone(),
+                    poller: reader.poller(profile)?,
+                    notify_errors: notification::delivery_errors(&reader.notification_cursors(profile)?, channels),
+                });
+            }
             for row in snapshot.changes.rows(true) {
                 let Some(listed) = reader.listed_header(row)? else { continue };
                 if *records {
@@ -82,17 +96,20 @@ impl Snapshot {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
             }
             if let (true, Some(filter)) = (snapshot.changes.resync, filter) {
-                let filter = filter.of_profile(profile);
-                snapshot.chosen = reader.listing(&filter, *now).outcomes()?;
+                for profile in profiles {
+                    snapshot.chosen.extend(reader.listing(&filter.of_profile(profile), *now).outcomes()?);
+                }
             }
             if *forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
-                let duration_stats = reader.duration_stats(profile)?;
+                let stats = |profile: &String| Ok((profile.clone(), reader.duration_stats(profile)?));
+                let stats: BTreeMap<_, _> = profiles.iter().map(stats).collect::<Result<_, StoreError>>()?;
+                let expected = |tx: &TransactionHeader| expected_at(tx, stats.get(&tx.profile)?);
                 for (row, _) in snapshot.chosen.iter().filter(|(_, progress)| progress.is_polled) {
                     let tx = reader.header(*row)?;
-                    snapshot.expected.push((*row, tx.and_then(|tx| expected_at(&tx, &duration_stats))));
+                    snapshot.expected.push((*row, tx.as_ref().and_then(expected)));
                 }
                 let changed = snapshot.changed.values().map(|listed| &listed.transaction);
-                snapshot.expected.extend(changed.map(|tx| (tx.id, expected_at(tx, &duration_stats))));
+                snapshot.expected.extend(changed.map(|tx| (tx.id, expected(tx))));
             }
             Ok(snapshot)
         })
@@ -115,11 +132,12 @@ impl PipedMatch {
         params: &[TransactionParams],
     ) -> Result<Vec<Self>, StoreError> {
         feed.read(|reader| {
-            let duration_stats = query.forecasts.then(|| reader.duration_stats(&query.profile)).transpose()?;
+            let Some(profile) = query.profiles.first() else { return Ok(Vec::new()) };
+            let duration_stats = query.forecasts.then(|| reader.duration_stats(profile)).transpose()?;
             let mut found = Vec::new();
             for params in params {
                 let key = TransactionKey {
-                    profile: query.profile.clone(),
+                    profile: profile.clone(),
                     from_chain: params.from_chain.clone(),
                     hash: params.transaction_id.clone(),
                 };
@@ -139,9 +157,13 @@ pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<Strin
     const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
     feed.read(|reader| {
         for (name, alone) in query.filter.iter().flat_map(Filter::named) {
-            if reader.listing(&alone.of_profile(&query.profile), query.now).count()? == 0 {
-                let (name, profile) = (text::clean(&name), text::clean(&query.profile));
-                return Ok(format!("no transaction in profile {profile} has {name}; {WAY_OUT}"));
+            let mut count = 0;
+            for profile in &query.profiles {
+                count += reader.listing(&alone.of_profile(profile), query.now).count()?;
+            }
+            if count == 0 {
+                let (name, profiles) = (text::clean(&name), text::clean(&query.profiles.join(" or ")));
+                return Ok(format!("no transaction in profile {profiles} has {name}; {WAY_OUT}"));
             }
         }
         Ok(format!("no tracked transaction matches; {WAY_OUT}"))

@@ -19,8 +19,8 @@ use crate::{
 pub(super) struct TeamNotices {
     /// The state of the team's store; `None` for a store of one machine, which has no notices.
     status: Option<watch::Receiver<TeamStatus>>,
-    /// The profile that is watched.
-    profile: String,
+    /// The profiles that are watched.
+    profiles: Vec<String>,
     loss: Option<String>,
     unpolled: Unpolled,
 }
@@ -35,9 +35,9 @@ enum Unpolled {
 
 impl TeamNotices {
     /// Creates the notices. A loss that is known already counts as told.
-    pub(super) fn new(status: Option<watch::Receiver<TeamStatus>>, profile: String) -> Self {
+    pub(super) fn new(status: Option<watch::Receiver<TeamStatus>>, profiles: Vec<String>) -> Self {
         let loss = status.as_ref().and_then(|status| status.borrow().loss.clone());
-        Self { status, profile, loss, unpolled: Unpolled::No }
+        Self { status, profiles, loss, unpolled: Unpolled::No }
     }
 
     /// Returns a line for each notice that is new.
@@ -48,7 +48,7 @@ impl TeamNotices {
             self.loss.clone_from(&status.loss);
             lines.extend(status.loss.as_deref().map(text::clean));
         }
-        self.unpolled = match (status.is_unpolled(&self.profile), self.unpolled) {
+        self.unpolled = match (self.profiles.iter().any(|profile| status.is_unpolled(profile)), self.unpolled) {
             (false, _) => Unpolled::No,
             (true, Unpolled::No) => Unpolled::Since(now),
             (true, Unpolled::Since(since)) if now.since(since) >= TAKEOVER_LIMIT => {
@@ -62,7 +62,7 @@ impl TeamNotices {
 
     /// Waits until [`TeamNotices::update`] may have something to say.
     pub(super) async fn wait(&mut self, clock: &Clock) {
-        let Self { status, profile, loss, unpolled } = self;
+        let Self { status, profiles, loss, unpolled } = self;
         let Some(status) = status else { return std::future::pending().await };
         let due = pin!(async {
             match *unpolled {
@@ -71,7 +71,9 @@ impl TeamNotices {
             }
         });
         let was_unpolled = *unpolled != Unpolled::No;
-        let changed = status.wait_for(|now| now.loss != *loss || now.is_unpolled(profile) != was_unpolled);
+        let changed = status.wait_for(|now| {
+            now.loss != *loss || profiles.iter().any(|profile| now.is_unpolled(profile)) != was_unpolled
+        });
         tokio::select! {
             changed = changed => {
                 if changed.is_err() {
@@ -98,7 +100,7 @@ mod tests {
             ..TeamStatus::default()
         };
         let (sender, status) = watch::channel(polling());
-        let mut notices = TeamNotices::new(Some(status), "default".into());
+        let mut notices = TeamNotices::new(Some(status), vec!["default".into()]);
         let at = |seconds| Mono::default() + Duration::from_secs(seconds);
         assert_eq!(notices.update(at(0)), Vec::<String>::new());
         sender.send_modify(|status| status.members[0].epoch = None);

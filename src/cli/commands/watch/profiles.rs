@@ -1,0 +1,64 @@
+//! The state of each profile that is watched.
+//!
+//! The module is pure: it must never print or read a clock.
+
+use super::conditions::{Conditions, Obstacle, Refusal};
+use crate::{clock::Mono, domain::text};
+
+/// The state of one profile.
+#[derive(Default)]
+pub(super) struct ProfileState {
+    /// The name of the profile.
+    pub(super) name: String,
+    pub(super) obstacle: Option<Obstacle>,
+    refusal: Refusal,
+    /// The conditions that were reported.
+    pub(super) conditions: Conditions,
+    /// Whether another process polls.
+    pub(super) is_other_polling: bool,
+}
+
+/// The profiles of a watch, at least one.
+pub(super) struct Profiles(Vec<ProfileState>);
+
+impl Profiles {
+    /// Creates the state of these profiles.
+    pub(super) fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        Self(names.map(|name| ProfileState { name: name.to_owned(), ..ProfileState::default() }).collect())
+    }
+
+    /// Returns the names, the current profile first.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.iter().map(|profile| profile.name.clone()).collect()
+    }
+
+    /// Returns the state of a profile; `None` if the profile isn't watched.
+    pub(super) fn get(&mut self, name: &str) -> Option<&mut ProfileState> {
+        self.0.iter_mut().find(|profile| profile.name == name)
+    }
+
+    /// Whether the profile is watched.
+    pub(super) fn contains(&self, name: &str) -> bool {
+        self.0.iter().any(|profile| profile.name == name)
+    }
+
+    /// Returns the obstacle that decides about the exit code: a refused ID before a service out of reach.
+    pub(super) fn obstacle(&self) -> Option<Obstacle> {
+        let obstacles = || self.0.iter().filter_map(|profile| profile.obstacle);
+        obstacles().find(|obstacle| *obstacle == Obstacle::Refused).or(obstacles().next())
+    }
+
+    /// Applies the present obstacles. Returns the moment from which waiting is pointless, if a profile's ID is refused: its
+    /// transactions can't settle, whatever the other profiles do.
+    pub(super) fn gives_up_at(&mut self, now: Mono) -> Option<Mono> {
+        for profile in &mut self.0 {
+            profile.refusal.update(profile.obstacle, now);
+        }
+        self.0.iter().filter_map(|profile| profile.refusal.gives_up_at()).min()
+    }
+
+    /// Returns the beginning of a line about a profile: its name if several are watched.
+    pub(super) fn prefix(&self, name: &str) -> String {
+        if self.0.len() > 1 { format!("{}: ", text::clean(name)) } else { String::new() }
+    }
+}

@@ -1,0 +1,49 @@
+//! The clients of the profiles that one process polls together, each with its own ID and budget.
+
+use color_eyre::eyre::{Result, WrapErr, bail};
+
+use crate::{
+    config::Settings,
+    domain::text,
+    poller::Scope,
+    runtime::{
+        background_poller::{PollerOptions, ServiceClient},
+        team_store::TeamAccess,
+    },
+};
+
+/// Returns the client of each profile of the settings, the current profile first. They count their requests together.
+///
+/// # Errors
+/// Returns an error if a setting is invalid, or if two profiles have the same ID with different limits.
+pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
+    let own = ServiceClient::checked(settings.polling())?;
+    let requests = own.requests.clone();
+    let mut clients = vec![own];
+    for account in &settings.beside {
+        let name_profile = || format!("profile {}", text::clean(&account.profile));
+        let mut client = ServiceClient::checked(account.polling()).wrap_err_with(name_profile)?;
+        client.requests = requests.clone();
+        if let Some((other, profile)) =
+            clients.iter().zip(settings.profiles()).find(|(other, _)| other.contradicts(&client))
+        {
+            let (name, other_name) = (text::clean(&account.profile), text::clean(profile));
+            let (limit, other_limit) = (client.rps(), other.rps());
+            bail!(
+                "profiles {other_name} and {name} have the same ID but different limits: {other_limit} and {limit} requests/s"
+            );
+        }
+        clients.push(client);
+    }
+    Ok(clients)
+}
+
+/// Adds to each client of [`clients`] what its poller needs to know.
+pub(crate) fn with_options<'a>(
+    clients: Vec<ServiceClient>,
+    settings: &'a Settings,
+    team: Option<&'a TeamAccess>,
+) -> Vec<(ServiceClient, PollerOptions<'a>)> {
+    let place = PollerOptions::of(settings, Scope::Everything, team);
+    clients.into_iter().zip(settings.profiles().map(|profile| PollerOptions { profile, ..place })).collect()
+}
