@@ -26,6 +26,6 @@ pub(crate) use base_url::BaseUrlError;
 pub(crate) use base_url::is_loopback;
 pub(crate) use client::builder as http_builder;
 pub use client::{BODY_LIMIT, Client, Timeouts};
-pub(crate) use reach::reach;
+pub(crate) use reach::{Endpoint, reach};
 pub use route::interpret as interpret_route;
 pub(crate) use transport::{describe, innermost};

@@ -27,7 +27,9 @@ use self::{
     commands::{
         ack, add, alerts, answer,
         backup::{self, BackupArgs},
-        check, completions, config, dashboard, delete, demo, doctor, export, guide,
+        check, completions, config, dashboard, delete, demo,
+        doctor::{self, DoctorArgs, Unopened},
+        export, guide,
         import::{self, follow},
         label, list, man, note, quote, schema, show, simulate, snooze, stats, store, ticket, unack, undo, untrack,
         watch,
@@ -136,9 +138,35 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Ack(args) => with_store(existing, &|_, context| ack::ack(args, context)),
         Command::Snooze(args) => with_store(existing, &|_, context| snooze::snooze(args, context)),
         Command::Unack(args) => with_store(existing, &|_, context| unack::unack(args, context)),
-        Command::Doctor(args) => with_store(StoreUse::Inspected, &|loaded, context| {
-            doctor::doctor(args, &loaded.settings, loaded.team.as_ref(), api::reach, context)
-        }),
+        Command::Doctor(args) => doctor(cli, args),
+    }
+}
+
+/// Runs the checks, also those that need neither the settings nor the store, if these can't be opened.
+fn doctor(cli: &Cli, args: &DoctorArgs) -> Result<Exit> {
+    let mut unopened = Unopened::default();
+    let loaded = Loaded::new(cli).or_else(|report| {
+        if !is_wrong_setting(&report) {
+            return Err(report);
+        }
+        unopened.config = Some(sentence(&report));
+        let settings = crate::config::load_without_file(cli.global.flags(), &Environment::process())?;
+        Ok(Loaded { settings, team: None })
+    })?;
+    let Loaded { settings, team } = &loaded;
+    let mut has_begun = false;
+    let ended = with_context(settings, team.as_ref(), StoreUse::Inspected, |context| {
+        has_begun = true;
+        doctor::doctor(args, settings, team.as_ref(), &unopened, api::reach, context)
+    });
+    match ended {
+        Err(report) if !has_begun && !args.checksums && !args.verify_replica => {
+            unopened.store = Some(sentence(&report));
+            with_context(settings, None, StoreUse::Temporary, |context| {
+                doctor::doctor(args, settings, None, &unopened, api::reach, context)
+            })
+        }
+        ended => ended,
     }
 }
 

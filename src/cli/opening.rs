@@ -87,7 +87,7 @@ pub(crate) fn with_context(
 }
 
 /// Opens a temporary empty store. Returns the store and its folder, which is removed when it is dropped.
-fn open_temporary() -> Result<(Store, TempDir)> {
+pub(crate) fn open_temporary() -> Result<(Store, TempDir)> {
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("can't create a temporary store")?;
     Ok((Store::open(&folder.path().join("empty.db"))?, folder))
 }

@@ -113,6 +113,16 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     })
 }
 
+/// Loads the settings as if there were no config file, and without the values that may be wrong: for the checks of `doctor`.
+///
+/// # Errors
+/// If a value of the command line or the environment is invalid nevertheless.
+pub(crate) fn load_without_file(flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
+    let rps = Some(flags.rps.filter(|rps| *rps > 0.0 && *rps <= RPS_LIMIT).unwrap_or(DEFAULT_RPS));
+    let profile = Some(DEFAULT_PROFILE.to_owned());
+    load(Flags { config: Some("/dev/null".into()), profile, beside: Vec::new(), rps, ..flags }, env)
+}
+
 /// The sources of the settings, once the config file and the profile are known.
 struct Inputs<'a> {
     env: &'a Environment,

@@ -16,6 +16,7 @@ mod theme_choice;
 pub use environment::Environment;
 pub(crate) use error::ConfigError;
 pub use load::load;
+pub(crate) use load::load_without_file;
 pub(crate) use settings::{Account, PollingSettings, SettingEntry, Settings};
 pub(crate) use team_store::{StorePassword, TeamStore};
 pub(crate) use theme_choice::ThemeChoice;

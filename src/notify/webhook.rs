@@ -10,7 +10,7 @@ use reqwest::{
     header::{CONTENT_TYPE, HeaderName},
 };
 
-use crate::api::{Timeouts, describe, http_builder, innermost, is_loopback};
+use crate::api::{Endpoint, Timeouts, describe, http_builder, innermost, is_loopback};
 
 /// The header with the event's ID, equal for each attempt.
 const EVENT_ID_HEADER: HeaderName = HeaderName::from_static("x-hoptop-event-id");
@@ -87,6 +87,11 @@ impl Webhook {
     /// Returns the host, the only part of the address that may be shown.
     pub(crate) fn host(&self) -> String {
         self.url.host_str().unwrap_or_default().to_owned()
+    }
+
+    /// Returns where the webhook's connections lead.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint::of_url(&self.url, "the webhook URL")
     }
 
     /// Posts an event once. If the response is lost, a retry delivers the event again with the same `id`.

@@ -71,7 +71,8 @@ fn watch_polls_two_profiles_within_their_own_budgets() {
         assert_eq!(home.run(&["--profile", profile, "import", &csv]).code, Some(0));
     }
     let watch = |words: &[&str]| {
-        let both = ["watch", "--profile", "prod", "--profile", "partner", "--json", "--until-settled", "--timeout", "40s"];
+        let both =
+            ["watch", "--profile", "prod", "--profile", "partner", "--json", "--until-settled", "--timeout", "40s"];
         let mut command = home.command(&[&both, words].concat());
         command.env("PROD", "an-id-of-prod-1111").env("PARTNER", "an-id-of-partner-2222");
         ProcessOutput::new(command.output().unwrap())

@@ -14,6 +14,7 @@ mod beside;
 mod common;
 mod concurrent_processes;
 mod damaged_values;
+mod diagnosis;
 mod import_export;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;

@@ -1,9 +1,10 @@
 //! `hoptop doctor`: checks everything that polling needs, and says what to do about each problem.
 //!
-//! It connects to the service without sending anything: it must never spend a request, nor show more of the ID than its last
-//! four characters.
+//! It connects to the service without sending anything: without `--probe` it must never spend a request. It must never show more of
+//! the ID than its last four characters.
 
 mod finding;
+mod probe;
 mod team;
 
 use std::{
@@ -18,7 +19,7 @@ use color_eyre::eyre::Result;
 use self::finding::{Diagnosis, print_findings};
 use super::{backup::size, stats::BudgetStatus};
 use crate::{
-    api::BaseUrl,
+    api::{BaseUrl, Endpoint},
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
@@ -34,10 +35,11 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop doctor                                    print one line for each check
+  hoptop doctor --probe                            also send one request to the service
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
   hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
 
-Stores with the same content have the same checksums, even if their files differ.";
+The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files differ.";
 
 /// The arguments of `hoptop doctor`.
 #[derive(Args, Clone, Copy, Debug, Default)]
@@ -48,19 +50,32 @@ pub(crate) struct DoctorArgs {
     /// Only build a second copy of the team's store from its database, and compare each table (reads both stores)
     #[arg(long, conflicts_with = "checksums")]
     pub verify_replica: bool,
+    /// Also send one request, within the budget: shows that TLS and the integrator ID work
+    #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
+    pub probe: bool,
     /// Print one JSON object
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub json: bool,
 }
 
-/// Connects to the service; returns a sentence on the result.
-pub(crate) type Reach = fn(&BaseUrl) -> std::result::Result<String, String>;
+/// Connects to an endpoint; returns a sentence on the result.
+pub(crate) type Reach = fn(&Endpoint) -> std::result::Result<String, String>;
+
+/// What kept the settings or the store from being opened. The checks then use default settings or a temporary store.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unopened {
+    /// The reason why the settings can't be loaded.
+    pub config: Option<String>,
+    /// The reason why the store can't be opened.
+    pub store: Option<String>,
+}
 
 /// Prints one line for each check. `reach` tries to connect to the service.
 pub(crate) fn doctor(
     args: &DoctorArgs,
     settings: &Settings,
     team: Option<&TeamAccess>,
+    unopened: &Unopened,
     reach: Reach,
     cx: &mut Context,
 ) -> Result<Exit> {
@@ -70,13 +85,24 @@ pub(crate) fn doctor(
     if args.verify_replica {
         return team::verify_replica(team, cx);
     }
-    let mut findings = vec![("config", check_config(settings)), ("base url", check_base_url(settings))];
+    let mut findings = vec![
+        ("config", check_config(settings, unopened)),
+        ("state", check_state(&settings.state_dir)),
+        ("base url", check_base_url(settings)),
+    ];
     let (id, fingerprint) = check_id(settings);
     findings.push(("id", id));
     let reader = cx.store.reader()?;
     let tracked = reader.listing(&Filter::everything(), cx.now.wall).count()?;
     let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, cx.now.wall)?);
-    findings.push(("store", check_store(tracked, firing.iter().sum::<u64>() + handled, cx)?));
+    let alerts = firing.iter().sum::<u64>() + handled;
+    findings.push((
+        "store",
+        match &unopened.store {
+            Some(reason) => Diagnosis::Error(reason.clone()),
+            None => check_store(tracked, alerts, cx)?,
+        },
+    ));
     if let Some(team) = team {
         findings.extend(team::checks(team, &reader)?);
     }
@@ -109,8 +135,14 @@ pub(crate) fn doctor(
     let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
     let not_checked = || Diagnosis::Ok(format!("not checked; {HOW_TO_ASK}"));
     findings.push(("service", base.map_or_else(not_checked, |base| check_service(&base, reach))));
+    if args.probe {
+        let is_team = team.is_some();
+        let of_team = "not sent: with a team's store one machine sends the requests of the whole team";
+        let probed = if is_team { Diagnosis::Warning(of_team.into()) } else { probe::probe(settings, cx)? };
+        findings.push(("probe", probed));
+    }
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
-    findings.push(("alerting", check_alerting(settings, &reader)?));
+    findings.push(("alerting", check_alerting(settings, &reader, reach)?));
     print_findings(findings, args.json, cx.out)
 }
 
@@ -126,7 +158,10 @@ fn print_checksums(cx: &mut Context) -> Result<Exit> {
 const HOW_TO_ASK: &str = "`hoptop check TX` sends one request";
 
 /// Names the config file, and checks the settings that only the dashboard reads.
-fn check_config(settings: &Settings) -> Diagnosis {
+fn check_config(settings: &Settings, unopened: &Unopened) -> Diagnosis {
+    if let Some(reason) = &unopened.config {
+        return Diagnosis::Error(format!("{reason}; the checks below use no config file"));
+    }
     let of_dashboard = theme::of(settings).map_err(|error| error.to_string());
     let of_dashboard = of_dashboard.and(Keys::new(&settings.keys).map_err(|error| error.to_string()));
     if let Err(reason) = of_dashboard {
@@ -238,9 +273,8 @@ fn check_profile(account: &Account, reach: Reach) -> Diagnosis {
             let account = format!("{name}: {}, {} requests/s", polling.id.last4(), polling.rps);
             match check_service(&base, reach) {
                 Diagnosis::Ok(reached) => Diagnosis::Ok(format!("{account}; {reached}")),
-                Diagnosis::Warning(reason) | Diagnosis::Error(reason) => {
-                    Diagnosis::Warning(format!("{account}; {reason}"))
-                }
+                Diagnosis::Warning(reason) => Diagnosis::Warning(format!("{account}; {reason}")),
+                Diagnosis::Error(reason) => Diagnosis::Error(format!("{account}; {reason}")),
             }
         }
         Ok(Err(error)) => Diagnosis::Error(format!("{name}: {error}")),
@@ -270,19 +304,45 @@ fn check_ledger(ledger: Option<&Ledger>, rps: f64, cx: &Context<'_>) -> Diagnosi
 
 /// Checks whether the service accepts a connection. Behind a proxy only a request could tell.
 fn check_service(base: &BaseUrl, reach: Reach) -> Diagnosis {
+    let endpoint = Endpoint::of_service(base);
+    match proxy_of(&endpoint) {
+        Some(name) => Diagnosis::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}")),
+        None => reach(&endpoint).map_or_else(Diagnosis::Error, Diagnosis::Ok),
+    }
+}
+
+/// Returns the variable that sends connections to this endpoint through a proxy.
+fn proxy_of(endpoint: &Endpoint) -> Option<&'static str> {
     let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    let proxy = proxies.into_iter().find(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
-    match (proxy, reach(base)) {
-        (Some(name), _) if base.as_str().starts_with("https:") => {
-            Diagnosis::Ok(format!("not checked, since {name} sets a proxy; {HOW_TO_ASK}"))
+    let is_set = |name: &&str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    proxies.into_iter().find(|name| endpoint.is_tls() && is_set(name))
+}
+
+/// Checks that the state folder is a folder that can be written, or can be created.
+fn check_state(folder: &Path) -> Diagnosis {
+    let (shown, way_out) = (folder.display(), "or choose another folder with --state-dir");
+    // A folder that doesn't exist is created in the first one that does.
+    let existing = folder.ancestors().find(|path| path.exists()).unwrap_or(Path::new("."));
+    if !existing.is_dir() {
+        let in_the_way = existing.display();
+        return Diagnosis::Error(format!(
+            "{in_the_way} is a file, but the state folder is {shown}; move the file, {way_out}"
+        ));
+    }
+    match tempfile::tempfile_in(existing) {
+        Err(error) => {
+            let existing = existing.display();
+            Diagnosis::Error(format!(
+                "{shown} can't be used: no file can be created in {existing} ({error}); check its permissions, {way_out}"
+            ))
         }
-        (_, Ok(reached)) => Diagnosis::Ok(reached),
-        (_, Err(reason)) => Diagnosis::Warning(reason),
+        Ok(_) if existing == folder => Diagnosis::Ok(shown.to_string()),
+        Ok(_) => Diagnosis::Ok(format!("{shown}, created when it is needed")),
     }
 }
 
 /// Checks the notification channels and their last failure.
-fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Diagnosis> {
+fn check_alerting(settings: &Settings, reader: &Reader, reach: Reach) -> Result<Diagnosis> {
     let channels = match notifiers::channels(settings) {
         Ok(channels) => channels,
         Err(error) => return Ok(Diagnosis::Error(error.to_string())),
@@ -295,6 +355,16 @@ fn check_alerting(settings: &Settings, reader: &Reader) -> Result<Diagnosis> {
     if let Some(name) = missing {
         let way_out = "write its path, or check PATH";
         return Ok(Diagnosis::Warning(format!("on_alert: there is no program {name}; {way_out}")));
+    }
+    let unreachable = channels.iter().find_map(|channel| match channel {
+        Channel::Webhook(webhook) => {
+            let endpoint = webhook.endpoint();
+            if proxy_of(&endpoint).is_some() { None } else { reach(&endpoint).err() }
+        }
+        Channel::Command(_) => None,
+    });
+    if let Some(reason) = unreachable {
+        return Ok(Diagnosis::Error(format!("webhook: {reason}")));
     }
     if let [first, ..] =
         notification::delivery_errors(&reader.notification_cursors(&settings.profile)?, &names).as_slice()
@@ -338,8 +408,9 @@ mod tests {
 
     fn run(bench: &mut CommandFixture, variables: &[(&str, &str)]) -> (String, Exit) {
         let settings = settings(bench, variables);
-        let (out, err, exit) =
-            bench.run(|cx| doctor(&DoctorArgs::default(), &settings, None, |_| Ok("reached".into()), cx));
+        let (out, err, exit) = bench.run(|cx| {
+            doctor(&DoctorArgs::default(), &settings, None, &Unopened::default(), |_| Ok("reached".into()), cx)
+        });
         assert_eq!(err, "");
         assert!(!out.contains("canary"), "{out}");
         (out, exit.unwrap())

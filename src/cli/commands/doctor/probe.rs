@@ -1,0 +1,75 @@
+//! `hoptop doctor --probe`: sends one request, which shows that TLS and the integrator ID work.
+//!
+//! The request is about a transaction that doesn't exist, in a temporary store, and is taken from the budget that all processes of
+//! this machine share. It must never be sent for an ID whose requests a team's lease orders.
+
+use std::time::Duration;
+
+use color_eyre::eyre::Result;
+
+use super::finding::Diagnosis;
+use crate::{
+    cli::{
+        commands::add,
+        context::Context,
+        one_shot_poll::{self, OneShotOutcome, OneShotPoll},
+        opening,
+    },
+    clock::Clock,
+    config::Settings,
+    domain::operation::Operation,
+    intake::Field,
+    runtime::{background_poller::ServiceClient, exit::Exit},
+};
+
+/// The longest wait for the answer.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// Sends one request, and judges the answer.
+pub(super) fn probe(settings: &Settings, cx: &mut Context) -> Result<Diagnosis> {
+    let polling = match ServiceClient::checked(settings.polling()) {
+        Ok(polling) => polling,
+        // The checks of the base URL and of the ID name the reason.
+        Err(_) => return Ok(Diagnosis::Error("not sent: the base URL or the ID is not usable".into())),
+    };
+    let hash = format!("0x{:064x}", 1);
+    let values = [
+        (Field::TransactionId, hash.as_str()),
+        (Field::FromChainId, "1"),
+        (Field::ToChainId, "10"),
+        (Field::QuoteId, "hoptop-doctor-probe"),
+    ];
+    let Some((new, _)) = add::read(&values, false, cx.err)? else {
+        return Ok(Diagnosis::Warning("not sent: the request can't be built".into()));
+    };
+    let (store, _folder) = opening::open_temporary()?;
+    let track = Operation::Track { profile: settings.profile.clone(), transactions: vec![new] };
+    let tracked = store.apply(track, cx.now.wall).wait()?.tracked()?;
+    let Some(row) = tracked.first() else { return Ok(Diagnosis::Warning("not sent: nothing to ask about".into())) };
+    let transactions = store.reader()?.keys(&[row])?;
+    store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
+    let outcome = OneShotPoll { settings, store: &store, team: None, patience: MAX_WAIT }
+        .run(polling, move |reader| Ok(reader.header(row)?.is_none_or(|tx| tx.poll_requested_at.is_none())))?;
+    cx.now = Clock::system().now();
+    let reader = store.reader()?;
+    let status = reader.answers(row)?.last().and_then(|answer| answer.http_status);
+    let error = reader.header(row)?.and_then(|tx| tx.state.last_error);
+    Ok(match (outcome, status) {
+        (OneShotOutcome::Obstructed(Exit::Unauthorized), _) | (_, Some(401)) => Diagnosis::Error(
+            "the service refuses the integrator ID (HTTP 401); check where it comes from, and that it belongs to this base URL"
+                .into(),
+        ),
+        (_, Some(429)) => {
+            Diagnosis::Warning("the service throttles (HTTP 429); the ID allows fewer requests than --rps".into())
+        }
+        (_, Some(status)) if status < 500 => Diagnosis::Ok(format!("one request: HTTP {status}, the ID is accepted")),
+        (_, status) => {
+            let reason = match (status, error) {
+                (_, Some(error)) => error,
+                (Some(status), None) => format!("HTTP {status}"),
+                (None, None) => one_shot_poll::no_answer_reason(&store, &settings.profile, cx.now.wall)?,
+            };
+            Diagnosis::Error(format!("no usable answer: {reason}; check the base URL, the network and the service"))
+        }
+    })
+}
