@@ -138,8 +138,7 @@ fn has_expected_rows(screen: &str, expected: &Statuses) -> bool {
         status.chars().all(char::is_lowercase).then_some((status, end))
     };
     let rows: Vec<(String, String)> = screen.lines().filter(|line| line.starts_with('│')).filter_map(row).collect();
-    rows.len() > 10
-        && rows.iter().all(|(status, end)| status_of(end).is_some_and(|full| full.starts_with(status)))
+    rows.len() > 10 && rows.iter().all(|(status, end)| status_of(end).is_some_and(|full| full.starts_with(status)))
 }
 
 /// Returns this number of transactions. Some change while later ones are still being imported.
