@@ -76,7 +76,8 @@ pub fn view(model: &Model, theme: &Theme, now: Now, frame: &mut Frame<'_>) {
     }
     put_lines(status::lines(&context, panes.status), panes.status, frame);
     status::draw_status_message(&context, panes.body, panes.status, frame);
-    tour::draw(&context, panes.body, frame);
+    // The verdict, what to say and what to do stay visible.
+    tour::draw(&context, panes.list.unwrap_or(panes.body), frame);
     dialog(&context, frame, &panes);
     fill_background(theme, frame.buffer_mut());
 }

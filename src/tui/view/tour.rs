@@ -1,4 +1,4 @@
-//! The step of the tour, in a frame above the line on polling. A dialog hides it.
+//! The step of the tour, in a frame over the end of the list. A dialog hides it.
 
 use ratatui::{
     Frame,
@@ -19,12 +19,12 @@ use crate::{
 /// The least rows of the body at which the step is drawn: on a low screen it would hide the list.
 const LEAST_ROWS: u16 = 12;
 
-pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let Some((number, step)) = context.model.tour.step() else { return };
-    if !matches!(context.model.dialog, Dialog::None) || body.height < LEAST_ROWS {
+    if !matches!(context.model.dialog, Dialog::None) || pane.height < LEAST_ROWS {
         return;
     }
-    let columns = usize::from(body.width.saturating_sub(4)).max(1);
+    let columns = usize::from(pane.width.saturating_sub(4)).max(1);
     let mut lines: Vec<Line<'_>> =
         width::wrap(step.text, columns).into_iter().map(|line| Line::raw(format!(" {line}"))).collect();
     let key = context.key(step.command);
@@ -33,7 +33,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
         Span::styled(key, context.theme.key()),
         Span::raw(format!("  {}", step.invitation)),
     ]));
-    let pane = bottom(body, lines.len() + 2);
+    let pane = bottom(pane, lines.len() + 2);
     frame.render_widget(Clear, pane);
     let ends = format!(" {} ends the tour ", context.key(Id::Clear));
     let block = context
