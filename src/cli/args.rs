@@ -37,6 +37,7 @@ use super::commands::{
     undo::{self, UndoArgs},
     untrack::{self, UntrackArgs},
     watch::{self, WatchArgs},
+    webhook::{self, WebhookArgs},
 };
 use crate::{
     config::{ColorChoice, Flags},
@@ -202,6 +203,9 @@ pub(crate) enum Command {
     /// Poll without a screen and print what changes
     #[command(after_help = watch::EXAMPLES)]
     Watch(WatchArgs),
+    #[command(after_help = webhook::EXAMPLES)]
+    /// Test the webhook of the config file
+    Webhook(WebhookArgs),
     /// Serve the simulated service over HTTP, with its rate limit, for testing any client
     Simulate(SimulateArgs),
     #[command(after_help = store::EXAMPLES)]

@@ -32,7 +32,7 @@ use self::{
         export, guide,
         import::{self, follow},
         label, list, man, note, quote, schema, show, simulate, snooze, stats, store, ticket, unack, undo, untrack,
-        watch,
+        watch, webhook,
     },
     context::Context,
     opening::{StoreUse, with_context},
@@ -99,6 +99,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         Command::Config(args) if args.template => config::template(&mut io::stdout().lock()),
         Command::Config(args) => config::config(args, &Loaded::new(cli)?.settings, &mut io::stdout().lock()),
         Command::Watch(args) => watch::watch(args, &Loaded::new(cli)?.settings, &cli.global.flags()),
+        Command::Webhook(args) => webhook::webhook(args, &Loaded::new(cli)?.settings),
         Command::Store(args) => {
             let loaded = Loaded::new(cli)?;
             store::store(args, &loaded.settings, loaded.team.as_ref())

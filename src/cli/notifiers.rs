@@ -27,9 +27,22 @@ const DASHBOARD_GRACE: Duration = Duration::from_secs(2);
 /// Returns an error if the address of the webhook is invalid.
 pub(super) fn channels(settings: &Settings) -> Result<Vec<Channel>> {
     let command = settings.alerting.command.clone().map(Channel::Command);
-    let webhook =
-        settings.alerting.webhook.as_ref().map(|address| Webhook::new(&address.0)).transpose()?.map(Channel::Webhook);
-    Ok(command.into_iter().chain(webhook).collect())
+    Ok(command.into_iter().chain(webhook(settings)?.map(Channel::Webhook)).collect())
+}
+
+/// Returns the webhook of the settings. This may run the command that prints its secret.
+///
+/// # Errors
+/// Returns an error if the address, the secret or a header is invalid.
+pub(super) fn webhook(settings: &Settings) -> Result<Option<Webhook>> {
+    let alerting = &settings.alerting;
+    let Some(address) = &alerting.webhook else { return Ok(None) };
+    let secret = alerting.read_webhook_secret()?;
+    let mut webhook = Webhook::new(&address.0)?.signed_with(secret.as_ref().map(|secret| secret.0.as_str()));
+    for (name, value) in alerting.webhook_headers()? {
+        webhook = webhook.with_header(name, &value.0)?;
+    }
+    Ok(Some(webhook))
 }
 
 /// Returns the names of these channels.
@@ -38,9 +51,20 @@ pub(super) fn names(channels: &[Channel]) -> Vec<&'static str> {
 }
 
 /// Starts to send the alerts of a profile. Must be called before polling starts, so that no alert is missed.
-pub(super) async fn start(channels: Vec<Channel>, profile: &str, store: &Store, clock: &Clock) -> Result<Notifier> {
-    let setup =
-        NotifierSetup { store: store.clone(), profile: profile.to_owned(), clock: clock.clone(), render: json::event };
+pub(super) async fn start(
+    channels: Vec<Channel>,
+    settings: &Settings,
+    profile: &str,
+    store: &Store,
+    clock: &Clock,
+) -> Result<Notifier> {
+    let setup = NotifierSetup {
+        store: store.clone(),
+        profile: profile.to_owned(),
+        clock: clock.clone(),
+        render: json::event,
+        events: settings.alerting.events.clone(),
+    };
     Ok(Notifier::start(&setup, channels).await?)
 }
 
@@ -51,9 +75,9 @@ pub(super) async fn start_all(
     store: &Store,
     clock: &Clock,
 ) -> Result<Vec<Notifier>> {
-    let mut notifiers = Vec::new();
+    let (channels, mut notifiers) = (channels(settings)?, Vec::new());
     for profile in profiles {
-        notifiers.push(start(channels(settings)?, profile, store, clock).await?);
+        notifiers.push(start(channels.clone(), settings, profile, store, clock).await?);
     }
     Ok(notifiers)
 }

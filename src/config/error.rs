@@ -153,6 +153,24 @@ pub enum ConfigError {
         /// The reason why the value can't be an ID.
         reason: SecretError,
     },
+    /// The secret that signs the webhook's events can't be read.
+    #[error(
+        "no webhook secret from {origin}: {reason}; correct webhook_secret_env, webhook_secret_file or webhook_secret_command"
+    )]
+    WebhookSecret {
+        /// The variable, file or command.
+        origin: String,
+        /// The reason of the failure.
+        reason: String,
+    },
+    /// The variable of a webhook's header is not set.
+    #[error("webhook_headers: {variable} is not set, which holds the value of {header}; set it, or remove the header")]
+    WebhookHeader {
+        /// The name of the header.
+        header: String,
+        /// The variable.
+        variable: String,
+    },
     /// The file with the integrator ID, or the command that prints it, failed.
     #[error("no integrator ID from {origin}: {reason}")]
     IdSource {

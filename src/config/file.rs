@@ -13,7 +13,7 @@ use serde::{
 use super::ColorChoice;
 use crate::domain::{
     answer::Templates,
-    notification::NotificationMode,
+    notification::{NotificationMode, NotifiedEvent},
     span,
     text::clean,
     toml_text::{self, TomlError},
@@ -55,10 +55,22 @@ pub(super) struct ConfigFile {
     pub notify: Option<NotificationMode>,
     /// Whether the bell rings with a notification.
     pub bell: Option<bool>,
-    /// The command that receives each alert on its standard input.
-    pub on_alert: Option<Argv>,
-    /// The address that each alert is posted to.
+    /// The command that receives each event on its standard input. The former name is accepted.
+    #[serde(alias = "on_alert")]
+    pub on_event: Option<Argv>,
+    /// The events that the command and the webhook receive.
+    pub events: Option<Vec<NotifiedEvent>>,
+    /// The address that each event is posted to.
     pub webhook: Option<String>,
+    /// The variable that holds the secret of the webhook's signature.
+    pub webhook_secret_env: Option<String>,
+    /// The file that holds the secret of the webhook's signature and nothing else.
+    pub webhook_secret_file: Option<PathBuf>,
+    /// The command that prints the secret of the webhook's signature and nothing else.
+    pub webhook_secret_command: Option<Argv>,
+    /// Headers of the webhook's requests: for each name, the variable that holds the value.
+    #[serde(default)]
+    pub webhook_headers: BTreeMap<String, String>,
     /// Whether links on the screen are terminal hyperlinks as well.
     pub hyperlinks: Option<bool>,
     /// How long bodies of settled transactions are kept; for ever if unset.

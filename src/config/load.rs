@@ -15,11 +15,15 @@ use super::{
     file::{self, Argv, ConfigFile, KeyNames, Profile, Rank, Retention, Weight},
     settings::{Account, Alerting, Hidden, SettingEntry, Settings},
     source::SettingSource,
-    team_store::{PasswordKeys, TeamStore, default_store_path, describe_secret},
+    team_store::{SecretKeys, TeamStore, default_store_path, describe_secret},
 };
 use crate::{
     domain::{
-        answer::Templates, notification::NotificationMode, people, span, team_address::TeamAddress, text::clean,
+        answer::Templates,
+        notification::{NotificationMode, NotifiedEvent},
+        people, span,
+        team_address::TeamAddress,
+        text::clean,
         toml_text::TomlError,
     },
     process::secret_source::SecretSource,
@@ -159,20 +163,38 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns how alerts are notified, and the entries that show these settings.
-    fn alerting(&self) -> (Alerting, [SettingEntry; 4]) {
+    fn alerting(&self) -> (Alerting, [SettingEntry; 7]) {
         let notify =
             from_file(self.file.notify, "notify").unwrap_or((NotificationMode::default(), SettingSource::Default));
         let bell = from_file(self.file.bell, "bell").unwrap_or((false, SettingSource::Default));
-        let command = from_file(self.file.on_alert.as_ref().map(Argv::words), "on_alert");
+        let command = from_file(self.file.on_event.as_ref().map(Argv::words), "on_event");
         let webhook = from_file(self.file.webhook.clone().map(Hidden), "webhook");
+        let events = from_file(self.file.events.clone(), "events");
+        let events = events.unwrap_or((NotifiedEvent::DEFAULT.to_vec(), SettingSource::Default));
+        let secret = SecretKeys::of_webhook(&self.file).source(self.env, |path| self.resolve(path));
+        let secret = secret.and_then(|(secret, key)| from_file(Some(secret), key));
+        let headers = Some(self.file.webhook_headers.clone()).filter(|headers| !headers.is_empty());
+        let headers = from_file(headers, "webhook_headers");
+        let names =
+            |events: &Vec<NotifiedEvent>| events.iter().map(|event| event.name()).collect::<Vec<_>>().join(", ");
         let entries = [
             entry("notify", Some(&notify), |mode| mode.name().to_owned()),
             entry("bell", Some(&bell), ToString::to_string),
-            entry("on_alert", command.as_ref(), |words| clean(&words.join(" "))),
+            entry("on_event", command.as_ref(), |words| clean(&words.join(" "))),
+            entry("events", Some(&events), names),
             entry("webhook", webhook.as_ref(), |Hidden(url)| scheme_and_host(url)),
+            entry("webhook_secret", secret.as_ref(), describe_secret),
+            entry("webhook_headers", headers.as_ref(), |headers| {
+                clean(&headers.keys().cloned().collect::<Vec<_>>().join(", "))
+            }),
         ];
+        let value =
+            |(header, variable): (String, String)| (header, variable.clone(), self.env.secret(&variable).map(Hidden));
+        let webhook_headers = headers.map(|(headers, _)| headers.into_iter().map(value).collect()).unwrap_or_default();
+        let webhook_secret = secret.map(|(secret, _)| secret);
         let (command, webhook) = (command.map(|(words, _)| words), webhook.map(|(url, _)| url));
-        (Alerting { notify: notify.0, bell: bell.0, command, webhook }, entries)
+        let (notify, bell, events) = (notify.0, bell.0, events.0);
+        (Alerting { notify, bell, command, events, webhook, webhook_secret, webhook_headers }, entries)
     }
 
     /// Returns the names of the reply templates that the config file replaces.
@@ -249,10 +271,10 @@ impl<'a> Inputs<'a> {
     /// Returns the configured source of the store's password: that of the active profile, or that of all profiles.
     fn store_password_setting(&self) -> Option<Chosen<SecretSource>> {
         let resolve = |path: &Path| self.resolve(path);
-        let in_profile = PasswordKeys::of_profile(&self.profile).source(self.env, resolve);
+        let in_profile = SecretKeys::of_profile(&self.profile).source(self.env, resolve);
         let in_profile = in_profile.map(|(setting, key)| (setting, SettingSource::File(self.profile_key(key))));
         in_profile.or_else(|| {
-            let (setting, key) = PasswordKeys::of_file(&self.file).source(self.env, resolve)?;
+            let (setting, key) = SecretKeys::of_file(&self.file).source(self.env, resolve)?;
             Some((setting, SettingSource::File(key.to_owned())))
         })
     }
@@ -263,7 +285,8 @@ impl<'a> Inputs<'a> {
         let ids = profiles().filter_map(|profile| profile.integrator_id_env.clone());
         let passwords = profiles().filter_map(|profile| profile.store_password_env.clone());
         let standard = store.map(|_| "PGPASSWORD".to_owned());
-        ids.chain(passwords).chain(self.file.store_password_env.clone()).chain(standard).collect()
+        let webhook = self.file.webhook_secret_env.iter().chain(self.file.webhook_headers.values()).cloned();
+        ids.chain(passwords).chain(webhook).chain(self.file.store_password_env.clone()).chain(standard).collect()
     }
 
     fn state(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
@@ -463,7 +486,9 @@ fn read_file((path, source): &Chosen<PathBuf>) -> Result<ConfigFile, ConfigError
     };
     let invalid = |TomlError { line, reason, .. }| ConfigError::Invalid { path: path.clone(), line, reason };
     let file = file::parse(&text).map_err(invalid)?;
-    PasswordKeys::of_file(&file).check("the top of the file", path.display().to_string())?;
+    for keys in [SecretKeys::of_file(&file), SecretKeys::of_webhook(&file)] {
+        keys.check("the top of the file", path.display().to_string())?;
+    }
     Ok(file)
 }
 
@@ -477,7 +502,7 @@ fn find_profile(
             let path = config.map_or_else(String::new, |(path, _)| path.display().to_string());
             check_id_keys(profile, name, path.clone())?;
             let place = format!("the profile `{}`", clean(name));
-            PasswordKeys::of_profile(profile).check(&place, path)?;
+            SecretKeys::of_profile(profile).check(&place, path)?;
             Ok(profile.clone())
         }
         None if name == DEFAULT_PROFILE => Ok(Profile::default()),
@@ -702,7 +727,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known keys: db, store, store_password_env, store_password_file, store_password_command, team, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, webhook, hyperlinks, keep_bodies, me, answer, weights, keys, profiles"
+                 known keys: db, store, store_password_env, store_password_file, store_password_command, team, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, on_event, events, webhook, webhook_secret_env, webhook_secret_file, webhook_secret_command, webhook_headers, hyperlinks, keep_bodies, me, answer, weights, keys, profiles"
                     .into(),
             ),
             (

@@ -9,7 +9,11 @@ use super::{
 };
 use crate::{
     domain::{
-        answer::Templates, notification::NotificationMode, secret::IntegratorId, team_address::TeamAddress, text::clean,
+        answer::Templates,
+        notification::{NotificationMode, NotifiedEvent},
+        secret::IntegratorId,
+        team_address::TeamAddress,
+        text::clean,
     },
     process::secret_source::{COMMAND_LIMIT, SecretSource},
 };
@@ -97,16 +101,51 @@ pub struct Account {
 }
 
 /// How alerts reach a person who isn't looking at the screen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Alerting {
     /// How the dashboard asks the terminal to notify.
     pub notify: NotificationMode,
     /// Whether the bell rings with a notification.
     pub bell: bool,
-    /// The command that receives each alert on its standard input, if configured.
+    /// The command that receives each event on its standard input, if configured.
     pub command: Option<Vec<String>>,
-    /// The address that each alert is posted to, if configured; not checked yet.
+    /// The events that the command and the webhook receive.
+    pub events: Vec<NotifiedEvent>,
+    /// The address that each event is posted to, if configured; not checked yet.
     pub webhook: Option<Hidden>,
+    /// The source of the secret that signs the webhook's events, if configured.
+    pub webhook_secret: Option<SecretSource>,
+    /// Headers of the webhook's requests: the name, the variable, and its value if it is set.
+    pub webhook_headers: Vec<(String, String, Option<Hidden>)>,
+}
+
+impl Alerting {
+    /// Reads the secret that signs the webhook's events; `None` if the settings name none. This may run a command.
+    ///
+    /// # Errors
+    /// If the source can't be read, or is empty.
+    pub fn read_webhook_secret(&self) -> Result<Option<Hidden>, ConfigError> {
+        let Some(source) = &self.webhook_secret else { return Ok(None) };
+        let failed = |reason: String| ConfigError::WebhookSecret { origin: source.to_string(), reason };
+        let (text, _) = source.read(COMMAND_LIMIT).map_err(failed)?;
+        match text.trim() {
+            "" => Err(failed("it is empty".into())),
+            secret => Ok(Some(Hidden(secret.to_owned()))),
+        }
+    }
+
+    /// Returns the names and values of the headers of the webhook's requests.
+    ///
+    /// # Errors
+    /// If a variable is not set.
+    pub fn webhook_headers(&self) -> Result<Vec<(&str, &Hidden)>, ConfigError> {
+        let value = |(name, variable, value): &'_ (String, String, Option<Hidden>)| match value {
+            Some(_) => Ok(()),
+            None => Err(ConfigError::WebhookHeader { header: clean(name), variable: clean(variable) }),
+        };
+        self.webhook_headers.iter().try_for_each(value)?;
+        Ok(self.webhook_headers.iter().filter_map(|(name, _, value)| Some((name.as_str(), value.as_ref()?))).collect())
+    }
 }
 
 /// A text that may hold a secret. `Debug` doesn't show the text.

@@ -27,6 +27,9 @@ const SERVICE_FILE: &str = "pg_service.conf";
 /// The folder of the connection service file of all users, unless `PGSYSCONFDIR` names another one.
 const SYSTEM_FOLDER: &str = "/etc/postgresql-common";
 
+/// The keys for the password of the team's store.
+const STORE_PASSWORD_KEYS: [&str; 3] = ["store_password_env", "store_password_file", "store_password_command"];
+
 /// The team's store.
 #[derive(Clone, Debug)]
 pub struct TeamStore {
@@ -80,17 +83,20 @@ impl StorePassword {
     }
 }
 
-/// The keys for the password in one place of the config file. At most one of them may have a value.
-pub(super) struct PasswordKeys<'a> {
+/// The keys for a secret in one place of the config file. At most one of them may have a value.
+pub(super) struct SecretKeys<'a> {
+    /// The names of the keys for a variable, a file and a command.
+    names: [&'static str; 3],
     variable: Option<&'a String>,
     file: Option<&'a PathBuf>,
     command: Option<&'a Argv>,
 }
 
-impl<'a> PasswordKeys<'a> {
+impl<'a> SecretKeys<'a> {
     /// Returns the keys of a profile.
     pub(super) fn of_profile(profile: &'a Profile) -> Self {
         Self {
+            names: STORE_PASSWORD_KEYS,
             variable: profile.store_password_env.as_ref(),
             file: profile.store_password_file.as_ref(),
             command: profile.store_password_command.as_ref(),
@@ -100,20 +106,27 @@ impl<'a> PasswordKeys<'a> {
     /// Returns the keys at the top of the config file, which apply to all profiles.
     pub(super) fn of_file(file: &'a ConfigFile) -> Self {
         Self {
+            names: STORE_PASSWORD_KEYS,
             variable: file.store_password_env.as_ref(),
             file: file.store_password_file.as_ref(),
             command: file.store_password_command.as_ref(),
         }
     }
 
+    /// Returns the keys for the secret of the webhook's signature.
+    pub(super) fn of_webhook(file: &'a ConfigFile) -> Self {
+        Self {
+            names: ["webhook_secret_env", "webhook_secret_file", "webhook_secret_command"],
+            variable: file.webhook_secret_env.as_ref(),
+            file: file.webhook_secret_file.as_ref(),
+            command: file.webhook_secret_command.as_ref(),
+        }
+    }
+
     /// Refuses several keys: choosing one of them could send the wrong password.
     pub(super) fn check(&self, place: &str, file: String) -> Result<(), ConfigError> {
-        let keys = [
-            ("store_password_env", self.variable.is_some()),
-            ("store_password_file", self.file.is_some()),
-            ("store_password_command", self.command.is_some()),
-        ];
-        let mut present = keys.into_iter().filter(|(_, is_present)| *is_present).map(|(key, _)| key);
+        let values = [self.variable.is_some(), self.file.is_some(), self.command.is_some()];
+        let mut present = self.names.into_iter().zip(values).filter(|(_, is_present)| *is_present).map(|(key, _)| key);
         match (present.next(), present.next()) {
             (Some(first), Some(second)) => {
                 Err(ConfigError::SeveralPasswordSources { place: place.to_owned(), file, first, second })
@@ -128,14 +141,15 @@ impl<'a> PasswordKeys<'a> {
         env: &Environment,
         resolve: impl Fn(&Path) -> PathBuf,
     ) -> Option<(SecretSource, &'static str)> {
+        let [of_variable, of_file, of_command] = self.names;
         let variable = |name: &&String| match env.secret(name) {
             Some(value) => SecretSource::Variable { name: (*name).clone(), value },
             None => SecretSource::Unset { name: (*name).clone() },
         };
-        let variable = self.variable.as_ref().map(|name| (variable(name), "store_password_env"));
+        let variable = self.variable.as_ref().map(|name| (variable(name), of_variable));
         variable
-            .or_else(|| self.file.map(|path| (SecretSource::File(resolve(path)), "store_password_file")))
-            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.words()), "store_password_command")))
+            .or_else(|| self.file.map(|path| (SecretSource::File(resolve(path)), of_file)))
+            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.words()), of_command)))
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     alert::{self, Outage, Rule, Severity},
     ids::{RowId, TxHash},
+    notification::NotifiedEvent,
     people, span, text,
 };
 
@@ -309,9 +310,16 @@ impl ChangeKind {
         }
     }
 
-    /// Whether the notification channels send the event.
-    pub(crate) fn is_notified(&self) -> bool {
-        self.properties().1 == EventClass::Alert
+    /// Returns the event as the notification channels know it; `None` if they never send it.
+    pub(crate) fn notified(&self) -> Option<NotifiedEvent> {
+        match self {
+            Self::Settled => Some(NotifiedEvent::Settled),
+            Self::StatusChanged { .. } => Some(NotifiedEvent::StatusChanged),
+            Self::AlertRaised { .. } => Some(NotifiedEvent::AlertRaised),
+            Self::AlertFlapping { .. } => Some(NotifiedEvent::AlertFlapping),
+            Self::AlertCleared { .. } => Some(NotifiedEvent::AlertCleared),
+            _ => None,
+        }
     }
 
     /// Whether the event is about an alert.
@@ -417,12 +425,12 @@ mod tests {
     #[test]
     fn flapping_is_reported_once_and_its_flips_are_housekeeping() {
         let flapping = ChangeKind::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
-        assert!(!flapping.is_routine() && flapping.is_notified());
+        assert!(!flapping.is_routine() && flapping.notified() == Some(NotifiedEvent::AlertFlapping));
         for raised in [true, false] {
             let flipped = ChangeKind::AlertFlipped { rule: Rule::Throttled, raised };
             assert!(
                 flipped.is_routine()
-                    && !flipped.is_notified()
+                    && flipped.notified().is_none()
                     && flipped.sentence().ends_with("again: throttled (flapping)")
             );
         }

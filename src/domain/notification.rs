@@ -32,6 +32,38 @@ impl NotificationMode {
     }
 }
 
+/// An event that the notification channels can send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NotifiedEvent {
+    /// A transaction settled.
+    Settled,
+    /// The status of a transaction changed.
+    StatusChanged,
+    /// An alert was raised.
+    AlertRaised,
+    /// An alert flaps.
+    AlertFlapping,
+    /// An alert was cleared.
+    AlertCleared,
+}
+
+impl NotifiedEvent {
+    /// The events that are sent unless the settings choose others.
+    pub(crate) const DEFAULT: [Self; 3] = [Self::AlertRaised, Self::AlertFlapping, Self::AlertCleared];
+
+    /// Returns the name of the event, as in `watch --json` and in the config file.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Settled => "settled",
+            Self::StatusChanged => "status_changed",
+            Self::AlertRaised => "alert_raised",
+            Self::AlertFlapping => "alert_flapping",
+            Self::AlertCleared => "alert_cleared",
+        }
+    }
+}
+
 /// The position of a notification channel in the change feed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationCursor {

@@ -1,4 +1,4 @@
-//! Sends alerts to a command of the user and to a webhook.
+//! Sends alerts and other events to a command of the user and to a webhook.
 //!
 //! The store's change feed is the queue. The store saves a cursor for each channel. Events that happen while no process
 //! notifies are sent to a webhook later, in order. Only one process notifies: the holder of a kernel lock beside the
@@ -22,7 +22,11 @@ use self::{
 use crate::{
     clock::Clock,
     domain::{
-        alert::Alert, change::Change, notification::NotificationCursor, operation::Operation, text,
+        alert::Alert,
+        change::Change,
+        notification::{NotificationCursor, NotifiedEvent},
+        operation::Operation,
+        text,
         transaction::Transaction,
     },
     process::lock::KernelLock,
@@ -75,6 +79,8 @@ pub(crate) struct NotifierSetup {
     pub clock: Clock,
     /// The function that renders an event.
     pub render: RenderEvent,
+    /// The events that are sent.
+    pub events: Vec<NotifiedEvent>,
 }
 
 /// The running channels. Dropping the notifier stops them.
@@ -283,7 +289,9 @@ impl ChannelTask {
         let (setup, reader) = (self.setup.clone(), self.reader.clone());
         let read = move |reader: &Reader| {
             let changes = reader.changes_after(seq, PAGE_SIZE)?.changes;
-            let notified = changes.iter().filter(|change| change.profile == setup.profile && change.what.is_notified());
+            let is_chosen =
+                |change: &&Change| change.what.notified().is_some_and(|event| setup.events.contains(&event));
+            let notified = changes.iter().filter(|change| change.profile == setup.profile).filter(is_chosen);
             let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
             Ok(EventPage {
                 events: events.collect::<Result<_, StoreError>>()?,
@@ -321,7 +329,7 @@ impl ChannelTask {
     ) -> Result<SendOutcome, NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
         loop {
-            match webhook.post(&event.id, event.text.clone()).await {
+            match webhook.post(&event.id, event.text.clone(), self.setup.clock.now().wall).await {
                 Ok(()) => {
                     self.save_sent(event, None, cursor).await?;
                     return Ok(SendOutcome::Done);

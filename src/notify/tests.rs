@@ -38,7 +38,13 @@ impl Fixture {
         testing::track(&store, "default", (1..=9).map(fixtures::new).collect(), at(0));
         testing::track(&store, "other", vec![fixtures::new(10)], at(0));
         let clock = Clock::system();
-        let setup = NotifierSetup { store, profile: "default".into(), clock, render: render_plain };
+        let setup = NotifierSetup {
+            store,
+            profile: "default".into(),
+            clock,
+            render: render_plain,
+            events: NotifiedEvent::DEFAULT.to_vec(),
+        };
         Self { folder, setup }
     }
 

@@ -1,19 +1,29 @@
-//! Posts events as JSON to a webhook.
+//! Posts events as JSON to a webhook, signed if there is a secret.
 //!
 //! The address may contain a secret in its path or query: this module must never show more of the address than the
 //! host. The module must never get the integrator ID.
 
 use std::{fmt, time::Duration};
 
+use chrono::{DateTime, Utc};
+use hmac::{Hmac, KeyInit, Mac};
 use reqwest::{
     Url,
-    header::{CONTENT_TYPE, HeaderName},
+    header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
 };
+use sha2::Sha256;
 
-use crate::api::{Endpoint, Timeouts, describe, http_builder, innermost, is_loopback};
+use crate::{
+    api::{Endpoint, Timeouts, describe, http_builder, innermost, is_loopback},
+    domain::text,
+};
 
 /// The header with the event's ID, equal for each attempt.
 const EVENT_ID_HEADER: HeaderName = HeaderName::from_static("x-hoptop-event-id");
+/// The header with the signature: `t=UNIX,v1=HEX`, the HMAC-SHA256 of `UNIX.BODY`.
+const SIGNATURE_HEADER: HeaderName = HeaderName::from_static("x-hoptop-signature");
+/// The maximum length of a response that is shown, in bytes.
+const SHOWN_LENGTH: usize = 400;
 /// The time limits of a request.
 const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(5), total: Duration::from_secs(10) };
 
@@ -29,6 +39,9 @@ pub(crate) enum WebhookError {
     /// The address contains a user name or a password.
     #[error("the webhook URL contains a user name or a password; remove them")]
     UserInfo,
+    /// A header of the settings has an invalid name or value.
+    #[error("webhook_headers: {0} is not a valid header, or its value contains a line break")]
+    Header(String),
     /// TLS can't be set up.
     #[error("can't set up TLS on this machine: {0}; check its certificate authorities")]
     Tls(String),
@@ -55,6 +68,16 @@ pub(crate) enum DeliveryError {
 pub(crate) struct Webhook {
     http: reqwest::Client,
     url: Url,
+    headers: HeaderMap,
+    /// The key of the signature.
+    secret: Option<Vec<u8>>,
+}
+
+/// The response of a webhook.
+pub(crate) struct WebhookResponse {
+    pub status: u16,
+    /// The clean beginning of the body.
+    pub body: String,
 }
 
 impl fmt::Debug for Webhook {
@@ -81,7 +104,26 @@ impl Webhook {
         }
         let tls_error = |error: reqwest::Error| WebhookError::Tls(innermost(&error));
         let http = http_builder(is_http, TIMEOUTS).timeout(TIMEOUTS.total).build().map_err(tls_error)?;
-        Ok(Self { http, url })
+        Ok(Self { http, url, headers: HeaderMap::new(), secret: None })
+    }
+
+    /// Signs each event with this secret.
+    pub(crate) fn signed_with(mut self, secret: Option<&str>) -> Self {
+        self.secret = secret.map(|secret| secret.as_bytes().to_vec());
+        self
+    }
+
+    /// Adds a header to each request. Its value is never shown.
+    ///
+    /// # Errors
+    /// If the name or the value is invalid.
+    pub(crate) fn with_header(mut self, name: &str, value: &str) -> Result<Self, WebhookError> {
+        let invalid = || WebhookError::Header(text::clean(name));
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| invalid())?;
+        let mut value = HeaderValue::from_str(value).map_err(|_| invalid())?;
+        value.set_sensitive(true);
+        self.headers.insert(header, value);
+        Ok(self)
     }
 
     /// Returns the host, the only part of the address that may be shown.
@@ -94,19 +136,46 @@ impl Webhook {
         Endpoint::of_url(&self.url, "the webhook URL")
     }
 
+    /// Returns the value of the signature header for a body that is sent at `now`; `None` without a secret.
+    fn signature(&self, body: &str, now: DateTime<Utc>) -> Option<String> {
+        let moment = now.timestamp();
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.secret.as_ref()?).ok()?;
+        mac.update(format!("{moment}.{body}").as_bytes());
+        let digest: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        Some(format!("t={moment},v1={digest}"))
+    }
+
+    /// Sends an event at `now`, and returns the response.
+    async fn send(&self, id: &str, body: String, now: DateTime<Utc>) -> Result<reqwest::Response, String> {
+        let mut request = self.http.post(self.url.clone()).headers(self.headers.clone());
+        if let Some(signature) = self.signature(&body, now) {
+            request = request.header(SIGNATURE_HEADER, signature);
+        }
+        let request = request.header(CONTENT_TYPE, "application/json").header(EVENT_ID_HEADER, id).body(body);
+        request.send().await.map_err(|error| describe(&error, &self.host(), TIMEOUTS.connect))
+    }
+
+    /// Posts an event once, and returns what came back.
+    ///
+    /// # Errors
+    /// The reason why no response came.
+    pub(crate) async fn try_post(&self, id: &str, body: String, now: DateTime<Utc>) -> Result<WebhookResponse, String> {
+        let mut response = self.send(id, body, now).await?;
+        let mut bytes = Vec::new();
+        while let (true, Ok(Some(chunk))) = (bytes.len() < SHOWN_LENGTH, response.chunk().await) {
+            bytes.extend_from_slice(&chunk);
+        }
+        bytes.truncate(SHOWN_LENGTH);
+        Ok(WebhookResponse { status: response.status().as_u16(), body: text::clean(&String::from_utf8_lossy(&bytes)) })
+    }
+
     /// Posts an event once. If the response is lost, a retry delivers the event again with the same `id`.
     ///
     /// # Errors
     /// If the webhook refuses the event, or if the delivery fails temporarily.
-    pub(crate) async fn post(&self, id: &str, body: String) -> Result<(), DeliveryError> {
-        let request = self
-            .http
-            .post(self.url.clone())
-            .header(CONTENT_TYPE, "application/json")
-            .header(EVENT_ID_HEADER, id)
-            .body(body);
+    pub(crate) async fn post(&self, id: &str, body: String, now: DateTime<Utc>) -> Result<(), DeliveryError> {
         let host = self.host();
-        match request.send().await {
+        match self.send(id, body, now).await {
             Ok(response) if response.status().is_success() => Ok(()),
             Ok(response) => match response.status().as_u16() {
                 // Failures that end with time (too slow, too early, too many requests, server errors), or when the user
@@ -116,7 +185,7 @@ impl Webhook {
                 }
                 status => Err(DeliveryError::Refused { host, status }),
             },
-            Err(error) => Err(DeliveryError::Temporary(describe(&error, &host, TIMEOUTS.connect))),
+            Err(reason) => Err(DeliveryError::Temporary(reason)),
         }
     }
 }
@@ -142,7 +211,8 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}/canary", listener.local_addr().unwrap());
         drop(listener);
-        let error = Webhook::new(&address).unwrap().post("default/1", "{}".into()).await.unwrap_err();
+        let error =
+            Webhook::new(&address).unwrap().post("default/1", "{}".into(), DateTime::UNIX_EPOCH).await.unwrap_err();
         let DeliveryError::Temporary(_) = error else { panic!("{error}") };
         assert!(!error.to_string().contains("canary"), "{error}");
     }

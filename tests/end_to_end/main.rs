@@ -37,6 +37,7 @@ mod schemas;
 mod session;
 mod sharing;
 mod shell;
+mod webhook;
 
 use std::{collections::BTreeMap, fs, net::TcpListener};
 

@@ -33,3 +33,4 @@ pub(crate) mod unack;
 pub(crate) mod undo;
 pub(crate) mod untrack;
 pub(crate) mod watch;
+pub(crate) mod webhook;

@@ -279,6 +279,13 @@ struct EventView<'a> {
     schema: Schema,
 }
 
+/// Returns the event that `hoptop webhook test` posts.
+pub(crate) fn test_event(profile: &str, at: DateTime<Utc>) -> Result<String, serde_json::Error> {
+    let (at, profile) = (rfc3339(at), Some(profile));
+    let (own, schema) = (Map::new(), Schema::Event);
+    serde_json::to_string(&EventView { event: "test", at, profile, own, transaction: None, schema })
+}
+
 /// Returns one line of `watch --json` without the line end: the event, then its own fields, then the transaction's
 /// fields. The event's `error` replaces the record's `error`.
 pub(crate) fn event(

@@ -372,7 +372,7 @@ fn check_alerting(settings: &Settings, reader: &Reader, reach: Reach) -> Result<
         return Ok(Diagnosis::Warning(format!("the last notification failed: {first}")));
     }
     Ok(Diagnosis::Ok(match names.as_slice() {
-        [] => "no notifications; on_alert or webhook in the config file sends alerts to others".into(),
+        [] => "no notifications; on_event or webhook in the config file sends alerts to others".into(),
         names => format!("alerts are sent by {}", names.join(" and ")),
     }))
 }

@@ -118,7 +118,7 @@ impl TaskContext<'_> {
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
         let mut started = Vec::new();
         for profile in settings.profiles() {
-            started.push(notifiers::start(channels.clone(), profile, self.store, self.clock).await?);
+            started.push(notifiers::start(channels.clone(), &settings, profile, self.store, self.clock).await?);
         }
         let pollings = service_clients::with_options(clients, &settings, self.team);
         let mut poller = RunningPollers::start_all(pollings, self.store.clone(), self.clock.clone())?;
