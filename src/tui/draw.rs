@@ -43,14 +43,12 @@ fn is_simple(letter: char) -> bool {
 /// Draws a text in at most `room` columns; returns the column after the text. Most texts consist of letters that take one column
 /// each, and aren't measured.
 pub(crate) fn put_text(buffer: &mut Buffer, (x, y): (u16, u16), text: &str, room: usize, style: Style) -> u16 {
-    let simple = text.chars().take_while(|letter| is_simple(*letter)).count();
-    if simple == 0 && text.is_empty() || room == 0 {
+    if text.is_empty() || room == 0 {
         return x;
     }
-    let length = simple.min(room);
+    let length = text.chars().count().min(room);
     let begin = buffer.index_of(x, y);
-    let is_all_simple = text.len() == simple || text.chars().count() == simple;
-    match buffer.content.get_mut(begin..begin + length).filter(|_| is_all_simple) {
+    match buffer.content.get_mut(begin..begin + length).filter(|_| text.chars().all(is_simple)) {
         None => buffer.set_stringn(x, y, text, room, style).0,
         Some(cells) => {
             for (cell, letter) in cells.iter_mut().zip(text.chars()) {
