@@ -16,10 +16,7 @@ use crate::{
         change::{Change, ChangeKind},
         duration_stats::DurationStats,
         evidence,
-        filter::{
-            Filter,
-            term::{FilterState, Term},
-        },
+        filter::{Expression, Filter, term::FilterState},
         forecast::{Forecast, Lognormal},
         ids::RowId,
         need,
@@ -139,10 +136,10 @@ impl PlanContext {
 
     /// Loads the transactions that are overdue without an active overdue alert, to be polled again soon.
     pub(super) fn load_unconfirmed(&self, reader: &Reader, now: Now) -> Result<Vec<(RowId, PollContext)>, StoreError> {
-        let overdue = Filter::of_terms([
-            Term::is(FilterState::Overdue),
-            Term::is(FilterState::Active),
-            Term::is_not(FilterState::Parked),
+        let overdue = Filter::all([
+            Expression::is(FilterState::Overdue),
+            Expression::is(FilterState::Active),
+            Expression::is_not(FilterState::Parked),
         ]);
         let mut unconfirmed = Vec::new();
         reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {

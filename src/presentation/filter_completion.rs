@@ -66,10 +66,11 @@ pub(crate) fn asked(text: &str) -> Option<(Named, &str)> {
     Named::of(key).map(|of| (of, value))
 }
 
-/// Returns the byte offset of the last word, after a `-` that negates it.
+/// Returns the byte offset of the last word, after a `-` that negates it and the parentheses before it.
 fn last_word(text: &str) -> usize {
     let word = text.rfind(char::is_whitespace).map_or(0, |at| at + 1);
-    word + usize::from(text.get(word..).is_some_and(|word| word.starts_with('-')))
+    let typed = text.get(word..).unwrap_or_default();
+    word + typed.len() - typed.trim_start_matches(['-', '(']).len()
 }
 
 /// Returns the completions at the end of `text`; for tickets, labels, profiles and people from `names`.
@@ -135,6 +136,7 @@ mod tests {
         assert_eq!(offered("sort:sev,-che"), (10, "checked".into()));
         assert_eq!(offered("from:ARB"), (5, "arbitrum".into()));
         assert_eq!(offered("ag"), (0, "age>".into()));
+        assert_eq!(offered("vip or -(is:un"), (12, "unsettled untracked".into()));
         assert_eq!((offered("b"), offered("-mi")), ((0, "by:".into()), (1, "mine".into())));
         assert_eq!(offered("is:overdue"), (3, String::new()));
         assert_eq!(offered("ticket:S"), (7, String::new()));

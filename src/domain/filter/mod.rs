@@ -3,6 +3,7 @@
 //! A pure predicate over a transaction and its open alerts, and a sort order. Matching must never fail. Parsing must
 //! never drop a term that it doesn't understand: such a term is an error with its position.
 
+pub(crate) mod expression;
 mod parse;
 #[cfg(test)]
 pub(crate) mod reference_order;
@@ -10,10 +11,12 @@ mod sort;
 pub(crate) mod term;
 #[cfg(test)]
 mod tests;
+mod token;
 
 use std::ops::Range;
 
 use chrono::{DateTime, Utc};
+pub(crate) use expression::Expression;
 pub(crate) use parse::{keys, states};
 pub(crate) use sort::{Direction, SortBy, SortKey};
 
@@ -58,10 +61,10 @@ pub struct Candidate<'a, R = StatusRecord> {
     pub alerts: &'a [Alert],
 }
 
-/// A parsed filter: terms that must all hold, and a sort order.
+/// A parsed filter: an expression and a sort order.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    terms: Vec<term::Term>,
+    expression: Expression,
     sort: Vec<SortKey>,
 }
 
@@ -85,6 +88,27 @@ pub(crate) fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterEr
     Ok(format!("{rest} sort:{}", order.join(",")).trim_start().to_owned())
 }
 
+/// Returns a filter's text with the order of another filter's text, unless it has an order of its own or is invalid.
+pub(crate) fn in_order_of(text: &str, ordered: &str) -> String {
+    match [text, ordered].map(parse::order_in) {
+        [Ok(own), Ok(order)] if own.is_empty() && !order.is_empty() => {
+            format!("{} {order}", text.trim_end()).trim_start().to_owned()
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Returns the text of a filter that requires both filters, in the order of `text`, or else of `base`.
+pub(crate) fn joined(base: &str, text: &str) -> Result<String, FilterError> {
+    let part = |text: &str| {
+        let terms = parse::without_order(text)?;
+        let is_joined_by_or = matches!(Filter::parse_of(&terms, Some("me"))?.expression, Expression::Any(_));
+        Ok(if is_joined_by_or { format!("({terms})") } else { terms })
+    };
+    let terms = format!("{} {}", part(base)?, part(text)?);
+    Ok(in_order_of(&in_order_of(terms.trim(), text), base))
+}
+
 impl Filter {
     /// Parses the filter of a person without a name: the term `mine` is an error. Empty text matches everything.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
@@ -93,65 +117,71 @@ impl Filter {
 
     /// Parses the filter of a person with this name, which the term `mine` stands for. Empty text matches everything.
     pub fn parse_of(text: &str, person: Option<&str>) -> Result<Self, FilterError> {
-        let (terms, mut sort) = parse::parse(text, person)?;
+        let (expression, mut sort) = parse::parse(text, person)?;
         if sort.is_empty() {
             sort.extend(SortKey::DEFAULT);
         }
-        Ok(Self { terms, sort })
+        Ok(Self { expression, sort })
     }
 
-    /// Returns a filter of these terms, all of which must hold, in the default order.
-    pub fn of_terms(terms: impl IntoIterator<Item = term::Term>) -> Self {
-        Self { terms: terms.into_iter().collect(), sort: SortKey::DEFAULT.to_vec() }
+    /// Returns a filter of these expressions, all of which must hold, in the default order.
+    pub fn all(expressions: impl IntoIterator<Item = Expression>) -> Self {
+        Self { expression: Expression::all(expressions.into_iter().collect()), sort: SortKey::DEFAULT.to_vec() }
     }
 
     /// Returns the filter that matches everything, in the default order.
     pub fn everything() -> Self {
-        Self::of_terms([])
+        Self::all([])
     }
 
-    /// Whether every term holds at `now`.
+    /// Whether the transaction matches at `now`.
     pub fn matches<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
-        self.terms.iter().all(|term| term.holds(candidate, now))
+        self.expression.holds(candidate, now)
     }
 
-    /// Returns the terms, for callers that search by other means than [`matches`](Self::matches).
-    pub fn terms(&self) -> &[term::Term] {
-        &self.terms
+    /// Returns the expression, for callers that search by other means than [`matches`](Self::matches).
+    pub fn expression(&self) -> &Expression {
+        &self.expression
     }
 
-    /// Returns a filter that requires the terms of both filters, in the order of this filter.
+    /// Returns a filter that requires both filters, in the order of this filter, or of the other one if this one has no order of
+    /// its own.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        Self { terms: [other.terms.as_slice(), &self.terms].concat(), sort: self.sort.clone() }
+        let mut required = other.expression.clone().into_required();
+        required.extend(self.expression.clone().into_required());
+        let sort = if self.sort == SortKey::DEFAULT { &other.sort } else { &self.sort };
+        Self { expression: Expression::all(required), sort: sort.clone() }
     }
 
-    /// Returns the terms that ask for a name or a text, such as `label:batch-17`, each with a filter of that term alone.
+    /// Returns the terms that ask for a name or a text, such as `label:batch-17`, each with a filter of that term alone. Negated
+    /// terms are left out.
     pub fn named(&self) -> Vec<(String, Self)> {
-        let named = |term: &term::Term| {
-            let name = match &term.test {
+        let mut named = Vec::new();
+        self.expression.for_each_test(&mut |test| {
+            let name = match test {
                 term::Test::Label(label) => format!("label:{label}"),
                 term::Test::Ticket(ticket) => format!("ticket:{ticket}"),
                 term::Test::Profile(profile) => format!("profile:{profile}"),
                 term::Test::By(name) => format!("by:{name}"),
                 term::Test::Chain(end, chain) => format!("{end}:{}", chain.name()),
+                term::Test::Route { from, to } => format!("the route {from}>{to}"),
                 term::Test::Word(text) | term::Test::Exact(text) => text.clone(),
                 term::Test::Pattern(_)
                 | term::Test::Is(_)
                 | term::Test::Status(_)
                 | term::Test::Span(..)
-                | term::Test::Own(_) => return None,
+                | term::Test::Own(_) => return,
             };
-            (!term.negated).then(|| (name, Self { terms: vec![term.clone()], sort: self.sort.clone() }))
-        };
-        self.terms.iter().filter_map(named).collect()
+            named.push((name, Self { expression: Expression::Test(test.clone()), sort: self.sort.clone() }));
+        });
+        named
     }
 
     /// Returns the same filter, limited to one profile.
     #[must_use]
     pub fn of_profile(&self, profile: &str) -> Self {
-        let of_profile = term::Term { negated: false, test: term::Test::Own(profile.to_owned()) };
-        Self { terms: std::iter::once(of_profile).chain(self.terms.iter().cloned()).collect(), sort: self.sort.clone() }
+        self.and(&Self::all([Expression::Test(term::Test::Own(profile.to_owned()))]))
     }
 
     /// Returns the sort order. Never empty.

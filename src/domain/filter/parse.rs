@@ -1,23 +1,28 @@
-//! Parses the text of a filter into terms.
+//! Parses the text of a filter into an expression.
+//!
+//! Terms that stand side by side must all hold. `or` joins alternatives and binds less tightly; parentheses group.
 //!
 //! It must never panic on any typed text, and never accept half a term. Each error names its bytes, what was expected
 //! and, where there is one, the nearest valid word.
 
-use std::ops::Range;
+use std::iter::Peekable;
 
 use chrono::TimeDelta;
 use regex::RegexBuilder;
 
 use super::{
     super::{ids::TxHash, span, status::RouterStatus, text::clean},
-    FilterError, SortBy, SortKey,
-    term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Term, Test},
+    Expression, FilterError, SortBy, SortKey,
+    term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Test},
+    token::{self, FilterToken, Token, TokenKind},
 };
 
 /// The most memory of a compiled pattern, in bytes: enough for any typed pattern, not for `(.{1000}){1000}`.
 const PATTERN_LIMIT: usize = 1 << 20;
 const KEYS: [&str; 13] =
     ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "by", "sort"];
+/// The arrows between the two ends of a route, the longest first.
+const ARROWS: [&str; 3] = ["→", "->", ">"];
 /// The term for what the person did who filters.
 const MINE: &str = "mine";
 const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
@@ -50,133 +55,149 @@ pub(crate) fn states() -> impl Iterator<Item = &'static str> {
     STATES.iter().map(|(name, _)| *name)
 }
 
-type Parsed<T> = Result<T, FilterError>;
+/// The deepest nesting of parentheses: deeper than any typed filter, and far from the end of the stack.
+const DEPTH_LIMIT: usize = 16;
+/// The most terms: SQLite refuses an expression of more than a thousand levels.
+const TERM_LIMIT: usize = 400;
 
-/// Returns the terms of a filter and its sort keys. `person` is the name that `mine` stands for.
-pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Vec<Term>, Vec<SortKey>)> {
-    let (mut terms, mut sort) = (Vec::new(), Vec::new());
-    for term in split_terms(text) {
-        let (whole, piece) = term?;
-        let negated = whole.start < piece.start;
-        match split_key(piece) {
-            Some((key, ':', value)) if key.text == "sort" && negated => {
-                return value.fail_from(whole.start, "`sort:` can't be negated; reverse a key with sort:-sev");
-            }
-            Some((key, ':', value)) if key.text == "sort" => sort.extend(parse_sort_keys(value)?),
-            _ if piece.text.is_empty() => return whole.to(1).fail("expected a term right after `-`"),
-            keyed => terms.push(Term { negated, test: parse_test(piece, keyed, person)? }),
-        }
+pub(super) type Parsed<T> = Result<T, FilterError>;
+
+/// Returns the expression of a filter and its sort keys. `person` is the name that `mine` stands for.
+pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Expression, Vec<SortKey>)> {
+    let tokens = token::split(text)?;
+    if let Some(token) = tokens.get(TERM_LIMIT) {
+        return token.whole.fail(format!("a filter has at most {TERM_LIMIT} terms and joining words"));
     }
-    Ok((terms, sort))
+    let mut parser = Parser { tokens: tokens.into_iter().peekable(), person, sort: Vec::new(), depth: 0 };
+    let expression = parser.parse_alternatives()?;
+    match parser.tokens.next() {
+        Some(unopened) => unopened.whole.fail("`)` has no `(`; put text that contains `)` in quotation marks"),
+        None => Ok((expression, parser.sort)),
+    }
 }
 
 /// Returns a filter's text without its sort keys.
 pub(super) fn without_order(text: &str) -> Parsed<String> {
-    let is_order = |piece: FilterToken| matches!(split_key(piece), Some((key, ':', _)) if key.text == "sort");
-    let mut kept = Vec::new();
-    for term in split_terms(text) {
-        let (whole, piece) = term?;
-        kept.extend((!is_order(piece)).then_some(whole.text));
-    }
-    Ok(kept.join(" "))
-}
-
-/// Returns the terms as typed, each with its text after a negating `-`. An error ends the iteration.
-fn split_terms(text: &str) -> impl Iterator<Item = Parsed<(FilterToken<'_>, FilterToken<'_>)>> {
-    let mut rest = FilterToken { text, start: 0 }.trim_start();
-    std::iter::from_fn(move || {
-        let whole = rest;
-        if whole.text.is_empty() {
-            return None;
+    let mut kept = String::new();
+    let mut end = 0;
+    for token in token::split(text)? {
+        let range = token.whole.range();
+        // Parentheses stay as they are written.
+        let gap = text.get(end..range.start).unwrap_or_default();
+        end = range.end;
+        if !is_order(&token) {
+            kept.push_str(if gap.is_empty() { "" } else { " " });
+            kept.push_str(token.whole.text);
         }
-        let sign = usize::from(whole.text.starts_with('-'));
-        let body = whole.from(sign);
-        rest = FilterToken { text: "", start: 0 };
-        let length = match term_length(body) {
-            Ok(length) => length,
-            Err(error) => return Some(Err(error)),
-        };
-        rest = body.from(length).trim_start();
-        Some(Ok((whole.to(sign + length), body.to(length))))
-    })
+    }
+    Ok(kept.trim_start().to_owned())
 }
 
-/// A part of the text, with its byte offset.
-#[derive(Clone, Copy)]
-struct FilterToken<'a> {
-    text: &'a str,
-    start: usize,
+/// Returns the sort keys of a filter's text, as typed; empty if the text has none.
+pub(super) fn order_in(text: &str) -> Parsed<String> {
+    let order = token::split(text)?.into_iter().filter(is_order).map(|token| token.whole.text);
+    Ok(order.collect::<Vec<_>>().join(" "))
 }
 
-impl<'a> FilterToken<'a> {
-    fn from(self, at: usize) -> Self {
-        Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
-    }
+fn is_order(token: &Token) -> bool {
+    matches!(split_key(token.body), Some((key, ':', _)) if key.text == "sort")
+}
 
-    fn to(self, at: usize) -> Self {
-        Self { text: self.text.get(..at).unwrap_or(self.text), start: self.start }
-    }
+/// A recursive descent over the tokens: alternatives of conjunctions of terms and of expressions in parentheses.
+struct Parser<'a> {
+    tokens: Peekable<std::vec::IntoIter<Token<'a>>>,
+    person: Option<&'a str>,
+    sort: Vec<SortKey>,
+    /// The number of open parentheses.
+    depth: usize,
+}
 
-    fn trim_start(self) -> Self {
-        self.from(self.text.len() - self.text.trim_start().len())
-    }
-
-    fn range(self) -> Range<usize> {
-        self.start..self.start + self.text.len()
-    }
-
-    fn fail<T>(self, message: impl Into<String>) -> Parsed<T> {
-        Err(FilterError { at: self.range(), message: message.into() })
-    }
-
-    fn fail_from<T>(self, start: usize, message: &str) -> Parsed<T> {
-        Err(FilterError { at: start..self.range().end, message: message.into() })
-    }
-
-    /// Returns the parts between commas; an empty part is an error.
-    fn list(self) -> Parsed<Vec<FilterToken<'a>>> {
-        let mut parts = Vec::new();
-        let mut start = self.start;
-        for text in self.text.split(',') {
-            if text.is_empty() {
-                return self.fail("expected a value; separate several values with commas");
+impl<'a> Parser<'a> {
+    /// Parses up to the closing parenthesis, or to the end.
+    fn parse_alternatives(&mut self) -> Parsed<Expression> {
+        let mut alternatives = vec![self.parse_conjunction(None)?];
+        while let Some(or) = self.tokens.next_if(|token| token.kind == TokenKind::Or) {
+            if alternatives.last().is_some_and(Expression::is_always_true) {
+                return or.whole.fail("expected a term before `or`; for the word itself write \"or\"");
             }
-            parts.push(FilterToken { text, start });
-            start += text.len() + 1;
+            alternatives.push(self.parse_conjunction(Some(or))?);
         }
-        Ok(parts)
+        Ok(Expression::any(alternatives))
     }
-}
 
-/// Returns the length of the term at the beginning of the text.
-fn term_length(body: FilterToken) -> Parsed<usize> {
-    let word = body.text.find(char::is_whitespace).unwrap_or(body.text.len());
-    let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
-    let length = match (body.text.chars().next(), quoted_value) {
-        (Some('/'), _) => find_closing(body, 0, '/')?,
-        (Some('"'), _) => find_closing(body, 0, '"')?,
-        (_, Some(at)) => find_closing(body, at, '"')?,
-        _ => return Ok(word),
-    };
-    match body.from(length).text.chars().next() {
-        Some(next) if !next.is_whitespace() => {
-            body.to(length + next.len_utf8()).fail("expected a space after this term")
+    /// Parses terms up to `or`, the closing parenthesis or the end. After `or`, at least one term is required.
+    fn parse_conjunction(&mut self, mut joined_by: Option<Token<'a>>) -> Parsed<Expression> {
+        let mut required = Vec::new();
+        while let Some(token) = self.tokens.next_if(|token| !matches!(token.kind, TokenKind::Or | TokenKind::Close)) {
+            match token.kind {
+                TokenKind::And if required.is_empty() || joined_by.is_some() => {
+                    return token.whole.fail("expected a term before `and`; for the word itself write \"and\"");
+                }
+                TokenKind::And => {
+                    joined_by = Some(token);
+                    continue;
+                }
+                TokenKind::Open => required.push(self.parse_group(token)?),
+                TokenKind::Or | TokenKind::Close | TokenKind::Term => match split_key(token.body) {
+                    Some((key, ':', value)) if key.text == "sort" => {
+                        self.parse_order(token, value)?;
+                        continue;
+                    }
+                    keyed => required.push(self.parse_term(token, keyed)?),
+                },
+            }
+            joined_by = None;
         }
-        _ => Ok(length),
+        match joined_by {
+            Some(word) => word.whole.fail(format!(
+                "expected a term after `{0}`; for the word itself write \"{0}\"",
+                word.whole.text.to_lowercase()
+            )),
+            None => Ok(Expression::all(required)),
+        }
     }
-}
 
-/// Returns the length up to the quotation mark or slash that closes the one at `open`. In a pattern, `\/` doesn't
-/// close.
-fn find_closing(body: FilterToken, open: usize, mark: char) -> Parsed<usize> {
-    let mut escaped = false;
-    for (at, letter) in body.text.char_indices().skip_while(|(at, _)| *at <= open) {
-        if letter == mark && !escaped {
-            return Ok(at + 1);
+    fn parse_group(&mut self, open: Token<'a>) -> Parsed<Expression> {
+        if self.depth == DEPTH_LIMIT {
+            return open.whole.fail(format!("parentheses are nested at most {DEPTH_LIMIT} deep"));
         }
-        escaped = mark == '/' && letter == '\\' && !escaped;
+        self.depth += 1;
+        let inner = self.parse_alternatives()?;
+        self.depth -= 1;
+        match self.tokens.next() {
+            None => open.whole.fail("`(` is never closed; expected `)` at the end"),
+            Some(_) if inner.is_always_true() => open.whole.fail("expected a term between `(` and `)`"),
+            Some(_) => Ok(inner.negated(open.negated)),
+        }
     }
-    body.from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
+
+    fn parse_order(&mut self, token: Token<'a>, value: FilterToken<'a>) -> Parsed<()> {
+        if token.negated {
+            return token.whole.fail("`sort:` can't be negated; reverse a key with sort:-sev");
+        }
+        if self.depth > 0 {
+            return token.whole.fail("`sort:` must stand outside of parentheses");
+        }
+        self.sort.extend(parse_sort_keys(value)?);
+        Ok(())
+    }
+
+    /// Parses a term. A route may be written as three words, as the detail shows it: `Arbitrum → Base`.
+    fn parse_term(
+        &mut self,
+        token: Token<'a>,
+        keyed: Option<(FilterToken<'a>, char, FilterToken<'a>)>,
+    ) -> Parsed<Expression> {
+        let is_arrow = |next: &Token| next.kind == TokenKind::Term && ARROWS.contains(&next.whole.text);
+        let test = match self.tokens.next_if(is_arrow) {
+            Some(arrow) => match self.tokens.next_if(|next| next.kind == TokenKind::Term && !next.negated) {
+                Some(to) => parse_route(token.body, to.body)?,
+                None => return arrow.whole.fail("expected a chain after the arrow"),
+            },
+            None => parse_test(token.body, keyed, self.person)?,
+        };
+        Ok(Expression::Test(test).negated(token.negated))
+    }
 }
 
 /// Splits a term into its key, its operator (`:`, `<` or `>`) and its value.
@@ -192,6 +213,9 @@ fn parse_test(
     person: Option<&str>,
 ) -> Parsed<Test> {
     let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
+    if let Some(test) = parse_displayed_route(piece).or_else(|| parse_url(piece)) {
+        return test;
+    }
     match (inner('"'), inner('/'), keyed) {
         (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
         (Some(exact), ..) => Ok(Test::Exact(exact.to_owned())),
@@ -199,10 +223,6 @@ fn parse_test(
         (.., Some((key, ':', value))) => parse_named_value(key, value),
         (.., Some((key, sign, value))) => parse_comparison(key, sign, value),
         _ => match piece.text {
-            "AND" => piece.fail("not needed: all terms must match anyway; for the word itself write \"AND\""),
-            "OR" => {
-                piece.fail("terms can't be joined by OR; write status:a,b or /a|b/; for the word itself write \"OR\"")
-            }
             MINE => match person {
                 Some(name) => Ok(Test::By(name.to_lowercase())),
                 None => piece.fail(
@@ -217,6 +237,40 @@ fn parse_test(
             },
         },
     }
+}
+
+/// Parses a route as the lists show it: `ARB→BASE` or `ARB>BASE`, in quotation marks if a name contains spaces. Returns `None` for
+/// other text.
+fn parse_displayed_route(piece: FilterToken) -> Option<Parsed<Test>> {
+    let is_quoted = piece.text.len() > 2 && piece.text.starts_with('"') && piece.text.ends_with('"');
+    let inner = if is_quoted { piece.from(1).to(piece.text.len() - 2) } else { piece };
+    let at_arrow = |arrow: &&str| inner.text.find(*arrow).map(|at| (inner.to(at), inner.from(at + arrow.len())));
+    let (from, to) = ARROWS.iter().find_map(at_arrow)?;
+    let is_end = |end: FilterToken| {
+        !end.trim().text.is_empty()
+            && !end.text.contains([':', '"', '/', '<', '>', '='])
+            && (is_quoted || end.text == end.trim().text)
+    };
+    let is_key = KEYS.contains(&from.text);
+    (is_end(from) && is_end(to) && !is_key).then(|| parse_route(from, to))
+}
+
+/// Parses the two ends of a route.
+fn parse_route(from: FilterToken, to: FilterToken) -> Parsed<Test> {
+    let name = |end: FilterToken| end.trim().text.to_lowercase();
+    Ok(Test::Route { from: name(from), to: name(to) })
+}
+
+/// Parses the URL of a block explorer into a search for the hash or the address in it. Returns `None` for other text.
+fn parse_url(piece: FilterToken) -> Option<Parsed<Test>> {
+    /// Addresses are the shortest: 40 digits, or 32 characters of base 58.
+    const LEAST: usize = 32;
+    let (_, rest) = piece.text.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"))?;
+    let parts = rest.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| part.len() >= LEAST);
+    Some(match parts.max_by_key(|part| part.len()) {
+        Some(part) => Ok(Test::Word(part.to_lowercase())),
+        None => piece.fail("this URL contains no hash and no address; put other text in quotation marks"),
+    })
 }
 
 fn parse_pattern(piece: FilterToken, text: &str) -> Parsed<Test> {
@@ -286,7 +340,7 @@ fn parse_comparison(key: FilterToken, sign: char, value: FilterToken) -> Parsed<
         }
         let error = unknown::<Test>(key, &MEASURES.map(|(name, _)| name)).err();
         let message = error.map(|error| error.message).unwrap_or_default();
-        return key.fail(format!("{message}; a route is written from:ARB to:BASE"));
+        return key.fail(format!("{message}; a route is written ARB>BASE"));
     };
     let (comparison, value) = match (sign, value.text.starts_with('=')) {
         ('<', false) => (Comparison::Less, value),

@@ -1,6 +1,6 @@
-//! One term of a filter, and whether it holds.
+//! One test of a filter, and whether it holds.
 //!
-//! Expensive work (lower case, patterns, chain names) is done when the term is created. It must never be repeated for
+//! Expensive work (lower case, patterns, chain names) is done when the test is created. It must never be repeated for
 //! each of ten thousand rows.
 
 use std::{cmp::Ordering, fmt};
@@ -21,15 +21,6 @@ use super::{
     Candidate,
 };
 
-/// A test that may be negated.
-#[derive(Clone, Debug)]
-pub struct Term {
-    /// Whether the test is negated.
-    pub negated: bool,
-    /// The test.
-    pub test: Test,
-}
-
 /// A test of a transaction.
 #[derive(Clone, Debug)]
 pub enum Test {
@@ -45,6 +36,13 @@ pub enum Test {
     Status(Vec<StatusTest>),
     /// A chain at the source, the destination or either.
     Chain(RouteEnd, ChainTest),
+    /// A route by the displayed names of its chains, in lower case.
+    Route {
+        /// The source.
+        from: String,
+        /// The destination.
+        to: String,
+    },
     /// A comparison of a duration.
     Span(Measure, Comparison, TimeDelta),
     /// A label, in lower case.
@@ -148,30 +146,9 @@ pub enum Comparison {
     MoreOrEqual,
 }
 
-impl Term {
-    /// Returns the term `is:state`.
-    pub fn is(state: FilterState) -> Self {
-        Self { negated: false, test: Test::Is(state) }
-    }
-
-    /// Returns the term `-is:state`.
-    pub fn is_not(state: FilterState) -> Self {
-        Self { negated: true, test: Test::Is(state) }
-    }
-
-    /// Returns the term `status:name` for a documented status.
-    pub fn status(status: RouterStatus) -> Self {
-        Self { negated: false, test: Test::Status(vec![StatusTest::Documented(status)]) }
-    }
-
-    /// Whether the term holds for this transaction at `now`.
-    pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
-        self.test.holds(candidate, now) != self.negated
-    }
-}
-
 impl Test {
-    fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
+    /// Whether the test holds for this transaction at `now`.
+    pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         match self {
             Self::Word(word) => any_text(tx, |text| contains(text, word)),
@@ -187,6 +164,10 @@ impl Test {
                     RouteEnd::From => from(),
                     RouteEnd::To => to(),
                 }
+            }
+            Self::Route { from, to } => {
+                is_chain_called(from, tx.params.from_chain.as_str(), &tx.from_name())
+                    && is_chain_called(to, tx.params.to_chain.as_str(), &tx.to_name())
             }
             Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
             Self::Label(label) => tx.labels.iter().any(|own| same(own, label)),
@@ -272,6 +253,15 @@ impl Comparison {
             Self::MoreOrEqual => ordering.is_ge(),
         }
     }
+}
+
+/// Whether a chain is displayed as `lower`, or has this ID or alias, ignoring case. `lower` must be in lower case.
+pub(crate) fn is_chain_called(lower: &str, id: &str, name: &str) -> bool {
+    let is_shipped = || chains::named(lower).is_some_and(|chain| chain.id.as_str() == id);
+    same(id, lower)
+        || same(name, lower)
+        || same(&chains::short_name(&ChainId::new(id), Some(name)), lower)
+        || is_shipped()
 }
 
 /// Whether any text that a person would search for fits.

@@ -24,6 +24,10 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
         any_matches(call, |text| pattern.is_match(text))
     })?;
     connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::same))?;
+    connection.create_scalar_function("is_chain_called", 3, flags, |call| {
+        let [wanted, id, name] = [0, 1, 2].map(|argument| readable(call.get_raw(argument)));
+        Ok(term::is_chain_called(&wanted, &id, &name))
+    })?;
     connection.create_scalar_function("is_author", 2, flags, |call| any_text(call, people::is_author))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Null => Ok(None),

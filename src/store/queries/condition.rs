@@ -10,8 +10,8 @@ use rusqlite::types::Value;
 
 use crate::domain::{
     filter::{
-        Filter,
-        term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Term, Test},
+        Expression, Filter,
+        term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Test},
     },
     status::RouterStatus,
 };
@@ -32,6 +32,17 @@ pub(in crate::store) const TO_NAME: &str = "coalesce(to_name, shipped_name(to_ch
 /// The condition that every row meets.
 const ALWAYS: &str = "TRUE";
 
+/// The values that the SQL of a test depends on.
+#[derive(Clone, Copy)]
+struct TestContext<'a> {
+    /// The present, in the store's unit.
+    now: i64,
+    /// How a text is searched for.
+    plan: &'a dyn Fn(&str) -> Search,
+    /// Whether the test is negated.
+    negated: bool,
+}
+
 /// A condition for `WHERE`, with its parameters in order.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::store) struct Condition {
@@ -45,14 +56,8 @@ impl Condition {
     /// Returns the condition of a filter at `now`. `plan` says how a text is searched for.
     pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>, plan: &dyn Fn(&str) -> Search) -> Self {
         let mut condition = Self { sql: String::new(), parameters: Vec::new(), is_selective: false };
-        let now = columns::moment(now);
-        for (index, term) in filter.terms().iter().enumerate() {
-            condition.push(if index > 0 { " AND " } else { "" });
-            condition.push_term(term, now, plan);
-        }
-        if filter.terms().is_empty() {
-            condition.push(ALWAYS);
-        }
+        let context = TestContext { now: columns::moment(now), plan, negated: false };
+        condition.is_selective = condition.push_expression(filter.expression(), context);
         condition
     }
 
@@ -73,16 +78,69 @@ impl Condition {
         self.sql.push_str(sql);
     }
 
-    fn push_term(&mut self, term: &Term, now: i64, plan: &dyn Fn(&str) -> Search) {
-        // A test that is NULL counts as false, so that its negation is true.
-        self.push(if term.negated { "NOT ifnull((" } else { "(" });
-        match &term.test {
-            Test::Word(word) => self.push_planned_search("has_word", word, term.negated, plan),
-            Test::Exact(text) => self.push_planned_search("has_text", text, term.negated, plan),
+    /// Adds an expression. Returns whether an index that has no order selects its rows.
+    fn push_expression(&mut self, expression: &Expression, context: TestContext<'_>) -> bool {
+        match expression {
+            Expression::Test(test) => {
+                self.push("(");
+                let is_selective = self.push_test(test, context);
+                self.push(")");
+                is_selective
+            }
+            // A test that is NULL counts as false, so that its negation is true.
+            Expression::Not(inner) => {
+                self.push("NOT ifnull(");
+                self.push_expression(inner, TestContext { negated: !context.negated, ..context });
+                self.push(", FALSE)");
+                false
+            }
+            Expression::All(required) => self.push_joined(required, (" AND ", ALWAYS), context).contains(&true),
+            Expression::Any(alternatives) => {
+                !self.push_joined(alternatives, (" OR ", "FALSE"), context).contains(&false)
+            }
+        }
+    }
+
+    /// Adds expressions with an operator between them, or the second text if there are none. Returns for each expression
+    /// whether an index selects its rows.
+    fn push_joined(
+        &mut self,
+        expressions: &[Expression],
+        (operator, none): (&str, &str),
+        context: TestContext<'_>,
+    ) -> Vec<bool> {
+        if expressions.is_empty() {
+            self.push(none);
+            return Vec::new();
+        }
+        let is_group = expressions.len() > 1;
+        self.push(if is_group { "(" } else { "" });
+        let mut are_selective = Vec::with_capacity(expressions.len());
+        for (index, expression) in expressions.iter().enumerate() {
+            self.push(if index > 0 { operator } else { "" });
+            are_selective.push(self.push_expression(expression, context));
+        }
+        self.push(if is_group { ")" } else { "" });
+        are_selective
+    }
+
+    /// Adds a test. Returns whether an index that has no order selects its rows.
+    fn push_test(&mut self, test: &Test, context: TestContext<'_>) -> bool {
+        let now = context.now;
+        match test {
+            Test::Word(word) => return self.push_planned_search("has_word", word, context),
+            Test::Exact(text) => return self.push_planned_search("has_text", text, context),
             Test::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
             Test::Is(state) => self.push(&state_sql(*state, now)),
             Test::Status(wanted) => self.push_status_test(wanted),
             Test::Chain(side, chain) => self.push_chain_test(*side, chain),
+            Test::Route { from, to } => {
+                self.push(&format!(
+                    "is_chain_called(?, from_chain, {FROM_NAME}) AND is_chain_called(?, to_chain, {TO_NAME})"
+                ));
+                self.push_parameter(from);
+                self.push_parameter(to);
+            }
             Test::Span(measure, comparison, limit) => self.push(&measure_sql(*measure, *comparison, *limit, now)),
             Test::Label(label) => {
                 self.push("id IN (SELECT transaction_row FROM labels WHERE ");
@@ -90,9 +148,9 @@ impl Condition {
                 self.push(")");
             }
             Test::Ticket(ticket) => {
-                // A ticket is on few transactions; a label may be on 100,000.
-                self.is_selective |= !term.negated;
                 self.push_text_equality("ticket", ticket);
+                // A ticket is on few transactions; a label may be on 100,000.
+                return true;
             }
             Test::Profile(profile) => self.push_text_equality("profile", profile),
             Test::By(name) => self.push_author_test(name),
@@ -101,7 +159,7 @@ impl Condition {
                 self.push_parameter(profile);
             }
         }
-        self.push(if term.negated { "), FALSE)" } else { ")" });
+        false
     }
 
     fn push_parameter(&mut self, text: &str) {
@@ -117,12 +175,12 @@ impl Condition {
         self.push_parameter(lowercase);
     }
 
-    /// Adds a search for a text, by the index if that is quicker.
-    fn push_planned_search(&mut self, function: &str, wanted: &str, negated: bool, plan: &dyn Fn(&str) -> Search) {
+    /// Adds a search for a text, by the index if that is quicker. Returns whether it is.
+    fn push_planned_search(&mut self, function: &str, wanted: &str, context: TestContext<'_>) -> bool {
         let lower = wanted.to_lowercase();
-        let search = if negated { Search::Scan } else { plan(wanted) };
+        let search = if context.negated { Search::Scan } else { (context.plan)(wanted) };
+        let is_selective = matches!(search, Search::Index(_));
         if let Search::Index(expression) = &search {
-            self.is_selective = true;
             self.push(&format!("id IN ({MAY_CONTAIN}) AND ("));
             self.push_parameter(expression);
         }
@@ -142,6 +200,7 @@ impl Condition {
             }
         }
         self.push_parameter(&lower);
+        is_selective
     }
 
     /// Adds a test that calls an SQL function with all texts that a person may search for.

@@ -192,6 +192,13 @@ const TERMS: &[&str] = &[
     "vip",
     "\"SUP\"",
     "élys",
+    "ARB→BASE",
+    "-1>osmosis-1",
+    "is:overdue or label:vip",
+    "ticket:sup-1 or ab0 or mine",
+    "is:settled or status:none (chain:base or -label:vip)",
+    "-(is:settled or status:none)",
+    "-(ab0 or -(label:vip or is:acked))",
 ];
 
 proptest! {
@@ -417,4 +424,18 @@ fn known_row_is_read_again_after_any_change() {
         assert_eq!((&merged, &read.order), (&expected.rows, &expected.order), "{number}");
         cached = expected;
     }
+}
+
+#[test]
+fn the_longest_and_the_deepest_filter_are_within_the_limits_of_sqlite() {
+    let (_folder, store) = four_transactions();
+    let reader = store.reader().unwrap();
+    let words = |joint: &str, count: usize| (0..count).map(|n| format!("w{n}")).collect::<Vec<_>>().join(joint);
+    for text in
+        [words(" ", 400), words(" or ", 200), format!("{}{}{}", "-(-a ".repeat(16), words(" or ", 160), ")".repeat(16))]
+    {
+        let filter = Filter::parse(&text).unwrap();
+        assert!(reader.listing(&filter, at(3_000)).count().is_ok());
+    }
+    assert!(Filter::parse(&words(" ", 401)).unwrap_err().message.contains("at most 400"));
 }

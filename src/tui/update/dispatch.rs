@@ -80,7 +80,7 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Delete => no_effects(palette::update::open(model, "delete ")),
         Id::Mark => no_effects(marks::toggle(model)),
         Id::MarkRange => marks::range(model, now.mono),
-        Id::Filter => no_effects(filter::update::open(model)),
+        Id::Filter => filter::update::open(model),
         Id::CommandLine => no_effects(palette::update::open(model, "")),
         Id::Sort => no_effects(arrangement::open_orders(model)),
         Id::Reverse => arrangement::reverse_order(model, now),

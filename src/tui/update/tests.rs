@@ -176,7 +176,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Back => model.screen == Screen::List && matches!(model.dialog, Dialog::None),
         Id::Clear => model.list.filter_text.is_empty() && model.list.part.rows.first() == Some(&RowId(30)),
         Id::Filter => {
-            matches!(&model.dialog, Dialog::Filter(line) if line.input.value() == "sort:hash " && line.before == "sort:hash")
+            matches!(&model.dialog, Dialog::Filter(line) if line.input.value().is_empty() && line.before == "sort:hash")
         }
         Id::CommandLine => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value().is_empty()),
         Id::Sort => matches!(&model.dialog, Dialog::Menu(menu) if menu.title == "Order" && menu.cursor == 8),
@@ -505,7 +505,7 @@ fn letters_type_in_text_fields() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     type_in(&mut model, "q", now());
-    assert_eq!(model.list.filter_text, "sort:hash q");
+    assert_eq!(model.list.filter_text, "q sort:hash");
     press(&mut model, &["Esc", "n"], now());
     type_in(&mut model, "q?", now());
     assert!(matches!(&model.dialog, Dialog::Add(form) if form.text() == "q?"));
@@ -525,7 +525,7 @@ fn filter_applies_while_typing_and_enter_keeps_it() {
     assert_eq!((model.list.part.rows.len(), model.list.hidden().unwrap()), (10, 30));
     press(&mut model, &["Enter"], now());
     assert!(matches!(model.dialog, Dialog::None));
-    assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (10, "sort:hash status:refund"));
+    assert_eq!((model.list.part.rows.len(), model.list.filter_text.as_str()), (10, "status:refund sort:hash"));
     press(&mut model, &["Esc"], now());
     assert_eq!((model.list.part.rows.len(), model.list.hidden().unwrap()), (40, 0));
 }
@@ -560,7 +560,7 @@ fn a_paste_into_the_filter_is_one_clean_line() {
     let mut model = dashboard("5");
     press(&mut model, &["/"], now());
     model.take(Msg::Paste("\u{1b}is:\u{202e}settled\n".into()), now());
-    assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("sort:hash is:settled", 10));
+    assert_eq!((model.list.filter_text.as_str(), model.list.part.rows.len()), ("is:settled sort:hash", 10));
 }
 
 fn row(number: i64) -> String {

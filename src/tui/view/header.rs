@@ -16,7 +16,7 @@ use crate::{
     presentation::{row_text, width},
     tui::{
         command::Id,
-        dialogs::Dialog,
+        dialogs::{Dialog, filter::state::FilterLine},
         draw::{DrawContext, put_lines},
         screens::list::state::Tab,
         widgets::field,
@@ -182,7 +182,10 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
                 context.theme.dim(),
             ));
         }
-        None => spans.push(Span::raw(list.filter_text.clone())),
+        None => match &context.model.dialog {
+            Dialog::Filter(line) => spans.extend(typed_filter(context, line)),
+            _ => spans.push(Span::raw(list.filter_text.clone())),
+        },
     }
     if list.filter_error.is_none() && !list.filter_text.is_empty() {
         let clear = || format!("{} clears", context.key(Id::Clear));
@@ -199,6 +202,16 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
     }
     Line::from(spans)
+}
+
+/// Returns the typed text and the order that stays; before anything is typed, how to recall the previous filter.
+fn typed_filter(context: &DrawContext<'_>, line: &FilterLine) -> [Span<'static>; 2] {
+    let typed = line.input.value().to_owned();
+    let dim = match line.offered() {
+        Some(offered) => format!("  Up: {offered}"),
+        None => line.filter_text().strip_prefix(&typed).unwrap_or_default().to_owned(),
+    };
+    [Span::raw(typed), Span::styled(dim, context.theme.dim())]
 }
 
 /// Returns the filter's error, if the error doesn't fit beside the filter.

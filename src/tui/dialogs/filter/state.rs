@@ -6,7 +6,10 @@ use crossterm::event::{Event, KeyEvent};
 use tui_input::{Input, backend::crossterm::EventHandler};
 
 use crate::{
-    domain::{filter::Named, ids::RowId},
+    domain::{
+        filter::{self, Named},
+        ids::RowId,
+    },
     presentation::filter_completion::{Completion, Names, asked, complete},
 };
 
@@ -21,16 +24,28 @@ pub struct FilterLine {
     pub selected: Option<RowId>,
     /// The last tickets or labels from the store.
     names: Option<Names>,
-    /// The index of the recalled filter among the used ones, and the text that was typed before.
+    /// The filters that can be recalled: the previous one, then the used ones, the newest first.
+    used: Vec<String>,
+    /// The index of the recalled filter among these, and the text that was typed before.
     recalled: Option<(usize, String)>,
 }
 
 impl FilterLine {
-    /// Returns a line that begins with the present filter.
-    pub fn new(before: String, selected: Option<RowId>) -> Self {
-        // Typing begins another term.
-        let gap = if before.is_empty() { "" } else { " " };
-        Self { input: Input::new(format!("{before}{gap}")), before, selected, ..Self::default() }
+    /// Returns an empty line, which recalls the present filter first, and then the used ones.
+    pub fn new(before: String, selected: Option<RowId>, used: &[String]) -> Self {
+        let earlier = used.iter().filter(|used| **used != before).cloned();
+        let used = Some(before.clone()).filter(|before| !before.is_empty()).into_iter().chain(earlier).collect();
+        Self { before, selected, used, ..Self::default() }
+    }
+
+    /// Returns the filter that the typed text stands for: in the previous order, unless an order is typed.
+    pub fn filter_text(&self) -> String {
+        filter::in_order_of(self.input.value(), &self.before)
+    }
+
+    /// Returns the filter that the line recalls next, if nothing is typed.
+    pub fn offered(&self) -> Option<&str> {
+        self.used.first().filter(|_| self.input.value().is_empty() && self.recalled.is_none()).map(String::as_str)
     }
 
     /// Applies a key to the text. Returns whether the text changed.
@@ -89,14 +104,14 @@ impl FilterLine {
 
     /// Recalls the used filter that is this many steps earlier. Step 0 is the typed text, step 1 the latest used
     /// filter. Returns `false` if there is no such filter.
-    pub fn recall(&mut self, further: isize, used: &[String]) -> bool {
+    pub fn recall(&mut self, further: isize) -> bool {
         let here = self.recalled.as_ref().map_or(0, |(place, _)| place + 1);
-        let place = here.saturating_add_signed(further).min(used.len());
+        let place = here.saturating_add_signed(further).min(self.used.len());
         if place == here {
             return false;
         }
         let (_, typed) = self.recalled.take().unwrap_or_else(|| (0, self.input.value().to_owned()));
-        match place.checked_sub(1).and_then(|place| Some((place, used.get(place)?))) {
+        match place.checked_sub(1).and_then(|place| Some((place, self.used.get(place)?))) {
             None => self.input = Input::new(typed),
             Some((place, text)) => {
                 self.input = Input::new(text.clone());
@@ -181,23 +196,38 @@ mod tests {
 
     #[test]
     fn typed_text_returns_after_recalled_filters() {
-        let used = ["is:overdue", "vip"].map(str::to_owned);
-        let mut line = line("chain:ba");
-        let mut recall = |further, used: &[String]| line.recall(further, used).then(|| line.input.value().to_owned());
-        assert_eq!(recall(-1, &used), None);
-        let there_and_back = [1, 1, 1, -1, -1, -1].map(|further| recall(further, &used).unwrap_or_default());
+        let mut line = FilterLine { used: used(), ..line("chain:ba") };
+        let mut recall = |further| line.recall(further).then(|| line.input.value().to_owned());
+        assert_eq!(recall(-1), None);
+        let there_and_back = [1, 1, 1, -1, -1, -1].map(|further| recall(further).unwrap_or_default());
         assert_eq!(there_and_back, ["is:overdue", "vip", "", "is:overdue", "chain:ba", ""]);
-        assert_eq!(recall(1, &[]), None);
+        assert!(!FilterLine::default().recall(1));
+    }
+
+    fn used() -> Vec<String> {
+        ["is:overdue", "vip"].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn line_opens_empty_and_the_previous_filter_is_recalled_first() {
+        let mut line = FilterLine::new("vip sort:age".into(), None, &used());
+        assert_eq!((line.input.value(), line.offered()), ("", Some("vip sort:age")));
+        assert_eq!(line.filter_text(), "sort:age", "the order stays");
+        line.recall(1);
+        assert_eq!((line.input.value(), line.offered()), ("vip sort:age", None));
+        line.set_text("base".into());
+        assert_eq!(line.filter_text(), "base sort:age");
+        line.set_text("base sort:due".into());
+        assert_eq!(line.filter_text(), "base sort:due");
     }
 
     #[test]
     fn a_changed_recalled_filter_counts_as_typed() {
-        let used = ["is:overdue", "vip"].map(str::to_owned);
-        let mut line = line("chain:ba");
-        line.recall(1, &used);
+        let mut line = FilterLine { used: used(), ..line("chain:ba") };
+        line.recall(1);
         assert!(line.edit(crossterm::event::KeyCode::Char('x').into()));
-        line.recall(1, &used);
-        line.recall(-1, &used);
+        line.recall(1);
+        line.recall(-1);
         assert_eq!(line.input.value(), "is:overduex");
     }
 }

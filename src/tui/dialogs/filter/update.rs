@@ -14,9 +14,11 @@ use crate::{
     },
 };
 
-pub(crate) fn open(model: &mut Model) {
-    let line = FilterLine::new(model.list.filter_text.clone(), model.list.selected);
+pub(crate) fn open(model: &mut Model) -> Vec<Effect> {
+    let line = FilterLine::new(model.list.filter_text.clone(), model.list.selected, &model.view_state.used);
+    let is_filtered = !line.before.is_empty();
     model.dialog = Dialog::Filter(Box::new(line));
+    if is_filtered { apply_change(model) } else { Vec::new() }
 }
 
 pub(crate) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
@@ -72,8 +74,8 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
                 return apply_change(model);
             }
         }
-        KeyCode::Up if line.recall(1, &model.view_state.used) => return apply_change(model),
-        KeyCode::Down if line.recall(-1, &model.view_state.used) => return apply_change(model),
+        KeyCode::Up if line.recall(1) => return apply_change(model),
+        KeyCode::Down if line.recall(-1) => return apply_change(model),
         KeyCode::Up | KeyCode::Down => {}
         _ if line.edit(key) => return apply_change(model),
         _ => {}
@@ -85,7 +87,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
 fn apply_change(model: &mut Model) -> Vec<Effect> {
     let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
     let names_to_read = line.names_to_read().map(|(of, beginning)| Effect::FindNames(of, beginning));
-    let text = line.input.value().to_owned();
+    let text = line.filter_text();
     set(model, &text).into_iter().chain(names_to_read).collect()
 }
 

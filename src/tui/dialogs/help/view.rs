@@ -125,7 +125,7 @@ fn command_lines(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>
     lines.push(Line::default());
     lines.push(title("FILTER"));
     lines.extend(paragraph(
-        "All terms must match; - negates a term. Bare words match hash, chains, ticket, labels and notes.",
+        "Terms side by side must all match, or joins alternatives, ( ) groups, - negates. Bare words match hash, chains, ticket, labels and notes.",
         columns,
     ));
     lines.extend(FILTERS.iter().flat_map(|example| paragraph(example, columns)));
@@ -183,11 +183,12 @@ const MOUSE: [&str; 4] = [
     "Shift with a drag: select text, as the terminal does",
 ];
 
-const FILTERS: [&str; 6] = [
+const FILTERS: [&str; 7] = [
     "is:attention is:firing is:acked is:snoozed is:overdue is:active",
     "is:unsettled is:settled is:parked is:untracked   status:ongoing,not_found",
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
     "age>30m due<5m checked>2m   profile:prod   by:Ana mine",
+    "is:firing or (is:overdue -label:test)   ARB>BASE",
     "\"exact text\"  /regex/",
     "sort:sev,due   or age,status,checked,changed,route,ticket,hash; - reverses",
 ];

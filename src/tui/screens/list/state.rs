@@ -7,10 +7,7 @@
 use super::columns::{ContentWidths, ListColumns};
 use crate::{
     domain::{
-        filter::{
-            Filter, FilterError,
-            term::{FilterState, Term},
-        },
+        filter::{Expression, Filter, FilterError, term::FilterState},
         ids::RowId,
         status::RouterStatus,
     },
@@ -51,10 +48,10 @@ impl Tab {
     /// Returns the filter of the transactions that the view shows.
     pub fn filter(self) -> Filter {
         match self {
-            Self::Attention => Filter::of_terms([Term::is(FilterState::Attention)]),
-            Self::Active => Filter::of_terms([Term::is(FilterState::Active)]),
-            Self::Refunds => Filter::of_terms([Term::status(RouterStatus::Refund)]),
-            Self::Done => Filter::of_terms([Term::is(FilterState::Settled)]),
+            Self::Attention => Filter::all([Expression::is(FilterState::Attention)]),
+            Self::Active => Filter::all([Expression::is(FilterState::Active)]),
+            Self::Refunds => Filter::all([Expression::status(RouterStatus::Refund)]),
+            Self::Done => Filter::all([Expression::is(FilterState::Settled)]),
             Self::All => Filter::everything(),
         }
     }
@@ -218,7 +215,7 @@ impl List {
 
     /// Returns the open saved view, if no filter applies.
     pub fn whole_tab(&self) -> Option<Tab> {
-        self.filter.terms().is_empty().then_some(self.tab)
+        self.filter.expression().is_always_true().then_some(self.tab)
     }
 
     /// Returns the number of the view. Each change of saved view or filter gives a new number.

@@ -1,0 +1,102 @@
+//! The expression of a filter: tests that are negated and joined by "and" and "or".
+//!
+//! It knows how the results of tests combine, and must never know what a test means. The parser bounds its depth, so
+//! that recursion over it ends.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    Candidate,
+    term::{FilterState, StatusTest, Test},
+};
+use crate::domain::{record::RecordView, status::RouterStatus};
+
+/// A test of a transaction, or a combination of such tests.
+#[derive(Clone, Debug)]
+pub enum Expression {
+    /// One test.
+    Test(Test),
+    /// Holds if the other expression doesn't hold.
+    Not(Box<Expression>),
+    /// Holds if every one of the expressions holds; without expressions, always.
+    All(Vec<Expression>),
+    /// Holds if at least one of the expressions holds.
+    Any(Vec<Expression>),
+}
+
+impl Expression {
+    /// Returns the expression `is:state`.
+    pub fn is(state: FilterState) -> Self {
+        Self::Test(Test::Is(state))
+    }
+
+    /// Returns the expression `-is:state`.
+    pub fn is_not(state: FilterState) -> Self {
+        Self::is(state).negated(true)
+    }
+
+    /// Returns the expression `status:name` for a documented status.
+    pub fn status(status: RouterStatus) -> Self {
+        Self::Test(Test::Status(vec![StatusTest::Documented(status)]))
+    }
+
+    /// Returns the expression, negated if `negated` is `true`.
+    #[must_use]
+    pub(super) fn negated(self, negated: bool) -> Self {
+        if negated { Self::Not(Box::new(self)) } else { self }
+    }
+
+    /// Returns the conjunction of these expressions. One expression is returned unchanged.
+    pub(super) fn all(expressions: Vec<Self>) -> Self {
+        one_of(expressions).unwrap_or_else(Self::All)
+    }
+
+    /// Returns the disjunction of these expressions. One expression is returned unchanged.
+    pub(super) fn any(expressions: Vec<Self>) -> Self {
+        one_of(expressions).unwrap_or_else(Self::Any)
+    }
+
+    /// Returns the expressions that must all hold.
+    pub(super) fn into_required(self) -> Vec<Self> {
+        match self {
+            Self::All(expressions) => expressions,
+            other @ (Self::Test(_) | Self::Not(_) | Self::Any(_)) => vec![other],
+        }
+    }
+
+    /// Whether the expression holds for every transaction.
+    pub fn is_always_true(&self) -> bool {
+        matches!(self, Self::All(expressions) if expressions.is_empty())
+    }
+
+    /// Whether the expression holds for this transaction at `now`.
+    pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
+        let holds = |expression: &Self| expression.holds(candidate, now);
+        match self {
+            Self::Test(test) => test.holds(candidate, now),
+            Self::Not(negated) => !holds(negated),
+            Self::All(required) => required.iter().all(holds),
+            Self::Any(alternatives) => alternatives.iter().any(holds),
+        }
+    }
+
+    /// Calls `visit` for each test that isn't negated.
+    pub(super) fn for_each_test(&self, visit: &mut impl FnMut(&Test)) {
+        match self {
+            Self::Test(test) => visit(test),
+            Self::Not(_) => {}
+            Self::All(parts) | Self::Any(parts) => parts.iter().for_each(|part| part.for_each_test(visit)),
+        }
+    }
+}
+
+/// Returns the only expression, or all of them as the error.
+fn one_of(mut expressions: Vec<Expression>) -> Result<Expression, Vec<Expression>> {
+    match (expressions.len(), expressions.pop()) {
+        (1, Some(only)) => Ok(only),
+        (_, last) => {
+            expressions.extend(last);
+            Err(expressions)
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The tokens of a filter: terms, parentheses, and the words between terms.
+//!
+//! It knows where a term ends, and must never know which terms there are. The byte range of each token is kept for errors.
+
+use std::ops::Range;
+
+use super::{FilterError, parse::Parsed};
+
+/// A part of the text, with its byte offset.
+#[derive(Clone, Copy)]
+pub(super) struct FilterToken<'a> {
+    pub(super) text: &'a str,
+    pub(super) start: usize,
+}
+
+impl<'a> FilterToken<'a> {
+    pub(super) fn from(self, at: usize) -> Self {
+        Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
+    }
+
+    pub(super) fn to(self, at: usize) -> Self {
+        Self { text: self.text.get(..at).unwrap_or(self.text), start: self.start }
+    }
+
+    fn trim_start(self) -> Self {
+        self.from(self.text.len() - self.text.trim_start().len())
+    }
+
+    pub(super) fn trim(self) -> Self {
+        let trimmed = self.trim_start();
+        trimmed.to(trimmed.text.trim_end().len())
+    }
+
+    pub(super) fn range(self) -> Range<usize> {
+        self.start..self.start + self.text.len()
+    }
+
+    pub(super) fn fail<T>(self, message: impl Into<String>) -> Parsed<T> {
+        Err(FilterError { at: self.range(), message: message.into() })
+    }
+
+    pub(super) fn fail_from<T>(self, start: usize, message: &str) -> Parsed<T> {
+        Err(FilterError { at: start..self.range().end, message: message.into() })
+    }
+
+    /// Returns the parts between commas; an empty part is an error.
+    pub(super) fn list(self) -> Parsed<Vec<FilterToken<'a>>> {
+        let mut parts = Vec::new();
+        let mut start = self.start;
+        for text in self.text.split(',') {
+            if text.is_empty() {
+                return self.fail("expected a value; separate several values with commas");
+            }
+            parts.push(FilterToken { text, start });
+            start += text.len() + 1;
+        }
+        Ok(parts)
+    }
+}
+
+/// What a token is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// A term, after its `-` if it is negated.
+    Term,
+    /// `(`, or `-(` if negated.
+    Open,
+    /// `)`.
+    Close,
+    /// `and`.
+    And,
+    /// `or`.
+    Or,
+}
+
+/// A token.
+#[derive(Clone, Copy)]
+pub(super) struct Token<'a> {
+    pub(super) kind: TokenKind,
+    /// Whether a `-` stands directly before.
+    pub(super) negated: bool,
+    /// The token as typed, with its `-`.
+    pub(super) whole: FilterToken<'a>,
+    /// The token without its `-`.
+    pub(super) body: FilterToken<'a>,
+}
+
+/// Returns the tokens of a filter, or the first error.
+pub(super) fn split(text: &str) -> Parsed<Vec<Token<'_>>> {
+    let mut tokens = Vec::new();
+    let mut rest = FilterToken { text, start: 0 }.trim_start();
+    while !rest.text.is_empty() {
+        let sign = usize::from(rest.text.starts_with('-'));
+        let negated = sign > 0;
+        let body = rest.from(sign);
+        let (kind, length) = match body.text.chars().next() {
+            Some('(') => (TokenKind::Open, 1),
+            Some(')') if !negated => (TokenKind::Close, 1),
+            _ => {
+                let length = term_length(body)?;
+                let word = body.to(length).text;
+                let kind = match () {
+                    () if !negated && word.eq_ignore_ascii_case("and") => TokenKind::And,
+                    () if !negated && word.eq_ignore_ascii_case("or") => TokenKind::Or,
+                    () => TokenKind::Term,
+                };
+                (kind, length)
+            }
+        };
+        if length == 0 {
+            return rest.to(1).fail("expected a term right after `-`");
+        }
+        tokens.push(Token { kind, negated, whole: rest.to(sign + length), body: body.to(length) });
+        rest = body.from(length).trim_start();
+    }
+    Ok(tokens)
+}
+
+/// Returns the length of the term at the beginning of the text.
+fn term_length(body: FilterToken) -> Parsed<usize> {
+    let word = word_length(body.text);
+    let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
+    let length = match (body.text.chars().next(), quoted_value) {
+        (Some('/'), _) => find_closing(body, 0, '/')?,
+        (Some('"'), _) => find_closing(body, 0, '"')?,
+        (_, Some(at)) => find_closing(body, at, '"')?,
+        _ => return Ok(word),
+    };
+    match body.from(length).text.chars().next() {
+        Some(next) if !next.is_whitespace() && next != ')' => {
+            body.to(length + next.len_utf8()).fail("expected a space after this term")
+        }
+        _ => Ok(length),
+    }
+}
+
+/// Returns the length of the word at the beginning of the text: up to a space, or to a `)` whose `(` isn't in the word.
+fn word_length(text: &str) -> usize {
+    let mut open = 0_usize;
+    let ends = |letter: char| {
+        match letter {
+            '(' => open += 1,
+            ')' if open == 0 => return true,
+            ')' => open -= 1,
+            _ => {}
+        }
+        letter.is_whitespace()
+    };
+    text.find(ends).unwrap_or(text.len())
+}
+
+/// Returns the length up to the quotation mark or slash that closes the one at `open`. In a pattern, `\/` doesn't
+/// close.
+fn find_closing(body: FilterToken, open: usize, mark: char) -> Parsed<usize> {
+    let mut escaped = false;
+    for (at, letter) in body.text.char_indices().skip_while(|(at, _)| *at <= open) {
+        if letter == mark && !escaped {
+            return Ok(at + 1);
+        }
+        escaped = mark == '/' && letter == '\\' && !escaped;
+    }
+    body.from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
+}
