@@ -235,6 +235,12 @@ commands! {
     Refunds       Find               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "show the refunds";
     Done          Find               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "show the settled transactions";
     All           Find               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "show all transactions";
+    View6         Find               [List Detail Alerts Stats Log]  "view_6"        ""         ["6"]            "show your saved view 6 (:save NAME)";
+    View7         Find               [List Detail Alerts Stats Log]  "view_7"        ""         ["7"]            "show your saved view 7";
+    View8         Find               [List Detail Alerts Stats Log]  "view_8"        ""         ["8"]            "show your saved view 8";
+    View9         Find               [List Detail Alerts Stats Log]  "view_9"        ""         ["9"]            "show your saved view 9";
+    SaveView      Find               [List]                          "save"          ""         []               "save the filtered list as a view, on one of the keys 6 to 9" <"NAME">;
+    ForgetView    Find               [List]                          "forget"        ""         []               "forget a saved view, and free its key" <"NAME">;
     Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts";
     Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">;
     NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)";

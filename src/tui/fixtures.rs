@@ -19,7 +19,8 @@ use super::{
         alerts::state::{AlertPage, AlertRow},
         list::{
             marks::{self, Marks},
-            state::{PageRequest, Tab},
+            state::PageRequest,
+            tab::Tab,
         },
     },
     step::step,
@@ -204,7 +205,7 @@ impl TestDashboard {
             Some((alerts.iter().min_by_key(|alert| alert.rule)?.clone(), self.transactions.get(row)?.clone()))
         };
         Overview {
-            tabs: Tab::ALL.map(|tab| self.rows(&tab.filter(), now).len() as u64),
+            tabs: Tab::BUILT_IN.map(|tab| self.rows(&tab.filter(), now).len() as u64),
             alerts,
             handled,
             most_urgent: self

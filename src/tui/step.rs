@@ -48,7 +48,7 @@ mod tests {
         tui::{
             fixtures::{TestDashboard, at_work, blank, change_store, everything, moment, press},
             model::{Screen, geometry::ClickTarget},
-            screens::{detail::state::DetailTab, list::state::Tab},
+            screens::{detail::state::DetailTab, list::tab::Tab},
         },
     };
 

@@ -18,7 +18,7 @@ use crate::{
     },
     presentation::row_text::name_in_words,
     store::{AlertCounts, AlertQuery, FeedReader, Listed, Reader, StoreError},
-    tui::{model::DashboardSettings, screens::list::state::Tab},
+    tui::{model::DashboardSettings, screens::list::tab::Tab},
 };
 
 /// The maximum number of transactions that one line names.

@@ -6,7 +6,7 @@ use crate::tui::{
     command::Id,
     screens::{
         detail::state::DetailTab,
-        list::{columns::ListColumn, state::Tab},
+        list::{columns::ListColumn, tab::Tab},
     },
 };
 

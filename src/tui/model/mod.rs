@@ -30,7 +30,8 @@ use super::{
         list::{
             columns::ContentWidths,
             marks::{self, Marks},
-            state::{List, ListPart, PageRequest, Tab},
+            state::{List, ListPart, PageRequest},
+            tab::Tab,
         },
         log::state::LogPane,
         stats::state::Charts,
@@ -265,7 +266,7 @@ impl Model {
     }
 
     fn restore_view(&mut self, tab: Tab) {
-        self.list.set_tab(tab);
+        self.list.set_tab(tab, self.view_state.base_filter(tab));
         self.list.set_filter(self.view_state.filter_of(tab), "");
         self.list.columns = self.view_state.columns_of(tab);
     }

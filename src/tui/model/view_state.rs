@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     domain::{filter::Filter, ids::RowId},
-    tui::screens::list::{columns::ListColumns, state::Tab},
+    tui::screens::list::{
+        columns::ListColumns,
+        tab::{OwnTab, Tab},
+    },
 };
 
 /// The number of used filters that are saved.
@@ -56,6 +59,8 @@ pub struct ViewState {
     pub filters: [String; 5],
     /// The columns of each saved view, in their order; empty for the default columns.
     pub columns: [String; 5],
+    /// The views of the person's own, in the order of their keys.
+    pub own: [Option<OwnView>; 4],
     /// The place of the detail.
     #[serde(deserialize_with = "known_or_default")]
     pub pane: Pane,
@@ -65,6 +70,20 @@ pub struct ViewState {
     pub used: Vec<String>,
     /// Whether the tour of the demo was ended.
     pub tour_is_over: bool,
+}
+
+/// A view of the person's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct OwnView {
+    /// The name.
+    pub name: String,
+    /// The filter of the view, which typing doesn't change.
+    pub filter: String,
+    /// The filter that was typed on top.
+    pub typed: String,
+    /// The columns; empty for the default columns.
+    pub columns: String,
 }
 
 /// A theme that was chosen in the dashboard. It applies until the settings name another theme.
@@ -89,6 +108,10 @@ impl ViewState {
         let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_of(filter, Some("me")).is_ok();
         memory.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
         memory.used.retain(|filter| is_good(filter));
+        for own in &mut memory.own {
+            own.take_if(|view| view.name.is_empty() || !is_good(&view.filter));
+            own.iter_mut().filter(|view| !is_good(&view.typed)).for_each(|view| view.typed.clear());
+        }
         memory.used.truncate(MAX_FILTERS);
         memory
     }
@@ -100,29 +123,97 @@ impl ViewState {
 
     /// Returns the saved view.
     pub fn tab(&self) -> Tab {
-        let index = self.view.checked_sub(1);
-        index.and_then(|index| Tab::ALL.get(index)).copied().unwrap_or_default()
+        let tab = Tab::from_number(self.view).unwrap_or_default();
+        match tab {
+            Tab::Own(own) if self.own_view(own).is_none() => Tab::default(),
+            tab => tab,
+        }
     }
 
-    /// Returns the filter of a saved view.
+    /// Returns the title of a saved view, and a shorter title.
+    pub fn titles(&self, tab: Tab) -> (&str, &str) {
+        match tab {
+            Tab::Attention => ("Attention", "Attn"),
+            Tab::Active => ("Active", "Act"),
+            Tab::Refunds => ("Refunds", "Ref"),
+            Tab::Done => ("Done", "Done"),
+            Tab::All => ("All", "All"),
+            Tab::Own(own) => self.own_view(own).map_or(("", ""), |view| (view.name.as_str(), view.name.as_str())),
+        }
+    }
+
+    /// Returns the filter that a saved view is made of.
+    pub fn base_filter(&self, tab: Tab) -> &str {
+        match tab {
+            Tab::Own(own) => self.own_view(own).map_or("", |view| view.filter.as_str()),
+            built_in => built_in.filter_text(),
+        }
+    }
+
+    /// Returns the filter that was typed in a saved view.
     pub fn filter_of(&self, tab: Tab) -> &str {
-        self.filters.get(index_of(tab)).map_or("", String::as_str)
+        match tab {
+            Tab::Own(own) => self.own_view(own).map_or("", |view| view.typed.as_str()),
+            built_in => self.filters.get(built_in.number() - 1).map_or("", String::as_str),
+        }
     }
 
     /// Returns the columns of a saved view.
     pub fn columns_of(&self, tab: Tab) -> ListColumns {
-        self.columns.get(index_of(tab)).and_then(|text| ListColumns::parse(text).ok()).unwrap_or_default()
+        let columns = match tab {
+            Tab::Own(own) => self.own_view(own).map(|view| &view.columns),
+            built_in => self.columns.get(built_in.number() - 1),
+        };
+        columns.and_then(|text| ListColumns::parse(text).ok()).unwrap_or_default()
     }
 
     /// Records the saved view on screen, with its filter and columns.
     pub fn leave(&mut self, tab: Tab, filter: &str, columns: &ListColumns) {
-        self.view = index_of(tab) + 1;
-        if let Some(left) = self.columns.get_mut(index_of(tab)) {
-            *left = if *columns == ListColumns::default() { String::new() } else { columns.written() };
+        self.view = tab.number();
+        let columns = if *columns == ListColumns::default() { String::new() } else { columns.written() };
+        let index = tab.number() - 1;
+        let left = match tab {
+            Tab::Own(own) => {
+                self.own.get_mut(own.index()).and_then(Option::as_mut).map(|view| (&mut view.typed, &mut view.columns))
+            }
+            _ => self.filters.get_mut(index).zip(self.columns.get_mut(index)),
+        };
+        if let Some((left_filter, left_columns)) = left {
+            (*left_filter, *left_columns) = (filter.to_owned(), columns);
         }
-        if let Some(left) = self.filters.get_mut(index_of(tab)) {
-            filter.clone_into(left);
-        }
+    }
+
+    /// Returns the view of the person's own at a place.
+    pub fn own_view(&self, own: OwnTab) -> Option<&OwnView> {
+        self.own.get(own.index())?.as_ref()
+    }
+
+    /// Returns the views of the person's own, in the order of their keys.
+    pub fn own_views(&self) -> impl Iterator<Item = (OwnTab, &OwnView)> {
+        OwnTab::ALL.into_iter().filter_map(|own| Some((own, self.own_view(own)?)))
+    }
+
+    /// Returns the place of the view with this name, ignoring case.
+    pub fn own_view_named(&self, name: &str) -> Option<OwnTab> {
+        self.own_views().find(|(_, view)| view.name.to_lowercase() == name.to_lowercase()).map(|(own, _)| own)
+    }
+
+    /// Saves a view in the place of the view with this name, or else in the first free place. Returns a sentence if every place is
+    /// taken.
+    pub fn save_view(&mut self, name: &str, filter: String) -> Result<OwnTab, String> {
+        let free = || OwnTab::ALL.into_iter().find(|own| self.own_view(*own).is_none());
+        let Some(own) = self.own_view_named(name).or_else(free) else {
+            let names: Vec<_> = self.own_views().map(|(_, view)| view.name.as_str()).collect();
+            return Err(format!("The keys 6 to 9 are taken ({}): free one with :forget NAME.", names.join(", ")));
+        };
+        let view = OwnView { name: name.to_owned(), filter, ..OwnView::default() };
+        self.own.get_mut(own.index()).map(|place| place.replace(view));
+        Ok(own)
+    }
+
+    /// Removes a view of the person's own.
+    pub fn forget_view(&mut self, own: OwnTab) {
+        self.own.get_mut(own.index()).map(Option::take);
     }
 
     /// Records a used filter.
@@ -134,11 +225,6 @@ impl ViewState {
         self.used.insert(0, filter.to_owned());
         self.used.truncate(MAX_FILTERS);
     }
-}
-
-/// Returns the index of a saved view in [`Tab::ALL`].
-fn index_of(tab: Tab) -> usize {
-    Tab::ALL.iter().position(|own| *own == tab).unwrap_or_default()
 }
 
 /// A temporary view: the whole list around a transaction that was searched for, or the matches of a pasted word. It holds the

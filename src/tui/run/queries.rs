@@ -26,10 +26,7 @@ use crate::{
         screens::{
             alerts::state::{AlertList, AlertPage, AlertRow},
             detail::{history::History, raw::ResponseBody},
-            list::{
-                marks::Marks,
-                state::{PageRequest, Tab},
-            },
+            list::{marks::Marks, state::PageRequest, tab::Tab},
             stats::state::Statistics,
         },
     },
@@ -226,13 +223,13 @@ pub(crate) fn overview(
 ) -> Result<Overview, StoreError> {
     reader.snapshot(|| {
         let mut tabs = [0; 5];
-        for (count, tab) in tabs.iter_mut().zip(Tab::ALL) {
+        for (count, tab) in tabs.iter_mut().zip(Tab::BUILT_IN) {
             *count = reader.listing(&tab.filter(), now).count()?;
         }
         let AlertCounts { firing, handled } = AlertCounts::sum(&reader.alerts_by_rule(None, now)?);
         let listing = reader.listing(listed, now);
         let before = first.map(|row| Ok::<_, StoreError>((row, listing.count_before(row)?))).transpose()?;
-        let counted = Tab::ALL.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
+        let counted = Tab::BUILT_IN.into_iter().zip(tabs).find(|(tab, _)| whole == Some(*tab));
         let total = counted.map_or_else(|| listing.count(), |(_, count)| Ok(count))?;
         let listed = ListCounts { view, total, before };
         let durations = profiles.iter().map(|profile| Ok((profile.clone(), reader.duration_stats(profile)?)));

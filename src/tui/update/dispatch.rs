@@ -20,8 +20,8 @@ use crate::{
         screens::{
             alerts, detail,
             list::{
-                state::Tab,
-                update::{arrangement, marks},
+                tab::{OwnTab, Tab},
+                update::{arrangement, marks, views},
             },
             log, stats,
         },
@@ -97,6 +97,12 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Refunds => show_tab(model, Tab::Refunds),
         Id::Done => show_tab(model, Tab::Done),
         Id::All => show_tab(model, Tab::All),
+        Id::View6 => views::show(model, OwnTab::Six, now),
+        Id::View7 => views::show(model, OwnTab::Seven, now),
+        Id::View8 => views::show(model, OwnTab::Eight, now),
+        Id::View9 => views::show(model, OwnTab::Nine, now),
+        Id::SaveView => no_effects(palette::update::open(model, "save ")),
+        Id::ForgetView => no_effects(palette::update::open(model, "forget ")),
         Id::NextState => no_effects(model.alert_list.show_next_tab(Direction::Forwards)),
         Id::PrevState => no_effects(model.alert_list.show_next_tab(Direction::Backwards)),
         Id::NextAlert => find_alert(model, Direction::Forwards),

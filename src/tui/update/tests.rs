@@ -32,7 +32,7 @@ use crate::{
                 raw::ResponseBody,
                 state::DetailTab,
             },
-            list::state::Tab,
+            list::tab::Tab,
             stats::state::RouteOrder,
         },
         theme::Shipped,
@@ -163,7 +163,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
     };
     let after = position(model);
     let shows = |tab: Tab| {
-        let held = usize::try_from(model.list.counts[tab as usize]).unwrap();
+        let held = usize::try_from(model.list.counts[tab.number() - 1]).unwrap();
         (model.screen, model.list.tab, model.list.part.rows.len()) == (Screen::List, tab, held)
     };
     match id {
@@ -257,6 +257,11 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::NextAlert => model.list.selected == Some(RowId(30)),
         Id::PrevAlert => model.list.selected == Some(RowId(15)),
         Id::Attention => shows(Tab::Attention),
+        Id::View6 | Id::View7 | Id::View8 | Id::View9 => {
+            model.status_message.as_ref().is_some_and(|notice| notice.text.contains("type :save NAME"))
+        }
+        Id::SaveView => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "save "),
+        Id::ForgetView => matches!(&model.dialog, Dialog::Palette(palette) if palette.input.value() == "forget "),
         Id::Active => shows(Tab::Active),
         Id::Refunds => shows(Tab::Refunds),
         Id::Done => shows(Tab::Done),
@@ -574,6 +579,7 @@ mod columns;
 mod handling;
 mod marks;
 mod quote;
+mod views;
 
 fn imported(effects: &[Effect]) -> &[NewTransaction] {
     match effects {

@@ -18,7 +18,8 @@ use crate::{
         command::Id,
         dialogs::{Dialog, filter::state::FilterLine},
         draw::{DrawContext, put_lines},
-        screens::list::state::Tab,
+        screens::list::tab::Tab,
+        theme::Theme,
         widgets::field,
     },
 };
@@ -42,9 +43,9 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     spans.push(Span::raw(" "));
     let list = &context.model.list;
     let narrow = width < 70;
-    for (index, (tab, count)) in Tab::ALL.into_iter().zip(list.counts).enumerate() {
-        let (long, short) = tab.titles();
-        let title = format!("{} {} {count}", index + 1, if wide { long } else { short });
+    for (tab, count) in Tab::BUILT_IN.into_iter().zip(list.counts) {
+        let (long, short) = context.model.view_state.titles(tab);
+        let title = format!("{} {} {count}", tab.number(), if wide { long } else { short });
         // If not all titles fit, only the open view's title is shown.
         if tab != list.tab && width < 72 {
             continue;
@@ -52,10 +53,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         match tab == list.tab {
             // A narrow screen shows the open view's title alone.
             false if narrow => {}
-            true => {
-                let badge = theme.glyphs().choose(format!(" {title} "), format!("[{title}]"));
-                spans.push(Span::styled(badge, theme.accent().add_modifier(Modifier::REVERSED)));
-            }
+            true => spans.push(open_tab(theme, &title)),
             false if tab == Tab::Attention && count > 0 => {
                 spans.push(Span::styled(format!(" {title} "), theme.critical()));
             }
@@ -69,9 +67,20 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string().replace("+00:00", "UTC");
     let mut badges = if wide { alert_badges(context) } else { Vec::new() };
     let used = |spans: &[Span<'_>]| spans.iter().map(|span| width::display_width(&span.content)).sum::<usize>();
-    let room = usize::from(width).saturating_sub(used(&spans));
-    if used(&badges) + width::display_width(&time) >= room {
-        badges.clear();
+    let room = |spans: &[Span<'_>]| usize::from(width).saturating_sub(used(spans));
+    // The open view is always shown; others while the alerts and the time have room.
+    for (own, view) in context.model.view_state.own_views() {
+        let tab = Tab::Own(own);
+        let title = format!("{} {}", tab.number(), view.name);
+        if tab == list.tab {
+            spans.push(open_tab(theme, &title));
+        } else if used(&badges) + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
+            spans.push(Span::raw(format!(" {title} ")));
+        }
+    }
+    let room = room(&spans);
+    while !badges.is_empty() && used(&badges) + width::display_width(&time) >= room {
+        badges.pop();
     }
     if room > width::display_width(&time) {
         let gap = room - used(&badges) - width::display_width(&time);
@@ -80,6 +89,12 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         spans.push(Span::styled(time, theme.dim()));
     }
     Line::from(spans)
+}
+
+/// Returns the title of the open view.
+fn open_tab(theme: &Theme, title: &str) -> Span<'static> {
+    let badge = theme.glyphs().choose(format!(" {title} "), format!("[{title}]"));
+    Span::styled(badge, theme.accent().add_modifier(Modifier::REVERSED))
 }
 
 /// Returns the numbers of firing alerts by severity, and of handled alerts.
@@ -193,7 +208,10 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
         let count = match list.is_searching() {
             true => format!("searching ... ({clear}) "),
-            false => format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(list.hidden())),
+            false => match list.hidden() {
+                None if matches!(list.tab, Tab::Own(_)) => format!("{} shown ({clear}) ", known(list.total)),
+                hidden => format!("{} shown, {} hidden by filter ({clear}) ", known(list.total), known(hidden)),
+            },
         };
         let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(width).saturating_sub(used);

@@ -16,7 +16,7 @@ use crate::{
         },
         screens::{
             detail,
-            list::{self, state::Tab},
+            list::{self, tab::Tab},
         },
         theme::Theme,
     },
@@ -75,11 +75,8 @@ fn tab(model: &Model, now: Now, header: Rect, column: u16) -> Option<Tab> {
         usize::from(column) < end
     })?;
     let title = span.content.trim_matches(['[', ']', ' ']);
-    let mut tabs = Tab::ALL.into_iter().zip(1..);
     let (number, name) = title.split_once(' ')?;
-    let has_title = |(tab, place): &(Tab, usize)| {
-        let (long, short) = tab.titles();
-        number == place.to_string() && (name.starts_with(long) || name.starts_with(short))
-    };
-    tabs.find(has_title).map(|(tab, _)| tab)
+    let tab = Tab::from_number(number.parse().ok()?)?;
+    let (long, short) = model.view_state.titles(tab);
+    (name.starts_with(long) || name.starts_with(short)).then_some(tab)
 }

@@ -123,7 +123,11 @@ fn with_arguments(command: &'static KeyCommand, of: ArgumentOf, typed: &str) -> 
     let names: Vec<&str> = match of {
         ArgumentOf::Sort => SortBy::ALL.iter().map(|key| key.name()).collect(),
         ArgumentOf::Theme => Shipped::ALL.iter().map(|theme| theme.name()).chain([CONFIGURED]).collect(),
-        ArgumentOf::Filter | ArgumentOf::Columns | ArgumentOf::Delete => return vec![suggestion(typed.to_owned())],
+        ArgumentOf::Filter
+        | ArgumentOf::Columns
+        | ArgumentOf::Delete
+        | ArgumentOf::SaveView
+        | ArgumentOf::ForgetView => return vec![suggestion(typed.to_owned())],
     };
     // Several sort keys, or a reversed one, match no single name: the argument is used as typed.
     let names = names.into_iter().map(|name| (name.to_owned(), name.to_owned()));

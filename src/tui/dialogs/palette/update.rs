@@ -12,7 +12,7 @@ use crate::{
         dialogs::{Dialog, filter},
         effect::{Effect, KeyOutcome},
         model::{Model, Tone},
-        screens::list::update::arrangement,
+        screens::list::update::{arrangement, views},
         update::{actions, theme},
     },
 };
@@ -84,6 +84,8 @@ fn run_with_argument(model: &mut Model, of: ArgumentOf, argument: &str, now: Now
             Vec::new()
         }
         ArgumentOf::Delete => delete(model, argument, now),
+        ArgumentOf::SaveView => views::save(model, argument, now),
+        ArgumentOf::ForgetView => views::forget(model, argument, now),
         ArgumentOf::Theme => theme::choose(model, argument, now),
     }
 }

@@ -3,5 +3,6 @@
 pub(crate) mod columns;
 pub(crate) mod marks;
 pub(crate) mod state;
+pub(crate) mod tab;
 pub(crate) mod update;
 pub(crate) mod view;

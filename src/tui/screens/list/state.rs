@@ -4,58 +4,17 @@
 //! the transaction, never the row: when the order changes, the selected transaction keeps its row on the screen, and the other
 //! rows move. Until a person selects a transaction, the first and most urgent one is selected.
 
-use super::columns::{ContentWidths, ListColumns};
+use super::{
+    columns::{ContentWidths, ListColumns},
+    tab::Tab,
+};
 use crate::{
     domain::{
-        filter::{Expression, Filter, FilterError, term::FilterState},
+        filter::{Filter, FilterError},
         ids::RowId,
-        status::RouterStatus,
     },
     store::PagePosition,
 };
-
-/// A saved view.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Tab {
-    /// Transactions with an active alert.
-    Attention,
-    /// Transactions in progress.
-    Active,
-    /// Refunds.
-    Refunds,
-    /// Settled transactions.
-    Done,
-    /// All transactions.
-    #[default]
-    All,
-}
-
-impl Tab {
-    /// All saved views, in the order of their keys.
-    pub const ALL: [Self; 5] = [Self::Attention, Self::Active, Self::Refunds, Self::Done, Self::All];
-
-    /// Returns the title, and a shorter title.
-    pub fn titles(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Attention => ("Attention", "Attn"),
-            Self::Active => ("Active", "Act"),
-            Self::Refunds => ("Refunds", "Ref"),
-            Self::Done => ("Done", "Done"),
-            Self::All => ("All", "All"),
-        }
-    }
-
-    /// Returns the filter of the transactions that the view shows.
-    pub fn filter(self) -> Filter {
-        match self {
-            Self::Attention => Filter::all([Expression::is(FilterState::Attention)]),
-            Self::Active => Filter::all([Expression::is(FilterState::Active)]),
-            Self::Refunds => Filter::all([Expression::status(RouterStatus::Refund)]),
-            Self::Done => Filter::all([Expression::is(FilterState::Settled)]),
-            Self::All => Filter::everything(),
-        }
-    }
-}
 
 /// A request to load a part of the list.
 #[derive(Clone, Debug)]
@@ -92,6 +51,8 @@ pub struct ListPart {
 pub struct List {
     /// The saved view.
     pub tab: Tab,
+    /// The filter of the saved view.
+    tab_filter: Filter,
     /// The filter as it was typed.
     pub filter_text: String,
     /// The error in the typed filter; meanwhile the previous filter applies.
@@ -147,6 +108,7 @@ impl Default for List {
     fn default() -> Self {
         Self {
             tab: Tab::default(),
+            tab_filter: Filter::everything(),
             filter_text: String::new(),
             filter_error: None,
             filter: Filter::everything(),
@@ -195,7 +157,8 @@ impl List {
         (known(number), known(self.total))
     }
 
-    /// Returns the number of transactions of the saved view that the filter hides; `None` if unknown.
+    /// Returns the number of transactions of the saved view that the filter hides; `None` if unknown, and for a view of the
+    /// person's own, which isn't counted.
     pub fn hidden(&self) -> Option<u64> {
         let [attention, active, refunds, done, all] = self.counts;
         let count = match self.tab {
@@ -204,13 +167,14 @@ impl List {
             Tab::Refunds => refunds,
             Tab::Done => done,
             Tab::All => all,
+            Tab::Own(_) => return None,
         };
         Some(count.saturating_sub(self.total?))
     }
 
     /// Returns the filter and the order of the list: those of the saved view and of the typed filter.
     pub fn listed(&self) -> Filter {
-        self.filter.and(&self.tab.filter())
+        self.filter.and(&self.tab_filter)
     }
 
     /// Returns the open saved view, if no filter applies.
@@ -228,12 +192,12 @@ impl List {
         self.is_view_new
     }
 
-    /// Opens a saved view.
-    pub fn set_tab(&mut self, tab: Tab) {
-        if self.tab != tab {
-            self.tab = tab;
-            self.reset_view();
-        }
+    /// Opens a saved view with this filter; an invalid filter shows everything.
+    pub fn set_tab(&mut self, tab: Tab, filter: &str) {
+        self.tab = tab;
+        let filter = Filter::parse_of(filter, self.person.as_deref());
+        self.tab_filter = filter.unwrap_or_else(|_| Filter::everything());
+        self.reset_view();
     }
 
     /// Sets the filter to the typed text. If the text is wrong, sets the filter to `before` and stores the error.
@@ -367,7 +331,7 @@ impl List {
     fn set_total(&mut self, total: u64) {
         self.total = Some(total);
         if self.whole_tab().is_some()
-            && let Some(count) = self.counts.get_mut(self.tab as usize)
+            && let Some(count) = self.counts.get_mut(self.tab.number() - 1)
         {
             *count = total;
         }
@@ -630,9 +594,9 @@ mod tests {
     #[test]
     fn the_number_of_the_tab_agrees_with_the_number_of_rows() {
         let mut list = list(&rows(1..=3));
-        assert_eq!((list.total, list.counts[Tab::All as usize]), (Some(3), 3));
+        assert_eq!((list.total, list.counts[4]), (Some(3), 3));
         reload(&mut list, &rows(1..=5));
-        assert_eq!((list.total, list.counts[Tab::All as usize]), (Some(5), 5));
+        assert_eq!((list.total, list.counts[4]), (Some(5), 5));
     }
 
     #[test]

@@ -202,7 +202,7 @@ pub(crate) fn position(context: &DrawContext<'_>, columns: u16) -> Line<'static>
     let (place, count) = context.model.list.position_text();
     // A transaction that was opened from the alerts may not be in the list.
     let place = match context.model.list.position() {
-        Some(_) => format!("{place} of {count} in {} ", context.model.list.tab.titles().0),
+        Some(_) => format!("{place} of {count} in {} ", context.model.view_state.titles(context.model.list.tab).0),
         None => String::new(),
     };
     let Some(tx) = context.model.selected() else { return Line::styled(format!(" {place}"), context.theme.dim()) };

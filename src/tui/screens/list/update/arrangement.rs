@@ -83,7 +83,7 @@ pub(crate) fn open_columns(model: &mut Model, cursor: usize) {
         let mark = if columns.contains(*column) { 'x' } else { ' ' };
         (format!("[{mark}] {}", column.name()), Choice::Column(*column))
     };
-    let title = format!("Columns of {}", model.list.tab.titles().0);
+    let title = format!("Columns of {}", model.view_state.titles(model.list.tab).0);
     let remark = "Each key shows or hides a column. A narrow screen hides the least important ones. To reorder: :columns tx,sev,age";
     let mut menu = Menu::numbered(title, remark, ListColumn::ALL.iter().map(entry));
     menu.cursor = cursor;

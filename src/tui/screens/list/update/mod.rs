@@ -2,3 +2,4 @@
 
 pub(crate) mod arrangement;
 pub(crate) mod marks;
+pub(crate) mod views;

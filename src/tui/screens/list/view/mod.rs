@@ -15,7 +15,7 @@ use ratatui::{
 
 use super::{
     columns::{ListColumn, ShownColumn},
-    state::Tab,
+    tab::Tab,
 };
 use crate::{
     domain::{
@@ -76,7 +76,7 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let (number, total) = list.position_text();
     let order = list.listed().sort().first().map_or_else(String::new, |key| key.words());
     let title = Line::from(vec![
-        Span::styled(format!(" {} {total}", list.tab.titles().0), context.theme.label()),
+        Span::styled(format!(" {} {total}", context.model.view_state.titles(list.tab).0), context.theme.label()),
         Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
     ]);
     Block::bordered()

@@ -1,0 +1,78 @@
+//! The commands for views of the person's own: save the filtered list under a name, forget such a view, show it.
+//!
+//! A view's filter never changes by typing: what is typed while the view is shown applies on top.
+
+use crate::{
+    clock::Now,
+    domain::{filter, text},
+    presentation::width,
+    tui::{
+        effect::Effect,
+        model::{Model, Tone},
+        screens::list::tab::{OwnTab, Tab},
+        update::dispatch::show_tab,
+    },
+};
+
+/// The most columns of a name.
+const NAME_WIDTH: usize = 16;
+
+/// Saves what the list shows as a view with this name, and shows the view. A view with this name is replaced.
+pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
+    match try_save(model, name) {
+        Ok(own) => {
+            let number = Tab::Own(own).number();
+            // The view that is left keeps its typed filter; the saved one begins without.
+            let effects = show_tab(model, Tab::Own(own));
+            model.show_message(Tone::Good, format!("Saved as view {number}: press {number} to show it."), now.mono);
+            effects
+        }
+        Err(why) => refuse(model, why, now),
+    }
+}
+
+fn try_save(model: &mut Model, name: &str) -> Result<OwnTab, String> {
+    let name = text::clean(name);
+    if width::display_width(&name) > NAME_WIDTH {
+        return Err(format!("This name is too long: a view's name has at most {NAME_WIDTH} characters."));
+    }
+    if let Some(error) = &model.list.filter_error {
+        return Err(format!("The filter is not valid: {}", error.message));
+    }
+    let filter = filter::joined(model.view_state.base_filter(model.list.tab), &model.list.filter_text);
+    let filter = filter.map_err(|error| error.message)?;
+    if filter.is_empty() {
+        return Err("This view shows everything: filter the list first, then save it.".to_owned());
+    }
+    model.view_state = model.view_state_to_save();
+    model.view_state.save_view(&name, filter)
+}
+
+/// Forgets the view with this name, and shows all transactions if that view is shown.
+pub(crate) fn forget(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
+    let name = text::clean(name);
+    let Some(own) = model.view_state.own_view_named(&name) else {
+        let known = model.view_state.own_views().map(|(_, view)| view.name.as_str()).collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "no view is saved".to_owned() } else { format!("saved views: {known}") };
+        return refuse(model, format!("No saved view is called {name}: {known}."), now);
+    };
+    let effects = if model.list.tab == Tab::Own(own) { show_tab(model, Tab::All) } else { Vec::new() };
+    model.view_state.forget_view(own);
+    model.show_message(Tone::Good, format!("View {name} is forgotten."), now.mono);
+    effects
+}
+
+/// Shows a view of the person's own; says how to save one if there is none at this place.
+pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
+    let tab = Tab::Own(own);
+    if model.view_state.own_view(own).is_some() {
+        return show_tab(model, tab);
+    }
+    let why = format!("No view {} yet: filter the list, then type :save NAME.", tab.number());
+    refuse(model, why, now)
+}
+
+fn refuse(model: &mut Model, why: String, now: Now) -> Vec<Effect> {
+    model.show_message(Tone::Bad, why, now.mono);
+    Vec::new()
+}

@@ -1,0 +1,104 @@
+//! Views of the person's own: saved under a name, shown by a key, changed, forgotten, and restored at the next start.
+
+use super::*;
+use crate::tui::{
+    model::view_state::{OwnView, ViewState},
+    screens::list::tab::OwnTab,
+};
+
+fn said(model: &TestDashboard) -> &str {
+    model.status_message.as_ref().map_or("", |message| &message.text)
+}
+
+/// Types a command line and runs it.
+fn run(model: &mut TestDashboard, line: &str) {
+    press(model, &[":"], now());
+    type_in(model, line, now());
+    press(model, &["Enter"], now());
+}
+
+fn filter_by(model: &mut TestDashboard, text: &str) {
+    press(model, &["/"], now());
+    type_in(model, text, now());
+    press(model, &["Enter"], now());
+}
+
+#[test]
+fn saved_view_is_shown_by_its_key_and_typing_narrows_it_only_on_top() {
+    let mut model = dashboard("5");
+    filter_by(&mut model, "status:refund or status:success");
+    run(&mut model, "save Ended");
+    assert_eq!((model.list.tab, model.list.part.rows.len()), (Tab::Own(OwnTab::Six), 20));
+    assert_eq!((model.list.filter_text.as_str(), said(&model)), ("", "Saved as view 6: press 6 to show it."));
+    filter_by(&mut model, "status:refund");
+    assert_eq!(model.list.part.rows.len(), 10);
+    press(&mut model, &["2", "6"], now());
+    assert_eq!(model.list.filter_text, "status:refund", "what was typed is remembered, as in every view");
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.list.tab, model.list.part.rows.len()), (Tab::Own(OwnTab::Six), 20));
+    press(&mut model, &["5"], now());
+    assert_eq!(
+        model.list.filter_text, "status:refund or status:success sort:hash",
+        "the view that was left is unchanged"
+    );
+}
+
+#[test]
+fn view_of_a_view_requires_both_filters_and_keeps_the_order() {
+    let mut model = dashboard("3");
+    filter_by(&mut model, "0x0b or 0x0c sort:-hash");
+    run(&mut model, "save some refunds");
+    let saved = model.view_state.own_view(OwnTab::Six).unwrap();
+    assert_eq!(saved.filter, "status:refund (0x0b or 0x0c) sort:-hash");
+    filter_by(&mut model, "0x0c");
+    run(&mut model, "save SOME REFUNDS");
+    let saved: Vec<_> = model.view_state.own_views().map(|(_, view)| view.filter.as_str()).collect();
+    assert_eq!(saved, ["status:refund (0x0b or 0x0c) 0x0c sort:-hash"], "the same name replaces the view");
+}
+
+#[test]
+fn what_can_not_be_saved_says_why() {
+    let mut model = blank((80, 24));
+    run(&mut model, "save everything");
+    assert!(said(&model).starts_with("This view shows everything"), "{}", said(&model));
+    filter_by(&mut model, "vip");
+    run(&mut model, &format!("save {}", "x".repeat(17)));
+    assert!(said(&model).contains("at most 16"), "{}", said(&model));
+    for name in ["a", "b", "c", "d", "e"] {
+        run(&mut model, &format!("save {name}"));
+        filter_by(&mut model, "vip");
+    }
+    assert_eq!(said(&model), "The keys 6 to 9 are taken (a, b, c, d): free one with :forget NAME.");
+    run(&mut model, "forget x");
+    assert_eq!(said(&model), "No saved view is called x: saved views: a, b, c, d.");
+    run(&mut model, "forget B");
+    run(&mut model, "save e");
+    assert_eq!(model.list.tab, Tab::Own(OwnTab::Seven));
+    run(&mut model, "forget e");
+    assert_eq!((model.list.tab, said(&model)), (Tab::All, "View e is forgotten."));
+    press(&mut model, &["7"], now());
+    assert!(said(&model).starts_with("No view 7 yet"), "{}", said(&model));
+}
+
+#[test]
+fn saved_views_return_at_the_next_start_and_damaged_ones_are_dropped() {
+    let mut model = dashboard("5");
+    filter_by(&mut model, "status:refund");
+    run(&mut model, "save Refunds");
+    run(&mut model, "columns tx,sev");
+    let written = model.view_state_to_save().written();
+    let mut later = blank((80, 24));
+    later.remember(ViewState::read(&written));
+    assert_eq!((later.list.tab, later.list.columns.written().as_str()), (Tab::Own(OwnTab::Six), "tx,sev"));
+    let view = |filter: &str, typed: &str| OwnView {
+        name: "v".into(),
+        filter: filter.into(),
+        typed: typed.into(),
+        columns: String::new(),
+    };
+    let own = [Some(view("is:nonsense", "")), Some(view("vip", "is:nonsense")), None, None];
+    let damaged = ViewState { view: 6, own, ..ViewState::default() };
+    let read = ViewState::read(&damaged.written());
+    assert_eq!((read.tab(), read.own_views().count()), (Tab::All, 1));
+    assert_eq!(read.filter_of(Tab::Own(OwnTab::Seven)), "");
+}
