@@ -11,32 +11,45 @@ use std::{
 };
 
 use color_eyre::eyre::{Result, WrapErr};
+use sha2::{Digest, Sha256};
 use tracing_subscriber::fmt::{format::Writer, time::FormatTime};
 
-use crate::{clock::Clock, domain::span, process::files};
+use crate::{clock::Clock, domain::span, process::files, tui::run::LogSource};
 
 /// The size above which the log is rotated. One earlier file is kept.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Starts to write the log into the state folder, with the times of `clock`, and returns the file's path.
-pub(crate) fn start(state_dir: &Path, clock: Clock) -> Result<PathBuf> {
+/// Starts to write the log into the state folder, with the times of `clock` and the mark of the store in this file.
+pub(crate) fn start(state_dir: &Path, store: &Path, clock: Clock) -> Result<LogSource> {
     let path = state_dir.join("hoptop.log");
     let log =
         files::create_private_folder(state_dir).and_then(|()| RotatingLog::open(path.clone())).wrap_err_with(|| {
             let path = path.display();
             format!("the log {path} can't be written; check its permissions or choose another folder with --state-dir")
         })?;
-    let format = tracing_subscriber::fmt().with_timer(LogTimestamp(clock)).with_ansi(false).with_target(false);
+    let store = store_mark(store);
+    let prefix = EntryPrefix { clock, store: store.clone() };
+    let format = tracing_subscriber::fmt().with_timer(prefix).with_ansi(false).with_target(false);
     format.with_writer(Mutex::new(log)).init();
-    Ok(path)
+    Ok(LogSource { path, store })
 }
 
-/// The time of a log entry, from a clock.
-struct LogTimestamp(Clock);
+/// Returns the mark by which the entries of a store are told from those of other stores in the same folder.
+fn store_mark(store: &Path) -> String {
+    let path = std::path::absolute(store).unwrap_or_else(|_| store.to_owned());
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
 
-impl FormatTime for LogTimestamp {
+/// The beginning of each log entry: the time from a clock, and the mark of the store.
+struct EntryPrefix {
+    clock: Clock,
+    store: String,
+}
+
+impl FormatTime for EntryPrefix {
     fn format_time(&self, out: &mut Writer<'_>) -> fmt::Result {
-        out.write_str(&span::rfc3339(self.0.now().wall))
+        write!(out, "{} store={}", span::rfc3339(self.clock.now().wall), self.store)
     }
 }
 
@@ -80,6 +93,13 @@ impl Write for RotatingLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_have_different_marks_and_a_relative_path_the_mark_of_the_absolute_one() {
+        let here = std::env::current_dir().unwrap();
+        assert_eq!(store_mark(Path::new("hoptop.db")), store_mark(&here.join("hoptop.db")));
+        assert_ne!(store_mark(Path::new("hoptop.db")), store_mark(Path::new("other.db")));
+    }
 
     #[test]
     fn log_above_the_maximum_is_renamed_and_the_next_line_starts_a_new_file() {

@@ -224,7 +224,7 @@ pub(crate) fn run_as_child() -> Result<Exit> {
     drop(line);
     process::join_run(order.run);
     let clock = Clock::system();
-    log_file::start(&order.state_dir, clock.clone())?;
+    log_file::start(&order.state_dir, &order.replica, clock.clone())?;
     if let Err(error) = KillTimer::new() {
         print_line(&error.to_string());
         return Ok(MAY_NOT_POLL);

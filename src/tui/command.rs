@@ -248,6 +248,7 @@ commands! {
     Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer";
     RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful";
     Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when";
+    OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: go to the transaction of the line";
     Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only";
     Report        Share              [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID";
     Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "redraw the screen";

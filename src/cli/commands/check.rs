@@ -102,7 +102,7 @@ struct PollSource<'a> {
 /// Polls these transactions of the context's store, and prints them.
 fn poll_and_print(rows: &[RowId], polling: ServiceClient, source: PollSource<'_>, cx: &mut Context) -> Result<Exit> {
     let PollSource { settings, team, json } = source;
-    log_file::start(&settings.state_dir, Clock::system())?;
+    log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let transactions = cx.store.reader()?.keys(rows)?;
     cx.store.apply(Operation::RequestPoll { transactions }, cx.now.wall).wait()?;
     let wanted = rows.to_vec();

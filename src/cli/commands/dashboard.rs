@@ -95,7 +95,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         if args.no_poll { Vec::new() } else { service_clients::clients(settings).wrap_err(WITHOUT_POLLING)? };
     let pollings = service_clients::with_options(clients, settings, team.as_ref());
     let channels = notifiers::channels(settings)?;
-    let log = Some(log_file::start(&settings.state_dir, Clock::system())?);
+    let log = Some(log_file::start(&settings.state_dir, &settings.db, Clock::system())?);
     let store = opening::open_store(settings, team.as_ref())?;
     let setting = DashboardSettings {
         profile: settings.profile.clone(),

@@ -73,7 +73,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     // The folder of a person's own settings, for what the demo remembers: the theme, and that its tour is over.
     let memory = Environment::process().state_dir().map(|folder| folder.join("demo.json"));
     let clock = Clock::accelerated(args.speed);
-    let log = Some(log_file::start(folder.path(), clock.clone())?);
+    let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
     let start = clock.now().wall;
     let world = World::seeded(args.seed, args.transactions as usize, start);
     store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;

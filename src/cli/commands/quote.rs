@@ -105,7 +105,7 @@ pub(crate) fn quote(
     }
     // Everything that can fail comes first: after a failure no other process must send this request.
     let polling = ServiceClient::checked(settings.polling())?;
-    log_file::start(&settings.state_dir, Clock::system())?;
+    log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let at = cx.now.wall;
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
     let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };

@@ -2,8 +2,6 @@
 //!
 //! Data only: the neighbouring files perform the effects.
 
-use std::path::PathBuf;
-
 use tokio::{
     sync::watch,
     task::{JoinError, JoinSet},
@@ -11,6 +9,7 @@ use tokio::{
 
 use super::{
     frame_pacer::{Counting, FramePacer},
+    log_tail::LogSource,
     theme_state::ThemeState,
 };
 use crate::{
@@ -77,7 +76,7 @@ pub(super) struct Dashboard {
     pub(super) details: SharedReader,
     /// The reader for the charts, which reads all transactions.
     pub(super) charts: SharedReader,
-    pub(super) log: Option<PathBuf>,
+    pub(super) log: Option<LogSource>,
     pub(super) commits: watch::Receiver<u64>,
     /// Blocking tasks; each returns a message. A panic in a task ends the loop.
     pub(super) tasks: JoinSet<Msg>,

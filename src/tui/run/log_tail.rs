@@ -5,7 +5,7 @@
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use crate::tui::screens::log::state::LogTail;
@@ -13,9 +13,18 @@ use crate::tui::screens::log::state::LogTail;
 /// The most bytes that are read. The log contains whole bodies of failures, so lines may be long.
 const MOST: u64 = 1 << 20;
 
-/// Returns the end of the log; `None` if its length is still `known`. After a rotation the end of the previous log
-/// comes first.
-pub(crate) fn read(path: &Path, known: Option<u64>) -> Result<Option<LogTail>, String> {
+/// The log of a store: a file that other stores may share.
+#[derive(Clone, Debug)]
+pub struct LogSource {
+    /// The file.
+    pub path: PathBuf,
+    /// The mark of the store's entries.
+    pub store: String,
+}
+
+/// Returns the end of the log, without the entries of other stores; `None` if its length is still `known`. After a rotation
+/// the end of the previous log comes first.
+pub(crate) fn read(LogSource { path, store }: &LogSource, known: Option<u64>) -> Result<Option<LogTail>, String> {
     let failed = |error: io::Error| format!("the log {} can't be read: {error}", path.display());
     let length = match path.metadata() {
         Ok(file) => file.len(),
@@ -34,7 +43,7 @@ pub(crate) fn read(path: &Path, known: Option<u64>) -> Result<Option<LogTail>, S
     };
     let is_cut = length > MOST || !text.is_empty();
     text.extend(end);
-    let lines = LogTail::parse(&String::from_utf8_lossy(&text));
+    let lines = LogTail::parse(&String::from_utf8_lossy(&text), store);
     Ok(Some(LogTail { is_cut: is_cut || lines.len() == LogTail::MOST, lines, length }))
 }
 
@@ -62,23 +71,25 @@ mod tests {
     fn a_log_of_unchanged_length_is_not_read_again() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.log");
-        assert_eq!(read(&path, None), Ok(Some(LogTail::default())));
+        let log = LogSource { path: path.clone(), store: "1a2b".into() };
+        assert_eq!(read(&log, None), Ok(Some(LogTail::default())));
         fs::write(&path, line("one")).unwrap();
-        let tail = read(&path, Some(0)).unwrap().unwrap();
+        let tail = read(&log, Some(0)).unwrap().unwrap();
         assert_eq!((tail.lines.len(), tail.is_cut), (1, false));
-        assert_eq!(read(&path, Some(tail.length)), Ok(None));
+        assert_eq!(read(&log, Some(tail.length)), Ok(None));
     }
 
     #[test]
     fn only_the_end_of_a_long_log_is_read_and_a_short_log_continues_the_previous_one() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("hoptop.log");
+        let log = LogSource { path: path.clone(), store: "1a2b".into() };
         fs::write(&path, format!("{}{}", line(&"x".repeat(2 << 20)), line("last"))).unwrap();
-        let tail = read(&path, None).unwrap().unwrap();
+        let tail = read(&log, None).unwrap().unwrap();
         assert_eq!((tail.lines.len(), tail.lines[0].text.as_str(), tail.is_cut), (1, "last", true));
         fs::rename(&path, folder.path().join("hoptop.log.1")).unwrap();
         fs::write(&path, line("new")).unwrap();
-        let tail = read(&path, None).unwrap().unwrap();
+        let tail = read(&log, None).unwrap().unwrap();
         let texts: Vec<_> = tail.lines.iter().map(|line| line.text.as_str()).collect();
         assert_eq!((texts, tail.is_cut), (vec!["new", "last"], true));
     }

@@ -118,6 +118,7 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Fold => no_effects(model.detail.raw.toggle_fold()),
         Id::NextMatch => no_effects(model.detail.raw.go_to_match(Direction::Forwards)),
         Id::PrevMatch => no_effects(model.detail.raw.go_to_match(Direction::Backwards)),
+        Id::OpenAbout => log::update::find_transaction(model, now.mono),
         Id::Level => no_effects(model.log.narrow()),
         Id::Wrap => no_effects(match model.screen {
             Screen::Log => model.log.wrap = !model.log.wrap,
@@ -277,7 +278,7 @@ pub(crate) fn scroll(model: &mut Model, lines: isize) {
         (_, Screen::Alerts) => model.alert_list.move_by(lines),
         (_, Screen::Detail) => model.detail.move_by(lines, end),
         (_, Screen::Stats) => model.charts.move_by(lines),
-        (_, Screen::Log) => model.log.move_by(lines, end),
+        (_, Screen::Log) => model.log.move_by(lines, model.geometry.page),
         (_, Screen::List) => model.list.move_by(lines),
     }
 }

@@ -84,7 +84,12 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Counted(counted) => store_changes::on_counted(model, *counted, now),
         Msg::Statistics(read) => stats::update::on_statistics(model, *read, now.mono),
         Msg::Log(read) => log::update::on_log(model, read),
-        Msg::Known(known) => add::update::on_known(model, known, now.mono),
+        Msg::Known(known) => match model.screen {
+            Screen::Log => log::update::on_found(model, known.into_values().flatten().next(), now.mono),
+            Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
+                add::update::on_known(model, known, now.mono)
+            }
+        },
         Msg::Quote(progress) => quote::update::on_progress(model, progress, now),
         Msg::Imported(outcome) => add::update::on_imported(model, outcome, now),
         Msg::Copied(copied) => copy::update::on_copied(model, copied, now),

@@ -144,7 +144,7 @@ fn position(model: &Model) -> usize {
         (_, Screen::Alerts) => model.alert_list.position().unwrap_or(0),
         (_, Screen::List) => model.list.position().unwrap_or(0),
         (_, Screen::Stats) => model.charts.place(),
-        (_, Screen::Log) => model.log.top,
+        (_, Screen::Log) => model.log.cursor,
     }
 }
 
@@ -158,6 +158,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
     let end = match (&model.dialog, model.screen) {
         (Dialog::None, Screen::List) => model.list.part.rows.len() - 1,
         (Dialog::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
+        (Dialog::None, Screen::Log) => model.log.lines().count().saturating_sub(1),
         (Dialog::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
         _ => model.geometry.scroll_end,
     };
@@ -251,6 +252,10 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Wrap => model.detail.raw.wrap,
         Id::Stats => model.screen == Screen::Stats && effects.first() == Some(&Effect::LoadStatistics),
         Id::Log => model.screen == Screen::Log && effects.first() == Some(&Effect::LoadLog(None)),
+        // The line is about a transaction that isn't tracked.
+        Id::OpenAbout => {
+            model.status_message.as_ref().is_some_and(|notice| notice.text.ends_with("no longer tracked."))
+        }
         Id::Level => model.log.lines().count() == 30 && after == 0,
         Id::Report => matches!(effects, [Effect::Copy(text)] if text.starts_with("hoptop ")),
         Id::CopyPart => matches!(effects, [Effect::Copy(text)] if text == "0xc" || text == "success"),
@@ -577,6 +582,7 @@ mod add;
 mod alerts;
 mod columns;
 mod handling;
+mod log;
 mod marks;
 mod quote;
 mod views;

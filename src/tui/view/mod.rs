@@ -155,8 +155,7 @@ pub(crate) fn scroll_end(model: &Model, now: Now) -> usize {
         (Dialog::Help(page), _) => help::view::scroll_end(&context, page, panes.body),
         (Dialog::Answer { text, .. }, _) => answer::view::scroll_end(text, panes.body),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::scroll_end(&context, &panes, pane)),
-        (_, Screen::Log) => log::view::scroll_end(&context, panes.body),
-        (_, Screen::List | Screen::Alerts | Screen::Stats) => 0,
+        (_, Screen::List | Screen::Alerts | Screen::Stats | Screen::Log) => 0,
     }
 }
 

@@ -92,7 +92,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
     settings.check_same_store()?;
     let settings = &settings;
     let background_tasks = BackgroundTasks::new(settings.clone())?;
-    log_file::start(&settings.state_dir, Clock::system())?;
+    log_file::start(&settings.state_dir, &settings.db, Clock::system())?;
     let team = TeamAccess::of(settings, team_store::WATCH_RANK)?;
     let store = opening::open_store(settings, team.as_ref())?;
     opening::wait_for_team(&store, StoreUse::Created)?;

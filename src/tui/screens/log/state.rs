@@ -46,6 +46,8 @@ impl LogLevel {
 pub struct LogLine {
     /// When the line was logged.
     pub at: DateTime<Utc>,
+    /// The mark of the store whose process logged the line; empty in lines of earlier versions.
+    pub store: String,
     /// The level.
     pub level: LogLevel,
     /// The message, cleaned.
@@ -59,18 +61,20 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    /// Parses a line of the log: a moment, a level, a message, then optionally `profile`, `about` and `body`. Returns `None` if the
+    /// Parses a line of the log: a moment, the mark of the store, a level, a message, then optionally `profile`, `about` and `body`. Returns `None` if the
     /// line doesn't begin with a moment and a level.
     pub fn parse(line: &str) -> Option<Self> {
         let (at, rest) = line.split_once(' ')?;
         let at = DateTime::parse_from_rfc3339(at).ok()?.to_utc();
+        let marked = rest.strip_prefix("store=").and_then(|rest| rest.split_once(' '));
+        let (store, rest) = marked.unwrap_or(("", rest));
         let (level, rest) = rest.trim_start().split_once(' ')?;
         let (words, body) = rest.split_once(" body=").unwrap_or((rest, ""));
         let (words, about) = words.rsplit_once(" about=").unwrap_or((words, ""));
         let (words, profile) = words.rsplit_once(" profile=").unwrap_or((words, ""));
-        let [text, profile, about, body] =
-            [words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
-        Some(Self { at, level: LogLevel::of(level)?, text, profile, about, body })
+        let [store, text, profile, about, body] =
+            [store, words, profile.trim_matches('"'), about.trim_matches('"'), body].map(text::clean);
+        Some(Self { at, store, level: LogLevel::of(level)?, text, profile, about, body })
     }
 
     fn matches(&self, wanted: &str) -> bool {
@@ -94,8 +98,9 @@ impl LogTail {
     /// The most lines that are kept.
     pub const MOST: usize = 2_000;
 
-    /// Parses the end of a log. A line without a moment and a level belongs to the line before it.
-    pub fn parse(text: &str) -> Vec<LogLine> {
+    /// Parses the end of a log, and leaves out the lines of other stores than the one with this mark. A line without a moment and
+    /// a level belongs to the line before it.
+    pub fn parse(text: &str, store: &str) -> Vec<LogLine> {
         let mut lines: Vec<LogLine> = Vec::new();
         for line in text.lines() {
             match (LogLine::parse(line), lines.last_mut()) {
@@ -105,6 +110,7 @@ impl LogTail {
                 (None, None) => {}
             }
         }
+        lines.retain(|line| line.store.is_empty() || line.store == store);
         lines.reverse();
         lines.truncate(Self::MOST);
         lines
@@ -122,6 +128,8 @@ pub struct LogPane {
     pub search_text: String,
     /// Whether long lines are wrapped instead of cut.
     pub wrap: bool,
+    /// The index of the line at the cursor, among the lines that pass.
+    pub cursor: usize,
     /// The number of lines above the first visible line.
     pub top: usize,
     /// When the log was last read.
@@ -130,7 +138,15 @@ pub struct LogPane {
 
 impl Default for LogPane {
     fn default() -> Self {
-        Self { read: None, least: LogLevel::Info, search_text: String::new(), wrap: false, top: 0, asked_at: None }
+        Self {
+            read: None,
+            least: LogLevel::Info,
+            search_text: String::new(),
+            wrap: false,
+            cursor: 0,
+            top: 0,
+            asked_at: None,
+        }
     }
 }
 
@@ -154,29 +170,39 @@ impl LogPane {
         self.read.as_ref()?.as_ref().ok().map(|tail| tail.length)
     }
 
-    /// Shows the log that was read. If the screen is scrolled, its first visible line stays the same.
+    /// Returns the line at the cursor.
+    pub fn line(&self) -> Option<&LogLine> {
+        self.lines().nth(self.cursor)
+    }
+
+    /// Shows the log that was read. Unless the cursor is at the newest line, it stays at its line, and the line at its row.
     pub fn apply_read(&mut self, read: Result<LogTail, String>) {
-        let first_visible = self.lines().nth(self.top).filter(|_| self.top > 0).cloned();
+        let line = self.line().filter(|_| self.cursor > 0).cloned();
         self.read = Some(read);
-        if let Some(place) = first_visible.and_then(|line| self.lines().position(|own| *own == line)) {
-            self.top = place;
+        if let Some(place) = line.and_then(|line| self.lines().position(|own| *own == line)) {
+            self.top = (self.top + place).saturating_sub(self.cursor);
+            self.cursor = place;
         }
-        self.top = self.top.min(self.lines().count().saturating_sub(1));
+        let last = self.lines().count().saturating_sub(1);
+        (self.cursor, self.top) = (self.cursor.min(last), self.top.min(last));
     }
 
     /// Shows only more severe lines, or all lines again.
     pub fn narrow(&mut self) {
-        (self.least, self.top) = (self.least.narrower(), 0);
+        (self.least, self.cursor, self.top) = (self.least.narrower(), 0, 0);
     }
 
     /// Shows only lines that contain this text.
     pub fn set_search(&mut self, text: &str) {
-        (self.search_text, self.top) = (text.to_owned(), 0);
+        (self.search_text, self.cursor, self.top) = (text.to_owned(), 0, 0);
     }
 
-    /// Scrolls down by so many lines, or up; no further than `end`.
-    pub fn move_by(&mut self, lines: isize, end: usize) {
-        self.top = self.top.saturating_add_signed(lines).min(end);
+    /// Moves the cursor down by so many lines, or up, and scrolls as little as needed in a pane of so many rows. If lines are
+    /// wrapped, the view scrolls further down until the line at the cursor is visible.
+    pub fn move_by(&mut self, lines: isize, rows: usize) {
+        let last = self.lines().count().saturating_sub(1);
+        self.cursor = self.cursor.saturating_add_signed(lines).min(last);
+        self.top = self.top.clamp((self.cursor + 1).saturating_sub(rows.max(1)), self.cursor);
     }
 }
 
@@ -190,7 +216,7 @@ mod tests {
         2026-11-20T14:03:10Z  INFO it crashed:\n   frame 1\n";
 
     fn pane() -> LogPane {
-        let tail = LogTail { lines: LogTail::parse(LOG), ..LogTail::default() };
+        let tail = LogTail { lines: LogTail::parse(LOG, ""), ..LogTail::default() };
         LogPane { read: Some(Ok(tail)), ..LogPane::default() }
     }
 
@@ -224,21 +250,35 @@ mod tests {
     }
 
     #[test]
-    fn the_first_visible_line_stays_after_another_read() {
+    fn cursor_stays_at_its_line_and_row_after_another_read() {
         let mut pane = pane();
-        pane.move_by(1, 9);
-        let seen = pane.lines().nth(1).cloned();
+        pane.move_by(2, 2);
+        assert_eq!((pane.cursor, pane.top), (2, 1));
+        let seen = pane.line().cloned();
         let more = format!("{LOG}2026-11-20T14:03:11Z  INFO one more\n2026-11-20T14:03:12Z  INFO two more\n");
-        pane.apply_read(Ok(LogTail { lines: LogTail::parse(&more), ..LogTail::default() }));
-        assert_eq!((pane.top, pane.lines().nth(3).cloned()), (3, seen));
+        pane.apply_read(Ok(LogTail { lines: LogTail::parse(&more, ""), ..LogTail::default() }));
+        assert_eq!((pane.cursor, pane.top, pane.line().cloned()), (4, 3, seen));
+        pane.move_by(-2, 2);
+        assert_eq!((pane.cursor, pane.top), (2, 2));
+        pane.move_by(isize::MIN, 2);
+        pane.apply_read(Ok(LogTail { lines: LogTail::parse(LOG, ""), ..LogTail::default() }));
+        assert_eq!((pane.cursor, pane.top), (0, 0), "at the newest line the cursor follows");
         pane.apply_read(Err("gone".into()));
-        assert_eq!((pane.top, pane.lines().count()), (0, 0));
+        assert_eq!((pane.cursor, pane.top, pane.lines().count()), (0, 0, 0));
+    }
+
+    #[test]
+    fn lines_of_other_stores_are_left_out() {
+        let log = "2026-11-20T14:03:10Z store=aa11  WARN own\n2026-11-20T14:03:11Z store=bb22  WARN other\n more of the other\n\
+            2026-11-20T14:03:12Z  INFO of an earlier version\n2026-11-20T14:03:13Z store=aa11 ERROR last\n";
+        let texts: Vec<_> = LogTail::parse(log, "aa11").into_iter().map(|line| line.text).collect();
+        assert_eq!(texts, ["last", "of an earlier version", "own"]);
     }
 
     #[test]
     fn the_number_of_lines_and_the_length_of_a_line_are_bounded() {
         let line = format!("2026-11-20T14:03:10Z  WARN {}\n", "x".repeat(9_999));
-        let lines = LogTail::parse(&line.repeat(LogTail::MOST + 50));
+        let lines = LogTail::parse(&line.repeat(LogTail::MOST + 50), "");
         assert_eq!(lines.len(), LogTail::MOST);
         assert!(lines[0].text.chars().count() <= text::FIELD_LIMIT);
     }

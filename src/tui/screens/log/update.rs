@@ -5,10 +5,14 @@ use std::time::Duration;
 use super::state::LogTail;
 use crate::{
     clock::{Mono, Now},
-    domain::{poller::PollerHealth, span},
+    domain::{
+        ids::{RowId, TxHash},
+        poller::PollerHealth,
+        span,
+    },
     tui::{
         effect::Effect,
-        model::{Model, Screen},
+        model::{Model, Screen, Tone},
     },
 };
 
@@ -30,6 +34,27 @@ pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
 pub(crate) fn on_log(model: &mut Model, read: Result<Option<LogTail>, String>) -> Vec<Effect> {
     if let Some(read) = read.transpose() {
         model.log.apply_read(read);
+    }
+    Vec::new()
+}
+
+/// Looks for the transaction that the line at the cursor is about.
+pub(crate) fn find_transaction(model: &mut Model, now: Mono) -> Vec<Effect> {
+    match model.log.line().map(|line| line.about.as_str()) {
+        None => Vec::new(),
+        Some("") => {
+            model.show_message(Tone::Bad, "This line is about no single transaction.", now);
+            Vec::new()
+        }
+        Some(about) => vec![Effect::FindKnown(vec![TxHash::new(about)])],
+    }
+}
+
+/// Goes to the transaction that was found.
+pub(crate) fn on_found(model: &mut Model, row: Option<RowId>, now: Mono) -> Vec<Effect> {
+    match row {
+        Some(row) => model.go_to(row),
+        None => model.show_message(Tone::Bad, "The transaction of this line is no longer tracked.", now),
     }
     Vec::new()
 }

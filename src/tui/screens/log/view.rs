@@ -16,7 +16,7 @@ use crate::{
         command::Id,
         dialogs::Dialog,
         draw::{DrawContext, put_lines},
-        widgets::field,
+        widgets::{columns, field},
     },
 };
 
@@ -34,13 +34,6 @@ fn areas(body: Rect) -> [Rect; 2] {
 pub(crate) fn rows_in(body: Rect) -> usize {
     let [lines, _] = areas(body);
     usize::from(lines.height)
-}
-
-/// Returns the largest scroll offset: the last line is at the bottom of the pane, or at its top if lines are wrapped.
-pub(crate) fn scroll_end(context: &DrawContext<'_>, body: Rect) -> usize {
-    let log = &context.model.log;
-    let kept = if log.wrap { 1 } else { rows_in(body) };
-    log.lines().count().saturating_sub(kept)
 }
 
 /// Draws level, number of lines and search text, in place of the filter.
@@ -71,13 +64,22 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let log = &context.model.log;
     let rows = usize::from(pane.height);
     let columns = usize::from(pane.width);
+    // From the first visible line to the one at the cursor, and as many lines after it as fit.
+    let blocks = log.lines().enumerate().skip(log.top);
     let mut lines: Vec<Line<'static>> = Vec::new();
-    for entry in log.lines().skip(log.top) {
-        if lines.len() >= rows {
+    let mut cursor_end = None;
+    for (place, entry) in blocks {
+        if lines.len() >= rows && cursor_end.is_some() {
             break;
         }
-        lines.extend(entry_lines(context, entry, columns));
+        let is_at_cursor = place == log.cursor;
+        lines.extend(entry_lines(context, entry, is_at_cursor, columns));
+        if is_at_cursor {
+            cursor_end = Some(lines.len());
+        }
     }
+    // Wrapped lines above the cursor give way to the line at the cursor.
+    lines.drain(..cursor_end.unwrap_or(0).saturating_sub(rows));
     if lines.is_empty() {
         let text = width::wrap(&empty(context), columns.saturating_sub(2)).into_iter();
         lines.extend(text.map(|text| Line::styled(format!(" {text}"), context.theme.dim())));
@@ -91,8 +93,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
 }
 
 /// Returns a line of the log, in several rows if lines are wrapped.
-fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Vec<Line<'static>> {
-    let time = format!(" {} ", time(context, entry.at));
+fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, is_selected: bool, columns: usize) -> Vec<Line<'static>> {
+    let mark = if is_selected { '>' } else { ' ' };
+    let time = format!("{mark}{} ", time(context, entry.at));
     let style = match entry.level {
         LogLevel::Error => context.theme.critical(),
         LogLevel::Warn => context.theme.warning(),
@@ -111,15 +114,17 @@ fn entry_lines(context: &DrawContext<'_>, entry: &LogLine, columns: usize) -> Ve
         true => width::wrap(&words, room),
         false => vec![width::cut(&words, room, context.theme.ellipsis)],
     };
-    let row = |(place, text): (usize, String)| match place {
-        0 => Line::from(vec![
+    let spans = |(place, text): (usize, String)| match place {
+        0 => vec![
             Span::styled(time.clone(), context.theme.dim()),
             Span::styled(format!("{:<LEVEL$} ", entry.level.word()), style),
             Span::styled(text, if entry.level == LogLevel::Error { style } else { Style::new() }),
-        ]),
-        _ => Line::raw(format!("{}{text}", " ".repeat(indent))),
+        ],
+        _ => vec![Span::raw(format!("{}{text}", " ".repeat(indent)))],
     };
-    texts.into_iter().enumerate().map(row).collect()
+    let pane = u16::try_from(columns).unwrap_or(u16::MAX);
+    let rows = texts.into_iter().enumerate().map(spans);
+    rows.map(|spans| columns::row(context, spans, is_selected, pane)).collect()
 }
 
 /// Returns the time of a moment, with the date if the day isn't today.

@@ -19,7 +19,7 @@ const LOG: &str = "\
 fn log(size: (u16, u16), text: &str) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["@"], now());
-    let tail = LogTail { lines: LogTail::parse(text), length: 1, is_cut: false };
+    let tail = LogTail { lines: LogTail::parse(text, ""), length: 1, is_cut: false };
     model.take(Msg::Log(Ok(Some(tail))), now());
     model
 }
@@ -39,6 +39,21 @@ fn long_lines_wrapped() {
     let mut model = log(SMALL, LOG);
     press(&mut model, &["w"], now());
     insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn the_line_at_the_cursor_is_visible_at_every_place_also_if_lines_are_wrapped() {
+    for keys in [&[][..], &["w"]] {
+        let many = LOG.repeat(9);
+        for down in [1, 7, 30, 62, 99] {
+            let mut model = log((60, 14), &many);
+            press(&mut model, keys, now());
+            press(&mut model, &vec!["j"; down], now());
+            let shown = screen(&model);
+            let at_cursor = shown.lines().filter(|line| line.starts_with("\">"));
+            assert_eq!(at_cursor.count(), 1, "{shown}");
+        }
+    }
 }
 
 #[test]

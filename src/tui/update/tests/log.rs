@@ -1,0 +1,37 @@
+//! The log's cursor: it moves over the lines and goes to the transaction of a line.
+
+use super::*;
+use crate::tui::screens::log::state::LogTail;
+
+fn log(text: &str) -> TestDashboard {
+    let mut model = dashboard("5");
+    press(&mut model, &["@"], now());
+    let tail = LogTail { lines: LogTail::parse(text, ""), length: 1, is_cut: false };
+    model.take(Msg::Log(Ok(Some(tail))), now());
+    model
+}
+
+const LOG: &str = "2026-11-20T14:03:09Z  WARN throttled\n2026-11-20T14:03:10Z  WARN refused about=\"0x0b\"\n";
+
+#[test]
+fn enter_goes_to_the_transaction_of_the_line_at_the_cursor() {
+    let hash = in_status(11, RouterStatus::Refund).params.transaction_id;
+    let mut model = log(&LOG.replace("0x0b", hash.as_str()));
+    press(&mut model, &["Enter"], now());
+    assert_eq!((model.screen, model.list.selected), (Screen::List, Some(RowId(11))));
+}
+
+#[test]
+fn line_without_a_transaction_and_a_transaction_that_is_gone_are_said() {
+    let mut model = log(LOG);
+    press(&mut model, &["Enter"], now());
+    let said = |model: &TestDashboard| model.status_message.as_ref().unwrap().text.clone();
+    assert_eq!(
+        (model.screen, said(&model).as_str()),
+        (Screen::Log, "The transaction of this line is no longer tracked.")
+    );
+    assert_eq!(press(&mut model, &["j", "Enter"], now()), []);
+    assert_eq!(said(&model), "This line is about no single transaction.");
+    let mut empty = log("");
+    assert_eq!(press(&mut empty, &["j", "Enter"], now()), []);
+}
