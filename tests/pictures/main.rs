@@ -33,7 +33,7 @@ struct Scene {
     /// A text that the screen must show.
     shows: &'static str,
     /// The caption below the moving picture; `None` for a scene that is only a still picture.
-    caption: Option<&'static str>,
+    caption: Option<(Option<&'static str>, &'static str)>,
     /// The name of the still picture, if there is one.
     still: Option<&'static str>,
 }
@@ -42,27 +42,37 @@ const SCENES: [Scene; 6] = [
     Scene {
         keys: &[],
         shows: "SAY",
-        caption: Some("The most urgent transfer is on top: verdict, what to say, what to do"),
+        caption: Some((None, "The most urgent transfer is on top: verdict, what to say, what to do")),
         still: Some("overview"),
     },
-    Scene { keys: &["j", "j"], shows: "OVERDUE", caption: Some("j  moves to an overdue transfer"), still: None },
+    Scene {
+        keys: &["j", "j"],
+        shows: "OVERDUE",
+        caption: Some((Some("j"), "moves to an overdue transfer")),
+        still: None,
+    },
     Scene {
         keys: &["\r"],
         shows: "SOURCE",
-        caption: Some("Enter  opens it: both ends, links and IDs"),
+        caption: Some((Some("Enter"), "opens it: both ends, links and IDs")),
         still: Some("detail"),
     },
     Scene {
         keys: &["]", "]"],
         shows: "Timing",
-        caption: Some("]  shows how long it takes, beside the forecast of its route"),
+        caption: Some((Some("]"), "shows how long it takes, beside the forecast of its route")),
         still: Some("timing"),
     },
-    Scene { keys: &["c"], shows: "clipboard", caption: Some("c  copies the reply for the customer"), still: None },
+    Scene {
+        keys: &["c"],
+        shows: "clipboard",
+        caption: Some((Some("c"), "copies the reply for the customer")),
+        still: None,
+    },
     Scene {
         keys: &["\u{1b}", "\u{1b}", "%"],
         shows: "settled",
-        caption: Some("%  shows all transfers: outcomes, durations, the use of the budget"),
+        caption: Some((Some("%"), "shows all transfers: outcomes, durations, the use of the budget")),
         still: Some("charts"),
     },
 ];

@@ -24,7 +24,8 @@ const CAPTION_TEXT: &str = "#56b6c2";
 /// A screen of a moving picture.
 pub(crate) struct Frame<'a> {
     pub(crate) screen: &'a Screen,
-    pub(crate) caption: &'a str,
+    /// The key that led to the screen, if any, and what it does.
+    pub(crate) caption: (Option<&'a str>, &'a str),
 }
 
 /// Returns one screen as a picture.
@@ -60,10 +61,15 @@ pub(crate) fn moving(frames: &[Frame<'_>]) -> String {
     for (number, frame) in frames.iter().enumerate() {
         writeln!(svg, "<g class=\"f f{number}\">").unwrap();
         draw_screen(&mut svg, frame.screen);
-        let caption = escape(frame.caption);
+        let (key, caption) = (frame.caption.0.unwrap_or_default(), escape(frame.caption.1));
+        let key = if key.is_empty() {
+            String::new()
+        } else {
+            format!("<tspan font-weight=\"bold\">{}</tspan> ", escape(key))
+        };
         writeln!(
             svg,
-            "<text x=\"50%\" y=\"{below:.1}\" text-anchor=\"middle\" font-size=\"17\" fill=\"{CAPTION_TEXT}\">{caption}</text>\n</g>"
+            "<text x=\"50%\" y=\"{below:.1}\" text-anchor=\"middle\" font-size=\"17\" fill=\"{CAPTION_TEXT}\">{key}{caption}</text>\n</g>"
         )
         .unwrap();
     }
@@ -77,7 +83,7 @@ fn opening(screen: &Screen, below: f32, style: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {wide:.0} {high:.0}\" width=\"{wide:.0}\" \
          font-family=\"SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"14\" \
-         xml:space=\"preserve\" shape-rendering=\"crispEdges\">\n{style}<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{GROUND}\"/>\n"
+         shape-rendering=\"crispEdges\">\n{style}<rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{GROUND}\"/>\n"
     )
 }
 
@@ -144,14 +150,8 @@ fn draw_run(svg: &mut String, row: u16, run: &[(u16, &Cell)]) {
     if !shapes.is_empty() {
         writeln!(svg, "<path d=\"{shapes}\" fill=\"{ink}\"{faint}/>").unwrap();
     }
-    let is_text = |cell: &Cell| !is_shape(cell.contents()) && !cell.contents().trim().is_empty();
-    // A run of blanks ends a text: its length would say nothing.
-    for part in run.split(|(_, cell)| is_shape(cell.contents())) {
-        let Some(begin) = part.iter().position(|(_, cell)| is_text(cell)) else { continue };
-        let end = part.iter().rposition(|(_, cell)| is_text(cell)).unwrap_or(begin);
-        let text: String =
-            part[begin..=end].iter().map(|(_, cell)| if cell.has_contents() { cell.contents() } else { " " }).collect();
-        let (x, y, long) = (left(part[begin].0), top + BASELINE, text.width() as f32 * CELL.0);
+    for (column, text) in words(run) {
+        let (x, y, long) = (left(column), top + BASELINE, text.width() as f32 * CELL.0);
         let weight = if look.is_bold { " font-weight=\"bold\"" } else { "" };
         let text = escape(&text);
         writeln!(
@@ -160,6 +160,29 @@ fn draw_run(svg: &mut String, row: u16, run: &[(u16, &Cell)]) {
         )
         .unwrap();
     }
+}
+
+/// Returns the texts of a run with their columns. A shape or two blanks end a text: browsers join blanks.
+fn words(run: &[(u16, &Cell)]) -> Vec<(u16, String)> {
+    let mut words: Vec<(u16, String)> = Vec::new();
+    let mut blanks = 2;
+    for (column, cell) in run {
+        if is_shape(cell.contents()) {
+            blanks = 2;
+        } else if cell.contents().trim().is_empty() {
+            blanks += 1;
+        } else {
+            match words.last_mut().filter(|_| blanks < 2) {
+                Some((_, text)) => {
+                    text.push_str(if blanks == 1 { " " } else { "" });
+                    text.push_str(cell.contents());
+                }
+                None => words.push((*column, cell.contents().to_owned())),
+            }
+            blanks = 0;
+        }
+    }
+    words
 }
 
 /// The part of a cell that a block element fills: left, top, width and height, in eighths.
