@@ -61,6 +61,10 @@ pub mod domain {
         pub use crate::domain::ids::{ChainId, RowId, TransactionKey, TxHash};
     }
 
+    pub mod notification {
+        pub use crate::domain::notification::NotificationMode;
+    }
+
     pub mod observation {
         pub use crate::domain::observation::{Failure, Observation, Outcome};
     }
@@ -111,6 +115,8 @@ pub mod poller {
 }
 
 pub mod process {
+    pub use crate::process::run_id;
+
     pub mod secret_source {
         pub use crate::process::secret_source::SecretSource;
     }
@@ -172,6 +178,10 @@ pub mod tui {
 
     pub mod export {
         pub use crate::tui::export::ExportOrder;
+    }
+
+    pub mod input {
+        pub use crate::tui::input::events;
     }
 
     pub mod key_text {

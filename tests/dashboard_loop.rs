@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod in_process_wire;
 mod watched;
 
 use std::{
@@ -17,22 +18,10 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{Event, KeyEvent};
 use futures_util::{Stream, stream};
 use hoptop::internals::{
-    api::{self, Reply},
     clock::Clock,
-    domain::{
-        alert::Rule,
-        filter::Filter,
-        ids::TxHash,
-        observation::Observation,
-        operation::Operation,
-        quote::{QuoteObservation, QuoteRequest},
-        transaction::TransactionParams,
-    },
-    poller::{self, Scope, Setup, Wire},
-    sim::{
-        scenario::Scenario,
-        service::{Method, Request, Service},
-    },
+    domain::{alert::Rule, filter::Filter, ids::TxHash, operation::Operation},
+    poller::{self, Scope, Setup},
+    sim::{scenario::Scenario, service::Service},
     store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
         export::ExportOrder,
@@ -46,6 +35,7 @@ use hoptop::internals::{
 use ratatui::{Terminal, backend::TestBackend};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use in_process_wire::InProcessWire;
 use watched::Watched;
 
 const PROFILE: &str = "default";
@@ -54,42 +44,6 @@ const WAIT_LIMIT: Duration = Duration::from_secs(30 * 60);
 
 fn start() -> DateTime<Utc> {
     DateTime::from_timestamp(1_795_184_767, 0).unwrap()
-}
-
-/// A [`Wire`] to the simulated service without a network.
-struct InProcessWire {
-    service: Arc<Mutex<Service>>,
-    clock: Clock,
-}
-
-impl Wire for InProcessWire {
-    async fn status(&self, params: &TransactionParams) -> Observation {
-        let request = Request::status(params, "dashboard-loop");
-        let arrived = self.clock.now();
-        let reply = self.service.lock().unwrap().handle(&request, arrived);
-        self.clock.sleep_until(arrived.mono + reply.delay).await;
-        let answer =
-            Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let api::StatusAnswer { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
-        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
-    }
-
-    async fn quote(&self, quote_request: &QuoteRequest) -> QuoteObservation {
-        let request = Request {
-            method: Method::Post,
-            path: "/v2/route".into(),
-            integrator_id: Some("dashboard-loop".into()),
-            body: serde_json::to_vec(quote_request).ok(),
-            ..Request::default()
-        };
-        let arrived = self.clock.now();
-        let reply = self.service.lock().unwrap().handle(&request, arrived);
-        self.clock.sleep_until(arrived.mono + reply.delay).await;
-        let answer =
-            Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let answer = api::interpret_route(&answer, quote_request.quote_only, self.clock.now().wall);
-        QuoteObservation { answer, http_status: Some(reply.status), body: Some(reply.body) }
-    }
 }
 
 /// The user of the dashboard, whose actions a script describes.

@@ -53,6 +53,8 @@ Examples:
   hoptop ... watch --json --until-settled --timeout 10m
                                                    poll without a screen: one event per line, then an exit code
 
+Guides: `hoptop help TOPIC` prints support, integrators, operators, team or keys.
+
 Exit codes: 0 fine, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
 5 unauthorized, 6 no usable answer: unreachable or throttled, 130 and 143 by signal.";
 

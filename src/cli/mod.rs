@@ -29,7 +29,8 @@ use self::{
         backup::{self, BackupArgs},
         check, completions, config, dashboard, delete, demo,
         doctor::{self, DoctorArgs, Unopened},
-        export, guide,
+        export,
+        guide::{self, UnknownTopic},
         import::{self, follow},
         label, list, man, note, quote, schema, show, simulate, snooze, stats, store, ticket, unack, undo, untrack,
         watch, webhook,
@@ -66,13 +67,14 @@ pub fn main() -> Exit {
             if let Some(path) = crash::report() {
                 print_line(&format!("this is a bug in hoptop; the crash report is in {}", path.display()));
             }
-            if is_wrong_setting(&report) || report.is::<MisplacedOption>() || report.is::<UnusedByDemo>() {
-                Exit::Usage
-            } else {
-                Exit::Error
-            }
+            if is_wrong_setting(&report) || is_wrong_usage(&report) { Exit::Usage } else { Exit::Error }
         }
     }
+}
+
+/// Whether the arguments of the command line caused the error.
+fn is_wrong_usage(report: &color_eyre::Report) -> bool {
+    report.is::<MisplacedOption>() || report.is::<UnusedByDemo>() || report.is::<UnknownTopic>()
 }
 
 fn dispatch(cli: &Cli) -> Result<Exit> {

@@ -16,7 +16,7 @@ static RUN: OnceLock<u32> = OnceLock::new();
 
 /// Returns a random number that tells the runs of hoptop apart, on all machines of a team. A process that polls on behalf of
 /// another one has that one's number.
-pub(crate) fn run_id() -> u32 {
+pub fn run_id() -> u32 {
     *RUN.get_or_init(rand::random)
 }
 

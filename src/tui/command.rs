@@ -1,6 +1,6 @@
 //! The table of all commands: name, help, default keys, and the contexts of each.
 //!
-//! Dispatch, the footer, the help and the README's key table all follow this table. A key must never do anything
+//! Dispatch, the footer, the help and the table of `assets/docs/keys.md` all follow this table. A key must never do anything
 //! outside of it.
 
 /// A part of the screen in which a command applies.
@@ -264,7 +264,7 @@ impl Id {
     }
 }
 
-/// Returns the table in Markdown, as the README must have it.
+/// Returns the table in Markdown, as `assets/docs/keys.md` must have it.
 #[cfg(test)]
 fn markdown() -> String {
     let mut table = String::from("| key | does |\n| --- | --- |\n");
@@ -310,8 +310,8 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_shows_this_table() {
-        let readme = include_str!("../../README.md");
-        assert!(readme.contains(&markdown()), "the README's key table should be:\n{}", markdown());
+    fn the_guide_to_the_keys_shows_this_table() {
+        let guide = include_str!("../../assets/docs/keys.md");
+        assert!(guide.contains(&markdown()), "the table of assets/docs/keys.md should be:\n{}", markdown());
     }
 }

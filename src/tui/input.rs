@@ -19,7 +19,7 @@ const POLL_TIME: Duration = Duration::from_micros(100);
 
 /// Returns the terminal's events from now on. Events that arrive together are ready together. After an error the stream
 /// ends.
-pub(crate) fn events() -> io::Result<impl Stream<Item = io::Result<Event>>> {
+pub fn events() -> io::Result<impl Stream<Item = io::Result<Event>>> {
     let (sender, receiver) = mpsc::channel(BATCHES);
     let read = move || {
         let mut goes_on = true;

@@ -1,6 +1,6 @@
 //! Keys as text: `j`, `^D`, `Enter`, `PgDn`.
 //!
-//! The command table, the help, the config file and the README share this spelling.
+//! The command table, the help, the config file and the guides share this spelling.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

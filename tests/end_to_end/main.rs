@@ -15,6 +15,8 @@ mod common;
 mod concurrent_processes;
 mod damaged_values;
 mod diagnosis;
+#[cfg(unix)]
+mod guides;
 mod import_export;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;

@@ -92,6 +92,10 @@ fn debian_package_is_installed_runs_and_is_removed_completely() {
     for text in ["copyright", "LICENSE-APACHE", "README.md", "examples/ci.sh", "examples/config.toml"] {
         assert_has(&format!("share/doc/hoptop/{text}"));
     }
+    for guide in ["support", "integrators", "operators", "team", "keys", "measurements", "dependencies"] {
+        assert_has(&format!("share/doc/hoptop/assets/docs/{guide}.md"));
+    }
+    assert_has("share/doc/hoptop/assets/pictures/session.svg");
     let licences = fs::read_to_string(usr.join("share/doc/hoptop/licences.txt")).unwrap();
     assert!(licences.lines().any(|line| line.starts_with("ratatui v") && line.ends_with(": MIT")), "{licences}");
     let own = env!("CARGO_MANIFEST_DIR");

@@ -1,9 +1,9 @@
-//! Runs the commands and settings of the README, and the examples, as they are written there.
+//! Runs the commands and settings of the README and the guides, and the examples, as they are written there.
 
 use std::{
     collections::BTreeSet,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -13,22 +13,45 @@ use super::{
     session::Session,
 };
 
-const README: &str = include_str!("../../README.md");
+/// The README, the guides, and what a contributor reads.
+pub(super) struct Document {
+    /// The path below the project's folder.
+    pub(super) path: PathBuf,
+    pub(super) text: String,
+}
 
-/// Returns the contents of the README's code blocks in this language.
-fn code_blocks(language: &str) -> Vec<&'static str> {
+/// Returns the documents, the README first.
+pub(super) fn documents() -> Vec<Document> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let files = fs::read_dir(root.join("assets/docs")).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut guides: Vec<PathBuf> = files.map(|name| Path::new("assets/docs").join(name)).collect();
+    guides.sort();
+    let others = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"].map(PathBuf::from);
+    let paths = others.into_iter().chain(guides);
+    paths.map(|path| Document { text: fs::read_to_string(root.join(&path)).unwrap(), path }).collect()
+}
+
+/// Returns the contents of the code blocks in this language, with the paths of their documents.
+fn code_blocks(language: &str) -> Vec<(String, String)> {
     let opening = format!("```{language}\n");
-    README.split(opening.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+    let of_document = |Document { path, text }: Document| {
+        let blocks = text.split(opening.as_str()).skip(1).map(|rest| rest.split("```").next().unwrap().to_owned());
+        blocks.map(|block| (path.display().to_string(), block)).collect::<Vec<_>>()
+    };
+    documents().into_iter().flat_map(of_document).collect()
 }
 
-/// Returns the README's command lines without their comments.
-fn command_lines() -> Vec<&'static str> {
-    let lines = code_blocks("sh").into_iter().flat_map(str::lines);
-    let bare = lines.map(|line| line.split(" #").next().unwrap().trim());
-    bare.filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
+/// Returns the command lines without their comments, with the paths of their documents.
+fn command_lines() -> Vec<(String, String)> {
+    let of_block = |(path, block): (String, String)| {
+        let bare = block.lines().map(|line| line.split(" #").next().unwrap().trim());
+        let commands = bare.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        commands.map(|line| (path.clone(), line.to_owned())).collect::<Vec<_>>()
+    };
+    code_blocks("sh").into_iter().flat_map(of_block).collect()
 }
 
-/// A home with the files, the programs and the service that the README's commands name.
+/// A home with the files, the programs and the service that the commands of the documents name.
 struct Sandbox {
     home: Home,
     simulation: Simulation,
@@ -61,6 +84,7 @@ impl Sandbox {
         line.replace("https://...", &self.simulation.url)
             .replace("HOPTOP_INTEGRATOR_ID=...", &format!("HOPTOP_INTEGRATOR_ID={ID}"))
             .replace("http://127.0.0.1:8080", &self.simulation.url)
+            .replace("127.0.0.1:9464", "127.0.0.1:0")
             .replace("/tmp/try/hoptop.db", &store)
             // The service here doesn't know the shipped batch, so none of it settles.
             .replace("--timeout 10m", "--timeout 4s")
@@ -95,10 +119,11 @@ fn assert_targets_exist(line: &str) {
 }
 
 #[test]
-fn every_command_of_the_readme_works() {
+fn every_command_of_the_readme_and_the_guides_works() {
     let sandbox = Sandbox::new();
     let mut kinds = BTreeSet::new();
-    for line in command_lines() {
+    for (path, line) in command_lines() {
+        let line = line.as_str();
         let is_dashboard =
             line.starts_with("hoptop --base-url") && !line.contains("watch") || line.ends_with("-- demo");
         let adapted_line = line.replace("cargo run --release --", "hoptop");
@@ -108,7 +133,7 @@ fn every_command_of_the_readme_works() {
             let mut session = Session::start(command.env("TERM", "xterm-256color"), (100, 30));
             session.wait_for(&["hoptop", "q quit"]);
             session.press("q");
-            assert_eq!(session.end().0.exit_code(), 0, "{line}");
+            assert_eq!(session.end().0.exit_code(), 0, "{path}: {line}");
         } else if line.starts_with("cargo") {
             kinds.insert("cargo");
             assert_targets_exist(line);
@@ -118,29 +143,29 @@ fn every_command_of_the_readme_works() {
             let mut session = Session::start(child.env("TERM", "xterm"), (100, 30));
             session.wait_for(&["simulated service on http://127.0.0.1:"]);
             session.press("\u{3}");
-            assert_eq!(session.end().0.exit_code(), 130, "{line}");
+            assert_eq!(session.end().0.exit_code(), 130, "{path}: {line}");
         } else {
             kinds.insert("command");
             let ended = ProcessOutput::new(sandbox.command(line).output().unwrap());
             let fine = if line.contains("watch") { &[0, 3][..] } else { &[0] };
-            assert!(ended.code.is_some_and(|code| fine.contains(&code)), "{line}: {ended:?}");
+            assert!(ended.code.is_some_and(|code| fine.contains(&code)), "{path}: {line}: {ended:?}");
         }
     }
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["cargo", "command", "dashboard", "simulate"]);
 }
 
 #[test]
-fn every_setting_of_the_readme_is_accepted() {
+fn every_setting_of_the_readme_and_the_guides_is_accepted() {
     let home = Home::new();
     let (themes, settings): (Vec<_>, Vec<_>) =
-        code_blocks("toml").into_iter().partition(|text| text.contains("[critical]"));
-    assert!(themes.len() == 1 && settings.len() > 4, "{settings:?}");
-    for text in settings {
-        home.configure(text);
+        code_blocks("toml").into_iter().partition(|(_, text)| text.contains("[critical]"));
+    assert!(themes.len() == 1 && settings.len() > 8, "{settings:?}");
+    for (path, text) in settings {
+        home.configure(&text);
         let shown = home.run(&["config"]);
-        assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{text}: {shown:?}");
+        assert_eq!((shown.code, shown.err.as_str()), (Some(0), ""), "{path}: {text}: {shown:?}");
     }
-    home.write("config/hoptop/mine.toml", themes[0]);
+    home.write("config/hoptop/mine.toml", &themes[0].1);
     home.configure("theme = \"./mine.toml\"\n");
     let mut session = Session::start(&home.command(&["--no-poll"]), (80, 24));
     session.wait_for(&["q quit"]);

@@ -89,6 +89,23 @@ impl Session {
         }
     }
 
+    /// Waits until the output contains this text, whether or not the screen shows it. Everything before it is then on the screen.
+    #[track_caller]
+    pub(crate) fn wait_for_output(&mut self, expected: &str) {
+        let until = self.clock.now().mono + WAIT_LIMIT;
+        while !self.output().contains(expected) {
+            match self.next_output(until) {
+                Some(bytes) => self.process(&bytes),
+                None => panic!("the program ended before it printed {expected:?}; the screen:\n{}", self.text()),
+            }
+        }
+    }
+
+    /// Returns the screen.
+    pub(crate) fn screen(&self) -> &vt100::Screen {
+        self.screen.screen()
+    }
+
     /// Processes one piece of output if it arrives within `span`. Returns whether one arrived.
     pub(crate) fn take_within(&mut self, span: Duration) -> bool {
         let piece = self.output.recv_timeout(span).ok();

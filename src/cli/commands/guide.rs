@@ -1,22 +1,96 @@
 //! `hoptop help TOPIC`: prints a guide. `hoptop help COMMAND` stays the help of a command.
 
-use std::{borrow::Cow, io::Write};
+use std::{
+    borrow::Cow,
+    io::{IsTerminal, Write},
+};
 
+use clap::CommandFactory;
 use color_eyre::eyre::Result;
 
-use crate::{runtime::exit::Exit, tui::command::COMMANDS};
+use crate::{
+    cli::{args::Cli, output::markdown},
+    domain::text,
+    runtime::exit::Exit,
+    tui::command::COMMANDS,
+};
 
 /// The guides by their topics.
-const GUIDES: [(&str, &str); 1] = [("team", include_str!("../../../assets/guides/team.md"))];
+const GUIDES: [(&str, &str); 4] = [
+    ("support", include_str!("../../../assets/docs/support.md")),
+    ("integrators", include_str!("../../../assets/docs/integrators.md")),
+    ("operators", include_str!("../../../assets/docs/operators.md")),
+    ("team", include_str!("../../../assets/docs/team.md")),
+];
 /// The topic of the key commands, whose text is made from their table.
 const KEYS: &str = "keys";
 
-/// Prints the guide that the arguments name; `None` if they name none.
+/// A topic that names neither a guide nor a command.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "there is no command and no guide `{topic}`; the guides are support, integrators, operators, team and keys, and `hoptop --help` lists the commands"
+)]
+pub(crate) struct UnknownTopic {
+    topic: String,
+}
+
+/// How a guide is written: unchanged, or rendered for a terminal.
+#[derive(Clone, Copy, Debug)]
+enum Form {
+    Markdown,
+    Terminal { columns: usize, is_styled: bool },
+}
+
+impl Form {
+    /// Returns the form for this process's standard output.
+    fn of_output() -> Self {
+        if !std::io::stdout().is_terminal() {
+            return Self::Markdown;
+        }
+        let columns = crossterm::terminal::size().map_or(80, |(columns, _)| usize::from(columns));
+        let is_styled = std::env::var_os("TERM").is_some_and(|term| term != "dumb");
+        Self::Terminal { columns, is_styled }
+    }
+}
+
+/// Prints the guide that the arguments name. Returns `None` if the arguments are not `help TOPIC`, or name a command.
+///
+/// # Errors
+/// Returns [`UnknownTopic`] if the topic names neither a guide nor a command.
 pub(crate) fn guide(arguments: &[String], out: &mut impl Write) -> Option<Result<Exit>> {
+    print_guide(arguments, Form::of_output(), out)
+}
+
+fn print_guide(arguments: &[String], form: Form, out: &mut impl Write) -> Option<Result<Exit>> {
     let [help, topic] = arguments else { return None };
+    if help != "help" || topic.starts_with('-') || is_command(topic) {
+        return None;
+    }
     let written = GUIDES.iter().find(|(name, _)| topic == name).map(|(_, text)| Cow::Borrowed(*text));
-    let text = written.or_else(|| (topic == KEYS).then(|| Cow::Owned(key_commands()))).filter(|_| help == "help")?;
+    let Some(text) = written.or_else(|| (topic == KEYS).then(|| Cow::Owned(key_commands()))) else {
+        return Some(Err(UnknownTopic { topic: text::clean(topic) }.into()));
+    };
+    let text = match form {
+        Form::Terminal { columns, is_styled } if topic != KEYS => {
+            Cow::Owned(markdown::render(&text, columns, is_styled, &|address| link_suffix(address)))
+        }
+        Form::Terminal { .. } | Form::Markdown => text,
+    };
     Some(out.write_all(text.as_bytes()).map(|()| Exit::Success).map_err(Into::into))
+}
+
+fn is_command(topic: &str) -> bool {
+    topic == "help" || Cli::command().find_subcommand(topic).is_some()
+}
+
+/// Returns what follows a link on a terminal: the address of a page, or the command that shows a guide.
+fn link_suffix(address: &str) -> Option<String> {
+    if address.starts_with("https://") || address.starts_with("http://") {
+        return Some(format!(" ({address})"));
+    }
+    let file = address.split('#').next()?.strip_suffix(".md")?;
+    let is_topic = file == KEYS || GUIDES.iter().any(|(topic, _)| *topic == file);
+    is_topic.then(|| format!(" (hoptop help {file})"))
 }
 
 /// Returns the key commands with their names for the config file, a line each.
@@ -33,22 +107,51 @@ fn key_commands() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::Cli;
+
+    fn print(words: [&str; 2], form: Form) -> Option<(Result<Exit>, String)> {
+        let mut out = Vec::new();
+        let exit = print_guide(&words.map(str::to_owned), form, &mut out)?;
+        Some((exit, String::from_utf8(out).unwrap()))
+    }
 
     #[test]
     fn topic_is_printed_and_names_no_command() {
-        let print = |words: [&str; 2]| {
-            let mut out = Vec::new();
-            let exit = guide(&words.map(str::to_owned), &mut out);
-            exit.map(|exit| (exit.unwrap(), String::from_utf8(out).unwrap()))
-        };
-        let (exit, text) = print(["help", "team"]).unwrap();
-        assert!(exit == Exit::Success && text.starts_with("# hoptop for a team\n"));
-        assert!(print(["help", "list"]).is_none() && print(["list", "team"]).is_none());
-        let (_, keys) = print(["help", "keys"]).unwrap();
+        for (topic, written) in GUIDES {
+            let (exit, text) = print(["help", topic], Form::Markdown).unwrap();
+            assert!(exit.unwrap() == Exit::Success && text == written, "{topic}");
+        }
+        assert!(print(["help", "list"], Form::Markdown).is_none() && print(["list", "team"], Form::Markdown).is_none());
+        assert!(print(["help", "--help"], Form::Markdown).is_none());
+        let (_, keys) = print(["help", "keys"], Form::Markdown).unwrap();
         assert!(keys.contains("poll_now") && keys.contains("poll this transaction now"), "{keys}");
         for topic in GUIDES.map(|(topic, _)| topic).into_iter().chain([KEYS]) {
-            assert!(<Cli as clap::CommandFactory>::command().find_subcommand(topic).is_none(), "{topic}");
+            assert!(!is_command(topic), "{topic}");
         }
+    }
+
+    #[test]
+    fn guides_on_a_terminal_have_no_markers_and_fit_its_width() {
+        for (topic, _) in GUIDES {
+            let (_, text) = print(["help", topic], Form::Terminal { columns: 80, is_styled: false }).unwrap();
+            for line in text.lines().filter(|line| !line.starts_with("    ")) {
+                assert!(line.chars().count() <= 80, "{topic}: {line}");
+                assert!(
+                    !line.contains("**") && !line.starts_with(['#', '|']) && !line.contains("]("),
+                    "{topic}: {line}"
+                );
+            }
+        }
+        let (_, support) = print(["help", "support"], Form::Terminal { columns: 80, is_styled: false }).unwrap();
+        assert!(support.contains("(hoptop help operators)"), "{support}");
+    }
+
+    #[test]
+    fn unknown_topic_names_the_topics() {
+        let (exit, text) = print(["help", "suport\u{1b}"], Form::Markdown).unwrap();
+        let error = exit.unwrap_err();
+        assert!(error.is::<UnknownTopic>() && text.is_empty());
+        let sentence = error.to_string();
+        assert!(GUIDES.iter().all(|(topic, _)| sentence.contains(topic)) && sentence.contains(KEYS), "{sentence}");
+        assert!(!sentence.contains('\u{1b}'), "{sentence}");
     }
 }

@@ -3,6 +3,7 @@
 //! The module must never read the store.
 
 pub(crate) mod json;
+pub(crate) mod markdown;
 pub(crate) mod quote_json;
 pub(crate) mod schema;
 pub(crate) mod table;

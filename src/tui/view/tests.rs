@@ -387,7 +387,6 @@ mod arrangement;
 mod help;
 mod hyperlinks;
 mod log;
-mod pictures;
 mod queue;
 mod quote;
 mod team;
