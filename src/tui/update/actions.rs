@@ -128,7 +128,7 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
         Some([]) => model.show_message(Tone::Bad, "No alert to acknowledge.", now),
         // The prompt begins with the present note, for editing.
         Some([alert]) if alert.acknowledged().is_some() => {
-            let prompt = note_prompt(alert);
+            let prompt = note_prompt(alert, vec![alert.id]);
             model.dialog = Dialog::Prompt(prompt);
         }
         Some(alerts) if alerts.iter().all(|alert| alert.acknowledged().is_some()) => {
@@ -141,17 +141,17 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
     }
 }
 
-/// Returns the prompt for the acknowledgement of an alert, with the present note if the alert has one.
-pub(crate) fn note_prompt(alert: &Alert) -> Prompt {
+/// Returns the prompt for the acknowledgement of alerts, with the present note of this one if it has one.
+pub(crate) fn note_prompt(alert: &Alert, targets: Vec<i64>) -> Prompt {
     let note = alert.acknowledged().and_then(|acknowledgement| acknowledgement.note.clone());
-    let alerts = vec![AlertTarget::Alert(alert.id)];
+    let alerts = targets.into_iter().map(AlertTarget::Alert).collect();
     Prompt::new(Write::Edit(Edit::Acknowledge { alerts, note: None }), note.unwrap_or_default())
 }
 
 /// Lets acknowledged and snoozed alerts fire again.
 pub(crate) fn unacknowledge(model: &mut Model, now: Mono) -> Vec<Effect> {
     let alerts = match model.screen {
-        Screen::Alerts => model.alert_list.row().map(|row| AlertTarget::Alert(row.alert.id)).into_iter().collect(),
+        Screen::Alerts => model.alert_list.targets().into_iter().map(AlertTarget::Alert).collect(),
         Screen::List | Screen::Detail | Screen::Stats | Screen::Log => AlertTarget::of(&targets(model, now)),
     };
     if alerts.is_empty() { Vec::new() } else { vec![Effect::Write(Write::Edit(Edit::Unacknowledge { alerts }))] }
@@ -174,7 +174,10 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
         let why = if of_alert.is_some() { "No alert to snooze: it is resolved." } else { "No alert to snooze." };
         return model.show_message(Tone::Bad, why, now);
     }
-    let alerts = of_alert.map_or_else(|| AlertTarget::of(&rows), |alert| vec![AlertTarget::Alert(alert.id)]);
+    let alerts = match of_alert {
+        None => AlertTarget::of(&rows),
+        Some(_) => model.alert_list.targets().into_iter().map(AlertTarget::Alert).collect(),
+    };
     let entry = |key, label, length| MenuEntry::new(key, label, Choice::Snooze(alerts.clone(), length));
     let entries = vec![
         entry("m", "15 minutes", SnoozeLength::Minutes(15)),
@@ -182,7 +185,8 @@ pub(crate) fn snooze(model: &mut Model, now: Mono) {
         entry("c", "until the status changes", SnoozeLength::Change),
     ];
     let of_one = rows.first().and_then(|row| model.transactions.get(row));
-    let what = match (rows.len(), of_one.or_else(|| model.current_transaction())) {
+    let what = match (rows.len().max(alerts.len()), of_one.or_else(|| model.current_transaction())) {
+        (many, _) if of_alert.is_some() && many > 1 => format!("Snooze these {many} alerts for"),
         (0 | 1, Some(tx)) => format!("Snooze {} for", tx.params.transaction_id.short("…")),
         (0 | 1, None) => "Snooze for".to_owned(),
         (many, _) => format!("Snooze the alerts of {many} marked transactions for"),

@@ -103,6 +103,8 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::View9 => views::show(model, OwnTab::Nine, now),
         Id::SaveView => no_effects(palette::update::open(model, "save ")),
         Id::ForgetView => no_effects(palette::update::open(model, "forget ")),
+        Id::FoldRule => no_effects(model.alert_list.toggle_fold()),
+        Id::FoldAll => no_effects(model.alert_list.toggle_all_folds()),
         Id::NextState => no_effects(model.alert_list.show_next_tab(Direction::Forwards)),
         Id::PrevState => no_effects(model.alert_list.show_next_tab(Direction::Backwards)),
         Id::NextAlert => find_alert(model, Direction::Forwards),

@@ -170,6 +170,7 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
     match id {
         Id::Help => matches!(&model.dialog, Dialog::Help(page) if page.scroll == 0 && page.found.is_none()),
         Id::Alerts => model.screen == Screen::Alerts && model.alert_list.page.is_some(),
+        Id::FoldRule | Id::FoldAll => model.alert_list.rows().len() == 1,
         Id::NextState => model.alert_list.tab == AlertTab::Firing,
         Id::PrevState => model.alert_list.tab == AlertTab::Resolved,
         Id::Acknowledge if model.screen == Screen::Alerts => is_prompt_for(model, "Acknowledge", None),

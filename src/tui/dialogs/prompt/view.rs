@@ -44,6 +44,9 @@ fn targets(context: &DrawContext<'_>, prompt: &Prompt) -> String {
         return match (&prompt.draft, model.list.total) {
             (Write::Export { .. }, Some(count)) => format!("the {count} shown transactions"),
             (Write::Export { .. }, None) => "all shown transactions".into(),
+            (Write::Edit(Edit::Acknowledge { alerts, .. }), _) if alerts.len() > 1 => {
+                format!("{} alerts", alerts.len())
+            }
             (Write::Edit(_), _) => {
                 let transaction =
                     model.current_transaction().map(|tx| tx.params.transaction_id.short(context.theme.ellipsis));

@@ -1,12 +1,17 @@
-//! The list of alerts: the active and the resolved alerts, the most severe first, and the selection.
+//! The list of alerts: the active and the resolved alerts, grouped by rule, the most severe first, and the selection.
+//!
+//! A folded group is one row, its first alert; what is done to that row is done to the whole group. Resolved alerts are not
+//! grouped: the newest comes first.
 //!
 //! The selection follows the alert, never the row. The list holds at most [`AlertList::MOST`] alerts, and says if there are
 //! more.
 
+use std::collections::BTreeSet;
+
 use crate::{
     clock::Mono,
     domain::{
-        alert::{Alert, Subject},
+        alert::{Alert, Rule, Subject},
         filter::Direction,
         ids::RowId,
         transaction::Transaction,
@@ -93,6 +98,8 @@ pub struct AlertList {
     pub stale: bool,
     /// When the last load was requested.
     pub asked_at: Option<Mono>,
+    /// The rules whose groups are folded.
+    folded: BTreeSet<Rule>,
     /// The alert that is being acknowledged or snoozed, and the alert that is selected after that.
     handled_and_next: Option<(i64, i64)>,
 }
@@ -110,9 +117,59 @@ impl AlertList {
         self.page.iter().flat_map(|page| &page.rows).filter(move |row| tab.contains(&row.alert))
     }
 
-    /// Returns the rows of the open tab, in order.
+    /// Returns the rows of the open tab, in order; of a folded group only the first.
     pub fn rows(&self) -> Vec<&AlertRow> {
-        self.rows_of(self.tab).collect()
+        let mut group = None;
+        let is_shown = |row: &&AlertRow| {
+            let is_first = group.replace(group_of(&row.alert)) != Some(group_of(&row.alert));
+            is_first || !self.is_folded(&row.alert)
+        };
+        self.rows_of(self.tab).filter(is_shown).collect()
+    }
+
+    /// Returns the alerts of the open tab in the group of an alert, in order. A resolved alert is alone.
+    pub fn group(&self, of: &Alert) -> Vec<&AlertRow> {
+        let same = |row: &&AlertRow| match of.cleared_at {
+            None => group_of(&row.alert) == group_of(of),
+            Some(_) => row.alert.id == of.id,
+        };
+        self.rows_of(self.tab).filter(same).collect()
+    }
+
+    /// Whether the group of an active alert is folded.
+    pub fn is_folded(&self, alert: &Alert) -> bool {
+        alert.cleared_at.is_none() && self.folded.contains(&alert.rule)
+    }
+
+    /// Returns the IDs of the alerts that an action applies to: the selected one, or all of its group if that is folded.
+    pub fn targets(&self) -> Vec<i64> {
+        match self.row() {
+            None => Vec::new(),
+            Some(row) if self.is_folded(&row.alert) => self.group(&row.alert).iter().map(|row| row.alert.id).collect(),
+            Some(row) => vec![row.alert.id],
+        }
+    }
+
+    /// Folds the group of the selected alert, and selects its first alert; or unfolds it.
+    pub fn toggle_fold(&mut self) {
+        let Some(row) = self.row().filter(|row| row.alert.cleared_at.is_none()) else { return };
+        let (rule, first) = (row.alert.rule, self.group(&row.alert).first().map(|row| row.alert.id));
+        if !self.folded.remove(&rule) {
+            self.folded.insert(rule);
+            self.selected = first;
+        }
+        self.scroll_into_view();
+    }
+
+    /// Folds every group; if all are folded, unfolds every group.
+    pub fn toggle_all_folds(&mut self) {
+        let rules: BTreeSet<Rule> = self.rows_of(AlertTab::All).map(|row| row.alert.rule).collect();
+        self.folded = if rules.is_subset(&self.folded) { BTreeSet::new() } else { rules };
+        let first = self.row().and_then(|row| self.group(&row.alert).first().map(|row| row.alert.id));
+        if self.position().is_none() {
+            self.selected = first;
+        }
+        self.scroll_into_view();
     }
 
     /// Returns the selected row.
@@ -122,7 +179,7 @@ impl AlertList {
 
     /// Returns the index of the selected row in the open tab.
     pub fn position(&self) -> Option<usize> {
-        self.rows_of(self.tab).position(|row| Some(row.alert.id) == self.selected)
+        self.rows().iter().position(|row| Some(row.alert.id) == self.selected)
     }
 
     /// Returns all active alerts of a transaction.
@@ -134,8 +191,10 @@ impl AlertList {
     /// Shows the loaded alerts. If the selected alert isn't among these, its neighbour is selected.
     pub fn apply_page(&mut self, mut page: AlertPage) {
         let place = self.position().unwrap_or(0);
-        // Handled alerts come last, but are still shown.
-        page.rows.sort_by_key(|row| row.alert.handling.is_some());
+        // Handled alerts come last, but are still shown. The sort keeps the order within a group, and of resolved alerts.
+        page.rows.sort_by_key(|row| {
+            (row.alert.cleared_at.is_some(), row.alert.cleared_at.is_none().then(|| group_of(&row.alert)))
+        });
         self.page = Some(page);
         let is_handled = self.row().is_some_and(|row| row.alert.handling.is_some());
         if let Some((handled, next)) =
@@ -165,7 +224,8 @@ impl AlertList {
     pub fn select_next_firing(&mut self) {
         let rows = self.rows();
         let here = self.position().unwrap_or(0);
-        let fires = |row: &&&AlertRow| row.alert.handling.is_none() && Some(row.alert.id) != self.selected;
+        let handled = self.targets();
+        let fires = |row: &&&AlertRow| row.alert.handling.is_none() && !handled.contains(&row.alert.id);
         let after = rows.iter().skip(here).find(fires);
         let next = after.or_else(|| rows.iter().take(here).rev().find(fires)).map(|row| row.alert.id);
         self.handled_and_next = self.selected.zip(next);
@@ -190,6 +250,11 @@ impl AlertList {
         if let Some(place) = self.position() {
             self.top = self.top.clamp(place.saturating_sub(height - 1), place);
         }
-        self.top = self.top.min(self.count(self.tab).saturating_sub(height));
+        self.top = self.top.min(self.rows().len().saturating_sub(height));
     }
+}
+
+/// Returns the group of an active alert: handled alerts come last, each rule is a group.
+fn group_of(alert: &Alert) -> (bool, Rule) {
+    (alert.handling.is_some(), alert.rule)
 }

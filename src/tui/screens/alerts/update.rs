@@ -62,9 +62,12 @@ pub(crate) fn on_read(model: &mut Model, read: Result<AlertPage, String>, now: M
     }
 }
 
-/// Opens the transaction of the selected alert.
+/// Opens the transaction of the selected alert; unfolds a folded group of several alerts.
 pub(crate) fn enter(model: &mut Model, now: Mono) {
     let Some(row) = model.alert_list.row().cloned() else { return };
+    if model.alert_list.is_folded(&row.alert) && model.alert_list.group(&row.alert).len() > 1 {
+        return model.alert_list.toggle_fold();
+    }
     let (Some(transaction), Subject::Transaction(id)) = (row.transaction, row.alert.subject) else {
         let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
         return model.show_message(Tone::Bad, text, now);
@@ -83,6 +86,9 @@ pub(crate) fn acknowledge(model: &mut Model, now: Mono) {
         Some(row) if row.alert.cleared_at.is_some() => {
             model.show_message(Tone::Bad, "No alert to acknowledge: it is resolved.", now);
         }
-        Some(row) => model.dialog = Dialog::Prompt(actions::note_prompt(&row.alert)),
+        Some(row) => {
+            let prompt = actions::note_prompt(&row.alert, model.alert_list.targets());
+            model.dialog = Dialog::Prompt(prompt);
+        }
     }
 }

@@ -35,6 +35,7 @@ enum AlertColumn {
     Severity,
     Rule,
     Since,
+    Count,
     Item,
     Route,
     State,
@@ -42,10 +43,11 @@ enum AlertColumn {
     Ticket,
 }
 
-const COLUMNS: [columns::ColumnLayout<AlertColumn>; 8] = [
+const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
     (AlertColumn::Severity, "", 2, 0),
     (AlertColumn::Rule, "RULE", 15, 0),
     (AlertColumn::Since, "FOR", 4, 0),
+    (AlertColumn::Count, "N", 5, 50),
     (AlertColumn::Item, "ABOUT", 12, 38),
     (AlertColumn::Route, "ROUTE", 11, 60),
     (AlertColumn::State, "STATE", 8, 46),
@@ -100,8 +102,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let [pane, more] = areas(body);
     let list = &context.model.alert_list;
     let mut lines = vec![titles(context, pane.width)];
-    let shown = list.rows().into_iter().skip(list.top).take(rows_in(body));
-    lines.extend(shown.map(|row| line(context, row, pane.width)));
+    let rows = list.rows();
+    let shown = rows.iter().enumerate().skip(list.top).take(rows_in(body));
+    lines.extend(shown.map(|(place, row)| {
+        let before = place.checked_sub(1).and_then(|before| rows.get(before)).map(|row| &row.alert);
+        line(context, &DrawnAlert::new(context, row, before), pane.width)
+    }));
     if list.count(list.tab) == 0 {
         lines.push(Line::styled(format!(" {}", empty(context)), context.theme.dim()));
     }
@@ -136,11 +142,35 @@ fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     Line::styled(text, context.theme.dim())
 }
 
-fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line<'static> {
+/// A row, with its place in the group of its rule.
+struct DrawnAlert<'a> {
+    row: &'a AlertRow,
+    /// The alerts of the group, if the row is the first of several.
+    group: Vec<&'a AlertRow>,
+    /// Whether the row stands for its whole group.
+    is_folded: bool,
+    /// Whether the row above has the same rule.
+    is_continued: bool,
+}
+
+impl<'a> DrawnAlert<'a> {
+    fn new(context: &'a DrawContext<'_>, row: &'a AlertRow, before: Option<&Alert>) -> Self {
+        let list = &context.model.alert_list;
+        let same =
+            |alert: &Alert| alert.rule == row.alert.rule && alert.handling.is_some() == row.alert.handling.is_some();
+        let is_continued = before.is_some_and(same) && row.alert.cleared_at.is_none();
+        let group = if is_continued { Vec::new() } else { list.group(&row.alert) };
+        let group = if group.len() > 1 { group } else { Vec::new() };
+        Self { row, is_folded: !group.is_empty() && list.is_folded(&row.alert), group, is_continued }
+    }
+}
+
+fn line(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, columns_of_pane: u16) -> Line<'static> {
+    let row = drawn.row;
     let selected = context.model.alert_list.selected == Some(row.alert.id);
     let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
     for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
-        let (text, style) = cell(context, row, column);
+        let (text, style) = cell(context, drawn, column);
         spans.push(Span::styled(width::fit(&text, columns, context.theme.ellipsis), style));
         spans.push(Span::raw(" "));
     }
@@ -152,16 +182,31 @@ fn line(context: &DrawContext<'_>, row: &AlertRow, columns_of_pane: u16) -> Line
     columns::row(context, spans, selected, columns_of_pane)
 }
 
-fn cell(context: &DrawContext<'_>, AlertRow { alert, transaction }: &AlertRow, column: AlertColumn) -> (String, Style) {
+fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) -> (String, Style) {
+    let AlertRow { alert, transaction } = drawn.row;
     let severity = alert.rule.severity();
     let of_transaction = transaction.as_ref();
+    let began = |row: &AlertRow| advice::condition_began(&row.alert, row.transaction.as_ref());
     match column {
+        // A row of a folded group says what all of its alerts share.
+        AlertColumn::Since if drawn.is_folded => {
+            let oldest = drawn.group.iter().map(|row| began(row)).min();
+            (oldest.map_or_else(String::new, |began| ago(context, began)), Style::new())
+        }
+        AlertColumn::Item if drawn.is_folded => (format!("{} alerts", drawn.group.len()), context.theme.label()),
+        AlertColumn::Route | AlertColumn::By | AlertColumn::Ticket if drawn.is_folded => (String::new(), Style::new()),
+        AlertColumn::Count if drawn.group.is_empty() => (String::new(), Style::new()),
+        AlertColumn::Count => {
+            let glyphs = context.theme.glyphs();
+            let mark = if drawn.is_folded { glyphs.choose("▸", "+") } else { glyphs.choose("▾", "-") };
+            (format!("{mark} {}", drawn.group.len()), context.theme.label())
+        }
+        AlertColumn::Rule if drawn.is_continued => (alert.rule.name().into(), context.theme.dim()),
         AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
         AlertColumn::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
         // How long the condition holds, or held.
         AlertColumn::Since => {
-            let began = advice::condition_began(alert, of_transaction);
-            (span::short(span::between(began, alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
+            (span::short(span::between(began(drawn.row), alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
         }
         AlertColumn::Item => {
             let about = match of_transaction {

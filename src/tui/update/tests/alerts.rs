@@ -92,6 +92,36 @@ fn alert_of_the_profile_says_what_to_do() {
 }
 
 #[test]
+fn folded_rule_is_one_row_that_stands_for_all_its_alerts() {
+    let mut model = opened();
+    let [five, thirty] = [id(5, Rule::Regressed), id(30, Rule::Regressed)];
+    press(&mut model, &["j", "f"], now());
+    assert_eq!((shown(&model).len(), model.alert_list.selected), (3, Some(five)));
+    press(&mut model, &["a"], now());
+    let acknowledge = ScreenEdit::Acknowledge { alerts: [five, thirty].map(AlertTarget::Alert).to_vec(), note: None };
+    assert_eq!(press(&mut model, &["Enter"], now()), [Effect::Write(Write::Edit(acknowledge))]);
+    press(&mut model, &["Esc", "z"], now());
+    let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
+    assert_eq!(menu.title, "Snooze these 2 alerts for");
+    press(&mut model, &["Esc", "Enter"], now());
+    assert_eq!((model.screen, shown(&model).len()), (Screen::Alerts, 4), "Enter unfolds");
+    press(&mut model, &["F", "j"], now());
+    assert_eq!((shown(&model).len(), model.alert_list.selected), (3, Some(alerts()[3].id)));
+    press(&mut model, &["F"], now());
+    assert_eq!(shown(&model).len(), 4);
+}
+
+#[test]
+fn next_firing_alert_after_a_folded_group_is_selected() {
+    let mut model = opened();
+    press(&mut model, &["f", "a", "Enter", "Esc"], now());
+    let [five, thirty] = [5, 30].map(|row| acknowledged(of(row, Rule::Regressed)));
+    change_store(&mut model, everything(Vec::new(), vec![five, thirty, alerts()[3].clone()]), None, now());
+    model.take(Msg::Tick, moment(now().wall + TimeDelta::seconds(1)));
+    assert_eq!(model.alert_list.selected, Some(alerts()[3].id));
+}
+
+#[test]
 fn only_the_selected_alert_is_acknowledged() {
     let mut model = opened();
     press(&mut model, &["j", "a"], now());
@@ -201,7 +231,11 @@ fn selection_moves_on_after_an_own_acknowledgement_and_follows_a_colleague_s() {
     let read = with_the_first_taken(&model);
     model.take(read, now());
     assert_eq!(model.alert_list.selected, Some(id(5, Rule::Regressed)));
-    assert_eq!(shown(&model)[2..], [id(5, Rule::Regressed), id(15, Rule::Overdue)]);
+    assert_eq!(
+        shown(&model)[2..],
+        [id(15, Rule::Overdue), id(5, Rule::Regressed)],
+        "handled alerts are grouped by rule, too"
+    );
     let mut model = opened();
     press(&mut model, &["a", "Enter"], now());
     let read = with_the_first_taken(&model);

@@ -50,6 +50,16 @@ fn a_handled_alert_keeps_its_severity_in_the_list() {
 }
 
 #[test]
+fn alerts_with_a_folded_rule() {
+    let mut alerts: Vec<Alert> = (1..=3).map(|row| alert(Rule::NotFoundLong, Some(RowId(row)), "")).collect();
+    alerts.extend([alert(Rule::Overdue, Some(RowId(4)), ""), alert(Rule::Overdue, Some(RowId(5)), "")]);
+    let mut model = dashboard(WIDE);
+    change_store(&mut model, everything(Vec::new(), alerts), None, now());
+    press(&mut model, &["A", "j", "j", "f"], now());
+    insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
 fn a_range_that_is_open() {
     insta::assert_snapshot!(screen(&after(SMALL, &["Esc", "v", "j"], "")));
 }
