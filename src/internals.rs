@@ -205,7 +205,7 @@ pub mod tui {
     }
 
     pub mod run {
-        pub use crate::tui::run::{DashboardInputs, RunError, run};
+        pub use crate::tui::run::{DashboardInputs, LogSource, RunError, run};
     }
 
     pub mod step {

@@ -27,7 +27,7 @@ use hoptop::internals::{
         export::ExportOrder,
         key_text,
         model::DashboardSettings,
-        run::{DashboardInputs, RunError, run},
+        run::{DashboardInputs, LogSource, RunError, run},
         system::{System, clipboard::CopyMethod},
         theme::Theme,
     },
@@ -134,7 +134,7 @@ impl Fixture {
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
         let theme = Theme::new(true, false);
-        let log = Some(self.folder.path().join("hoptop.log"));
+        let log = Some(LogSource { path: self.folder.path().join("hoptop.log"), store: "1a2b3c4d".into() });
         let parts = DashboardInputs { store, clock, setting, theme, system: self.system, export, memory: None, log };
         let (ended, ()) = tokio::join!(run(&mut terminal, events(input), parts, stop), script(&mut user));
         stop_poller.send(()).expect("the poller is running");

@@ -22,8 +22,7 @@ use futures_util::{Stream, StreamExt};
 use ratatui::{Terminal, backend::Backend};
 use tokio::task::JoinSet;
 
-pub use self::dashboard::RunError;
-pub(crate) use self::log_tail::LogSource;
+pub use self::{dashboard::RunError, log_tail::LogSource};
 use self::{
     dashboard::{ChangeRead, Dashboard, SystemState, terminal_error},
     frame_pacer::{Cause, Counting, FramePacer},
@@ -69,7 +68,7 @@ pub struct DashboardInputs {
     /// The file that stores the view state between two starts, if there is one.
     pub memory: Option<PathBuf>,
     /// The log file, if there is one.
-    pub(crate) log: Option<LogSource>,
+    pub log: Option<LogSource>,
     /// The function that writes transactions to a new file.
     pub export: Export,
 }

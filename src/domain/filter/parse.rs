@@ -14,7 +14,7 @@ use super::{
     super::{ids::TxHash, span, status::RouterStatus, text::clean},
     Expression, FilterError, SortBy, SortKey,
     term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Test},
-    token::{self, FilterToken, Token, TokenKind},
+    token::{self, FilterToken, Parsed, Token, TokenKind},
 };
 
 /// The most memory of a compiled pattern, in bytes: enough for any typed pattern, not for `(.{1000}){1000}`.
@@ -59,8 +59,6 @@ pub(crate) fn states() -> impl Iterator<Item = &'static str> {
 const DEPTH_LIMIT: usize = 16;
 /// The most terms: SQLite refuses an expression of more than a thousand levels.
 const TERM_LIMIT: usize = 400;
-
-pub(super) type Parsed<T> = Result<T, FilterError>;
 
 /// Returns the expression of a filter and its sort keys. `person` is the name that `mine` stands for.
 pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Expression, Vec<SortKey>)> {

@@ -4,7 +4,9 @@
 
 use std::ops::Range;
 
-use super::{FilterError, parse::Parsed};
+use super::FilterError;
+
+pub(super) type Parsed<T> = Result<T, FilterError>;
 
 /// A part of the text, with its byte offset.
 #[derive(Clone, Copy)]

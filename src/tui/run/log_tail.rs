@@ -15,11 +15,11 @@ const MOST: u64 = 1 << 20;
 
 /// The log of a store: a file that other stores may share.
 #[derive(Clone, Debug)]
-pub(crate) struct LogSource {
+pub struct LogSource {
     /// The file.
-    pub(crate) path: PathBuf,
+    pub path: PathBuf,
     /// The mark of the store's entries.
-    pub(crate) store: String,
+    pub store: String,
 }
 
 /// Returns the end of the log, without the entries of other stores; `None` if its length is still `known`. After a rotation

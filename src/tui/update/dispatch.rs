@@ -33,6 +33,7 @@ use crate::{
 const DETAIL_STEP: isize = 3;
 
 /// Performs a command.
+#[expect(clippy::too_many_lines, reason = "a line for each command")]
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     if advance_tour(model, id) {
         return Vec::new();
@@ -92,11 +93,11 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Stats => open_side_screen(model, Screen::Stats, now.mono),
         Id::RouteOrder => no_effects(model.charts.sort_by(model.charts.order.next())),
         Id::Log => open_side_screen(model, Screen::Log, now.mono),
-        Id::Attention => show_tab(model, Tab::Attention),
-        Id::Active => show_tab(model, Tab::Active),
-        Id::Refunds => show_tab(model, Tab::Refunds),
-        Id::Done => show_tab(model, Tab::Done),
-        Id::All => show_tab(model, Tab::All),
+        Id::Attention => views::show_tab(model, Tab::Attention),
+        Id::Active => views::show_tab(model, Tab::Active),
+        Id::Refunds => views::show_tab(model, Tab::Refunds),
+        Id::Done => views::show_tab(model, Tab::Done),
+        Id::All => views::show_tab(model, Tab::All),
         Id::View6 => views::show(model, OwnTab::Six, now),
         Id::View7 => views::show(model, OwnTab::Seven, now),
         Id::View8 => views::show(model, OwnTab::Eight, now),
@@ -252,18 +253,6 @@ fn open_recent(model: &mut Model, now: Mono) {
         return model.show_message(Tone::Good, "No change yet.", now);
     }
     model.dialog = Dialog::Menu(Menu::numbered("Just now", "", entries.into_iter()));
-}
-
-/// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
-pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
-    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
-    if model.end_temporary_view() {
-        // The transaction of the temporary view is no longer wanted.
-        model.list.pending_selection = None;
-    }
-    model.show(tab);
-    model.mark_stale();
-    vec![Effect::Count]
 }
 
 fn half_page(model: &Model) -> isize {

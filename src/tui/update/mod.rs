@@ -3,7 +3,7 @@
 //! Keys must be dispatched to commands only here. An open text field takes the keys first.
 
 pub(crate) mod actions;
-pub(crate) mod dispatch;
+mod dispatch;
 mod pointer;
 pub(crate) mod poll;
 mod store_changes;

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::dispatch::{dispatch, scroll, show_tab};
+use super::dispatch::{dispatch, scroll};
 use crate::{
     clock::Now,
     tui::{
@@ -14,7 +14,7 @@ use crate::{
             Model, Screen,
             geometry::{ClickTarget, WheelPane},
         },
-        screens::list::update::arrangement,
+        screens::list::update::{arrangement, views::show_tab},
     },
 };
 

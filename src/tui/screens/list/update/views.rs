@@ -8,9 +8,8 @@ use crate::{
     presentation::width,
     tui::{
         effect::Effect,
-        model::{Model, Tone},
+        model::{Model, Screen, Tone},
         screens::list::tab::{OwnTab, Tab},
-        update::dispatch::show_tab,
     },
 };
 
@@ -70,6 +69,18 @@ pub(crate) fn show(model: &mut Model, own: OwnTab, now: Now) -> Vec<Effect> {
     }
     let why = format!("No view {} yet: filter the list, then type :save NAME.", tab.number());
     refuse(model, why, now)
+}
+
+/// Shows a saved view. The most urgent transaction is selected, unless the view contains the chosen one.
+pub(crate) fn show_tab(model: &mut Model, tab: Tab) -> Vec<Effect> {
+    (model.screen, model.alert_list.returns_to_alerts) = (Screen::List, false);
+    if model.end_temporary_view() {
+        // The transaction of the temporary view is no longer wanted.
+        model.list.pending_selection = None;
+    }
+    model.show(tab);
+    model.mark_stale();
+    vec![Effect::Count]
 }
 
 fn refuse(model: &mut Model, why: String, now: Now) -> Vec<Effect> {
