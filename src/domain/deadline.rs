@@ -40,13 +40,13 @@ impl Deadline {
         Self { at, wait, estimate, submitted: start, from_first_seen: submitted.is_none() }
     }
 
-    /// Returns how the wait was computed, in words: `30m = 2 x est. 15m`, `15m; 2 x est. is 14m`.
+    /// Returns how the wait was computed, in words: `30m = 2 x est. 15m`, `15m, the minimum; 2 x est. is 14m`.
     pub fn basis(&self) -> String {
         use super::span::long;
         match self.estimate {
             None => format!("{}; no estimate is known", long(self.wait)),
             Some(estimate) if self.wait == LEAST_WAIT => {
-                format!("{}; 2 x est. is {}", long(self.wait), long(estimate * 2))
+                format!("{}, the minimum; 2 x est. is {}", long(self.wait), long(estimate * 2))
             }
             Some(estimate) => format!("{} = 2 x est. {}", long(self.wait), long(estimate)),
         }

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use ratatui::{
     Frame,
     layout::Rect,
-    style::Modifier,
     text::{Line, Span},
     widgets::Clear,
 };
@@ -19,8 +18,7 @@ use crate::{
         dialogs::{Dialog, filter::state::FilterLine},
         draw::{DrawContext, put_lines},
         screens::list::tab::Tab,
-        theme::Theme,
-        widgets::field,
+        widgets::{field, tab},
     },
 };
 
@@ -53,11 +51,11 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         match tab == list.tab {
             // A narrow screen shows the open view's title alone.
             false if narrow => {}
-            true => spans.push(open_tab(theme, &title)),
+            true => spans.push(tab::open(theme, &title)),
             false if tab == Tab::Attention && count > 0 => {
                 spans.push(Span::styled(format!(" {title} "), theme.critical()));
             }
-            false => spans.push(Span::raw(format!(" {title} "))),
+            false => spans.push(tab::closed(&title)),
         }
     }
     if let Some(team) = context.model.team.as_ref().filter(|_| wide) {
@@ -73,9 +71,9 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         let tab = Tab::Own(own);
         let title = format!("{} {}", tab.number(), view.name);
         if tab == list.tab {
-            spans.push(open_tab(theme, &title));
+            spans.push(tab::open(theme, &title));
         } else if used(&badges) + width::display_width(&time) + width::display_width(&title) + 2 < room(&spans) {
-            spans.push(Span::raw(format!(" {title} ")));
+            spans.push(tab::closed(&title));
         }
     }
     let room = room(&spans);
@@ -89,12 +87,6 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         spans.push(Span::styled(time, theme.dim()));
     }
     Line::from(spans)
-}
-
-/// Returns the title of the open view.
-fn open_tab(theme: &Theme, title: &str) -> Span<'static> {
-    let badge = theme.glyphs().choose(format!(" {title} "), format!("[{title}]"));
-    Span::styled(badge, theme.accent().add_modifier(Modifier::REVERSED))
 }
 
 /// Returns the numbers of firing alerts by severity, and of handled alerts.

@@ -7,7 +7,11 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use crate::{presentation::width, tui::draw::DrawContext};
+use crate::{
+    domain::alert::Severity,
+    presentation::{glyphs::Glyphs, width},
+    tui::draw::DrawContext,
+};
 
 /// The letters of bars.
 const BAR_LETTERS: [char; 9] = ['█', '▉', '▊', '▋', '▍', '▎', '▏', '·', '▶'];
@@ -40,8 +44,32 @@ pub(crate) fn row(context: &DrawContext<'_>, spans: Vec<Span<'static>>, is_selec
     line
 }
 
+/// Returns the first column of a row: a mark, or a coloured edge where an alert fires.
+pub(crate) fn edge(context: &DrawContext<'_>, mark: &'static str, severity: Option<Severity>) -> Span<'static> {
+    match (mark, severity, context.theme.glyphs()) {
+        (" " | ">", Some(severity), Glyphs::Unicode) => Span::styled("▌", context.theme.severity(severity)),
+        (">", None, Glyphs::Unicode) => Span::styled("▌", context.theme.accent()),
+        _ => Span::styled(mark, context.theme.label()),
+    }
+}
+
+/// Returns a row with the severity of what fires: critical rows are tinted, the selected row has one style.
+pub(crate) fn severity_row(
+    context: &DrawContext<'_>,
+    spans: Vec<Span<'static>>,
+    severity: Option<Severity>,
+    is_selected: bool,
+    pane: u16,
+) -> Line<'static> {
+    let is_tinted = severity == Some(Severity::Critical) && context.theme.tint().bg.is_some();
+    match is_selected {
+        false if is_tinted => filled(spans, context.theme.tint(), pane),
+        _ => row(context, spans, is_selected, pane),
+    }
+}
+
 /// Returns a row that fills its pane with this background.
-pub(crate) fn filled(mut spans: Vec<Span<'static>>, style: Style, pane: u16) -> Line<'static> {
+fn filled(mut spans: Vec<Span<'static>>, style: Style, pane: u16) -> Line<'static> {
     let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
     spans.push(Span::raw(" ".repeat(usize::from(pane).saturating_sub(used))));
     Line::from(spans).style(style)

@@ -25,7 +25,7 @@ use crate::{
     tui::{
         command::Id,
         draw::{DrawContext, put_lines},
-        widgets::columns,
+        widgets::{columns, tab},
     },
 };
 
@@ -77,8 +77,8 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
     for tab in AlertTab::ALL {
         let title = format!("{} {}", tab.title(), list.count(tab));
         spans.push(match tab == list.tab {
-            true => Span::styled(format!("[{title}]"), context.theme.selected()),
-            false => Span::raw(format!(" {title} ")),
+            true => tab::open(context.theme, &title),
+            false => tab::closed(&title),
         });
     }
     let more = list.page.as_ref().is_some_and(|page| page.more);
@@ -168,7 +168,8 @@ impl<'a> DrawnAlert<'a> {
 fn line(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, columns_of_pane: u16) -> Line<'static> {
     let row = drawn.row;
     let selected = context.model.alert_list.selected == Some(row.alert.id);
-    let mut spans = vec![Span::raw(if selected { ">" } else { " " })];
+    let firing = (row.alert.state(context.now.wall) == AlertState::Firing).then(|| row.alert.rule.severity());
+    let mut spans = vec![columns::edge(context, if selected { ">" } else { " " }, firing)];
     for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
         let (text, style) = cell(context, drawn, column);
         spans.push(Span::styled(width::fit(&text, columns, context.theme.ellipsis), style));
@@ -179,7 +180,7 @@ fn line(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, columns_of_pane: u16)
         let room = usize::from(columns_of_pane).saturating_sub(used);
         spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
     }
-    columns::row(context, spans, selected, columns_of_pane)
+    columns::severity_row(context, spans, firing, selected, columns_of_pane)
 }
 
 fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) -> (String, Style) {

@@ -19,13 +19,12 @@ use super::{
 };
 use crate::{
     domain::{
-        alert::{self, Alert, Severity},
+        alert::{self, Alert},
         ids::RowId,
         settled_duration, span, text,
         transaction::Transaction,
     },
     presentation::{
-        glyphs::Glyphs,
         progress::{self, Progress, Scale, Zone},
         row_text, width,
     },
@@ -147,7 +146,7 @@ fn line(
     let tx = context.model.transactions.get(&row)?;
     let selected = context.model.list.selected == Some(row);
     let severity = context.model.severity(row);
-    let mut spans = vec![edge(context, row, range, severity)];
+    let mut spans = vec![columns::edge(context, marks::letter(context, row, range), severity)];
     for shown in columns {
         if shown.column == ListColumn::Progress {
             spans.extend(progress_cell(context, tx, shown.width));
@@ -159,21 +158,7 @@ fn line(
         }
         spans.push(Span::raw(" "));
     }
-    let is_tinted = severity == Some(Severity::Critical) && context.theme.tint().bg.is_some();
-    Some(match selected {
-        false if is_tinted => columns::filled(spans, context.theme.tint(), pane),
-        _ => columns::row(context, spans, selected, pane),
-    })
-}
-
-/// Returns the first column: a mark, or a coloured edge where an alert fires.
-fn edge(context: &DrawContext<'_>, row: RowId, range: &[RowId], severity: Option<Severity>) -> Span<'static> {
-    let letter = marks::letter(context, row, range);
-    match (letter, severity, context.theme.glyphs()) {
-        (" " | ">", Some(severity), Glyphs::Unicode) => Span::styled("▌", context.theme.severity(severity)),
-        (">", None, Glyphs::Unicode) => Span::styled("▌", context.theme.accent()),
-        _ => Span::styled(letter, context.theme.label()),
-    }
+    Some(columns::severity_row(context, spans, severity, selected, pane))
 }
 
 /// Returns the progress of a transaction as a bar, or its outcome in words.
