@@ -9,7 +9,7 @@ use std::{fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use reqwest::{
     RequestBuilder, Url,
-    header::{HeaderValue, RETRY_AFTER},
+    header::{HeaderName, HeaderValue, RETRY_AFTER},
 };
 
 use super::{
@@ -22,6 +22,7 @@ use crate::{
     domain::{
         observation::{Failure, Observation, Outcome},
         secret::IntegratorId,
+        text,
         transaction::TransactionParams,
     },
 };
@@ -30,6 +31,11 @@ use crate::{
 pub const BODY_LIMIT: usize = 1024 * 1024;
 /// The most bytes that are kept of a body that reaches [`BODY_LIMIT`], for people to read.
 const HEAD_LIMIT: usize = 64 * 1024;
+
+/// The header with the service's ID of an exchange.
+const RESPONSE_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// The most bytes of such an ID; a longer one is dropped. Four times the length of a UUID.
+const RESPONSE_ID_LIMIT: usize = 144;
 
 /// The time limits of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +87,7 @@ impl fmt::Debug for Client {
 struct RawAnswer {
     status: u16,
     retry_after: Option<String>,
+    response_id: Option<String>,
     body: Vec<u8>,
     cut: Option<Failure>,
 }
@@ -99,6 +106,8 @@ pub(super) struct Exchange {
 pub(super) struct RedactedAnswer {
     pub(super) status: u16,
     retry_after: Option<String>,
+    /// The service's ID of the exchange.
+    response_id: Option<String>,
     /// The body that is decoded.
     bytes: Vec<u8>,
     /// The body that is kept for people to read.
@@ -135,7 +144,14 @@ impl Client {
             Ok(answer) => answer,
             Err(failure) => {
                 let outcome = Outcome::Failed(failure);
-                return Observation { outcome, http_status: None, latency, body: None, chains: Vec::new() };
+                return Observation {
+                    outcome,
+                    http_status: None,
+                    latency,
+                    body: None,
+                    chains: Vec::new(),
+                    response_id: None,
+                };
             }
         };
         let StatusAnswer { outcome, chains } = match answer.cut.clone() {
@@ -145,7 +161,8 @@ impl Client {
         };
         let outcome = redact::outcome(&self.id, outcome);
         let chains = redact::value(&self.id, chains).unwrap_or_default();
-        Observation { outcome, http_status: Some(answer.status), latency, body: Some(answer.kept), chains }
+        let (body, response_id) = (Some(answer.kept), answer.response_id);
+        Observation { outcome, http_status: Some(answer.status), latency, body, chains, response_id }
     }
 
     /// Returns a POST request to another path below the base URL.
@@ -176,14 +193,21 @@ impl Client {
         let is_read_as_text = is_text || answer.status != 200;
         let bytes = if is_read_as_text { lossy.clone().into_bytes() } else { answer.body };
         let kept = if whole { lossy } else { truncate_body(lossy) };
-        RedactedAnswer { status: answer.status, retry_after: answer.retry_after, bytes, kept, cut: answer.cut }
+        // A hostile service could send the ID back.
+        let response_id = answer.response_id.map(|id| redact::body(&self.id, id));
+        let response_id =
+            response_id.and_then(|id| text::clean_or_none(&id)).filter(|id| id.len() <= RESPONSE_ID_LIMIT);
+        let RawAnswer { status, retry_after, cut, .. } = answer;
+        RedactedAnswer { status, retry_after, response_id, bytes, kept, cut }
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<RawAnswer, Failure> {
         let request = request.header("x-integrator-id", self.header.clone());
         let mut response = request.send().await.map_err(|error| self.transport_failure(&error))?;
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut answer = RawAnswer { status: response.status().as_u16(), retry_after, body: Vec::new(), cut: None };
+        let status = response.status().as_u16();
+        let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut answer = RawAnswer { status, retry_after, response_id, body: Vec::new(), cut: None };
         loop {
             match response.chunk().await {
                 Ok(Some(chunk)) if answer.body.len() + chunk.len() > BODY_LIMIT => {
@@ -352,6 +376,25 @@ mod tests {
         let Outcome::Record(record) = &observation.outcome else { panic!("{observation:?}") };
         assert_eq!((&record.status, observation.http_status), (&RouterStatus::Success, Some(200)));
         assert_eq!(observation.body, Some(fixtures::FULL.replace("somebody", "…")));
+    }
+
+    #[tokio::test]
+    async fn response_id_of_any_answer_is_kept_clean_and_without_the_integrator_id() {
+        let long = "x".repeat(145);
+        let table = [
+            ("200 OK\r\nx-request-id: req-1", Some("req-1")),
+            ("429 Too Many\r\nX-Request-Id:  req 2 ", Some("req 2")),
+            ("404 Not Found", None),
+            ("404 Not Found\r\nx-request-id: ", None),
+            (&format!("404 Not Found\r\nx-request-id: {long}"), None),
+        ];
+        for (head, expected) in table {
+            let (observation, _) = ask(reply(head, "{}"), &params(1)).await;
+            assert_eq!(observation.response_id.as_deref(), expected, "{head}");
+        }
+        let (observation, _) = ask(reply(&format!("200 OK\r\nx-request-id: a-{CANARY}-b"), "{}"), &params(1)).await;
+        assert!(!format!("{observation:?}").contains(CANARY));
+        assert!(observation.response_id.is_some_and(|id| id.starts_with("a-")));
     }
 
     #[tokio::test]

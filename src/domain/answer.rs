@@ -59,7 +59,7 @@ const CUSTOMER: &str = "\
 /// The template of the packet that the provider's support needs, with the service's own field names.
 const PACKET: &str = "\
     transactionId  {hash}\nfromChainId    {from_chain}\ntoChainId      {to_chain}\nquoteId        {quote_id}\n\
-    requestId      {request_id}\n\nRoute          {route}\nStatus         {status}\nService says   {message}\n\
+    requestId      {request_id}\nx-request-id   {response_id}\n\nRoute          {route}\nStatus         {status}\nService says   {message}\n\
     Error          {error}\nLast attempt   {last_try}\nSubmitted      {submitted}\nDestination tx {destination_hash}\n\
     Source         {source_link}\nDestination    {destination_link}\nBridge         {bridge_link}\n\
     As of          {as_of}\n";
@@ -100,6 +100,7 @@ const FIELDS: &[(&str, Style, FieldReader)] = &[
     ("to_chain", Style::Code, |facts| facts.tx.params.to_chain.to_string()),
     ("quote_id", Style::Code, |facts| facts.tx.params.quote_id.clone()),
     ("request_id", Style::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
+    ("response_id", Style::Code, |facts| facts.tx.response_ids.last().cloned().unwrap_or_default()),
     ("ticket", Style::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
     ("status", Style::Words, |facts| facts.status()),
     ("message", Style::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
@@ -558,11 +559,13 @@ Last checked: 1 January 1970, 00:01 UTC";
         tx.params.request_id = Some("9c1e-77".into());
         let now = tx.first_seen_at + minutes(40);
         tx.apply(&fixtures::answer(Outcome::Record(Box::new(full))), now);
+        tx.response_ids = vec!["req-1".into(), "req-2".into()];
         let expected = "transactionId  0x0000000000000000000000000000000000000000000000000000000000000001
 fromChainId    42161
 toChainId      8453
 quoteId        quote-1
 requestId      9c1e-77
+x-request-id   req-2
 
 Route          Arbitrum to Base
 Status         ongoing, first seen 1970-01-01 00:40:00 UTC

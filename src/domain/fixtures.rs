@@ -53,6 +53,7 @@ pub(crate) fn transaction(number: i64) -> Transaction {
         indexing: Evidence::default(),
         tracking: Tracking::Active,
         state: TransactionState::default(),
+        response_ids: Vec::new(),
     }
 }
 
@@ -72,7 +73,14 @@ pub(crate) fn quote_request(from_address: &str) -> QuoteRequest {
 
 /// Returns an answer with this outcome, HTTP 200 and no body.
 pub(crate) fn answer(outcome: Outcome) -> Observation {
-    Observation { outcome, http_status: Some(200), latency: Duration::from_millis(40), body: None, chains: Vec::new() }
+    Observation {
+        outcome,
+        http_status: Some(200),
+        latency: Duration::from_millis(40),
+        body: None,
+        chains: Vec::new(),
+        response_id: None,
+    }
 }
 
 /// Returns an answer with a record that contains only this status.

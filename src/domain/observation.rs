@@ -22,6 +22,9 @@ pub struct Observation {
     pub body: Option<String>,
     /// The chains that the body describes.
     pub chains: Vec<ChainConfig>,
+    /// The service's ID of the exchange, the header `x-request-id`, cleaned; `None` if none came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_id: Option<String>,
 }
 
 /// The outcome of a request.

@@ -169,6 +169,8 @@ pub struct Transaction<R = StatusRecord> {
     pub tracking: Tracking,
     /// The state according to the service.
     pub state: TransactionState<R>,
+    /// The service's IDs of its answers that are stored, oldest first; empty in a header.
+    pub response_ids: Vec<String>,
 }
 
 /// A transaction as lists show it, with only a summary of its record.
@@ -296,6 +298,7 @@ impl TransactionHeader {
             poll_requested_at: self.poll_requested_at,
             indexing: self.indexing,
             tracking: self.tracking,
+            response_ids: self.response_ids,
             state: TransactionState {
                 status,
                 status_since,

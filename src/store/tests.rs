@@ -231,6 +231,25 @@ fn last_body_is_the_newest_even_without_a_change() {
 }
 
 #[test]
+fn response_ids_are_kept_by_entry_and_of_a_repeated_answer_the_last_one() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let answer =
+        |status: RouterStatus, id: Option<&str>| Observation { response_id: id.map(str::to_owned), ..body(status, 1) };
+    for (second, status, id) in [
+        (5, RouterStatus::Ongoing, Some("req-1")),
+        (10, RouterStatus::Ongoing, Some("req-2")),
+        (15, RouterStatus::Ongoing, None),
+        (20, RouterStatus::Success, Some("req-4")),
+    ] {
+        observe(&store, row, answer(status, id), second);
+    }
+    let reader = store.reader().unwrap();
+    assert_eq!(reader.transaction(row).unwrap().unwrap().response_ids, ["req-2", "req-4"]);
+    assert!(reader.header(row).unwrap().unwrap().response_ids.is_empty());
+}
+
+#[test]
 fn history_lists_changes_with_their_answers() {
     let (_folder, store) = open();
     let row = import_one(&store);
@@ -742,7 +761,8 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
         .execute_batch(
             "DROP TRIGGER search_after_transaction; DROP TRIGGER search_after_label; DROP TRIGGER search_after_note;
              DROP TABLE search; DROP TABLE search_progress; DROP TABLE search_outdated;
-             DROP TABLE identifiers; DROP TABLE unindexed_records; PRAGMA user_version = 13",
+             DROP TABLE identifiers; DROP TABLE unindexed_records;
+             ALTER TABLE observations DROP COLUMN response_id; PRAGMA user_version = 13",
         )
         .unwrap();
     let store = Store::open(&path).unwrap();

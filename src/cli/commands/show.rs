@@ -288,6 +288,7 @@ impl TransactionPage<'_> {
         self.write_field("deadline", &format!("{due} ({})", deadline.basis()))?;
         self.write_field("quoteId", &tx.params.quote_id)?;
         self.write_optional("requestId", tx.request_id())?;
+        self.write_optional("x-request-id", tx.response_ids.last().map(String::as_str))?;
         self.write_optional("fromAddress", tx.params.from_address.as_deref())?;
         self.write_field("profile", &text::clean(&tx.profile))?;
         self.write_optional("tracked by", tx.authors.tracked.as_deref().map(text::clean).as_deref())

@@ -78,6 +78,8 @@ pub(crate) struct TransactionView<'a> {
     /// Who wrote each note, `null` where nobody set a name; absent if no note has an author.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     note_authors: &'a [Option<String>],
+    /// The service's IDs of its answers, oldest first: of a repeated answer the last one.
+    request_ids: &'a [String],
     /// Absent within an event, which has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Schema>,
@@ -161,6 +163,7 @@ impl<'a> TransactionView<'a> {
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
             notes: &tx.notes,
             note_authors: &tx.authors.notes,
+            request_ids: &tx.response_ids,
             schema: Some(Schema::Transaction),
         }
     }
@@ -390,7 +393,7 @@ mod tests {
             r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
             r#""do":"nothing yet; the first poll brings the status","verdict":"NOT CHECKED YET","routeKind":null"#
                 .into(),
-            r#""message":null,"warnings":[],"other":null,"notes":[],"schema":"hoptop/transaction/1"}"#.into(),
+            r#""message":null,"warnings":[],"other":null,"notes":[],"requestIds":[],"schema":"hoptop/transaction/1"}"#.into(),
         ];
         assert_eq!(json, expected.join(","));
     }

@@ -81,6 +81,7 @@ impl SimulatedWire {
             latency: after,
             body: None,
             chains: Vec::new(),
+            response_id: None,
         }
     }
 }
@@ -103,7 +104,14 @@ impl Wire for SimulatedWire {
         let seen =
             api::Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
         let api::StatusAnswer { outcome, chains } = api::interpret(&seen, params, self.clock.now().wall);
-        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
+        Observation {
+            outcome,
+            http_status: Some(reply.status),
+            latency: reply.delay,
+            body: Some(reply.body),
+            chains,
+            response_id: None,
+        }
     }
 
     async fn quote(&self, request: &QuoteRequest) -> QuoteObservation {

@@ -75,7 +75,7 @@ const TABLES: &[ChecksumTable] = &[
     ChecksumTable {
         name: "observations",
         sql: "SELECT profile, from_chain, transaction_key, first_at, last_at, times, summary, http_status, latency,
-              body IS NULL FROM observations
+              body IS NULL, response_id FROM observations
               JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3, observations.id",
         packed: &[],
         steps: None,

@@ -136,8 +136,11 @@ pub(in crate::store) fn keep<'a>(
     if let Some((id, true)) = last
         && !has_changed
     {
-        db.prepare_cached("UPDATE observations SET last_at = ?, latency = ?, times = times + 1 WHERE id = ?")?
-            .execute(params![moment, latency, id])?;
+        db.prepare_cached(
+            "UPDATE observations SET last_at = ?, latency = ?, times = times + 1, response_id = ifnull(?, response_id)
+             WHERE id = ?",
+        )?
+        .execute(params![moment, latency, observation.response_id, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
             Some(text) => match (repeats(db, id, text)?, storage) {
@@ -159,7 +162,7 @@ pub(in crate::store) fn keep<'a>(
     };
     db.prepare_cached(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
-         body, body_dictionary, body_base) VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+         body, body_dictionary, body_base, response_id) VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
     )?
     .execute(params![
         transaction.id.0,
@@ -169,7 +172,8 @@ pub(in crate::store) fn keep<'a>(
         latency,
         packed,
         packed.dictionary,
-        packed.base
+        packed.base,
+        observation.response_id
     ])?;
     let last = match (observation.body.as_deref(), storage) {
         (None, _) => LastBody::Unchanged,
@@ -289,6 +293,14 @@ pub(in crate::store) fn of_transaction(
 ) -> Result<Vec<StoredObservation>, StoreError> {
     let mut statement = db.prepare_cached(&format!("{SELECT} WHERE transaction_row = ? ORDER BY id"))?;
     let rows = statement.query_map([transaction.0], read)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the service's IDs of the answers about a transaction, oldest first: of a repeated answer the last one.
+pub(in crate::store) fn response_ids(db: &Connection, transaction: RowId) -> Result<Vec<String>, StoreError> {
+    let sql = "SELECT response_id FROM observations WHERE transaction_row = ? AND response_id IS NOT NULL ORDER BY id";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([transaction.0], |row| columns::lenient(row, 0))?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

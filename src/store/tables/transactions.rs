@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::{columns, durations, records, transaction_keys};
+use super::{columns, durations, observations, records, transaction_keys};
 use crate::{
     domain::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
@@ -170,6 +170,7 @@ impl TransactionRow {
                 last_error: self.last_error,
                 conflict: self.conflict,
             },
+            response_ids: Vec::new(),
         }
     }
 
@@ -321,7 +322,8 @@ pub(in crate::store) fn header_of(
 /// Adds the full record to a transaction header.
 pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction, StoreError> {
     let record = records::record(db, header.id)?;
-    Ok(header.with_record(record))
+    let response_ids = observations::response_ids(db, header.id)?;
+    Ok(Transaction { response_ids, ..header.with_record(record) })
 }
 
 /// Returns the transaction with this key, with its full record.

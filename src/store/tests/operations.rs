@@ -179,8 +179,9 @@ fn observation() -> impl Strategy<Value = Observation> {
         2 => maybe(&["not indexed", "wait"]).prop_map(Outcome::NotFound),
         3 => failure().prop_map(Outcome::Failed),
     ];
-    (outcome, prop::bool::weighted(0.8), 0_u64..9_000_000, prop::collection::vec(chain(), 0..2)).prop_map(
-        |(outcome, has_body, latency, chains)| {
+    let answer = (prop::bool::weighted(0.8), 0_u64..9_000_000, maybe(&["req-1", "req-2"]));
+    (outcome, answer, prop::collection::vec(chain(), 0..2)).prop_map(
+        |(outcome, (has_body, latency, response_id), chains)| {
             let (http_status, body) = match &outcome {
                 Outcome::Record(record) => (Some(200), Some(body_of(record))),
                 Outcome::NotFound(message) => (Some(404), Some(format!(r#"{{"message":{message:?}}}"#))),
@@ -188,7 +189,7 @@ fn observation() -> impl Strategy<Value = Observation> {
                 Outcome::Failed(failure) => (Some(500), Some(failure.to_string())),
             };
             let body = body.filter(|_| has_body);
-            Observation { outcome, http_status, latency: Duration::from_micros(latency), body, chains }
+            Observation { outcome, http_status, latency: Duration::from_micros(latency), body, chains, response_id }
         },
     )
 }
@@ -461,7 +462,9 @@ fn check_headers(store: &Store) -> Result<(), TestCaseError> {
         prop_assert_eq!((header.from_name(), header.to_name()), (whole.from_name(), whole.to_name()));
         prop_assert_eq!(RouteKey::of(&header), RouteKey::of(&whole));
         let listed = reader.listed(whole.id).unwrap().unwrap();
-        prop_assert_eq!(&header.with_record(whole.state.record.clone()), &listed.transaction);
+        let response_ids = whole.response_ids.clone();
+        let filled = crate::domain::transaction::Transaction { response_ids, ..header.with_record(whole.state.record.clone()) };
+        prop_assert_eq!(&filled, &listed.transaction);
         prop_assert_eq!(&whole, &listed.transaction);
     }
     Ok(())
