@@ -60,8 +60,9 @@ fields! {
 }
 
 /// Further columns of an export. They are observations of the exporting store, so an import ignores them silently.
-const EXPORT_ONLY_COLUMNS: [&str; 37] = [
+const EXPORT_ONLY_COLUMNS: [&str; 38] = [
     "status",
+    "requestIds",
     "rawStatus",
     "settled",
     "bridgeStatus",

@@ -463,7 +463,8 @@ fn check_headers(store: &Store) -> Result<(), TestCaseError> {
         prop_assert_eq!(RouteKey::of(&header), RouteKey::of(&whole));
         let listed = reader.listed(whole.id).unwrap().unwrap();
         let response_ids = whole.response_ids.clone();
-        let filled = crate::domain::transaction::Transaction { response_ids, ..header.with_record(whole.state.record.clone()) };
+        let filled =
+            crate::domain::transaction::Transaction { response_ids, ..header.with_record(whole.state.record.clone()) };
         prop_assert_eq!(&filled, &listed.transaction);
         prop_assert_eq!(&whole, &listed.transaction);
     }

@@ -193,6 +193,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect>
     }
     model.screen = screen;
     (model.charts.stale, model.log.asked_at) = (true, None);
+    model.log.go_to_newest();
     stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
 }
 

@@ -183,6 +183,10 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             let back = format!("all transactions are shown; {} returns to your view", context.key(Id::Clear));
             spans.push(Span::styled(back, context.theme.dim()));
         }
+        None if list.filter_text.is_empty() && !typing && matches!(list.tab, Tab::Own(_)) => {
+            let view = context.model.view_state.base_filter(list.tab);
+            spans.push(Span::styled(format!("{view}  (saved view)"), context.theme.dim()));
+        }
         None if list.filter_text.is_empty() && !typing => {
             spans.push(Span::styled(
                 "hash, ticket, chain or any text; or terms such as is:overdue, status:ongoing, age>30m",

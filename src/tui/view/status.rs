@@ -217,14 +217,15 @@ fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'sta
     let Some(need) = &report.need else {
         return vec![Span::raw(format!("{:.1} requests/s, on request only   ", report.used))];
     };
-    let allowed = need.allowed.max(1e-9);
+    // The limit, not what it allows in practice: the use of ten seconds may be above the latter.
+    let allowed = (report.rps * report.share).max(1e-9);
     let style = if need.is_lasting() { theme.warning() } else { theme.good() };
     let (left, right) = theme.glyphs().choose(("▕", "▏"), ("[", "]"));
     let bar = ProgressBar { filled: (report.used / allowed).min(1.0), marks: &[], fill_style: style };
     let mut spans = vec![Span::styled(left, theme.dim())];
     spans.extend(bar.spans(GAUGE, theme));
     spans.push(Span::styled(right, theme.dim()));
-    spans.push(Span::raw(format!(" {:.1} of {:.1} requests/s   ", report.used, need.allowed)));
+    spans.push(Span::raw(format!(" {:.1} of {allowed:.1} requests/s   ", report.used)));
     if need.is_lasting() {
         spans.push(Span::styled(format!("budget too small: {:.1}/s needed   ", need.polls), theme.warning()));
     }

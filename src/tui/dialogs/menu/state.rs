@@ -82,7 +82,8 @@ impl Menu {
     pub fn confirm(title: impl Into<String>, remark: impl Into<String>, yes: (String, Choice)) -> Self {
         let (label, choice) = yes;
         let entries = vec![MenuEntry::new("y", label, choice), MenuEntry::new("n", "no", Choice::Close)];
-        Self::new(title, remark, entries)
+        // Enter alone must not confirm.
+        Self { cursor: 1, ..Self::new(title, remark, entries) }
     }
 
     /// Moves the cursor by this many entries, at most to the ends.

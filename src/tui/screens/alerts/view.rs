@@ -51,7 +51,7 @@ const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
     (AlertColumn::Item, "ABOUT", 12, 38),
     (AlertColumn::Route, "ROUTE", 11, 60),
     (AlertColumn::State, "STATE", 8, 46),
-    (AlertColumn::By, "WHEN", 8, 70),
+    (AlertColumn::By, "WHEN", 8, 86),
     (AlertColumn::Ticket, "TICKET", 9, 80),
 ];
 /// The least columns at which a row shows what to do.
@@ -89,7 +89,7 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
         ));
     }
     let [previous, next] = [Id::PrevState, Id::NextState].map(|id| context.key(id));
-    let hint = format!("{previous} {next} switch tab ");
+    let hint = format!("switch tab: {previous} and {next} ");
     let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
     let room = usize::from(columns).saturating_sub(used);
     if room > width::display_width(&hint) {
@@ -274,7 +274,7 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let mut lines = vec![Line::styled(context.theme.border.horizontal_top.repeat(columns), context.theme.dim())];
     let Some(row) = context.model.alert_list.row() else { return lines };
     let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
-    let raised = stamp(row.alert.raised_at);
+    let raised = stamp(advice::condition_began(&row.alert, row.transaction.as_ref()));
     let case = match row.alert.cleared_at {
         None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),

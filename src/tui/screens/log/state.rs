@@ -187,6 +187,11 @@ impl LogPane {
         (self.cursor, self.top) = (self.cursor.min(last), self.top.min(last));
     }
 
+    /// Moves the cursor to the newest line.
+    pub fn go_to_newest(&mut self) {
+        (self.cursor, self.top) = (0, 0);
+    }
+
     /// Shows only more severe lines, or all lines again.
     pub fn narrow(&mut self) {
         (self.least, self.cursor, self.top) = (self.least.narrower(), 0, 0);

@@ -32,10 +32,8 @@ pub struct Spread {
     pub took: Histogram,
     /// The median of the durations.
     pub median: Option<Duration>,
-    /// The time within which nine in ten settled.
+    /// The time within which nine in ten settled; `None` for fewer than two timed transfers.
     pub nine_in_ten: Option<Duration>,
-    /// The 95th percentile of the durations.
-    pub p95: Option<Duration>,
 }
 
 impl Spread {
@@ -61,8 +59,7 @@ impl Spread {
             outcomes,
             took: Histogram::of(sorted),
             median: percentile(sorted, 50),
-            nine_in_ten: percentile(sorted, 90),
-            p95: percentile(sorted, 95),
+            nine_in_ten: percentile(sorted, 90).filter(|_| sorted.len() > 1),
         }
     }
 }

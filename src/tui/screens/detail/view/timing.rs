@@ -112,7 +112,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let first = history.phases.first().map(|(_, at)| to_now(*at)).filter(|first| axis.column(*first) > 0);
     if let Some(first) = first {
         lines.push(row(
-            "no answer",
+            "unwatched",
             bar((Duration::ZERO, first), glyphs.choose("░", ".")),
             theme.dim(),
             span::long(first),
@@ -136,7 +136,7 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         lines.push(row(label, bar((Duration::ZERO, took), glyphs.choose("─", "-")), theme.dim(), span::long(took)));
     }
     let state = format!(
-        "half / 9 in 10: that share of transfers like this finishes within this time ({})",
+        "Half of such transfers finish within the first time, 9 in 10 within the second ({}).",
         history.past.evidence.basis(tx.params.estimate)
     );
     let sentence = history.past.sentence(tx, context.now.wall).unwrap_or(state);

@@ -116,13 +116,13 @@ fn need_line(context: &DrawContext<'_>) -> Line<'static> {
         return Line::styled(" no poller is running", context.theme.warning());
     };
     let Some(need) = &report.need else {
-        return Line::raw(format!(" used {:.2} rps; polls on request only", report.used));
+        return Line::raw(format!(" used {:.1} requests/s; polls on request only", report.used));
     };
     let style = if need.is_lasting() { context.theme.warning() } else { context.theme.good() };
     Line::from(vec![
-        Span::raw(format!(" need {:.2} of {:.2} rps: ", need.polls, need.allowed)),
+        Span::raw(format!(" needed {:.1} of {:.1} requests/s: ", need.polls, need.allowed)),
         Span::styled(need.word(), style),
-        Span::raw(format!(", used {:.2}", report.used)),
+        Span::raw(format!(", used {:.1}", report.used)),
     ])
 }
 

@@ -1,4 +1,4 @@
-//! The durations of the chosen route's transfers: the median and the 95th percentile in words, and a histogram.
+//! The durations of the chosen route's transfers: the median and the time of nine in ten in words, and a histogram.
 //!
 //! A duration is the time from submission to settling, as observed by polls. Buckets are wider for longer durations.
 
@@ -28,12 +28,10 @@ const WIDEST: usize = 8;
 /// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
 pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {
     let timed = spread.timed();
-    let (Some(median), Some(p95)) = (spread.median, spread.p95) else { return " no transfer was timed yet".to_owned() };
-    if timed == 1 {
-        return format!(" 1 transfer timed: {}", span::long(median));
-    }
-    let long = format!(" median {}, 95 in 100 within {}", span::long(median), span::long(p95));
-    let brief = format!(" median {}, p95 {}", span::nearest(median), span::nearest(p95));
+    let Some(median) = spread.median else { return " no transfer was timed yet".to_owned() };
+    let Some(most) = spread.nine_in_ten else { return format!(" 1 transfer timed: {}", span::long(median)) };
+    let long = format!(" median {}, 9 in 10 within {}", span::long(median), span::long(most));
+    let brief = format!(" median {}, 9 in 10 {}", span::nearest(median), span::nearest(most));
     let sentences = [format!("{long} ({timed} timed)"), long];
     sentences.into_iter().find(|text| width::display_width(text) <= columns).unwrap_or(brief)
 }

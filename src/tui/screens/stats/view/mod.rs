@@ -150,11 +150,11 @@ pub(crate) fn headline(context: &DrawContext<'_>, columns: u16) -> Line<'static>
             }
         }
     }
-    pieces.push(match context.model.live_poller(context.now.wall).and_then(|report| report.need.as_ref()) {
-        None => Span::styled("no poller is running", context.theme.warning()),
-        Some(need) if need.is_lasting() => Span::styled("budget short", context.theme.critical()),
-        Some(need) => Span::styled(format!("budget {}", need.word()), context.theme.good()),
-    });
+    match context.model.live_poller(context.now.wall).and_then(|report| report.need.as_ref()) {
+        None => pieces.push(Span::styled("no poller is running", context.theme.warning())),
+        Some(need) if need.is_lasting() => pieces.push(Span::styled("budget too small", context.theme.critical())),
+        Some(_) => {}
+    }
     pieces.extend(
         context.model.oldest_age(context.now.wall).map(|age| Span::raw(format!("oldest answer {}", span::long(age)))),
     );

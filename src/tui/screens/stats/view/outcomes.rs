@@ -110,14 +110,17 @@ pub(crate) fn percent(part: u64, whole: u64) -> String {
     }
 }
 
-/// Returns the number of settled transactions: `41 of 60 settled (68%)`.
+/// Returns the number of settled transactions, and the share of success: `41 of 60 settled, 88% of these succeeded`.
 pub(super) fn settled(spread: &Spread) -> String {
     match spread.tracked {
         0 => "nothing is tracked yet".to_owned(),
-        tracked => {
-            format!("{} of {tracked} settled ({})", spread.settled, percent(spread.settled, tracked))
-        }
+        tracked => format!("{} of {tracked} settled, {} of these succeeded", spread.settled, success_share(spread)),
     }
+}
+
+/// Returns the share of success among the settled transactions; `-` if none is settled.
+pub(super) fn success_share(spread: &Spread) -> String {
+    if spread.settled == 0 { "-".to_owned() } else { percent(spread.succeeded(), spread.settled) }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The routes, one a row: the number of timed transfers, their durations, and a small histogram, all on one scale.
+//! The routes, one a row: the number of transfers, the share that succeeded, their durations, and a small histogram, all on one scale.
 
 use ratatui::{
     Frame,
@@ -6,7 +6,7 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::bars;
+use super::{bars, outcomes};
 use crate::{
     domain::{chains, duration_stats::RouteKey, span},
     presentation::{glyphs::Glyphs, width},
@@ -22,6 +22,7 @@ const LONG: usize = 7;
 const SHORT: usize = 6;
 const ROUTE: usize = 13;
 const COUNT: usize = 5;
+const SHARE: usize = 4;
 /// The title of the histograms.
 const SPREAD: &str = "SPREAD";
 /// The least columns at which spans have two units and the route's name more columns.
@@ -31,7 +32,9 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     let charts = &context.model.charts;
     let room = usize::from(pane.width);
     let (route, spans) = sizes(room);
-    let titles = format!(" {:<route$}{:>COUNT$} {:>spans$} {:>spans$} ", "ROUTE", "TIMED", "MEDIAN", "P95");
+    let most = if spans == LONG { "9 IN 10" } else { "9IN10" };
+    let titles =
+        format!(" {:<route$}{:>COUNT$} {:>SHARE$} {:>spans$} {:>spans$} ", "ROUTE", "ALL", "OK", "MEDIAN", most);
     let spread = if titles.len() + SPREAD.len() <= room { SPREAD } else { "" };
     let mut lines = vec![Line::styled(width::cut(&format!("{titles}{spread}"), room, ""), context.theme.dim())];
     let rows = usize::from(pane.height).saturating_sub(1);
@@ -55,10 +58,11 @@ fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) 
     let mark = if is_chosen { ">" } else { " " };
     let name = width::fit(&name(spread, context.theme.glyphs()), route, context.theme.ellipsis);
     let text = format!(
-        "{mark}{name}{:>COUNT$} {:>spans$} {:>spans$} ",
-        spread.timed(),
+        "{mark}{name}{:>COUNT$} {:>SHARE$} {:>spans$} {:>spans$} ",
+        spread.tracked,
+        outcomes::success_share(spread),
         words(spread.median),
-        words(spread.p95)
+        words(spread.nine_in_ten)
     );
     let room = columns.saturating_sub(width::display_width(&text));
     let all = context.model.charts.spreads().first().map_or(&spread.took, |all| &all.took);
