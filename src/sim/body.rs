@@ -245,7 +245,7 @@ fn identifier(chain: &ChainId) -> String {
 }
 
 /// Returns a chain configuration (`service.md` 2.5).
-fn chain_data(chain: &ChainId) -> Value {
+pub(super) fn chain_data(chain: &ChainId) -> Value {
     let name = chains::find(chain).map_or_else(|| format!("Chain {chain}"), |known| known.name.clone());
     let symbol = chains::short_name(chain, None);
     let identifier = identifier(chain);

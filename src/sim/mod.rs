@@ -13,6 +13,7 @@ pub(crate) mod reply;
 mod route;
 pub(crate) mod scenario;
 mod script;
+mod sdk_info;
 mod seeded;
 pub(crate) mod server;
 pub(crate) mod service;

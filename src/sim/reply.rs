@@ -10,6 +10,11 @@ use super::{
     plan::{AnswerContent, FaultyAnswer, Headers},
 };
 
+/// The header with the ID of a response.
+pub(super) const REQUEST_ID: &str = "x-request-id";
+/// The header with the integrator ID, in a request and in the response.
+pub(super) const INTEGRATOR_ID: &str = "x-integrator-id";
+
 /// A reply to a request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SimulatedReply {
@@ -67,6 +72,14 @@ impl SimulatedReply {
         self
     }
 
+    /// Returns the reply with this header, unless the reply already has a header of this name.
+    pub(super) fn with_default_header(mut self, name: &str, value: &str) -> Self {
+        if self.header(name).is_none() {
+            self.headers.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
     /// Returns the value of a header; `name` is in lower case.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| *key == name).map(|(_, value)| value.as_str())
@@ -76,6 +89,8 @@ impl SimulatedReply {
 impl fmt::Debug for SimulatedReply {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { status, headers, body, delivery, delay } = self;
+        let shown = |(name, value)| (name, if name == INTEGRATOR_ID { "hidden" } else { value });
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).map(shown).collect();
         write!(out, "Reply({status}, {headers:?}, {} bytes, {delivery:?}, {delay:?})", body.len())
     }
 }
@@ -91,6 +106,17 @@ mod tests {
         let own = [("content-type".to_owned(), "text/plain".to_owned()), ("location".to_owned(), "/".to_owned())];
         let reply = reply.with_headers(&own);
         assert_eq!(reply.headers, own);
+    }
+
+    #[test]
+    fn default_header_replaces_no_header_and_debug_output_hides_the_integrator_id() {
+        let own = [(REQUEST_ID.to_owned(), "of-the-scenario".to_owned())];
+        let reply =
+            SimulatedReply::refusal(404, "").with_headers(&own).with_default_header(REQUEST_ID, "of-the-service");
+        let reply = reply.with_default_header(INTEGRATOR_ID, "canary");
+        assert_eq!((reply.header(REQUEST_ID), reply.header(INTEGRATOR_ID)), (Some("of-the-scenario"), Some("canary")));
+        let printed = format!("{reply:?}");
+        assert!(printed.contains("of-the-scenario") && !printed.contains("canary"), "{printed}");
     }
 
     #[test]

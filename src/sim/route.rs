@@ -174,6 +174,8 @@ impl<'a> RouteRequest<'a> {
                 "toAmount": out.to_string(),
                 "toAmountMin": (out / 1_000 * 995).to_string(),
                 "aggregatePriceImpact": "0.05",
+                // `service.md` 2.1 leaves the place open: the service's npm client declares the duration here.
+                "estimatedRouteDuration": seconds,
                 "feeCosts": [],
                 "gasCosts": [{ "type": "executeCall", "amount": chance.whole(10_000_000, 90_000_000).to_string() }],
             },

@@ -22,7 +22,7 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::{
     delivery,
-    reply::{Delivery, SimulatedReply},
+    reply::{Delivery, INTEGRATOR_ID, SimulatedReply},
     service::{BODY_LIMIT, Method, Request, Service},
 };
 use crate::clock::Clock;
@@ -80,7 +80,7 @@ async fn answer(State((service, clock)): State<(Arc<Mutex<Service>>, Clock)>, re
 async fn read_request(request: extract::Request) -> Request {
     let (parts, body) = request.into_parts();
     let query = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri).map(|Query(query)| query).unwrap_or_default();
-    let id = parts.headers.get("x-integrator-id");
+    let id = parts.headers.get(INTEGRATOR_ID);
     let method = match parts.method {
         http::Method::GET => Method::Get,
         http::Method::POST => Method::Post,
@@ -116,7 +116,9 @@ async fn read_body(body: Body) -> Option<Vec<u8>> {
 async fn response(reply: SimulatedReply, clock: &Clock) -> Response {
     let status = StatusCode::from_u16(reply.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let header = |(name, text): (String, String)| {
-        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(&text).ok()?))
+        let mut value = HeaderValue::from_str(&text).ok()?;
+        value.set_sensitive(name == INTEGRATOR_ID);
+        Some((HeaderName::from_bytes(name.as_bytes()).ok()?, value))
     };
     let headers: HeaderMap = reply.headers.into_iter().filter_map(header).collect();
     let play = match reply.delivery {
@@ -246,8 +248,13 @@ mod tests {
         let answer = ask(&mut stream, "x-integrator-id: someone\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("retry-after: 7"), "{answer}");
         assert!(answer.contains(r#""routerTransactionStatus":"ongoing""#), "{answer}");
+        assert!(
+            answer.contains("\r\nx-request-id: ") && answer.contains("\r\nx-integrator-id: someone\r\n"),
+            "{answer}"
+        );
         let answer = ask(&mut stream, "").await;
         assert!(answer.starts_with("HTTP/1.1 401") && answer.contains("header is missing"), "{answer}");
+        assert!(answer.contains("\r\nx-request-id: ") && !answer.contains("\r\nx-integrator-id: "), "{answer}");
 
         let mut halfway = TcpStream::connect(address).await.unwrap();
         halfway.write_all(b"GET /v2/st").await.unwrap();

@@ -11,8 +11,9 @@ use super::{
     body::{self, RecordContent},
     chance::Chance,
     plan::{PlannedAnswer, Transfer},
-    reply::SimulatedReply,
+    reply::{INTEGRATOR_ID, REQUEST_ID, SimulatedReply},
     route::RouteHandler,
+    sdk_info,
     window::{Rate, Windows},
     world::World,
 };
@@ -134,6 +135,8 @@ pub struct Service {
     windows: Windows,
     routes: RouteHandler,
     chance: Chance,
+    /// Draws the request IDs, apart from `chance`: the number of draws for an answer must not change them.
+    request_ids: Chance,
     origin: Option<DateTime<Utc>>,
     report: Report,
 }
@@ -146,6 +149,7 @@ impl Service {
             windows: Windows::new(Rate::per_second(limits.rps)),
             routes: RouteHandler::new(limits.wallet_limit),
             chance: Chance::seeded(world.seed()),
+            request_ids: Chance::of(&format!("request IDs of {}", world.seed())),
             origin: world.origin(),
             report: Report::default(),
             world,
@@ -154,13 +158,25 @@ impl Service {
 
     /// Returns the reply to a request that arrives at `now`. Every request counts toward the rate limit.
     pub fn handle(&mut self, request: &Request, now: Now) -> SimulatedReply {
-        let mut reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
+        let reply = self.answer(request, now).unwrap_or_else(|refusal| refusal);
+        let mut reply = self.identify(reply, request);
         let delay = self.latency.as_secs_f64() * self.chance.within(0.5, 1.5);
         reply.delay = Duration::try_from_secs_f64(delay).unwrap_or(self.latency);
         self.report.requests += 1;
         self.report.throttled += u64::from(reply.status == 429);
         self.report.unauthorized += u64::from(reply.status == 401);
         reply
+    }
+
+    /// Returns the reply with a new request ID, and with the integrator ID of the request if the ID is well-formed. The
+    /// service's npm client reads both headers (`@0xsquid/sdk` 2.13.1); their form is not documented. The headers of a
+    /// scenario win.
+    fn identify(&mut self, reply: SimulatedReply, request: &Request) -> SimulatedReply {
+        let reply = reply.with_default_header(REQUEST_ID, &self.request_ids.token());
+        match request.integrator_id.as_deref().map(IntegratorId::new) {
+            Some(Ok(id)) => reply.with_default_header(INTEGRATOR_ID, id.expose()),
+            Some(Err(_)) | None => reply,
+        }
     }
 
     /// Returns the counts so far.
@@ -187,6 +203,7 @@ impl Service {
             );
         }
         match (request.method, request.path.as_str()) {
+            (Method::Get, "/v2/sdk-info") => Ok(SimulatedReply::new(200, sdk_info::body())),
             (Method::Get, "/v2/status") => self.status(request, &id, now.wall),
             (Method::Post, "/v2/route") => {
                 let large = || {
@@ -272,6 +289,8 @@ fn transfer_reply(transfer: &Transfer, since: TimeDelta, id: &IntegratorId) -> S
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use serde_json::Value;
 
     use super::*;
@@ -368,6 +387,42 @@ mod tests {
         assert_eq!(service.handle(&wrong, at(0)).status, 400);
         assert_eq!(service.handle(&request, at(1_999)).status, 429);
         assert_eq!(service.handle(&request, at(3_999)).status, 200);
+    }
+
+    #[test]
+    fn every_reply_has_a_new_request_id_and_the_same_seed_repeats_them() {
+        let request_ids = |seed| {
+            let mut service = Service::new(World::seeded(seed, 1, DateTime::UNIX_EPOCH), Limits::default());
+            let status = request(&service);
+            let unknown = Request { path: "/v2/moon".to_owned(), ..status.clone() };
+            let refused = Request { integrator_id: None, ..status.clone() };
+            let requests = [status.clone(), status, unknown, refused];
+            requests.map(|request| {
+                let reply = service.handle(&request, at(0));
+                assert_eq!(reply.header(INTEGRATOR_ID), request.integrator_id.as_deref());
+                reply.header(REQUEST_ID).unwrap().to_owned()
+            })
+        };
+        let first = request_ids(1);
+        assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), first.len(), "{first:?}");
+        assert!(first.iter().all(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())), "{first:?}");
+        assert_eq!(request_ids(1), first);
+        assert!(request_ids(2).iter().all(|id| !first.contains(id)));
+    }
+
+    #[test]
+    fn throttled_and_withdrawn_ids_are_named_and_malformed_ids_are_not() {
+        let mut service = service(0.01);
+        let status = request(&service);
+        let mut header_of = |id: &str| {
+            let request = Request { integrator_id: Some(id.to_owned()), ..status.clone() };
+            let reply = service.handle(&request, at(0));
+            (reply.status, reply.header(INTEGRATOR_ID).map(str::to_owned))
+        };
+        assert_eq!(header_of("someone"), (200, Some("someone".to_owned())));
+        assert_eq!(header_of("someone"), (429, Some("someone".to_owned())));
+        assert_eq!(header_of("revoked-1"), (401, Some("revoked-1".to_owned())));
+        assert_eq!(header_of("two words"), (401, None));
     }
 
     #[test]

@@ -35,6 +35,8 @@ mod readme;
 mod reload;
 mod report;
 mod schemas;
+#[cfg(unix)]
+mod sdk;
 #[path = "../session/mod.rs"]
 mod session;
 mod sharing;
