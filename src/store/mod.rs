@@ -38,6 +38,7 @@ pub(crate) use self::{
         filesystem,
         health::StoreFault,
         recovery::Recovery,
+        store_files::StoreFiles,
     },
     operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
@@ -67,7 +68,6 @@ use self::{
         integrity::{self, Depth},
         open::{self, Opened},
         open_marker::OpenMarker,
-        paths,
     },
     watcher::Watcher,
     writer::{WriteJob, Writer},
@@ -306,7 +306,12 @@ impl Store {
 
     /// The sizes in bytes of the store's file and of its write-ahead log.
     pub fn sizes(&self) -> (u64, u64) {
-        (self.path.metadata().map_or(0, |file| file.len()), paths::log_size(&self.path))
+        self.files().sizes()
+    }
+
+    /// The files of the store, as a handle that doesn't keep the store open.
+    pub fn files(&self) -> StoreFiles {
+        StoreFiles::new(Arc::clone(&self.path))
     }
 
     /// Writes a verified copy of the store to a file. `should_continue` is called from time to time: `false` cancels
@@ -338,7 +343,7 @@ impl Store {
 
     /// The backups beside the store, the newest first. Backups dated after `now` come last.
     pub fn backups(&self, now: DateTime<Utc>) -> Vec<Backup> {
-        backup::list(&self.path, now)
+        self.files().backups(now)
     }
 
     /// Makes the daily backup whenever it is due, until the returned schedule is dropped.

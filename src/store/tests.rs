@@ -15,6 +15,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::{
+    file::paths,
     tables::{changes, observations, search_index::Search},
     *,
 };

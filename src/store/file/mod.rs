@@ -16,3 +16,4 @@ mod partial_recovery;
 pub(super) mod paths;
 pub(super) mod recovery;
 mod sql_functions;
+pub(super) mod store_files;
