@@ -1,6 +1,6 @@
 //! Chooses each setting: flag > environment > config file > default.
 //!
-//! It must never choose silently between two values of the same source, nor ignore an invalid value.
+//! It must never choose silently between two values of the same source, nor ignore an invalid value that the command uses.
 
 use std::{
     collections::BTreeMap,
@@ -49,8 +49,11 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let (store, store_entries) = inputs.store(store_url.as_ref())?;
     let db = inputs.db(flags.db, store.as_ref().map(|store| &store.address))?;
     let state = inputs.state(flags.state_dir)?;
-    let base_url = inputs.base_url(flags.base_url)?;
-    let rps = inputs.rps(flags.rps)?;
+    let without_polling = flags.without_polling;
+    let base_url =
+        inputs.base_url(flags.base_url).or_else(|error| if without_polling { Ok(None) } else { Err(error) })?;
+    let default_rps = (DEFAULT_RPS, SettingSource::Default);
+    let rps = inputs.rps(flags.rps).or_else(|error| if without_polling { Ok(default_rps) } else { Err(error) })?;
     let (beside, beside_entry) =
         inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), store_url.as_ref())?;
     let color = inputs.color(flags.color);

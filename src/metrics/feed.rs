@@ -117,8 +117,8 @@ impl FeedMetrics {
             let read = spawn_blocking(move || {
                 feed.changes_with(|page, reader| {
                     let mut figures = PageFigures { has_more: page.more, ..PageFigures::default() };
-                    let own = page.changes.iter().filter(|change| profiles.contains(&change.profile));
-                    own.map(|change| figures.add(change, reader)).collect::<Result<(), _>>()?;
+                    let mut own = page.changes.iter().filter(|change| profiles.contains(&change.profile));
+                    own.try_for_each(|change| figures.add(change, reader))?;
                     Ok(figures)
                 })
             });

@@ -321,10 +321,11 @@ async fn promtool_finds_no_fault_in_the_prometheus_format() {
 async fn connections_beyond_the_limit_are_closed_and_slow_ones_make_room() {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
-    let metrics = serve_metrics(&store, &["default"], &Requests::default(), &Clock::system()).await;
+    let clock = Clock::system();
+    let metrics = serve_metrics(&store, &["default"], &Requests::default(), &clock).await;
     let url = metrics.url();
     let host = url.strip_prefix("http://").unwrap().split_once('/').unwrap().0;
-    let started = std::time::Instant::now();
+    let started = clock.now().mono;
     let mut slow = Vec::new();
     for _ in 0..server::MAX_CONNECTIONS {
         let mut stream = TcpStream::connect(host).await.unwrap();
@@ -334,13 +335,13 @@ async fn connections_beyond_the_limit_are_closed_and_slow_ones_make_room() {
     let mut excess = TcpStream::connect(host).await.unwrap();
     let end = excess.read(&mut [0; 9]).await;
     assert!(matches!(end, Ok(0)) || end.is_err(), "{end:?}");
-    assert!(started.elapsed() < server::HEADER_TIMEOUT, "the excess connection was not closed at once");
+    assert!(clock.now().mono.since(started) < server::HEADER_TIMEOUT, "the excess connection was not closed at once");
     for mut stream in slow {
         let mut answer = Vec::new();
         drop(stream.read_to_end(&mut answer).await);
         assert!(!answer.starts_with(b"HTTP/1.1 200"));
     }
-    let waited = started.elapsed();
+    let waited = clock.now().mono.since(started);
     assert!((server::HEADER_TIMEOUT..server::HEADER_TIMEOUT * 4).contains(&waited), "{waited:?}");
     assert!(get(&url).await.0.starts_with("HTTP/1.0 200"));
 }

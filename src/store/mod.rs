@@ -38,6 +38,7 @@ pub(crate) use self::{
         filesystem,
         health::StoreFault,
         recovery::Recovery,
+        restore::Restored,
         store_files::StoreFiles,
     },
     operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
@@ -68,6 +69,7 @@ use self::{
         integrity::{self, Depth},
         open::{self, Opened},
         open_marker::OpenMarker,
+        restore,
     },
     watcher::Watcher,
     writer::{WriteJob, Writer},
@@ -128,6 +130,24 @@ impl Store {
     /// precedes each change of the schema. A store that can't be written is opened for reading.
     pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self, StoreError> {
         Self::start(open::open(path, Some(at))?)
+    }
+
+    /// Whether the file at `path` is a backup that no hoptop has opened for writing. See [`Store::open_backup`].
+    pub fn is_backup(path: &Path) -> bool {
+        open::is_unused_backup(path)
+    }
+
+    /// Opens a backup for reading. Nothing is written to it or beside it.
+    pub fn open_backup(path: &Path) -> Result<Self, StoreError> {
+        Self::start(open::open_backup(path)?)
+    }
+
+    /// Puts a backup in the place of the store at `path`, at the moment `at`. The store that was there is kept beside it.
+    ///
+    /// # Errors
+    /// If the backup isn't sound, or a process has the store open. The store is then as it was.
+    pub fn restore(backup: &Path, path: &Path, at: DateTime<Utc>) -> Result<Restored, StoreError> {
+        restore::restore(backup, path, at)
     }
 
     fn start(opened: Opened) -> Result<Self, StoreError> {

@@ -7,6 +7,7 @@ mod operations;
 mod people;
 mod recovery;
 mod replica;
+mod restore;
 
 use std::time::Duration;
 

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and prints its figures"
 )]
 
+mod backups;
 mod batch_delay;
 mod beside;
 mod common;

@@ -7,9 +7,10 @@ use std::{
     path::Path,
     process::{Child, Command, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
+use hoptop::internals::clock::Clock;
 use serde_json::Value;
 
 use super::{
@@ -129,11 +130,13 @@ fn real_prometheus_fires_when_one_of_two_watches_is_killed() {
     prometheus.args(flags).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let prometheus = Killed(prometheus.spawn().unwrap());
     let address = port.to_string();
-    let deadline = Instant::now() + Duration::from_secs(90);
+    let clock = Clock::system();
+    let deadline = clock.now().mono + Duration::from_secs(90);
     let wait_for = |what: &str, condition: &dyn Fn() -> bool| {
         while !condition() {
-            assert!(Instant::now() < deadline, "{what}: {:?}", read_alerts(&address));
-            thread::sleep(Duration::from_millis(200));
+            assert!(clock.now().mono < deadline, "{what}: {:?}", read_alerts(&address));
+            // Prometheus asks once a second, and tells nobody when it has.
+            thread::park_timeout(Duration::from_millis(200));
         }
     };
     let scraped = || query(&address, "count(up==1)") == "2" && query(&address, "count(hoptop_poller_up==1)") == "2";

@@ -88,7 +88,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         if args.metrics.is_some() {
             print_line("no metrics are served without the dashboard; `hoptop watch --metrics ADDR` serves them");
         }
-        return with_context(settings, team.as_ref(), StoreUse::Existing, |context| {
+        return with_context(settings, team.as_ref(), StoreUse::Read, |context| {
             list::list(&ListArgs::default(), context)
         });
     }
