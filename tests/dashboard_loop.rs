@@ -28,7 +28,7 @@ use hoptop::internals::{
         quote::{QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
-    poller::{self, Scope, Setup, Wire},
+    poller::{self, Heartbeat, Scope, Setup, Wire},
     sim::{
         scenario::Scenario,
         service::{Method, Request, Service},
@@ -208,6 +208,7 @@ impl Fixture {
             scope: Scope::Everything,
             seed: 1,
             lease: None,
+            heartbeat: Heartbeat::default(),
         };
         (stop, tokio::spawn(async { poller::run(setup, async { stopped.await.unwrap_or(()) }).await.map(drop) }))
     }

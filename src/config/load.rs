@@ -61,6 +61,9 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let plain = from_switch_flag(flags.plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, SettingSource::Default)));
     let author = inputs.author()?;
+    if !without_polling {
+        inputs.check_id_variables()?;
+    }
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
     let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
@@ -376,8 +379,18 @@ impl<'a> Inputs<'a> {
         Ok(chosen.unwrap_or((ThemeChoice::default(), SettingSource::Default)))
     }
 
+    /// Refuses two sources of the ID in the environment.
+    fn check_id_variables(&self) -> Result<(), ConfigError> {
+        let is_set = self.env.secret("HOPTOP_INTEGRATOR_ID").is_some();
+        match is_set && self.env.path("HOPTOP_INTEGRATOR_ID_FILE").is_some() {
+            true => Err(ConfigError::SeveralIdVariables),
+            false => Ok(()),
+        }
+    }
+
     fn id_source(&self) -> Option<SecretSource> {
-        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(|| self.profile_id_source(&self.profile))
+        let file = || self.env.path("HOPTOP_INTEGRATOR_ID_FILE").map(SecretSource::File);
+        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(file).or_else(|| self.profile_id_source(&self.profile))
     }
 
     fn id_variable(&self, name: &str) -> Option<SecretSource> {
@@ -851,6 +864,20 @@ mod tests {
             let polling = polling(variables, file).unwrap();
             assert_eq!((polling.id.expose(), polling.warnings.len()), (CANARY, 0));
         }
+    }
+
+    #[test]
+    fn file_with_the_id_is_named_by_a_variable() {
+        const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
+        const ID_FILE: (&str, &str) = ("HOPTOP_INTEGRATOR_ID_FILE", "/no/such/id");
+        // The variable comes before the profile.
+        let missing = polling(&[URL, ID_FILE, ("SHOP_ID", CANARY)], Some(FILE)).unwrap_err();
+        assert!(missing.starts_with("no integrator ID from the file /no/such/id"), "{missing}");
+        let both = settings(Flags::default(), &[ID_FILE, ("HOPTOP_INTEGRATOR_ID", CANARY)], Some(FILE)).unwrap_err();
+        assert_eq!(
+            both,
+            "the environment has both HOPTOP_INTEGRATOR_ID and HOPTOP_INTEGRATOR_ID_FILE; keep one of them"
+        );
     }
 
     #[test]

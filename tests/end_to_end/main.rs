@@ -34,6 +34,8 @@ mod readme;
 mod reload;
 mod report;
 mod schemas;
+#[cfg(target_os = "linux")]
+mod service;
 #[path = "../session/mod.rs"]
 mod session;
 mod sharing;

@@ -89,8 +89,13 @@ fn debian_package_is_installed_runs_and_is_removed_completely() {
     for page in ["hoptop", "hoptop-watch", "hoptop-import"] {
         assert_has(&format!("share/man/man1/{page}.1.gz"));
     }
-    for text in ["copyright", "LICENSE-APACHE", "README.md", "examples/ci.sh", "examples/config.toml"] {
+    for text in
+        ["copyright", "LICENSE-APACHE", "README.md", "examples/ci.sh", "examples/config.toml", "examples/alerts.yml"]
+    {
         assert_has(&format!("share/doc/hoptop/{text}"));
+    }
+    for unit in ["system", "user"] {
+        assert_has(&format!("lib/systemd/{unit}/hoptop.service"));
     }
     let licences = fs::read_to_string(usr.join("share/doc/hoptop/licences.txt")).unwrap();
     assert!(licences.lines().any(|line| line.starts_with("ratatui v") && line.ends_with(": MIT")), "{licences}");

@@ -20,6 +20,7 @@ use crate::{
     runtime::{
         background_poller::{RunningPollers, ServiceClient},
         maintenance::Maintenance,
+        service_manager::ServiceManager,
         signals::{self, Reload},
         team_store::TeamAccess,
     },
@@ -130,13 +131,18 @@ impl TaskContext<'_> {
             started.push(notifiers::start(channels, &settings, profile, self.store, self.clock, &posts).await?);
         }
         let pollings = service_clients::with_options(clients, &settings, self.team);
+        let heartbeats = pollings.iter().map(|(client, _)| client.heartbeat.clone()).collect();
         let mut poller = RunningPollers::start_all(pollings, self.store.clone(), self.clock.clone())?;
+        let _life_signs = ServiceManager::of_process().watch(heartbeats, self.clock.clone());
         let next = tokio::select! {
             biased;
             _ = &mut *left => None,
             fault = poller.fault() => return Err(fault),
             next = self.next_reload(&settings) => Some(next?),
         };
+        if next.is_none() {
+            ServiceManager::of_process().report_stopping();
+        }
         let stopped = poller.stop().await;
         // A second signal ends the wait for undelivered alerts.
         let (second, _) = signals::listen_for_end_and_reload()?;
