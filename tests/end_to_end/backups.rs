@@ -48,6 +48,8 @@ fn restore_puts_a_backup_in_place_but_not_under_a_running_watch() {
     assert_eq!(home.list().len(), 2);
     let former: Value = serde_json::from_str(&home.run(&["--db", kept, "list", "--json"]).out).unwrap();
     assert_eq!(former.as_array().map(Vec::len), Some(3));
+    let team = home.run(&["--store", "postgres://me@127.0.0.1:1/none", "restore", "copy.db"]);
+    team.assert_exit(1, &["the store is a team's, and its content is in PostgreSQL"]);
     home.run(&["restore", "missing.db"]).assert_exit(1, &["missing.db was not restored: there is no such file"]);
 }
 

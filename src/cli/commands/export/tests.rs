@@ -275,7 +275,16 @@ fn files_of_the_store_are_never_replaced() {
     let mut bench = three_transactions();
     let store = bench.store.path().to_owned();
     fs::create_dir(store.with_file_name("backups")).unwrap();
-    let names = ["", "-wal", "-shm", ".presence", ".poller-default", ".damaged-20260101T000000Z"].map(|ending| {
+    let names = [
+        "",
+        "-wal",
+        "-shm",
+        ".presence",
+        ".poller-default",
+        ".damaged-20260101T000000Z",
+        ".before-restore-20260101T000000Z",
+    ]
+    .map(|ending| {
         let mut name = store.clone().into_os_string();
         name.push(ending);
         name.into_string().unwrap()
