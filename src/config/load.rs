@@ -2,6 +2,8 @@
 //!
 //! It must never choose silently between two values of the same source, nor ignore an invalid value that the command uses.
 
+mod id_sources;
+
 use std::{
     collections::BTreeMap,
     fs, io,
@@ -377,34 +379,6 @@ impl<'a> Inputs<'a> {
         let in_config = || self.file.theme.clone().map(|text| ThemeChoice::parse_with(text, |path| self.resolve(path)));
         let chosen = from_variable(variable, "HOPTOP_THEME").or_else(|| from_file(in_config(), "theme"));
         Ok(chosen.unwrap_or((ThemeChoice::default(), SettingSource::Default)))
-    }
-
-    /// Refuses two sources of the ID in the environment.
-    fn check_id_variables(&self) -> Result<(), ConfigError> {
-        let is_set = self.env.secret("HOPTOP_INTEGRATOR_ID").is_some();
-        match is_set && self.env.path("HOPTOP_INTEGRATOR_ID_FILE").is_some() {
-            true => Err(ConfigError::SeveralIdVariables),
-            false => Ok(()),
-        }
-    }
-
-    fn id_source(&self) -> Option<SecretSource> {
-        let file = || self.env.path("HOPTOP_INTEGRATOR_ID_FILE").map(SecretSource::File);
-        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(file).or_else(|| self.profile_id_source(&self.profile))
-    }
-
-    fn id_variable(&self, name: &str) -> Option<SecretSource> {
-        self.env.secret(name).map(|value| SecretSource::Variable { name: name.to_owned(), value })
-    }
-
-    /// Returns the source of a profile's ID. A profile has at most one ([`check_id_keys`]).
-    fn profile_id_source(&self, profile: &Profile) -> Option<SecretSource> {
-        let named =
-            |name: &String| self.id_variable(name).unwrap_or_else(|| SecretSource::Unset { name: name.clone() });
-        let variable = profile.integrator_id_env.as_ref().map(named);
-        variable
-            .or_else(|| profile.integrator_id_file.as_ref().map(|path| SecretSource::File(self.resolve(path))))
-            .or_else(|| profile.integrator_id_command.as_ref().map(|argv| SecretSource::Command(argv.words())))
     }
 
     fn config_file(&self) -> Option<PathBuf> {

@@ -117,10 +117,9 @@ fn open_socket(address: &OsString) -> Option<(std::os::unix::net::UnixDatagram, 
     opened.inspect_err(|error| tracing::warn!("the service manager's socket can't be used: {error}")).ok()
 }
 
+#[cfg(target_os = "linux")]
 #[cfg(test)]
 mod tests {
-    #![cfg(target_os = "linux")]
-
     use std::os::unix::net::{SocketAddr, UnixDatagram};
 
     use chrono::DateTime;
