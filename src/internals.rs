@@ -111,7 +111,7 @@ pub mod intake {
 }
 
 pub mod poller {
-    pub use crate::poller::{HttpWire, LeasePermit, PollerError, Scope, Setup, Wire, run};
+    pub use crate::poller::{Heartbeat, HttpWire, LeasePermit, PollerError, Scope, Setup, Wire, run};
 }
 
 pub mod process {

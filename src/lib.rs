@@ -50,7 +50,7 @@
 //! | `team` | `clock`, `process`, `domain`, `store` |
 //! | `poller` | `clock`, `process`, `domain`, `schedule`, `budget`, `alerts`, `api`, `store` |
 //! | `notify` | `clock`, `process`, `domain`, `api`, `store` |
-//! | `metrics` | `clock`, `process`, `domain`, `store`, `poller` |
+//! | `metrics` | `clock`, `process`, `domain`, `store`, `poller`, `notify` |
 //! | `tui` | `clock`, `process`, `domain`, `presentation`, `alerts`, `store`, `intake`, `poller` |
 //! | `runtime` | `clock`, `process`, `domain`, `budget`, `store`, `team`, `api`, `config`, `poller`, `metrics`, `notify`, `tui` |
 //! | `cli` | all modules but `schedule`, `engine` and `main` |

@@ -20,7 +20,7 @@ use futures_util::{Stream, stream};
 use hoptop::internals::{
     clock::Clock,
     domain::{alert::Rule, filter::Filter, ids::TxHash, operation::Operation},
-    poller::{self, Scope, Setup},
+    poller::{self, Heartbeat, Scope, Setup},
     sim::{scenario::Scenario, service::Service},
     store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
@@ -162,6 +162,7 @@ impl Fixture {
             scope: Scope::Everything,
             seed: 1,
             lease: None,
+            heartbeat: Heartbeat::default(),
         };
         (stop, tokio::spawn(async { poller::run(setup, async { stopped.await.unwrap_or(()) }).await.map(drop) }))
     }

@@ -82,6 +82,15 @@ fn pasted_row_is_tracked() {
 }
 
 #[test]
+fn import_from_a_terminal_says_what_it_waits_for() {
+    let (mut session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["import", "-"]);
+    session.wait_for(&["reading transactions from the terminal", "^D ends the input"]);
+    session.press("transactionId,fromChainId,toChainId,quoteId\n0xabcdef12,1,10,q\n\u{4}");
+    session.wait_for(&["1 tracked"]);
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
 fn signal_restores_the_terminal_and_sets_the_exit_code() {
     for (name, code) in [("TERM", 143), ("INT", 130), ("HUP", 129)] {
         let (mut session, _home) = start_demo();

@@ -33,4 +33,12 @@ done
         sed 's/ (proc-macro)//; s/ (\*)$//' | grep -v '^hoptop ' | sort -u
 } > "$parts/licences.txt"
 
+gzip -9 --no-name < CHANGELOG.md > "$parts/changelog.gz"
+# The changelog of the package; what changed in the program is in changelog.gz.
+version=$("$hoptop" --version | cut -d ' ' -f 2)
+date=$(date --rfc-email --utc --date="@${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date +%s)}")
+maintainer=$(sed -n 's/^maintainer = "\(.*\)"$/\1/p' Cargo.toml)
+printf 'hoptop (%s-1) unstable; urgency=medium\n\n  * New version: /usr/share/doc/hoptop/changelog.gz says what changed.\n\n -- %s  %s\n' \
+    "$version" "$maintainer" "$date" > "$parts/changelog"
+
 cargo deb --locked --quiet --no-build --fast --profile "$profile" --output "${1:-target/debian}"

@@ -12,7 +12,7 @@ use hoptop::internals::{
     api::{BaseUrl, Client, Timeouts},
     clock::Clock,
     domain::secret::IntegratorId,
-    poller::{self, HttpWire, Scope, Setup},
+    poller::{self, Heartbeat, HttpWire, Scope, Setup},
     store::{FeedReader, Receipt, Store, Wake},
 };
 use tokio::{
@@ -76,6 +76,7 @@ pub(crate) fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock,
         scope: Scope::Everything,
         seed: 1,
         lease: None,
+        heartbeat: Heartbeat::default(),
     };
     let start = clock.now().mono;
     runtime().block_on(async {

@@ -5,39 +5,44 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::ArgValueCompleter;
 
-use super::commands::{
-    ack::AckArgs,
-    add::AddArgs,
-    alerts::{self, AlertsArgs},
-    answer::{self, AnswerArgs},
-    backup::{self, BackupArgs},
-    check::{self, CheckArgs},
-    completions::{self, CompletionsArgs},
-    config::{self, ConfigArgs},
-    dashboard::DashboardArgs,
-    delete::{self, DeleteArgs},
-    demo::DemoArgs,
-    doctor::{self, DoctorArgs},
-    export::{self, ExportArgs},
-    import::{self, ImportArgs},
-    label::{self, LabelArgs},
-    list::ListArgs,
-    man::{self, ManArgs},
-    note::{self, NoteArgs},
-    quote::{self, QuoteArgs},
-    schema::{self, SchemaArgs},
-    show::ShowArgs,
-    simulate::SimulateArgs,
-    snooze::{self, SnoozeArgs},
-    stats::{self, StatsArgs},
-    store::{self, StoreArgs},
-    ticket::{self, TicketArgs},
-    unack::UnackArgs,
-    undo::{self, UndoArgs},
-    untrack::{self, UntrackArgs},
-    watch::{self, WatchArgs},
-    webhook::{self, WebhookArgs},
+use super::{
+    commands::{
+        ack::AckArgs,
+        add::{self, AddArgs},
+        alerts::{self, AlertsArgs},
+        answer::{self, AnswerArgs},
+        backup::{self, BackupArgs},
+        check::{self, CheckArgs},
+        completions::{self, CompletionsArgs},
+        config::{self, ConfigArgs},
+        dashboard::DashboardArgs,
+        delete::{self, DeleteArgs},
+        demo::{self, DemoArgs},
+        doctor::{self, DoctorArgs},
+        export::{self, ExportArgs},
+        import::{self, ImportArgs},
+        label::{self, LabelArgs},
+        list::{self, ListArgs},
+        man::{self, ManArgs},
+        note::{self, NoteArgs},
+        quote::{self, QuoteArgs},
+        restore::{self, RestoreArgs},
+        schema::{self, SchemaArgs},
+        show::{self, ShowArgs},
+        simulate::{self, SimulateArgs},
+        snooze::{self, SnoozeArgs},
+        stats::{self, StatsArgs},
+        store::{self, StoreArgs},
+        ticket::{self, TicketArgs},
+        unack::UnackArgs,
+        undo::{self, UndoArgs},
+        untrack::{self, UntrackArgs},
+        watch::{self, WatchArgs},
+        webhook::{self, WebhookArgs},
+    },
+    completers,
 };
 use crate::{
     config::{ColorChoice, Flags},
@@ -78,13 +83,13 @@ pub(crate) struct Cli {
 #[command(next_help_heading = "Settings")]
 pub(crate) struct GlobalArgs {
     /// The file of the store [env HOPTOP_DB; default $XDG_DATA_HOME/hoptop/hoptop.db]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", add = ArgValueCompleter::new(completers::files))]
     db: Option<PathBuf>,
     /// The team's store in PostgreSQL, like postgres://HOST/DATABASE; --db is then its local copy [env HOPTOP_STORE]
     #[arg(long, global = true, value_name = "URL")]
     store: Option<String>,
     /// The config file [env HOPTOP_CONFIG; default $XDG_CONFIG_HOME/hoptop/config.toml]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", add = ArgValueCompleter::new(completers::files))]
     config: Option<PathBuf>,
     /// The profile of the config file; `watch` takes several [env HOPTOP_PROFILE; default `default`]
     #[arg(long, global = true, value_name = "NAME")]
@@ -96,7 +101,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, value_name = "N")]
     pub rps: Option<f64>,
     /// The folder for log, budget and crash reports [env HOPTOP_STATE_DIR; default $XDG_STATE_HOME/hoptop]
-    #[arg(long, global = true, value_name = "PATH")]
+    #[arg(long, global = true, value_name = "PATH", add = ArgValueCompleter::new(completers::files))]
     state_dir: Option<PathBuf>,
     /// When to use colours [env NO_COLOR, CLICOLOR_FORCE; default auto]
     #[arg(long, global = true, value_name = "WHEN")]
@@ -140,18 +145,22 @@ enum Color {
 /// A subcommand.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    #[command(after_help = demo::EXAMPLES)]
     /// Open the dashboard with a simulated service and a temporary store: no account, no network
     Demo(DemoArgs),
+    #[command(after_help = add::EXAMPLES)]
     /// Track one transaction
     Add(AddArgs),
     #[command(after_help = import::EXAMPLES)]
     /// Track a batch from a CSV, JSON or NDJSON file, all or nothing
     Import(ImportArgs),
+    #[command(after_help = list::EXAMPLES)]
     /// List tracked transactions
     List(ListArgs),
     #[command(after_help = export::EXAMPLES)]
     /// Export tracked transactions as CSV, JSON, NDJSON, Markdown or HTML
     Export(ExportArgs),
+    #[command(after_help = show::EXAMPLES)]
     /// Show one transaction with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]
@@ -199,6 +208,9 @@ pub(crate) enum Command {
     #[command(after_help = backup::EXAMPLES)]
     /// Write a verified copy of the store to a file
     Backup(BackupArgs),
+    #[command(after_help = restore::EXAMPLES)]
+    /// Put a backup in the place of the store; the store that was there is kept
+    Restore(RestoreArgs),
     /// Check configuration, store, budget, clock, terminal and connection, and say what to do
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(DoctorArgs),
@@ -208,6 +220,7 @@ pub(crate) enum Command {
     #[command(after_help = webhook::EXAMPLES)]
     /// Test the webhook of the config file
     Webhook(WebhookArgs),
+    #[command(after_help = simulate::EXAMPLES)]
     /// Serve the simulated service over HTTP, with its rate limit, for testing any client
     Simulate(SimulateArgs),
     #[command(after_help = store::EXAMPLES)]
@@ -230,6 +243,46 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+impl Command {
+    /// Whether the command neither polls nor shows the settings of polling.
+    pub(crate) fn is_without_polling(&self) -> bool {
+        match self {
+            Self::Add(_)
+            | Self::Import(_)
+            | Self::List(_)
+            | Self::Export(_)
+            | Self::Show(_)
+            | Self::Answer(_)
+            | Self::Alerts(_)
+            | Self::Ack(_)
+            | Self::Snooze(_)
+            | Self::Unack(_)
+            | Self::Ticket(_)
+            | Self::Label(_)
+            | Self::Note(_)
+            | Self::Untrack(_)
+            | Self::Delete(_)
+            | Self::Undo(_)
+            | Self::Backup(_)
+            | Self::Restore(_)
+            | Self::Store(_)
+            | Self::Webhook(_) => true,
+            Self::Demo(_)
+            | Self::Check(_)
+            | Self::Quote(_)
+            | Self::Stats(_)
+            | Self::Doctor(_)
+            | Self::Watch(_)
+            | Self::Simulate(_)
+            | Self::PollForTeam
+            | Self::Config(_)
+            | Self::Schema(_)
+            | Self::Completions(_)
+            | Self::Man(_) => false,
+        }
+    }
+}
+
 impl GlobalArgs {
     /// Returns the settings as the flags of `config`.
     pub(crate) fn flags(&self) -> Flags {
@@ -249,6 +302,7 @@ impl GlobalArgs {
             }),
             ascii: self.ascii,
             plain: self.plain,
+            without_polling: false,
         }
     }
 }

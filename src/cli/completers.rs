@@ -6,6 +6,7 @@
 use std::{
     ffi::{OsStr, OsString},
     path::PathBuf,
+    sync::OnceLock,
 };
 
 use clap_complete::{CompleteEnv, CompletionCandidate};
@@ -29,11 +30,15 @@ use crate::{
 
 /// The environment variable that the completion script sets when it runs hoptop for candidates.
 pub(super) const VARIABLE: &str = "HOPTOP_COMPLETE";
-/// The maximum number of candidates from the store.
+/// The name of the shell that requests candidates; empty if none does.
+static SHELL: OnceLock<String> = OnceLock::new();
+/// The maximum number of candidates from the store or from a folder.
 const MAX_CANDIDATES: usize = 100;
 
 /// If a shell requests candidates, prints them and ends the process. Otherwise does nothing.
 pub(super) fn answer_shell(command: fn() -> clap::Command) {
+    // The variable is gone while candidates are computed.
+    SHELL.get_or_init(|| std::env::var(VARIABLE).unwrap_or_default());
     CompleteEnv::with_factory(command).var(VARIABLE).bin("hoptop").complete();
 }
 
@@ -107,6 +112,67 @@ pub(super) fn filters(typed: &OsStr) -> Vec<CompletionCandidate> {
     completion.words.iter().filter_map(|word| plain_candidate(&format!("{before}{word}"))).collect()
 }
 
+/// Returns the files and folders whose paths begin with the typed text. Hidden ones only if a dot is typed.
+pub(super) fn files(typed: &OsStr) -> Vec<CompletionCandidate> {
+    let Some(typed) = typed.to_str() else { return Vec::new() };
+    // Bash inserts a candidate as it is and passes what is typed as it is; the other shells quote and unquote.
+    let shell = SHELL.get().map(String::as_str);
+    let is_bash = shell == Some("bash");
+    let typed = if is_bash { unescape(typed) } else { typed.to_owned() };
+    let (folder, beginning) = typed
+        .rsplit_once('/')
+        .map_or(("", typed.as_str()), |(_, name)| (typed.get(..typed.len() - name.len()).unwrap_or_default(), name));
+    let place = match (folder, folder.strip_prefix("~/").zip(std::env::home_dir())) {
+        ("", _) => PathBuf::from("."),
+        (_, Some((rest, home))) => home.join(rest),
+        (folder, None) => PathBuf::from(folder),
+    };
+    let entries = place.read_dir().into_iter().flatten().flatten();
+    let candidate = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_wanted = name.starts_with(beginning) && (beginning.starts_with('.') || !name.starts_with('.'));
+        let end = if entry.path().is_dir() { "/" } else { "" };
+        let path = format!("{folder}{name}{end}");
+        let candidate = match plain_candidate(&path) {
+            // Control characters would be executed or garble the terminal.
+            None if path.chars().any(text::is_dropped) || path.starts_with('-') || path.contains(['\n', '\t']) => None,
+            None if is_bash => Some(CompletionCandidate::new(escape(&path))),
+            None if folder.starts_with("~/") || matches!(shell, Some("zsh" | "fish")) => {
+                Some(CompletionCandidate::new(path))
+            }
+            candidate => candidate,
+        };
+        candidate.filter(|_| is_wanted)
+    };
+    let mut candidates: Vec<_> = entries.filter_map(candidate).collect();
+    candidates.sort_by(|one, other| one.get_value().cmp(other.get_value()));
+    candidates.truncate(MAX_CANDIDATES);
+    candidates
+}
+
+/// Puts a backslash before each character that bash could expand, except for a leading `~/`.
+fn escape(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "._/:@%+,-".contains(letter);
+    let (home, rest) = path.split_at(if path.starts_with("~/") { 2 } else { 0 });
+    let mut escaped = home.to_owned();
+    for letter in rest.chars() {
+        if !is_plain(letter) {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+/// Removes the backslashes of [`escape`].
+fn unescape(typed: &str) -> String {
+    let mut letters = typed.chars();
+    std::iter::from_fn(|| {
+        letters.next().map(|letter| if letter == '\\' { letters.next().unwrap_or(letter) } else { letter })
+    })
+    .collect()
+}
+
 /// Returns a candidate for `word`, or `None` if a shell could read `word` as more than one plain word or as a flag.
 fn plain_candidate(word: &str) -> Option<CompletionCandidate> {
     let is_plain = |letter: char| letter.is_alphanumeric() || "._/:@%+,-".contains(letter);
@@ -149,6 +215,7 @@ fn store_flags(words: impl Iterator<Item = OsString>) -> Flags {
         config: value("--config").map(path),
         state_dir: value("--state-dir").map(path),
         profile: value("--profile").map(str::to_owned),
+        without_polling: true,
         ..Flags::default()
     }
 }
@@ -166,9 +233,10 @@ mod tests {
             "hoptop -- hoptop --config c.toml list --db=a.db",
             "hoptop --db = a.db --config = c.toml list",
         ] {
-            assert_eq!(of(line), Flags { db: db.clone(), config: config.clone(), ..Flags::default() }, "{line}");
+            let (db, config) = (db.clone(), config.clone());
+            assert_eq!(of(line), Flags { db, config, without_polling: true, ..Flags::default() }, "{line}");
         }
-        assert_eq!(of("hoptop show --db"), Flags::default());
+        assert_eq!(of("hoptop show --db"), Flags { without_polling: true, ..Flags::default() });
     }
 
     #[test]

@@ -17,7 +17,7 @@ mod plain;
 mod service_clients;
 mod theme;
 
-use std::io;
+use std::io::{self, IsTerminal};
 
 use clap::{CommandFactory, Parser};
 use color_eyre::eyre::{Result, bail};
@@ -32,8 +32,8 @@ use self::{
         export,
         guide::{self, UnknownTopic},
         import::{self, follow},
-        label, list, man, note, quote, schema, show, simulate, snooze, stats, store, ticket, unack, undo, untrack,
-        watch, webhook,
+        label, list, man, note, quote, restore, schema, show, simulate, snooze, stats, store, ticket, unack, undo,
+        untrack, watch, webhook,
     },
     context::Context,
     opening::{StoreUse, with_context},
@@ -82,7 +82,7 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
         let loaded = Loaded::new(cli)?;
         return dashboard::dashboard(&cli.dashboard, cli.global.flags().plain, &loaded.settings);
     };
-    let (existing, created) = (StoreUse::Existing, StoreUse::Created);
+    let (read, existing, created) = (StoreUse::Read, StoreUse::Existing, StoreUse::Created);
     let with_store = |store_use: StoreUse, run: &dyn Fn(&Loaded, &mut Context<'_>) -> Result<Exit>| {
         let loaded = Loaded::new(cli)?;
         with_context(&loaded.settings, loaded.team.as_ref(), store_use, |context| run(&loaded, context))
@@ -107,15 +107,20 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             store::store(args, &loaded.settings, loaded.team.as_ref())
         }
         Command::Backup(args) => backup(cli, args),
+        Command::Restore(args) => restore::restore(args, &Loaded::new(cli)?.settings),
         Command::Add(args) => with_store(created, &|_, context| add::add(args, context)),
-        Command::Import(args) if args.follow => with_store(created, &|_, context| follow::follow(args, context)),
+        Command::Import(args) if args.follow => {
+            tell_terminal(&args.file);
+            with_store(created, &|_, context| follow::follow(args, context))
+        }
         Command::Import(args) => {
-            let store_use = if args.dry_run { existing } else { created };
+            tell_terminal(&args.file);
+            let store_use = if args.dry_run { read } else { created };
             with_store(store_use, &|_, context| import::import(args, &mut io::stdin().lock(), context))
         }
-        Command::List(args) => with_store(existing, &|_, context| list::list(args, context)),
-        Command::Export(args) => with_store(existing, &|_, context| export::export(args, context)),
-        Command::Show(args) => with_store(existing, &|_, context| show::show(args, context)),
+        Command::List(args) => with_store(read, &|_, context| list::list(args, context)),
+        Command::Export(args) => with_store(read, &|_, context| export::export(args, context)),
+        Command::Show(args) => with_store(read, &|_, context| show::show(args, context)),
         Command::Check(args) if args.is_untracked() => with_store(StoreUse::Temporary, &|loaded, context| {
             check::untracked::check(args, &loaded.settings, loaded.team.as_ref(), context)
         }),
@@ -123,25 +128,32 @@ fn dispatch(cli: &Cli) -> Result<Exit> {
             with_store(created, &|loaded, context| check::check(args, &loaded.settings, loaded.team.as_ref(), context))
         }
         Command::Answer(args) => {
-            with_store(existing, &|loaded, context| answer::answer(args, context, &loaded.settings.answer))
+            with_store(read, &|loaded, context| answer::answer(args, context, &loaded.settings.answer))
         }
         Command::Quote(args) => {
             with_store(created, &|loaded, context| quote::quote(args, &loaded.settings, loaded.team.as_ref(), context))
         }
-        Command::Stats(args) => {
-            with_store(existing, &|loaded, context| stats::stats(args, loaded.settings.rps, context))
-        }
+        Command::Stats(args) => with_store(read, &|loaded, context| stats::stats(args, loaded.settings.rps, context)),
         Command::Ticket(args) => with_store(existing, &|_, context| ticket::ticket(args, context)),
         Command::Label(args) => with_store(existing, &|_, context| label::label(args, context)),
         Command::Note(args) => with_store(existing, &|_, context| note::note(args, context)),
         Command::Untrack(args) => with_store(existing, &|_, context| untrack::untrack(args, context)),
         Command::Delete(args) => with_store(existing, &|_, context| delete::delete(args, context)),
         Command::Undo(args) => with_store(existing, &|_, context| undo::undo(args, context)),
-        Command::Alerts(args) => with_store(existing, &|_, context| alerts::alerts(args, context)),
+        Command::Alerts(args) => with_store(read, &|_, context| alerts::alerts(args, context)),
         Command::Ack(args) => with_store(existing, &|_, context| ack::ack(args, context)),
         Command::Snooze(args) => with_store(existing, &|_, context| snooze::snooze(args, context)),
         Command::Unack(args) => with_store(existing, &|_, context| unack::unack(args, context)),
         Command::Doctor(args) => doctor(cli, args),
+    }
+}
+
+/// Says on a terminal what a command waits for that reads transactions from it.
+fn tell_terminal(file: &str) {
+    if file == "-" && io::stdin().is_terminal() {
+        print_line(
+            "reading transactions from the terminal: CSV with a header row, or JSON; ^D ends the input, ^C cancels",
+        );
     }
 }
 
@@ -222,6 +234,7 @@ impl Loaded {
     fn new(cli: &Cli) -> Result<Self> {
         let is_watch = matches!(cli.command, Some(Command::Watch(_)));
         let mut flags = cli.global.flags();
+        flags.without_polling = cli.command.as_ref().is_some_and(Command::is_without_polling);
         if !flags.beside.is_empty() && !is_watch {
             return Err(MisplacedOption::Profiles.into());
         }

@@ -11,7 +11,7 @@ use super::output::json;
 use crate::{
     clock::Clock,
     config::Settings,
-    notify::{Channel, Notifier, NotifierSetup, webhook::Webhook},
+    notify::{Channel, Notifier, NotifierSetup, WebhookPosts, webhook::Webhook},
     runtime::exit::Exit,
     store::Store,
 };
@@ -57,6 +57,7 @@ pub(super) async fn start(
     profile: &str,
     store: &Store,
     clock: &Clock,
+    posts: &WebhookPosts,
 ) -> Result<Notifier> {
     let setup = NotifierSetup {
         store: store.clone(),
@@ -64,6 +65,7 @@ pub(super) async fn start(
         clock: clock.clone(),
         render: json::event,
         events: settings.alerting.events.clone(),
+        posts: posts.clone(),
     };
     Ok(Notifier::start(&setup, channels).await?)
 }
@@ -74,10 +76,11 @@ pub(super) async fn start_all(
     profiles: impl Iterator<Item = &str>,
     store: &Store,
     clock: &Clock,
+    posts: &WebhookPosts,
 ) -> Result<Vec<Notifier>> {
     let (channels, mut notifiers) = (channels(settings)?, Vec::new());
     for profile in profiles {
-        notifiers.push(start(channels.clone(), settings, profile, store, clock).await?);
+        notifiers.push(start(channels.clone(), settings, profile, store, clock, posts).await?);
     }
     Ok(notifiers)
 }

@@ -33,6 +33,8 @@ const CATCH_UP_LIMIT: Duration = Duration::from_secs(60);
 /// What a command needs of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum StoreUse {
+    /// The command only reads an existing store, which may be a backup. A missing one isn't created.
+    Read,
     /// The command reads or changes an existing store. A missing one isn't created, since its path may be mistyped.
     Existing,
     /// The command creates a missing store.
@@ -51,15 +53,18 @@ pub(crate) fn with_context(
     store_use: StoreUse,
     work: impl FnOnce(&mut Context<'_>) -> Result<Exit>,
 ) -> Result<Exit> {
-    let is_missing = store_use == StoreUse::Existing && team.is_none() && Store::has_no_store_at(&settings.db);
+    let needs_existing = matches!(store_use, StoreUse::Read | StoreUse::Existing);
+    let is_missing = needs_existing && team.is_none() && Store::has_no_store_at(&settings.db);
     // On a terminal only: a script gets the output for an empty store.
     if is_missing && io::stderr().is_terminal() {
         print_line(&format!("there is no store at {} yet: nothing is tracked", text::clean_path(&settings.db)));
     }
+    let is_read_only = matches!(store_use, StoreUse::Read | StoreUse::Inspected);
     let is_temporary = is_missing || store_use == StoreUse::Temporary;
     let temporary = is_temporary.then(open_temporary).transpose()?;
     let store = match &temporary {
         Some((store, _)) => store.clone(),
+        None if team.is_none() && is_read_only && Store::is_backup(&settings.db) => Store::open_backup(&settings.db)?,
         None => open_store(settings, team)?,
     };
     wait_for_team(&store, store_use)?;

@@ -68,6 +68,9 @@ pub enum ConfigError {
         /// Another of the keys.
         second: &'static str,
     },
+    /// The environment has several sources of the integrator ID.
+    #[error("the environment has both HOPTOP_INTEGRATOR_ID and HOPTOP_INTEGRATOR_ID_FILE; keep one of them")]
+    SeveralIdVariables,
     /// A place of the config file has several sources of the store's password.
     #[error("{file}: {place} has both {first} and {second}; keep one of them")]
     SeveralPasswordSources {

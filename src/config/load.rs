@@ -1,6 +1,8 @@
 //! Chooses each setting: flag > environment > config file > default.
 //!
-//! It must never choose silently between two values of the same source, nor ignore an invalid value.
+//! It must never choose silently between two values of the same source, nor ignore an invalid value that the command uses.
+
+mod id_sources;
 
 use std::{
     collections::BTreeMap,
@@ -49,8 +51,11 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let (store, store_entries) = inputs.store(store_url.as_ref())?;
     let db = inputs.db(flags.db, store.as_ref().map(|store| &store.address))?;
     let state = inputs.state(flags.state_dir)?;
-    let base_url = inputs.base_url(flags.base_url)?;
-    let rps = inputs.rps(flags.rps)?;
+    let without_polling = flags.without_polling;
+    let base_url =
+        inputs.base_url(flags.base_url).or_else(|error| if without_polling { Ok(None) } else { Err(error) })?;
+    let default_rps = (DEFAULT_RPS, SettingSource::Default);
+    let rps = inputs.rps(flags.rps).or_else(|error| if without_polling { Ok(default_rps) } else { Err(error) })?;
     let (beside, beside_entry) =
         inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), store_url.as_ref())?;
     let color = inputs.color(flags.color);
@@ -58,6 +63,9 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let plain = from_switch_flag(flags.plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, SettingSource::Default)));
     let author = inputs.author()?;
+    if !without_polling {
+        inputs.check_id_variables()?;
+    }
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
     let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
@@ -371,24 +379,6 @@ impl<'a> Inputs<'a> {
         let in_config = || self.file.theme.clone().map(|text| ThemeChoice::parse_with(text, |path| self.resolve(path)));
         let chosen = from_variable(variable, "HOPTOP_THEME").or_else(|| from_file(in_config(), "theme"));
         Ok(chosen.unwrap_or((ThemeChoice::default(), SettingSource::Default)))
-    }
-
-    fn id_source(&self) -> Option<SecretSource> {
-        self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(|| self.profile_id_source(&self.profile))
-    }
-
-    fn id_variable(&self, name: &str) -> Option<SecretSource> {
-        self.env.secret(name).map(|value| SecretSource::Variable { name: name.to_owned(), value })
-    }
-
-    /// Returns the source of a profile's ID. A profile has at most one ([`check_id_keys`]).
-    fn profile_id_source(&self, profile: &Profile) -> Option<SecretSource> {
-        let named =
-            |name: &String| self.id_variable(name).unwrap_or_else(|| SecretSource::Unset { name: name.clone() });
-        let variable = profile.integrator_id_env.as_ref().map(named);
-        variable
-            .or_else(|| profile.integrator_id_file.as_ref().map(|path| SecretSource::File(self.resolve(path))))
-            .or_else(|| profile.integrator_id_command.as_ref().map(|argv| SecretSource::Command(argv.words())))
     }
 
     fn config_file(&self) -> Option<PathBuf> {
@@ -848,6 +838,20 @@ mod tests {
             let polling = polling(variables, file).unwrap();
             assert_eq!((polling.id.expose(), polling.warnings.len()), (CANARY, 0));
         }
+    }
+
+    #[test]
+    fn file_with_the_id_is_named_by_a_variable() {
+        const URL: (&str, &str) = ("HOPTOP_BASE_URL", "https://api.example");
+        const ID_FILE: (&str, &str) = ("HOPTOP_INTEGRATOR_ID_FILE", "/no/such/id");
+        // The variable comes before the profile.
+        let missing = polling(&[URL, ID_FILE, ("SHOP_ID", CANARY)], Some(FILE)).unwrap_err();
+        assert!(missing.starts_with("no integrator ID from the file /no/such/id"), "{missing}");
+        let both = settings(Flags::default(), &[ID_FILE, ("HOPTOP_INTEGRATOR_ID", CANARY)], Some(FILE)).unwrap_err();
+        assert_eq!(
+            both,
+            "the environment has both HOPTOP_INTEGRATOR_ID and HOPTOP_INTEGRATOR_ID_FILE; keep one of them"
+        );
     }
 
     #[test]

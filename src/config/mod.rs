@@ -72,4 +72,6 @@ pub struct Flags {
     pub ascii: bool,
     /// `--plain`.
     pub plain: bool,
+    /// Whether the command doesn't poll, so that invalid settings of polling don't matter.
+    pub without_polling: bool,
 }

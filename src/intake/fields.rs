@@ -241,10 +241,10 @@ pub(super) fn parse_transaction(row: &RawRow, any_chain: bool) -> Result<ParsedR
     Ok(ParsedRow { transaction, clamp_warning, profile: row.get(Field::Profile).and_then(clean_or_none) })
 }
 
-/// Returns the notes of a row: `note` is one note, and each line of `notes` is one.
+/// Returns the notes of a row: each line of `note` and of `notes` is one, since a note is one line.
 fn parse_notes(row: &RawRow) -> Vec<String> {
-    let lines = row.get(Field::Notes).unwrap_or_default().lines();
-    row.get(Field::Note).into_iter().chain(lines).filter_map(clean_or_none).collect()
+    let texts = [Field::Note, Field::Notes].map(|field| row.get(field).unwrap_or_default());
+    texts.iter().flat_map(|text| text.split(['\n', '\r'])).filter_map(clean_or_none).collect()
 }
 
 fn parse_labels(row: &RawRow) -> Vec<String> {

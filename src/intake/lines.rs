@@ -49,6 +49,9 @@ pub(crate) struct LineReader {
 impl LineReader {
     /// The most bytes of one line.
     pub(crate) const LINE_LIMIT: usize = RECORD_LIMIT;
+    /// The reason why gzip data can't be followed.
+    pub(crate) const GZIP: &str =
+        "gzip data can't be followed; unpack it first, as in `gzip -dc FILE | hoptop import - --follow`";
     /// The error message for a JSON array.
     pub(crate) const ARRAY: &str = "a JSON array can't be followed; write one object per line (NDJSON)";
 

@@ -57,7 +57,7 @@ fn optional_fields_are_parsed_from_csv_and_json() {
     let json = format!(
         r#"[{{"transactionId":"{}","fromChainId":"42161","toChainId":"8453","quoteId":"q","requestId":"r",
         "estimatedRouteDuration":900.0,"submittedAt":"2023-11-14T22:13:20Z","fromAddress":"0xfrom","ticket":"SUP-1",
-        "labels":["vip","batch-17"],"note":"two lines"}}]"#,
+        "labels":["vip","batch-17"],"note":"two\nlines"}}]"#,
         hash()
     );
     for text in [csv, json] {
@@ -67,7 +67,10 @@ fn optional_fields_are_parsed_from_csv_and_json() {
         assert_eq!(params.estimate, Some(Duration::from_secs(900)));
         assert_eq!(params.submitted_at, DateTime::from_timestamp(1_700_000_000, 0));
         assert_eq!((params.from_address.as_deref(), params.ticket.as_deref()), (Some("0xfrom"), Some("SUP-1")));
-        assert_eq!((labels, notes), (vec!["vip".to_owned(), "batch-17".into()], vec!["two lines".to_owned()]));
+        assert_eq!(
+            (labels, notes),
+            (vec!["vip".to_owned(), "batch-17".into()], vec!["two".to_owned(), "lines".into()])
+        );
     }
 }
 
@@ -274,7 +277,7 @@ fn exported_columns_are_read_or_ignored_without_a_warning() {
     let new = &transactions[0];
     assert_eq!((new.params.submitted_at, new.first_seen_at), (None, DateTime::from_timestamp(1_700_000_000, 0)));
     assert_eq!((new.untracked, warnings.len()), (true, 0));
-    assert_eq!(new.notes, ["d", "a b", "c"]);
+    assert_eq!(new.notes, ["d", "a", "b", "c"]);
     let csv = batch(format!("{HEADER},untracked,Notes\n0xabcdef,1,10,q,FALSE,\"'=a\nb\"\n"));
     assert_eq!(
         (csv.transactions[0].untracked, &csv.transactions[0].notes[..]),

@@ -1,6 +1,9 @@
-//! The gauges, read from the store for each request: transactions by status, alerts, and the state of polling.
+//! The gauges, read from the store for each request: transactions by status, alerts, the state of polling, the store's
+//! files, and the backlog of webhooks.
 //!
 //! A label must never name a transaction, a ticket or an integrator ID: metrics are stored elsewhere for a long time.
+
+use std::collections::BTreeMap;
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -17,7 +20,8 @@ use crate::{
         status::RouterStatus,
         team::{TeamLink, TeamStatus},
     },
-    store::{Reader, StoreError},
+    notify::{WEBHOOK_CHANNEL, WebhookState},
+    store::{Reader, StoreError, StoreFiles},
 };
 
 /// The label of metrics that are separate for each profile.
@@ -49,6 +53,17 @@ struct AlertLabels {
     state: &'static str,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FileLabels {
+    file: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PostLabels {
+    profile: String,
+    outcome: &'static str,
+}
+
 /// The gauges of all profiles.
 #[derive(Default)]
 struct Gauges {
@@ -66,21 +81,75 @@ struct Gauges {
     polled: Family<ProfileLabels, Gauge>,
 }
 
-/// Reads the gauges of these profiles, and of the team's store if there is one. The cost grows linearly with the number of
-/// tracked transactions.
-pub(super) fn read(
-    reader: &Reader,
-    profiles: &[String],
-    team: Option<&TeamStatus>,
-    now: Now,
-) -> Result<Registry, StoreError> {
-    let gauges = Gauges::default();
-    profiles.iter().try_for_each(|profile| gauges.read(reader, profile, now))?;
-    let mut registry = gauges.register();
-    if let Some(team) = team {
-        register_team(team, now, &mut registry);
+/// What the gauges of one request are read from, besides the store's tables.
+pub(super) struct Snapshot<'a> {
+    pub(super) profiles: &'a [String],
+    pub(super) files: &'a StoreFiles,
+    /// The posts to the webhook of each profile.
+    pub(super) posts: BTreeMap<String, WebhookState>,
+    /// The state of the team's store, if there is one.
+    pub(super) team: Option<&'a TeamStatus>,
+    pub(super) now: Now,
+}
+
+impl Snapshot<'_> {
+    /// Reads the gauges. The cost grows linearly with the number of tracked transactions, in one index.
+    pub(super) fn read(&self, reader: &Reader) -> Result<Registry, StoreError> {
+        let gauges = Gauges::default();
+        self.profiles.iter().try_for_each(|profile| gauges.read(reader, profile, self.now))?;
+        let mut registry = gauges.register();
+        self.register_files(&mut registry);
+        self.register_webhooks(reader, &mut registry)?;
+        if let Some(team) = self.team {
+            register_team(team, self.now, &mut registry);
+        }
+        Ok(registry)
     }
-    Ok(registry)
+
+    /// Registers the sizes of the store's files and the age of its newest backup.
+    fn register_files(&self, registry: &mut Registry) {
+        let (database, log) = self.files.sizes();
+        let sizes: Family<FileLabels, Gauge> = Family::default();
+        for (file, bytes) in [("database", database), ("log", log)] {
+            sizes.get_or_create(&FileLabels { file }).set(whole(bytes));
+        }
+        let help = "Size of the store's file and of its write-ahead log";
+        registry.register_with_unit("store_size", help, Unit::Bytes, sizes);
+        // A backup from the future has a wrong date: its age isn't known.
+        let backups = self.files.backups(self.now.wall);
+        if let Some(newest) = backups.first().filter(|newest| newest.at <= self.now.wall) {
+            let age = FloatGauge::default();
+            age.set(span::between(newest.at, self.now.wall).as_secs_f64());
+            registry.register_with_unit("backup_age", "Age of the newest backup of the store", Unit::Seconds, age);
+        }
+    }
+
+    /// Registers the posts to webhooks, and what they have not got yet.
+    fn register_webhooks(&self, reader: &Reader, registry: &mut Registry) -> Result<(), StoreError> {
+        let posts: Family<PostLabels, Counter> = Family::default();
+        let backlogs: Family<ProfileLabels, Gauge> = Family::default();
+        let ages: Family<ProfileLabels, FloatGauge> = Family::default();
+        for (profile, state) in self.posts.iter().filter(|(profile, _)| self.profiles.contains(profile)) {
+            for (outcome, count) in
+                [("delivered", state.delivered), ("refused", state.refused), ("failed", state.failed)]
+            {
+                posts.get_or_create(&PostLabels { profile: profile.clone(), outcome }).inc_by(count);
+            }
+            if state.users > 0 {
+                let backlog = reader.backlog(profile, WEBHOOK_CHANNEL, &state.events)?;
+                let age = backlog.oldest.map_or(0.0, |oldest| span::between(oldest, self.now.wall).as_secs_f64());
+                backlogs.get_or_create(&ProfileLabels::new(profile)).set(whole(backlog.events));
+                ages.get_or_create(&ProfileLabels::new(profile)).set(age);
+            }
+        }
+        let help = "Posts of this process to the webhook, by outcome; failed ones are repeated";
+        registry.register("webhook_posts", help, posts);
+        let help = "Events that the webhook has not got yet, among the next 10000 changes";
+        registry.register("webhook_backlog", help, backlogs);
+        let help = "Age of the oldest event that the webhook has not got yet; 0 without one";
+        registry.register_with_unit("webhook_backlog_age", help, Unit::Seconds, ages);
+        Ok(())
+    }
 }
 
 /// Registers the metrics of the team's store.

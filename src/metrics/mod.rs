@@ -1,10 +1,14 @@
-//! `--metrics ADDR`: serves figures about tracking and polling as OpenMetrics text over HTTP.
+//! `--metrics ADDR`: serves figures about tracking and polling over HTTP, as OpenMetrics text or in the text format of
+//! Prometheus.
 //!
 //! Counters count from the start of this process; gauges are read from the store for each request. A metric must never
 //! identify a single transaction, and serving must never delay the poller.
 
+mod feed;
+mod format;
 mod gauges;
 mod requests;
+mod server;
 
 use std::{
     io,
@@ -24,12 +28,8 @@ use axum::{
 };
 use prometheus_client::{
     encoding::text::{encode_eof, encode_registry},
-    metrics::{
-        family::Family,
-        histogram::{Histogram, exponential_buckets},
-        info::Info,
-    },
-    registry::{Registry, Unit},
+    metrics::info::Info,
+    registry::Registry,
 };
 use tokio::{
     net::TcpListener,
@@ -37,19 +37,14 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
-use self::gauges::ProfileLabels;
 pub(crate) use self::requests::{Counted, Requests, SentRequest};
+use self::{feed::FeedMetrics, format::TextFormat, gauges::Snapshot};
 use crate::{
     clock::Clock,
-    domain::{
-        change::{Change, ChangeKind},
-        team::TeamStatus,
-    },
-    store::{FeedReader, SharedReader, Store, StoreError, Wake},
+    domain::team::TeamStatus,
+    notify::WebhookPosts,
+    store::{FeedReader, SharedReader, Store, StoreError, StoreFiles, Wake},
 };
-
-/// The content type of OpenMetrics text.
-const OPENMETRICS_TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The metrics server, which runs until this value is dropped.
 pub(crate) struct Metrics {
@@ -87,13 +82,24 @@ impl MetricsError {
     }
 }
 
-/// The delays between status changes and the answers that show them, for each profile.
-type Delays = Family<ProfileLabels, Histogram, fn() -> Histogram>;
+/// What the metrics are about.
+pub(crate) struct MetricsSources<'a> {
+    /// The store.
+    pub store: &'a Store,
+    /// The profiles whose metrics are served.
+    pub profiles: Vec<String>,
+    /// The requests of this process.
+    pub requests: Requests,
+    /// The posts of this process to webhooks.
+    pub posts: WebhookPosts,
+}
 
 /// The state that requests for metrics read.
 struct MetricsState {
     counted: Registry,
     reader: SharedReader,
+    files: StoreFiles,
+    posts: WebhookPosts,
     /// The state of the team's store; `None` for a store of one machine.
     team: Option<watch::Receiver<TeamStatus>>,
     profiles: Vec<String>,
@@ -103,15 +109,13 @@ struct MetricsState {
 }
 
 impl Metrics {
-    /// Serves the metrics of these profiles at `address`, if given; port 0 chooses a free port.
+    /// Serves the metrics of these sources at `address`, if given; port 0 chooses a free port.
     ///
     /// # Errors
     /// If the server can't listen at the address, or the store can't be read.
     pub(crate) async fn serve(
         address: Option<SocketAddr>,
-        store: &Store,
-        profiles: Vec<String>,
-        requests: &Requests,
+        MetricsSources { store, profiles, requests, posts }: MetricsSources<'_>,
         clock: &Clock,
     ) -> Result<Option<Self>, MetricsError> {
         let Some(address) = address else { return Ok(None) };
@@ -122,32 +126,24 @@ impl Metrics {
         requests.register(&profiles, &mut counted);
         let version = Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]);
         counted.register("build", "Version of hoptop", version);
-        let delays = Delays::new_with_constructor(|| Histogram::new(exponential_buckets(5.0, 2.0, 11)));
-        for profile in &profiles {
-            drop(delays.get_or_create(&ProfileLabels::new(profile)));
-        }
-        let help = "Time between the last answer with the old status and the first with the new one";
-        counted.register_with_unit("detection_delay", help, Unit::Seconds, delays.clone());
+        let feed_metrics = FeedMetrics::new(&profiles, &mut counted);
         let state = MetricsState {
             counted,
             reader: SharedReader::new(store.reader()?),
+            files: store.files(),
+            posts,
             team: store.team(),
             profiles,
             clock: clock.clone(),
             is_loopback: address.ip().is_loopback(),
         };
-        let profiles: Arc<[String]> = state.profiles.as_slice().into();
         let router = Router::new().route("/metrics", get(answer_request)).with_state(Arc::new(state));
         let mut tasks = JoinSet::new();
         let (wakeups, feed) = (store.subscribe(Wake::Changes)?, FeedReader::new(store.reader()?));
         // Earlier changes aren't counted.
         let feed = spawn_blocking(move || feed.changes().map(|_| feed)).await??;
-        tasks.spawn(watch_delays(wakeups, feed, profiles, delays));
-        tasks.spawn(async move {
-            if let Err(error) = axum::serve(listener, router).await {
-                tracing::error!("the metrics server stopped: {error}");
-            }
-        });
+        tasks.spawn(feed_metrics.watch(wakeups, feed));
+        tasks.spawn(server::serve(listener, router));
         Ok(Some(Self { address, _tasks: tasks }))
     }
 
@@ -168,9 +164,10 @@ async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderM
     if state.is_loopback && has_foreign_host(&headers) {
         return StatusCode::MISDIRECTED_REQUEST.into_response();
     }
-    let text = spawn_blocking(move || state.text()).await;
+    let format = TextFormat::preferred(&headers);
+    let text = spawn_blocking(move || state.text(format)).await;
     match text {
-        Ok(Ok(text)) => ([(CONTENT_TYPE, OPENMETRICS_TEXT)], text).into_response(),
+        Ok(Ok(text)) => ([(CONTENT_TYPE, format.content_type())], text).into_response(),
         // The store's error is logged here, and the client doesn't see it.
         Ok(Err(error)) => {
             tracing::warn!("a request for the metrics failed: {error}");
@@ -181,59 +178,26 @@ async fn answer_request(State(state): State<Arc<MetricsState>>, headers: HeaderM
 }
 
 impl MetricsState {
-    fn text(&self) -> Result<String, StoreError> {
-        let now = self.clock.now();
+    fn text(&self, format: TextFormat) -> Result<String, StoreError> {
         let team = self.team.as_ref().map(|team| team.borrow().clone());
-        let gauges = self.reader.read(|reader| gauges::read(reader, &self.profiles, team.as_ref(), now))?;
+        let snapshot = Snapshot {
+            profiles: &self.profiles,
+            files: &self.files,
+            posts: self.posts.states(),
+            team: team.as_ref(),
+            now: self.clock.now(),
+        };
+        let gauges = self.reader.read(|reader| snapshot.read(reader))?;
         let mut text = String::new();
         // Writing to a `String` never fails.
         let written = encode_registry(&mut text, &self.counted)
             .and_then(|()| encode_registry(&mut text, &gauges))
             .and_then(|()| encode_eof(&mut text));
         debug_assert!(written.is_ok());
-        Ok(text)
-    }
-}
-
-/// Measures how late status changes of these profiles are seen, whichever process polls.
-async fn watch_delays(mut wakeups: watch::Receiver<u64>, feed: FeedReader, profiles: Arc<[String]>, delays: Delays) {
-    loop {
-        let (feed, profiles) = (feed.clone(), Arc::clone(&profiles));
-        let seen = spawn_blocking(move || {
-            feed.changes_with(|page, reader| {
-                let mut gaps = Vec::new();
-                for change in page.changes.iter().filter(|change| profiles.contains(&change.profile)) {
-                    let gap = observation_of_status_change(change)
-                        .map(|answer| reader.gap_before(answer))
-                        .transpose()?
-                        .flatten();
-                    gaps.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap)));
-                }
-                Ok((gaps, page.more))
-            })
-        });
-        match seen.await {
-            Ok(Ok((gaps, more))) => {
-                gaps.iter().for_each(|(of, gap)| delays.get_or_create(of).observe(gap.as_secs_f64()));
-                if more {
-                    continue;
-                }
-            }
-            // The poller reports errors of the store. The next read returns the same changes again.
-            Ok(Err(error)) => tracing::debug!("failed to measure the detection delay: {error}"),
-            Err(panicked) => return tracing::error!("the detection delay is no longer measured: {panicked}"),
-        }
-        if wakeups.changed().await.is_err() {
-            return;
-        }
-    }
-}
-
-/// Returns the observation that showed a new status; `None` if the change is not a status change.
-fn observation_of_status_change(change: &Change) -> Option<i64> {
-    match change.what {
-        ChangeKind::StatusChanged { previous: Some(_), .. } => change.observation,
-        _ => None,
+        Ok(match format {
+            TextFormat::OpenMetrics => text,
+            TextFormat::Prometheus => format::to_prometheus(&text),
+        })
     }
 }
 

@@ -5,6 +5,7 @@
 //! store. The module must never delay the poller, nor show an address or a secret.
 
 mod command;
+mod posts;
 pub(crate) mod webhook;
 
 use std::{sync::Arc, time::Duration};
@@ -15,8 +16,10 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
+pub(crate) use self::posts::{WEBHOOK_CHANNEL, WebhookPosts, WebhookState};
 use self::{
     command::CommandCalls,
+    posts::ActiveWebhook,
     webhook::{DeliveryError, Webhook},
 };
 use crate::{
@@ -63,7 +66,7 @@ impl Channel {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Command(_) => "on_alert",
-            Self::Webhook(_) => "webhook",
+            Self::Webhook(_) => WEBHOOK_CHANNEL,
         }
     }
 }
@@ -81,6 +84,8 @@ pub(crate) struct NotifierSetup {
     pub render: RenderEvent,
     /// The events that are sent.
     pub events: Vec<NotifiedEvent>,
+    /// Counts the posts to the webhook.
+    pub posts: WebhookPosts,
 }
 
 /// The running channels. Dropping the notifier stops them.
@@ -103,6 +108,10 @@ impl Notifier {
         let start_reader = reader.clone();
         let start_seq = spawn_blocking(move || start_reader.read(Reader::last_change)).await??;
         for channel in channels {
+            let active_webhook = match channel {
+                Channel::Command(_) => None,
+                Channel::Webhook(_) => Some(setup.posts.begin(&setup.profile, setup.events.clone())),
+            };
             let task = ChannelTask {
                 setup: setup.clone(),
                 reader: reader.clone(),
@@ -111,6 +120,7 @@ impl Notifier {
                 saved_seq: start_seq,
                 stop: stopped.clone(),
                 calls: CommandCalls::default(),
+                active_webhook,
             };
             tasks.spawn(task.run_with_retries());
         }
@@ -182,6 +192,8 @@ struct ChannelTask {
     /// Becomes `true` when the notifier must stop.
     stop: watch::Receiver<bool>,
     calls: CommandCalls,
+    /// Counts the posts, if the channel is a webhook.
+    active_webhook: Option<ActiveWebhook>,
 }
 
 impl ChannelTask {
@@ -331,15 +343,18 @@ impl ChannelTask {
         loop {
             match webhook.post(&event.id, event.text.clone(), self.setup.clock.now().wall).await {
                 Ok(()) => {
+                    self.count_post(|state| state.delivered += 1);
                     self.save_sent(event, None, cursor).await?;
                     return Ok(SendOutcome::Done);
                 }
                 Err(error @ DeliveryError::Refused { .. }) => {
                     tracing::warn!("webhook: {error}");
+                    self.count_post(|state| state.refused += 1);
                     self.save_sent(event, Some(error.to_string()), cursor).await?;
                     return Ok(SendOutcome::Done);
                 }
                 Err(error @ DeliveryError::Temporary(_)) => {
+                    self.count_post(|state| state.failed += 1);
                     let reason = text::clean(&error.to_string());
                     if cursor.error.as_ref() != Some(&reason) {
                         tracing::warn!("webhook: {reason}");
@@ -353,6 +368,12 @@ impl ChannelTask {
                 () = wait_for_stop(&mut self.stop) => return Ok(SendOutcome::Interrupted),
                 () = clock.sleep_until(clock.now().mono + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
+        }
+    }
+
+    fn count_post(&self, change: impl FnOnce(&mut WebhookState)) {
+        if let Some(webhook) = &self.active_webhook {
+            webhook.count(change);
         }
     }
 

@@ -44,6 +44,7 @@ impl Fixture {
             clock,
             render: render_plain,
             events: NotifiedEvent::DEFAULT.to_vec(),
+            posts: WebhookPosts::default(),
         };
         Self { folder, setup }
     }
@@ -159,12 +160,18 @@ async fn webhook_event_is_retried_until_accepted_and_skipped_when_refused() {
     );
     let sent = fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
     assert!(sent.seq > initial.seq);
+    let counts = || {
+        let state = fixture.setup.posts.states().remove("default").unwrap();
+        [state.delivered, state.refused, state.failed, state.users.into()]
+    };
+    assert_eq!(counts(), [1, 0, 2, 1]);
     fixture.raise(2);
     let refused = fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_some()).await;
     assert_eq!(refused.error.as_deref(), Some("127.0.0.1 refused the event with HTTP 400; hoptop won't send it again"));
     fixture.raise(3);
     fixture.wait_for_cursor("webhook", |cursor| cursor.error.is_none()).await;
     notifier.finish(Duration::from_secs(30)).await;
+    assert_eq!(counts(), [2, 1, 2, 0]);
     let posts: Vec<_> = posts.try_iter().collect();
     let ids: Vec<_> = posts.iter().map(|(id, _)| id.as_str()).collect();
     assert!(ids[0] == ids[1] && ids[1] == ids[2] && ids[2] != ids[3], "{ids:?}");

@@ -89,6 +89,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
     };
     let mut driver = Driver::start(setup, role).await?;
     loop {
+        driver.setup.heartbeat.beat();
         let now = driver.setup.clock.now();
         driver.update_shortage(now).await?;
         driver.report(now, false);

@@ -6,6 +6,7 @@
 mod core;
 mod driver;
 mod health;
+mod heartbeat;
 mod journal;
 mod poll_plan;
 mod report;
@@ -16,6 +17,7 @@ mod wire;
 
 pub use self::{
     driver::run,
+    heartbeat::Heartbeat,
     setup::{LeasePermit, PollerError, Scope, Setup},
     wire::{HttpWire, Wire},
 };

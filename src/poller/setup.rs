@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use tokio::{sync::watch, task::JoinError};
 
+use super::heartbeat::Heartbeat;
 use crate::{
     budget::{Pace, PaceLeft},
     clock::{Clock, Mono},
@@ -37,6 +38,8 @@ pub struct Setup<W> {
     pub seed: u64,
     /// The lease of the integrator ID; `None` if no other machine uses it.
     pub lease: Option<LeasePermit>,
+    /// Counts the turns of the poll loop.
+    pub heartbeat: Heartbeat,
 }
 
 /// What a poller knows of the lease of its integrator ID, which decides which machine of a team may poll.

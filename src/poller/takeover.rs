@@ -29,6 +29,7 @@ pub(super) async fn acquire_poller_lock<W: Wire>(setup: &Setup<W>) -> Result<Opt
     let path = KernelLock::beside(setup.store.path(), "poller", &setup.profile);
     let mut tries = 0;
     loop {
+        setup.heartbeat.beat();
         let path = path.clone();
         if let Some(role) = spawn_blocking(move || KernelLock::try_take(&path)).await?? {
             return Ok(Some(role));

@@ -11,6 +11,7 @@ pub(crate) mod hang_up;
 pub(crate) mod log_file;
 pub(crate) mod maintenance;
 pub(crate) mod service_client;
+pub(crate) mod service_manager;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod team_poller;

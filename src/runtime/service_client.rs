@@ -13,7 +13,7 @@ use crate::{
     config::{ConfigError, Settings},
     domain::{secret::IntegratorId, text},
     metrics::{Counted, Requests},
-    poller::{HttpWire, Scope, Setup},
+    poller::{Heartbeat, HttpWire, Scope, Setup},
     store::Store,
 };
 
@@ -29,6 +29,8 @@ pub(crate) struct ServiceClient {
     pub shown_id: String,
     /// The counters of sent requests.
     pub requests: Requests,
+    /// The heartbeat of the poller that uses the client.
+    pub heartbeat: Heartbeat,
 }
 
 impl ServiceClient {
@@ -45,6 +47,7 @@ impl ServiceClient {
             fingerprint,
             shown_id,
             requests: Requests::default(),
+            heartbeat: Heartbeat::default(),
         })
     }
 
@@ -78,7 +81,7 @@ impl ServiceClient {
         store: &Store,
         clock: &Clock,
     ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + Sync + 'static {
-        let Self { client, rps, fingerprint, shown_id, requests, .. } = self;
+        let Self { client, rps, fingerprint, shown_id, requests, heartbeat, .. } = self;
         let (store, clock) = (store.clone(), clock.clone());
         let counted = place.profile.to_owned();
         let count = Box::new(move |sent| requests.count(&counted, sent));
@@ -98,6 +101,7 @@ impl ServiceClient {
             scope,
             seed: rand::random(),
             lease: None,
+            heartbeat: heartbeat.clone(),
         }
     }
 }

@@ -44,7 +44,7 @@ use crate::{
         team_address::TeamAddress,
     },
     metrics::{Counted, Requests, SentRequest},
-    poller::{self, HttpWire, LeasePermit, Scope, Setup},
+    poller::{self, Heartbeat, HttpWire, LeasePermit, Scope, Setup},
     process::{self, kill_timer::KillTimer, lock::KernelLock, program},
     store::Store,
     team::{
@@ -69,6 +69,8 @@ const UNUSABLE_LIMIT: Duration = Duration::from_secs(5);
 /// How a child ends whose machine or role can't poll, and one whose password the database refuses.
 const MAY_NOT_POLL: Exit = Exit::Unauthorized;
 const WRONG_PASSWORD: Exit = Exit::Unreachable;
+/// The interval between two heartbeats of the parent.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval between two tries for the lock by which one process of a machine is a candidate for a profile.
 const CANDIDATE_RETRY: Duration = Duration::from_millis(500);
 /// How much longer a machine waits before it takes the lease, for each step of its rank.
@@ -100,6 +102,8 @@ pub(super) struct TeamPoller {
     order: PollOrder,
     /// Counts what the child sends.
     requests: Requests,
+    /// Shows that this process looks after the child. A child that hangs is ended by the timer of its lease.
+    heartbeat: Heartbeat,
 }
 
 impl TeamPoller {
@@ -122,11 +126,25 @@ impl TeamPoller {
             weights: options.weights.clone(),
             sends_requests_only: options.scope == Scope::RequestsOnly,
         };
-        Self { access, order, requests: polling.requests }
+        Self { access, order, requests: polling.requests, heartbeat: polling.heartbeat }
     }
 
     /// Keeps a child running until `stop` resolves, and waits until it has given the lease back.
     pub(super) async fn run(&self, stop: impl Future<Output = ()>) -> Result<()> {
+        let mut beating = pin!(async {
+            loop {
+                self.heartbeat.beat();
+                time::sleep(HEARTBEAT_INTERVAL).await;
+            }
+        });
+        let looked_after = self.look_after_children(stop);
+        tokio::select! {
+            ended = looked_after => ended,
+            () = &mut beating => Ok(()),
+        }
+    }
+
+    async fn look_after_children(&self, stop: impl Future<Output = ()>) -> Result<()> {
         let mut stop = pin!(stop);
         let mut failures = 0;
         loop {
@@ -371,6 +389,7 @@ fn poller_setup(
         scope: if order.sends_requests_only { Scope::RequestsOnly } else { Scope::Everything },
         seed: rand::random(),
         lease: Some(lease),
+        heartbeat: Heartbeat::default(),
     })
 }
 

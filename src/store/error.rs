@@ -101,6 +101,14 @@ pub enum StoreError {
         /// The cause.
         reason: String,
     },
+    /// The backup wasn't restored, so the store is as it was.
+    #[error("{} was not restored: {reason}", path.display())]
+    Restore {
+        /// The path of the backup.
+        path: PathBuf,
+        /// The cause.
+        reason: String,
+    },
     /// The store wasn't migrated, because the backup before the migration failed.
     #[error("the store {} was not upgraded from schema {from}: the backup before the upgrade failed: {reason}", path.display())]
     NotMigrated {

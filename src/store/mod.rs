@@ -38,6 +38,8 @@ pub(crate) use self::{
         filesystem,
         health::StoreFault,
         recovery::Recovery,
+        restore::Restored,
+        store_files::StoreFiles,
     },
     operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
@@ -67,7 +69,7 @@ use self::{
         integrity::{self, Depth},
         open::{self, Opened},
         open_marker::OpenMarker,
-        paths,
+        restore,
     },
     watcher::Watcher,
     writer::{WriteJob, Writer},
@@ -128,6 +130,24 @@ impl Store {
     /// precedes each change of the schema. A store that can't be written is opened for reading.
     pub fn open_lasting(path: &Path, at: DateTime<Utc>) -> Result<Self, StoreError> {
         Self::start(open::open(path, Some(at))?)
+    }
+
+    /// Whether the file at `path` is a backup that no hoptop has opened for writing. See [`Store::open_backup`].
+    pub fn is_backup(path: &Path) -> bool {
+        open::is_unused_backup(path)
+    }
+
+    /// Opens a backup for reading. Nothing is written to it or beside it.
+    pub fn open_backup(path: &Path) -> Result<Self, StoreError> {
+        Self::start(open::open_backup(path)?)
+    }
+
+    /// Puts a backup in the place of the store at `path`, at the moment `at`. The store that was there is kept beside it.
+    ///
+    /// # Errors
+    /// If the backup isn't sound, or a process has the store open. The store is then as it was.
+    pub fn restore(backup: &Path, path: &Path, at: DateTime<Utc>) -> Result<Restored, StoreError> {
+        restore::restore(backup, path, at)
     }
 
     fn start(opened: Opened) -> Result<Self, StoreError> {
@@ -306,7 +326,12 @@ impl Store {
 
     /// The sizes in bytes of the store's file and of its write-ahead log.
     pub fn sizes(&self) -> (u64, u64) {
-        (self.path.metadata().map_or(0, |file| file.len()), paths::log_size(&self.path))
+        self.files().sizes()
+    }
+
+    /// The files of the store, as a handle that doesn't keep the store open.
+    pub fn files(&self) -> StoreFiles {
+        StoreFiles::new(Arc::clone(&self.path))
     }
 
     /// Writes a verified copy of the store to a file. `should_continue` is called from time to time: `false` cancels
@@ -338,7 +363,7 @@ impl Store {
 
     /// The backups beside the store, the newest first. Backups dated after `now` come last.
     pub fn backups(&self, now: DateTime<Utc>) -> Vec<Backup> {
-        backup::list(&self.path, now)
+        self.files().backups(now)
     }
 
     /// Makes the daily backup whenever it is due, until the returned schedule is dropped.

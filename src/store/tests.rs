@@ -7,6 +7,7 @@ mod operations;
 mod people;
 mod recovery;
 mod replica;
+mod restore;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::{
+    file::paths,
     tables::{changes, observations, search_index::Search},
     *,
 };

@@ -9,6 +9,7 @@
     reason = "a test fails by panicking, and prints its figures"
 )]
 
+mod backups;
 mod batch_delay;
 mod beside;
 mod common;
@@ -37,6 +38,8 @@ mod report;
 mod schemas;
 #[cfg(unix)]
 mod sdk;
+#[cfg(target_os = "linux")]
+mod service;
 #[path = "../session/mod.rs"]
 mod session;
 mod sharing;

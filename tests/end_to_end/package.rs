@@ -62,6 +62,13 @@ fn debian_package_is_installed_runs_and_is_removed_completely() {
     let package = PathBuf::from(made.out.trim());
     assert!(package.starts_with(&output), "{made:?}");
 
+    match Command::new("lintian").args(["--allow-root", "--fail-on", "warning,error"]).arg(&package).output() {
+        Err(_) => println!("the check by lintian is skipped: there is no lintian"),
+        Ok(checked) => {
+            let checked = ProcessOutput::new(checked);
+            assert!(checked.code == Some(0) && checked.out.is_empty(), "{checked:?}");
+        }
+    }
     let root = home.path().join("root");
     for folder in ["var/lib/dpkg/info", "var/lib/dpkg/updates", "var/log"] {
         fs::create_dir_all(root.join(folder)).unwrap();
@@ -89,13 +96,31 @@ fn debian_package_is_installed_runs_and_is_removed_completely() {
     for page in ["hoptop", "hoptop-watch", "hoptop-import"] {
         assert_has(&format!("share/man/man1/{page}.1.gz"));
     }
-    for text in ["copyright", "LICENSE-APACHE", "README.md", "examples/ci.sh", "examples/config.toml"] {
+    for text in [
+        "copyright",
+        "changelog.gz",
+        "changelog.Debian.gz",
+        "README.md",
+        "examples/ci.sh",
+        "examples/config.toml",
+        "examples/alerts.yml",
+    ] {
         assert_has(&format!("share/doc/hoptop/{text}"));
     }
     for guide in ["support", "integrators", "operators", "team", "keys", "measurements", "dependencies"] {
         assert_has(&format!("share/doc/hoptop/assets/docs/{guide}.md"));
     }
     assert_has("share/doc/hoptop/assets/pictures/session.svg");
+    for unit in ["system", "user"] {
+        assert_has(&format!("lib/systemd/{unit}/hoptop.service"));
+    }
+    let copyright = fs::read_to_string(usr.join("share/doc/hoptop/copyright")).unwrap();
+    let is_clause =
+        |line: &str| line.trim_start_matches(' ').starts_with("Permission is hereby granted, free of charge");
+    assert!(
+        copyright.lines().any(is_clause) && copyright.contains("/usr/share/common-licenses/Apache-2.0"),
+        "{copyright}"
+    );
     let licences = fs::read_to_string(usr.join("share/doc/hoptop/licences.txt")).unwrap();
     assert!(licences.lines().any(|line| line.starts_with("ratatui v") && line.ends_with(": MIT")), "{licences}");
     let own = env!("CARGO_MANIFEST_DIR");

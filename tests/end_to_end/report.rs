@@ -56,6 +56,11 @@ fn html_report_is_sorted_in_a_browser() {
     let descending = page("#sort=-status");
     assert_eq!(statuses(&descending), ["success", "ongoing", "partial_success"]);
     assert!(descending.contains("aria-sort=\"descending\""));
+    // Each word must be somewhere in a row; a row that isn't found is hidden.
+    let found = page("#find=reverted%20PARTIAL");
+    let hidden = |page: &str| page.matches("<tr hidden=\"\">").count();
+    assert_eq!(hidden(&found), 2, "{found}");
+    assert_eq!(hidden(&page("#find=success%20ongoing")), 3);
     // An unknown column leaves the exported order.
     assert!(!page("#sort=nothing").contains("aria-sort=\""));
 }

@@ -33,7 +33,14 @@ impl Wire for InProcessWire {
         let answer =
             Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
         let api::StatusAnswer { outcome, chains } = api::interpret(&answer, params, self.clock.now().wall);
-        Observation { outcome, http_status: Some(reply.status), latency: reply.delay, body: Some(reply.body), chains }
+        Observation {
+            outcome,
+            http_status: Some(reply.status),
+            latency: reply.delay,
+            body: Some(reply.body),
+            chains,
+            response_id: None,
+        }
     }
 
     async fn quote(&self, quote_request: &QuoteRequest) -> QuoteObservation {

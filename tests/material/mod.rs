@@ -99,6 +99,7 @@ pub(crate) fn seen(params: &TransactionParams, body: String, at: DateTime<Utc>) 
         latency: Duration::from_millis(150),
         body: Some(body),
         chains: answer.chains,
+        response_id: None,
     };
     TimedObservation { transaction: key(params), observation, at }
 }

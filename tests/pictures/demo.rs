@@ -20,7 +20,7 @@ use futures_util::{Stream, StreamExt, stream};
 use hoptop::internals::{
     clock::Clock,
     domain::{notification::NotificationMode, operation::Operation},
-    poller::{self, Scope, Setup},
+    poller::{self, Heartbeat, Scope, Setup},
     process,
     sim::{
         service::{Limits, Service},
@@ -82,6 +82,7 @@ pub(crate) fn show() {
             scope: Scope::Everything,
             seed: SEED,
             lease: None,
+            heartbeat: Heartbeat::default(),
         };
         let polling = tokio::spawn(poller::run(setup, std::future::pending::<()>()));
         let hurry = Hurry::start(&store);

@@ -19,6 +19,12 @@ use crate::{
     store::ImportReport,
 };
 
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1
+  hoptop add 0x9f3c41 --from 42161 --to 8453 --quote-id q-1 --ticket SUP-4412 --label vip --note \"asked by phone\"";
+
 /// The arguments of `hoptop add`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AddArgs {

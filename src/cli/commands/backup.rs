@@ -10,10 +10,11 @@ use std::{
 };
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr, bail};
 
 use crate::{
-    cli::context::Context,
+    cli::{completers, context::Context},
     clock::Clock,
     domain::text,
     runtime::{exit::Exit, signals},
@@ -25,9 +26,7 @@ const MAX_INLINE_BYTES: u64 = 32 << 20;
 
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
-The copy is a normal store: `hoptop --db FILE list` reads it. To restore it, end every hoptop, move the store away together
-with its log files (hoptop.db, hoptop.db-wal and hoptop.db-shm: an old log would damage the copy), and copy the backup to
-hoptop.db. hoptop makes a backup each day, in the folder `backups` beside the store, and keeps the last seven.
+`hoptop --db FILE list` reads the copy, and `hoptop restore FILE` puts it in the place of the store. hoptop makes a backup each day, in the folder `backups` beside the store, and keeps the last seven.
 
 Examples:
   hoptop backup ~/hoptop-before-the-move.db
@@ -38,7 +37,7 @@ Examples:
 #[derive(Args, Debug)]
 pub(crate) struct BackupArgs {
     /// The file to write
-    #[arg(value_name = "FILE", required_unless_present = "daily")]
+    #[arg(value_name = "FILE", required_unless_present = "daily", add = ArgValueCompleter::new(completers::files))]
     pub file: Option<PathBuf>,
     /// Replace the file if it exists
     #[arg(long)]

@@ -24,7 +24,8 @@ use crate::{
     },
     clock::{self, Clock},
     config::Settings,
-    metrics::Metrics,
+    metrics::{Metrics, MetricsSources},
+    notify::WebhookPosts,
     process,
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
@@ -87,7 +88,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         if args.metrics.is_some() {
             print_line("no metrics are served without the dashboard; `hoptop watch --metrics ADDR` serves them");
         }
-        return with_context(settings, team.as_ref(), StoreUse::Existing, |context| {
+        return with_context(settings, team.as_ref(), StoreUse::Read, |context| {
             list::list(&ListArgs::default(), context)
         });
     }
@@ -118,8 +119,10 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         let _backup_schedule = store.schedule_backups(clock.clone())?;
         let requests = pollings.first().map(|(polling, _)| polling.requests.clone()).unwrap_or_default();
         let profiles = setting.profiles().map(str::to_owned).collect();
-        let _metrics = Metrics::serve(args.metrics, &store, profiles, &requests, &clock).await?;
-        let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock).await?;
+        let posts = WebhookPosts::default();
+        let sources = MetricsSources { store: &store, profiles, requests, posts: posts.clone() };
+        let _metrics = Metrics::serve(args.metrics, sources, &clock).await?;
+        let started_notifiers = notifiers::start_all(settings, setting.profiles(), &store, &clock, &posts).await?;
         if is_plain {
             let parts = plain::PlainInputs { store, clock, setting, rps: settings.rps, ellipsis: theme.ellipsis };
             let ended = plain::show(parts, pollings).await;

@@ -39,6 +39,13 @@ use crate::{
 const RPS: f64 = 10.0;
 const PROFILE: &str = "demo";
 
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop demo                                      60 simulated transfers
+  hoptop demo --transactions 500 --speed 20        more of them, and time passes twenty times as fast
+  hoptop demo --seed 7                             another world, the same one each time";
+
 /// The arguments of `hoptop demo`.
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {

@@ -43,6 +43,13 @@ const COLUMNS: [TableColumn; 8] = [
 /// The maximum width, in columns, of a status, a ticket or a label in the table.
 const MAX_WIDTH: usize = 24;
 
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop list                                      all transactions, the most urgent first
+  hoptop list is:attention label:batch-17          those that need attention in a batch
+  hoptop list status:ongoing --json | jq length    for scripts";
+
 /// The arguments of `hoptop list`.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct ListArgs {

@@ -2,13 +2,15 @@
 //!
 //! It must never contain anything that the help doesn't, nor read the settings or the store.
 
+mod page;
+
 use std::{fs, io::Write, path::PathBuf};
 
 use clap::{Args, Command};
-use clap_mangen::Man;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr};
 
-use crate::{domain::text, runtime::exit::Exit};
+use crate::{cli::completers, domain::text, runtime::exit::Exit};
 
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -24,7 +26,7 @@ pub(crate) struct ManArgs {
     #[arg(value_name = "COMMAND", conflicts_with = "dir")]
     command: Option<String>,
     /// Write all pages to this folder instead: hoptop.1, hoptop-add.1 and so on
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", add = ArgValueCompleter::new(completers::files))]
     dir: Option<PathBuf>,
 }
 
@@ -34,7 +36,8 @@ pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &m
     if let Some(dir) = &args.dir {
         let failed = || format!("the pages can't be written to {}", text::clean_path(dir));
         fs::create_dir_all(dir).wrap_err_with(failed)?;
-        clap_mangen::generate_to(program, dir).wrap_err_with(failed)?;
+        program.build();
+        page::write_all(&program, dir).wrap_err_with(failed)?;
         return Ok(Exit::Success);
     }
     program.build();
@@ -49,7 +52,7 @@ pub(crate) fn man(args: &ManArgs, program: Command, out: &mut dyn Write, err: &m
             }
         },
     };
-    Man::new(page).render(out)?;
+    page::render(&page, out)?;
     Ok(Exit::Success)
 }
 
@@ -83,5 +86,29 @@ mod tests {
             assert!(dir.join(format!("hoptop-{}.1", command.get_name())).is_file(), "{}", command.get_name());
         }
         assert!(dir.join("hoptop.1").is_file());
+    }
+
+    #[test]
+    fn synopsis_has_options_in_order_with_values_and_sections_are_separate() {
+        let watch = page(Some("watch")).0;
+        let synopsis = watch.split(".SH SYNOPSIS\n").nth(1).unwrap().split(".SH").next().unwrap();
+        let plain =
+            ["\\fB", "\\fI", "\\fR", "\\"].iter().fold(synopsis.to_owned(), |text, mark| text.replace(mark, ""));
+        assert!(
+            plain.starts_with("hoptop watch [--json] [--until-settled] [--timeout DUR] [--verbose] [--metrics ADDR]"),
+            "{plain}"
+        );
+        assert!(plain.lines().next().is_some_and(|line| line.ends_with(" [SETTINGS] [FILTER]...")), "{plain}");
+        let examples = watch.split(".SH EXAMPLES\n").nth(1).unwrap().split(".SH").next().unwrap();
+        assert!(examples.contains(".nf\n") && examples.lines().count() > 4, "{examples}");
+        let codes = watch.split(".SH \"EXIT STATUS\"\n").nth(1).unwrap();
+        assert!(codes.contains("not settled at the timeout"), "{codes}");
+        for command in Cli::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let page = page(Some(command.get_name())).0;
+            for section in ["NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "\"EXIT STATUS\""] {
+                assert_eq!(page.matches(&format!(".SH {section}\n")).count(), 1, "{section} of {}", command.get_name());
+            }
+            assert!(!page.contains("Examples:"), "{page}");
+        }
     }
 }

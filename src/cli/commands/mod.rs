@@ -22,6 +22,7 @@ pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod note;
 pub(crate) mod quote;
+pub(crate) mod restore;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod simulate;

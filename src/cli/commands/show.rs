@@ -32,6 +32,13 @@ use crate::{
     store::{AlertQuery, HistoryLine, Reader},
 };
 
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop show 0x9f3c41                             one transaction with its history
+  hoptop show SUP-4412 --json                      the same for scripts, found by its ticket
+  hoptop show 0x9f3c41 --raw                       the last response body, unchanged";
+
 /// The arguments of `hoptop show`.
 #[derive(Args, Clone, Debug)]
 pub struct ShowArgs {

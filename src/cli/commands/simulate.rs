@@ -11,10 +11,11 @@ use std::{
 };
 
 use clap::Args;
+use clap_complete::ArgValueCompleter;
 use color_eyre::eyre::{Result, WrapErr, bail};
 
 use crate::{
-    cli::listen,
+    cli::{completers, listen},
     clock::Clock,
     domain::{text, transaction::NewTransaction},
     runtime::{exit::Exit, signals, tokio_runtime},
@@ -26,6 +27,13 @@ use crate::{
     },
 };
 
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+Examples:
+  hoptop simulate                                  60 generated transactions at http://127.0.0.1:8080
+  hoptop simulate --transactions 500 --batch b.csv the same with 500, and a file for `hoptop import`
+  hoptop simulate --listen 9000 --scenario faults.toml";
+
 /// The arguments of `hoptop simulate`.
 #[derive(Args, Debug)]
 pub(crate) struct SimulateArgs {
@@ -33,7 +41,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDR", value_parser = listen::parse)]
     listen: SocketAddr,
     /// A scenario file: the answers of each transaction, and from which second each applies
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "transactions"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["seed", "transactions"], add = ArgValueCompleter::new(completers::files))]
     scenario: Option<PathBuf>,
     /// The seed of generated transactions: the same seed gives the same transactions
     #[arg(long, default_value_t = 7, value_name = "N")]
@@ -42,7 +50,7 @@ pub(crate) struct SimulateArgs {
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     transactions: u32,
     /// Write the transactions as CSV for `hoptop import`, then serve
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", add = ArgValueCompleter::new(completers::files))]
     batch: Option<PathBuf>,
 }
 

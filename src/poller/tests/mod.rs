@@ -210,6 +210,7 @@ impl Bench {
             scope,
             seed: 7,
             lease: None,
+            heartbeat: Heartbeat::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(setup, async move { stopped.await.unwrap_or(()) }));

@@ -15,4 +15,6 @@ pub(super) mod open_marker;
 mod partial_recovery;
 pub(super) mod paths;
 pub(super) mod recovery;
+pub(super) mod restore;
 mod sql_functions;
+pub(super) mod store_files;

@@ -100,7 +100,7 @@ fn connect_or_recover(
 
 /// Resolves the links in a path, even if the file doesn't exist. SQLite's companion files lie beside the real file, not
 /// beside a link.
-fn resolve_links(path: &Path) -> PathBuf {
+pub(in crate::store) fn resolve_links(path: &Path) -> PathBuf {
     /// The number of links in a row that Linux follows.
     const MOST_LINKS: usize = 40;
     let mut path = path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -117,7 +117,7 @@ fn resolve_links(path: &Path) -> PathBuf {
 }
 
 /// Returns the nearest folder of the path that exists.
-fn nearest_folder(path: &Path) -> &Path {
+pub(in crate::store) fn nearest_folder(path: &Path) -> &Path {
     let mut folders = path.ancestors().skip(1).filter(|folder| folder.exists());
     // The folder of a bare file name is empty, and doesn't exist.
     folders.next().unwrap_or(Path::new("."))
@@ -170,8 +170,28 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
     Ok(Opened { recovery: Some(recovery), ..opened })
 }
 
+/// Whether the file is a backup that no hoptop has opened for writing: complete in itself, and of the latest schema. No process
+/// may have the file open as its store.
+pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
+    /// The offset of the file format, and the value there for a file without a log.
+    const SINGLE_FILE: (u64, [u8; 2]) = (18, [1, 1]);
+    const SCHEMA_OFFSET: u64 = 60;
+    let has_header = || {
+        let mut file = File::open(path)?;
+        let (mut format, mut schema) = ([0; 2], [0; 4]);
+        file.seek(SeekFrom::Start(SINGLE_FILE.0))?;
+        file.read_exact(&mut format)?;
+        file.seek(SeekFrom::Start(SCHEMA_OFFSET))?;
+        file.read_exact(&mut schema)?;
+        let is_latest = i64::from(u32::from_be_bytes(schema)) == migrate::LATEST;
+        Ok::<_, io::Error>(format == SINGLE_FILE.1 && is_latest && has_application_id(path)?)
+    };
+    let path = &resolve_links(path);
+    !OpenMarker::exists_for(path) && paths::log_size(path) == 0 && has_header().unwrap_or(false)
+}
+
 /// Opens a backup for reading. A backup is never changed, by any process.
-fn open_backup(path: &Path) -> Result<Opened, StoreError> {
+pub(in crate::store) fn open_backup(path: &Path) -> Result<Opened, StoreError> {
     require_latest_schema(path)?;
     let connection = Err(StoreFault::ReadOnly(path.to_owned()));
     Ok(Opened { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
@@ -212,12 +232,13 @@ fn is_unwritable(error: &io::Error) -> bool {
 
 /// Whether a file that can't be read as a database is still a hoptop store. No process may have the file open.
 fn is_hoptop_store(path: &Path) -> bool {
-    let has_application_id = || {
-        let mut id = [0; 4];
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(APPLICATION_ID_OFFSET))?;
-        file.read_exact(&mut id)?;
-        Ok::<_, io::Error>(i64::from(u32::from_be_bytes(id)) == connection::APPLICATION_ID)
-    };
-    !backup::list(path, DateTime::UNIX_EPOCH).is_empty() || has_application_id().unwrap_or(false)
+    !backup::list(path, DateTime::UNIX_EPOCH).is_empty() || has_application_id(path).unwrap_or(false)
+}
+
+fn has_application_id(path: &Path) -> io::Result<bool> {
+    let mut id = [0; 4];
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(APPLICATION_ID_OFFSET))?;
+    file.read_exact(&mut id)?;
+    Ok(i64::from(u32::from_be_bytes(id)) == connection::APPLICATION_ID)
 }

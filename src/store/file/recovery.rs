@@ -27,7 +27,7 @@ use crate::{process::files, store::error::StoreError};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
 /// The endings of the files that SQLite keeps beside a store.
-const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
+pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
 /// The result of recovering a damaged store.
 #[derive(Clone, Debug, PartialEq, Eq)]

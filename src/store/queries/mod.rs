@@ -2,6 +2,7 @@
 //!
 //! A query of a single table is in an `impl Reader` block in the table's file. A query must never write.
 
+mod backlog;
 pub(super) mod checksum;
 mod condition;
 pub(super) mod damage;

@@ -166,6 +166,11 @@ fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
     }
 }
 
+/// Whether the store is a replica of a team's log.
+pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool, StoreError> {
+    Ok(stored_position(db)?.is_some())
+}
+
 fn stored_position(db: &Connection) -> Result<Option<(Nonce, LogPosition)>, StoreError> {
     let sql = "SELECT team, seq, nonce FROM replica";
     let row = db.prepare_cached(sql)?.query_row([], |row| {
@@ -220,7 +225,7 @@ impl Reader {
 
     /// Whether the store is a replica of a team's log.
     pub(crate) fn is_replica(&self) -> Result<bool, StoreError> {
-        Ok(stored_position(self.db())?.is_some())
+        is_replica(self.db())
     }
 
     /// Whether nothing was ever written to the store.

@@ -14,6 +14,7 @@ use crate::{
     domain::{
         change::{Change, ChangeKind, RecentChange},
         ids::{RowId, TxHash},
+        notification::NotifiedEvent,
         operation::Stamp,
     },
     store::{error::StoreError, file::connection, reader::Reader},
@@ -106,6 +107,11 @@ impl Reader {
     pub fn last_change(&self) -> Result<i64, StoreError> {
         last(self.db())
     }
+}
+
+/// Returns the name of a notified event in the table.
+pub(in crate::store) fn stored_name(event: NotifiedEvent) -> &'static str {
+    if event == NotifiedEvent::StatusChanged { STATUS } else { event.name() }
 }
 
 pub(in crate::store) fn append(db: &Connection, entry: &Entry<'_>, what: &ChangeKind) -> Result<(), StoreError> {

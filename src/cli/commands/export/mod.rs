@@ -57,7 +57,7 @@ pub(crate) struct ExportArgs {
     #[arg(long, value_enum)]
     pub format: Option<ExportFormat>,
     /// Write to this file, which is replaced once the export is complete; `-` is standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", add = ArgValueCompleter::new(completers::files))]
     pub output: Option<String>,
     /// Write at most this many transactions
     #[arg(long, value_name = "N")]

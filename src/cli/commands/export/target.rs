@@ -10,7 +10,8 @@ use std::{
 /// The maximum length of a chain of symbolic links. A longer chain counts as a loop.
 const MAX_LINKS: usize = 40;
 /// The beginnings of the endings that the store's companion files add to its name.
-const COMPANIONS: [&str; 6] = ["-wal", "-shm", "-journal", ".presence", ".poller-", ".damaged-"];
+const COMPANIONS: [&str; 8] =
+    ["-wal", "-shm", "-journal", ".presence", ".poller-", ".damaged-", ".before-restore-", ".restoring-"];
 /// The folder beside a store that holds its backups.
 const BACKUPS: &str = "backups";
 

@@ -3,6 +3,7 @@ use std::{fs, io};
 use chrono::FixedOffset;
 use clap::Parser as _;
 use proptest::prelude::*;
+use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::{
@@ -274,7 +275,16 @@ fn files_of_the_store_are_never_replaced() {
     let mut bench = three_transactions();
     let store = bench.store.path().to_owned();
     fs::create_dir(store.with_file_name("backups")).unwrap();
-    let names = ["", "-wal", "-shm", ".presence", ".poller-default", ".damaged-20260101T000000Z"].map(|ending| {
+    let names = [
+        "",
+        "-wal",
+        "-shm",
+        ".presence",
+        ".poller-default",
+        ".damaged-20260101T000000Z",
+        ".before-restore-20260101T000000Z",
+    ]
+    .map(|ending| {
         let mut name = store.clone().into_os_string();
         name.push(ending);
         name.into_string().unwrap()
@@ -459,6 +469,15 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
     let outside = page.split("<tbody>").next().unwrap();
     assert!(!outside.contains("http://") && !outside.contains("https://"), "{outside}");
     assert_eq!((page.matches("<tr>").count(), page.matches("</html>").count()), (4, 1));
+    // The policy admits this style and this script by their hashes, and nothing else.
+    let between =
+        |tag: &str| page.split(&format!("<{tag}>")).nth(1).unwrap().split(&format!("</{tag}>")).next().unwrap();
+    let policy = page.lines().find(|line| line.contains("Content-Security-Policy")).unwrap();
+    for (directive, tag) in [("style-src", "style"), ("script-src", "script")] {
+        let expected = format!("{directive} 'sha256-{}';", base64(&Sha256::digest(between(tag))));
+        assert!(policy.contains(&expected), "the policy needs {expected}: {policy}");
+    }
+    assert!(!policy.contains("unsafe") && !page.contains(" style=\"") && !page.contains(" onclick"), "{page}");
     let nothing = ExportArgs { filter: vec!["status:refund".into()], ..args(ExportFormat::Html) };
     let (page, ..) = run_export(&mut bench, &nothing);
     assert!(
@@ -466,4 +485,16 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
         "{page}"
     );
     assert_eq!(ExportFormat::of("batch.html"), Some(ExportFormat::Html));
+}
+
+/// Encodes bytes as base64.
+fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let group = |bytes: &[u8]| {
+        let padded = [bytes[0], bytes.get(1).copied().unwrap_or(0), bytes.get(2).copied().unwrap_or(0)];
+        let number = padded.iter().fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
+        let digit = |place: usize| char::from(DIGITS[number >> (18 - 6 * place) & 63]);
+        (0..4).map(|place| if place <= bytes.len() { digit(place) } else { '=' }).collect::<String>()
+    };
+    bytes.chunks(3).map(group).collect()
 }

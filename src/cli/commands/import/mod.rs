@@ -12,10 +12,11 @@ use std::{
 };
 
 use clap::{Args, ValueEnum};
+use clap_complete::ArgValueCompleter;
 
 use self::view::ImportView;
 use crate::{
-    cli::context::Context,
+    cli::{completers, context::Context},
     domain::{
         batch::{Batch, SpoolError},
         text,
@@ -35,6 +36,7 @@ const MAX_NAMED_UPDATES: usize = 10;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop import transfers.csv                      needs transactionId,fromChainId,toChainId,quoteId
+  hoptop import transfers.csv.gz                   the same, packed by gzip
   hoptop import --dry-run transfers.csv            show what would be new, known and updated
   my-service | hoptop import - --follow            one transaction per line, tracked immediately
   hoptop import --follow /var/log/transfers.ndjson the same for a file that grows, until ^C";
@@ -42,7 +44,8 @@ Examples:
 /// Track a batch of transactions.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ImportArgs {
-    /// A file: CSV with a header row, a JSON array or JSON lines; `-` is standard input
+    /// A file: CSV with a header row, a JSON array or JSON lines, also packed by gzip; `-` is standard input
+    #[arg(add = ArgValueCompleter::new(completers::files))]
     pub file: String,
     /// The format of the file
     #[arg(long, value_enum, default_value_t)]
@@ -153,7 +156,8 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
     };
     let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
     let options = Options { format: args.format.into(), any_chain: args.any_chain };
-    let mut found = intake::stream(input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
+    let mut input = intake::unpacked(input).map_err(ReadError::Input)?;
+    let mut found = intake::stream(&mut input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let on_duplicate = &mut |Duplicate { earlier, later, hash, same }| duplicates.push(&earlier, &later, &hash, same);
     let batch = spool.finish(on_duplicate).map_err(ReadError::Keep)?;
@@ -357,6 +361,32 @@ mod tests {
         assert_eq!(exit.unwrap(), Exit::Success);
         assert_eq!(bench.transactions().len(), 1);
         assert_eq!(bench.transactions()[0].params.ticket, None);
+    }
+
+    #[test]
+    fn gzip_file_and_input_are_read_and_an_incomplete_one_imports_nothing() {
+        let mut bench = CommandFixture::new();
+        let pack = |text: &str| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        let packed = pack(&format!("{HEADER}\n{}", rows(500, "SUP-1")));
+        let path = bench.folder.path().join("batch.csv.gz");
+        fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+        let file = args(path.to_str().unwrap());
+        let (out, err, exit) = bench.run(|cx| import(&file, &mut io::empty(), cx));
+        assert!(out.is_empty() && err.contains("the gzip data is incomplete: it ends too early"), "{out}{err}");
+        assert_eq!((exit.unwrap(), bench.transactions().len()), (Exit::Error, 0));
+        fs::write(&path, &packed).unwrap();
+        let (out, err, _) = bench.run(|cx| import(&file, &mut io::empty(), cx));
+        assert_eq!((out.as_str(), err.as_str()), ("500 tracked, 0 updated, 0 already tracked\n", ""));
+        let (out, ..) = bench.run(|cx| import(&args("-"), &mut packed.as_slice(), cx));
+        assert_eq!(out, "0 tracked, 0 updated, 500 already tracked\n");
+        // A bad line inside is named with its number.
+        let bad = pack(&format!("{HEADER}\n0xabcdef12,mars,10,q,\n"));
+        let (_, err, _) = bench.run(|cx| import(&args("-"), &mut bad.as_slice(), cx));
+        assert!(err.starts_with("line 2: fromChainId: `mars`"), "{err}");
     }
 
     #[test]

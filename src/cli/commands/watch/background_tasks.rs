@@ -15,11 +15,12 @@ use crate::{
     clock::Clock,
     config::{self, Environment, Flags, Settings},
     metrics::Requests,
-    notify::Channel,
+    notify::{Channel, WebhookPosts},
     process::program,
     runtime::{
         background_poller::{RunningPollers, ServiceClient},
         maintenance::Maintenance,
+        service_manager::ServiceManager,
         signals::{self, Reload},
         team_store::TeamAccess,
     },
@@ -32,18 +33,25 @@ pub(crate) struct BackgroundTasks {
     /// The client of each profile, in the order of the settings.
     clients: Vec<ServiceClient>,
     channels: Vec<Channel>,
+    posts: WebhookPosts,
 }
 
 impl BackgroundTasks {
     /// Checks the settings. This may run the command that prints the ID.
     pub(crate) fn new(settings: Settings) -> Result<Self> {
         let channels = notifiers::channels(&settings)?;
-        Ok(Self { clients: service_clients::clients(&settings)?, channels, settings })
+        let posts = WebhookPosts::default();
+        Ok(Self { clients: service_clients::clients(&settings)?, channels, settings, posts })
     }
 
     /// Returns the counters of the requests of all profiles.
     pub(crate) fn requests(&self) -> Requests {
         self.clients.first().map(|client| client.requests.clone()).unwrap_or_default()
+    }
+
+    /// Returns the counters of the posts to the webhook.
+    pub(crate) fn posts(&self) -> WebhookPosts {
+        self.posts.clone()
     }
 
     /// Returns the names of the notification channels.
@@ -91,7 +99,7 @@ pub(crate) async fn serve(
     mut left: oneshot::Receiver<()>,
 ) -> Result<()> {
     loop {
-        let requests = background_tasks.requests();
+        let (requests, posts) = (background_tasks.requests(), background_tasks.posts());
         let Some(next) = context.run_until_reload(background_tasks, &mut left).await? else { return Ok(()) };
         if left.try_recv().is_ok() {
             // The watch ended during the restart.
@@ -99,6 +107,7 @@ pub(crate) async fn serve(
         }
         background_tasks = next;
         // The counters continue.
+        background_tasks.posts = posts;
         for client in &mut background_tasks.clients {
             client.requests = requests.clone();
         }
@@ -114,20 +123,26 @@ impl TaskContext<'_> {
         background_tasks: BackgroundTasks,
         left: &mut oneshot::Receiver<()>,
     ) -> Result<Option<BackgroundTasks>> {
-        let BackgroundTasks { settings, clients, channels } = background_tasks;
+        let BackgroundTasks { settings, clients, channels, posts } = background_tasks;
         let _maintenance = Maintenance::start(self.store, settings.keep_bodies, self.clock);
         let mut started = Vec::new();
         for profile in settings.profiles() {
-            started.push(notifiers::start(channels.clone(), &settings, profile, self.store, self.clock).await?);
+            let channels = channels.clone();
+            started.push(notifiers::start(channels, &settings, profile, self.store, self.clock, &posts).await?);
         }
         let pollings = service_clients::with_options(clients, &settings, self.team);
+        let heartbeats = pollings.iter().map(|(client, _)| client.heartbeat.clone()).collect();
         let mut poller = RunningPollers::start_all(pollings, self.store.clone(), self.clock.clone())?;
+        let _life_signs = ServiceManager::of_process().watch(heartbeats, self.clock.clone());
         let next = tokio::select! {
             biased;
             _ = &mut *left => None,
             fault = poller.fault() => return Err(fault),
             next = self.next_reload(&settings) => Some(next?),
         };
+        if next.is_none() {
+            ServiceManager::of_process().report_stopping();
+        }
         let stopped = poller.stop().await;
         // A second signal ends the wait for undelivered alerts.
         let (second, _) = signals::listen_for_end_and_reload()?;

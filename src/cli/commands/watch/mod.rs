@@ -58,7 +58,7 @@ use crate::{
         text,
         transaction::TransactionHeader,
     },
-    metrics::Metrics,
+    metrics::{Metrics, MetricsSources},
     presentation::{glyphs::Glyphs, row_text},
     runtime::{
         exit::Exit,
@@ -130,9 +130,13 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         if is_terminal {
             watching.print_line(&watching.greeting());
         }
-        let metrics =
-            Metrics::serve(args.metrics, &store, watching.profiles.names(), &background_tasks.requests(), &clock)
-                .await?;
+        let sources = MetricsSources {
+            store: &store,
+            profiles: watching.profiles.names(),
+            requests: background_tasks.requests(),
+            posts: background_tasks.posts(),
+        };
+        let metrics = Metrics::serve(args.metrics, sources, &clock).await?;
         if let Some(metrics) = &metrics {
             watching.print_line(&format!("metrics at {}", metrics.url()));
         }

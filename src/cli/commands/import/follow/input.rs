@@ -5,7 +5,7 @@
 use std::{
     fmt,
     fs::{self, File, Metadata},
-    io::{self, Read, Seek},
+    io::{self, Read, Seek, SeekFrom},
     path::PathBuf,
     thread,
     time::Duration,
@@ -20,6 +20,9 @@ pub(super) const INTERVAL: Duration = Duration::from_millis(250);
 /// The number of checks of a replaced file before the new file is read, since its writer may still append to the old
 /// file.
 const CHECKS_AFTER_REPLACEMENT: u32 = 8;
+/// The number of bytes before the position that are compared with what was read, so that a file that was truncated and filled again
+/// between two checks is noticed.
+const COMPARED: usize = 4 * 1024;
 /// The maximum number of bytes read at once.
 const BUFFER: usize = 64 * 1024;
 
@@ -41,13 +44,19 @@ pub(crate) enum RestartReason {
     Replaced,
     /// The file is shorter than before. The end of its incomplete last line is lost.
     Truncated,
+    /// The file has other bytes than those that were read: it was truncated and filled again between two checks. Lines that were
+    /// written after the last check and before the truncation are lost.
+    Rewritten,
 }
 
 impl fmt::Display for RestartReason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
-            Self::Replaced => "was replaced",
-            Self::Truncated => "was truncated",
+            Self::Replaced => "was replaced; it is read from its start",
+            Self::Truncated => "was truncated; it is read from its start",
+            Self::Rewritten => {
+                "was truncated and filled again; it is read from its start, but lines that were written just before can be missing"
+            }
         })
     }
 }
@@ -133,6 +142,8 @@ pub(crate) struct GrowingFile {
     path: PathBuf,
     file: File,
     position: u64,
+    /// The last bytes before the position, at most [`COMPARED`].
+    tail: Vec<u8>,
     /// The number of checks since another file has the name.
     checks: u32,
     clock: Clock,
@@ -140,21 +151,29 @@ pub(crate) struct GrowingFile {
 
 impl GrowingFile {
     fn new(path: PathBuf, file: File, clock: Clock) -> Self {
-        Self { path, file, position: 0, checks: 0, clock }
+        Self { path, file, position: 0, tail: Vec::new(), checks: 0, clock }
     }
 
     async fn next(&mut self) -> io::Result<InputPiece> {
         loop {
             let mut bytes = vec![0; BUFFER];
             let count = self.file.read(&mut bytes)?;
+            bytes.truncate(count);
+            // Checked after the read, so that the bytes belong to those before them.
+            let reason = match count {
+                0 => self.restart()?,
+                _ => self.rewritten()?,
+            };
+            if let Some(reason) = reason {
+                (self.position, self.checks) = (0, 0);
+                self.tail.clear();
+                return Ok(InputPiece::Restart(reason));
+            }
             if count > 0 {
                 self.position += u64::try_from(count).unwrap_or_default();
-                bytes.truncate(count);
+                self.tail.extend(&bytes);
+                self.tail.drain(..self.tail.len().saturating_sub(COMPARED));
                 return Ok(InputPiece::Bytes(bytes));
-            }
-            if let Some(reason) = self.restart()? {
-                (self.position, self.checks) = (0, 0);
-                return Ok(InputPiece::Restart(reason));
             }
             self.clock.sleep_until(self.clock.now().mono + INTERVAL).await;
         }
@@ -180,7 +199,23 @@ impl GrowingFile {
             self.file.rewind()?;
             return Ok(Some(RestartReason::Truncated));
         }
-        Ok(None)
+        self.rewritten()
+    }
+
+    /// Goes to the start if the bytes before the position aren't those that were read, and returns the reason. Rows have hashes, so
+    /// a file that was filled again has the same bytes there only if it has the same rows.
+    fn rewritten(&mut self) -> io::Result<Option<RestartReason>> {
+        let next = self.file.stream_position()?;
+        let mut found = Vec::with_capacity(self.tail.len());
+        self.file.seek(SeekFrom::Start(self.position.saturating_sub(self.tail.len() as u64)))?;
+        (&self.file).take(self.tail.len() as u64).read_to_end(&mut found)?;
+        if found == self.tail {
+            self.file.seek(SeekFrom::Start(next))?;
+            return Ok(None);
+        }
+        self.file.rewind()?;
+        let is_shorter = self.file.metadata()?.len() < self.position;
+        Ok(Some(if is_shorter { RestartReason::Truncated } else { RestartReason::Rewritten }))
     }
 }
 

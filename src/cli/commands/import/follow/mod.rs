@@ -24,7 +24,7 @@ use crate::{
         operation::Operation,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{InputPosition, LineReader, LineResult, Options},
+    intake::{self, InputPosition, LineError, LineReader, LineResult, Options},
     runtime::{exit::Exit, signals, tokio_runtime},
     store::{Store, StoreError},
 };
@@ -124,7 +124,7 @@ pub(crate) async fn track_until_end(
             Ok(InputPiece::End) => following.end(),
             Ok(InputPiece::Restart(reason)) => {
                 following.end_file(reason);
-                writeln!(sink.err, "{name} {reason}; it is read from its start")?;
+                writeln!(sink.err, "{name} {reason}")?;
             }
             Err(fault) => return Ok((None, import::print_unreadable(&name, &import::error_reason(&fault), sink.err)?)),
         }
@@ -180,6 +180,8 @@ struct Following {
     partial: Vec<u8>,
     /// Whether the current line is too long and is skipped up to its end.
     is_skipping: bool,
+    /// Whether the next bytes are the first ones of the input.
+    is_beginning: bool,
     /// The results of complete lines that are not yet processed.
     results: Vec<LineResult>,
     /// The transactions that are not yet tracked.
@@ -200,6 +202,7 @@ impl Following {
             reader: LineReader::new(options),
             partial: Vec::new(),
             is_skipping: false,
+            is_beginning: true,
             results: Vec::new(),
             batch: Vec::new(),
             first_line: None,
@@ -211,6 +214,10 @@ impl Following {
 
     /// Splits bytes into lines and reads each complete line.
     fn split(&mut self, bytes: &[u8]) {
+        if std::mem::take(&mut self.is_beginning) && intake::is_gzip(bytes) {
+            let error = LineError { place: InputPosition::File, message: LineReader::GZIP.into() };
+            return self.results.push(LineResult::Hopeless(error));
+        }
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             let limit = LineReader::LINE_LIMIT.saturating_sub(self.partial.len());
             self.is_skipping |= part.len() > limit;
@@ -258,8 +265,8 @@ impl Following {
         match reason {
             RestartReason::Replaced => self.end_line(),
             // The rest of a truncated line is unknown.
-            RestartReason::Truncated if self.partial.is_empty() => {}
-            RestartReason::Truncated => self.results.push(self.reader.cut()),
+            RestartReason::Truncated | RestartReason::Rewritten if self.partial.is_empty() => {}
+            RestartReason::Truncated | RestartReason::Rewritten => self.results.push(self.reader.cut()),
         }
     }
 

@@ -172,7 +172,7 @@ fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn file_is_followed_through_growth_truncation_and_replacement() {
+async fn file_is_followed_through_growth_truncation_refilling_and_replacement() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("growing");
     fs::write(&path, "one\n").unwrap();
@@ -184,6 +184,13 @@ async fn file_is_followed_through_growth_truncation_and_replacement() {
     fs::write(&path, "3\n").unwrap();
     assert_eq!(input.next().await.unwrap(), InputPiece::Restart(RestartReason::Truncated));
     assert_eq!(input.next().await.unwrap(), bytes("3\n"));
+    // Between two checks truncated, and filled again with at least as many bytes.
+    fs::write(&path, "4\n").unwrap();
+    assert_eq!(input.next().await.unwrap(), InputPiece::Restart(RestartReason::Rewritten));
+    assert_eq!(input.next().await.unwrap(), bytes("4\n"));
+    fs::write(&path, "5\nsix\n").unwrap();
+    assert_eq!(input.next().await.unwrap(), InputPiece::Restart(RestartReason::Rewritten));
+    assert_eq!(input.next().await.unwrap(), bytes("5\nsix\n"));
     fs::rename(&path, folder.path().join("old")).unwrap();
     let waiting = tokio::time::timeout(Duration::from_secs(1), input.next()).await;
     assert!(waiting.is_err(), "{waiting:?}");
@@ -195,4 +202,19 @@ async fn file_is_followed_through_growth_truncation_and_replacement() {
     assert_eq!(input.next().await.unwrap(), bytes("late"));
     assert_eq!(input.next().await.unwrap(), InputPiece::Restart(RestartReason::Replaced));
     assert_eq!(input.next().await.unwrap(), bytes("another\n"));
+}
+
+#[test]
+fn gzip_data_is_named_instead_of_followed() {
+    let mut bench = CommandFixture::new();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (_, err, exit) = bench.run(|cx| {
+        runtime.block_on(async {
+            let (send, receive) = mpsc::channel(1);
+            send.send(Ok(vec![0x1f, 0x8b, 8, 0])).await.unwrap();
+            run(&args(), Input::Stream(receive), future::pending(), cx, &Clock::starting_at(at(60))).await
+        })
+    });
+    assert!(err.contains("gzip data can't be followed; unpack it first"), "{err}");
+    assert_eq!(exit.unwrap(), Exit::Usage);
 }

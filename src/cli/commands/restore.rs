@@ -1,0 +1,55 @@
+//! `hoptop restore`: puts a backup in the place of the store.
+//!
+//! It must never run on a team's store, whose content is in PostgreSQL.
+
+use std::{
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use clap::Args;
+use clap_complete::ArgValueCompleter;
+use color_eyre::eyre::{Result, bail};
+
+use super::backup::size;
+use crate::{
+    cli::completers,
+    clock::Clock,
+    config::Settings,
+    domain::text,
+    runtime::exit::Exit,
+    store::{Restored, Store},
+};
+
+/// The text below the options in the help.
+pub(crate) const EXAMPLES: &str = "\
+The backup is checked first. The store that was there is kept beside it, as hoptop.db.before-restore-TIME. End every hoptop that
+uses the store before: the command refuses otherwise. The backup itself stays as it is.
+
+Examples:
+  hoptop restore ~/hoptop-before-the-move.db
+  hoptop restore ~/.local/share/hoptop/backups/hoptop.db.20260101T000000Z.backup
+  hoptop --db /srv/hoptop/hoptop.db restore /mnt/stick/hoptop.db";
+
+/// The arguments of `hoptop restore`.
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArgs {
+    /// The backup, as `hoptop backup` or the daily backup wrote it
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(completers::files))]
+    pub file: PathBuf,
+}
+
+/// Restores the backup at the path of the settings' store, and prints what is there now.
+pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
+    if settings.store.is_some() {
+        bail!("the store is a team's, and its content is in PostgreSQL; `hoptop help team` says how to restore that")
+    }
+    let Restored { transactions, bytes, kept } = Store::restore(&args.file, &settings.db, Clock::system().now().wall)?;
+    let (file, db) = (text::clean_path(&args.file), text::clean_path(&settings.db));
+    let mut out = io::stdout();
+    writeln!(out, "{db}: {transactions} transactions from {file}, {}, verified", size(bytes))?;
+    if let Some(kept) = kept {
+        writeln!(out, "the store that was there is kept as {}", text::clean_path(&kept))?;
+    }
+    Ok(Exit::Success)
+}

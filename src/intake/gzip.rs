@@ -1,0 +1,157 @@
+//! Unpacks gzip data that is met in the place of a batch.
+//!
+//! Memory is bounded whatever the data claims. Data that unpacks to implausibly many bytes must be refused.
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use flate2::bufread::MultiGzDecoder;
+
+/// The first bytes of gzip data.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// The number of unpacked bytes from which the ratio is checked.
+const FREE_BYTES: u64 = 64 << 20;
+/// The most unpacked bytes for each packed byte. Text of transactions reaches 20, gzip itself 1,032.
+const MAX_RATIO: u64 = 100;
+
+/// Whether data begins like gzip data.
+pub(crate) fn is_gzip(beginning: &[u8]) -> bool {
+    beginning.starts_with(&MAGIC)
+}
+
+/// Returns a reader of `input`, unpacked if it is gzip data.
+///
+/// # Errors
+/// If the first bytes can't be read.
+pub(crate) fn unpacked<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
+    let mut magic = Vec::new();
+    (&mut *input).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
+    let is_packed = is_gzip(&magic);
+    let whole = io::Cursor::new(magic).chain(input);
+    Ok(match is_packed {
+        true => Box::new(Unpacking {
+            decoder: MultiGzDecoder::new(Counting { input: BufReader::new(whole), read: 0 }),
+            unpacked: 0,
+        }),
+        false => Box::new(whole),
+    })
+}
+
+/// Counts the packed bytes.
+struct Counting<R> {
+    input: BufReader<R>,
+    read: u64,
+}
+
+impl<R: Read> Read for Counting<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.read += count as u64;
+        Ok(count)
+    }
+}
+
+impl<R: Read> BufRead for Counting<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.input.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.read += count as u64;
+        self.input.consume(count);
+    }
+}
+
+/// Unpacks, and says in words what is wrong with the data.
+struct Unpacking<R> {
+    decoder: MultiGzDecoder<Counting<R>>,
+    unpacked: u64,
+}
+
+impl<R: Read> Read for Unpacking<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.decoder.read(buffer).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                io::Error::other("the gzip data is incomplete: it ends too early; copy or compress the file again")
+            }
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+                io::Error::other(format!("the gzip data is damaged ({error}); copy or compress the file again"))
+            }
+            _ => error,
+        })?;
+        self.unpacked += count as u64;
+        if self.unpacked > FREE_BYTES.max(self.decoder.get_ref().read.saturating_mul(MAX_RATIO)) {
+            return Err(io::Error::other(format!(
+                "the gzip data unpacks to more than {MAX_RATIO} times its size; if that is right, unpack it first"
+            )));
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    fn pack(text: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        encoder.write_all(text).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn unpack(data: &[u8]) -> Result<Vec<u8>, String> {
+        let (mut data, mut text) = (data, Vec::new());
+        let read = unpacked(&mut data).and_then(|mut unpacked| unpacked.read_to_end(&mut text));
+        read.map(|_| text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn gzip_data_is_unpacked_and_other_data_is_unchanged() {
+        let text = "a,b\n".repeat(10_000);
+        assert_eq!(unpack(&pack(text.as_bytes())).unwrap(), text.as_bytes());
+        // Concatenated files are one file, as for gzip.
+        assert_eq!(unpack(&[pack(b"one\n"), pack(b"two\n")].concat()).unwrap(), b"one\ntwo\n");
+        for plain in [&b""[..], b"\x1f", b"\x1f\n", b"{}"] {
+            assert_eq!(unpack(plain).unwrap(), plain);
+        }
+    }
+
+    #[test]
+    fn incomplete_and_damaged_data_is_named() {
+        let packed = pack("0xabc,1,10,q\n".repeat(100).as_bytes());
+        for length in 2..packed.len() {
+            let error = unpack(&packed[..length]).unwrap_err();
+            assert!(error.contains("incomplete: it ends too early"), "{length}: {error}");
+        }
+        let mut damaged = packed.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 0xff;
+        let error = unpack(&damaged).unwrap_err();
+        assert!(error.contains("damaged") || error.contains("incomplete"), "{error}");
+        let mut wrong_sum = packed;
+        let end = wrong_sum.len() - 6;
+        wrong_sum[end] ^= 1;
+        assert!(unpack(&wrong_sum).unwrap_err().contains("damaged"));
+    }
+
+    #[test]
+    fn bomb_is_refused_before_it_is_unpacked() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+        io::copy(&mut io::repeat(b'\n').take(256 << 20), &mut encoder).unwrap();
+        let packed = encoder.finish().unwrap();
+        let (mut input, mut count) = (packed.as_slice(), 0);
+        let mut unpacked = unpacked(&mut input).unwrap();
+        let mut buffer = vec![0; 64 << 10];
+        let error = loop {
+            match unpacked.read(&mut buffer) {
+                Ok(read) => count += read as u64,
+                Err(error) => break error.to_string(),
+            }
+        };
+        assert!(error.contains("more than 100 times its size"), "{error}");
+        assert!(count <= FREE_BYTES + (1 << 20), "{count}");
+    }
+}

@@ -1,0 +1,222 @@
+//! The metrics that come from the change feed: how late changes were seen, how long transfers took, and how many settled
+//! within their deadline, whichever process polls.
+//!
+//! Counts begin when this process starts: a start never reads what happened before. Routes are labels, so the number of
+//! routes must be bounded.
+
+use std::{collections::HashSet, sync::Arc};
+
+use prometheus_client::{
+    encoding::EncodeLabelSet,
+    metrics::{
+        counter::Counter,
+        family::Family,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::{Registry, Unit},
+};
+use tokio::{sync::watch, task::spawn_blocking};
+
+use super::gauges::ProfileLabels;
+use crate::{
+    domain::{
+        change::{Change, ChangeKind},
+        ids::ChainId,
+        record::RecordView,
+        settled_duration::SettledDuration,
+        status::RouterStatus,
+        transaction::Transaction,
+    },
+    store::{FeedReader, Reader, StoreError},
+};
+
+/// The upper bounds of the durations of transfers, in seconds: from 15 s to a day.
+const DURATION_BUCKETS: [f64; 13] =
+    [15.0, 30.0, 60.0, 120.0, 300.0, 600.0, 900.0, 1_800.0, 3_600.0, 7_200.0, 14_400.0, 43_200.0, 86_400.0];
+/// The number of routes that have a label of their own. Later routes share one.
+const MAX_ROUTES: usize = 200;
+/// The longest name of a chain that becomes a label, in bytes.
+const MAX_CHAIN_LENGTH: usize = 40;
+/// The chains of routes without a label of their own.
+const OTHER: &str = "other";
+
+/// The labels of metrics that are separate for each route.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RouteLabels {
+    profile: String,
+    from_chain: String,
+    to_chain: String,
+}
+
+/// The labels of the number of settled transfers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SettledLabels {
+    profile: String,
+    from_chain: String,
+    to_chain: String,
+    status: &'static str,
+    deadline: &'static str,
+}
+
+/// A settled transfer, as far as metrics need it.
+struct SettledTransfer {
+    from: ChainId,
+    to: ChainId,
+    profile: String,
+    status: &'static str,
+    deadline: &'static str,
+    /// The duration in seconds, if it was measured.
+    seconds: Option<f64>,
+}
+
+/// What a page of the feed holds for the metrics.
+#[derive(Default)]
+struct PageFigures {
+    /// The seconds between the last answer with the old status and the first one with the new status.
+    delays: Vec<(ProfileLabels, f64)>,
+    settled: Vec<SettledTransfer>,
+    has_more: bool,
+}
+
+/// The metrics that come from the change feed. Clones share the counts.
+#[derive(Clone)]
+pub(super) struct FeedMetrics {
+    profiles: Arc<[String]>,
+    delays: Family<ProfileLabels, Histogram, fn() -> Histogram>,
+    durations: Family<RouteLabels, Histogram, fn() -> Histogram>,
+    settled: Family<SettledLabels, Counter>,
+}
+
+impl FeedMetrics {
+    /// Creates the metrics of these profiles, and registers them.
+    pub(super) fn new(profiles: &[String], registry: &mut Registry) -> Self {
+        let metrics = Self {
+            profiles: profiles.into(),
+            delays: Family::new_with_constructor(|| Histogram::new(exponential_buckets(5.0, 2.0, 11))),
+            durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            settled: Family::default(),
+        };
+        for profile in profiles {
+            drop(metrics.delays.get_or_create(&ProfileLabels::new(profile)));
+        }
+        let help = "Time between the last answer with the old status and the first with the new one";
+        registry.register_with_unit("detection_delay", help, Unit::Seconds, metrics.delays.clone());
+        let help = "Time from the submission of a transfer to its end, by route, where it was measured";
+        registry.register_with_unit("transfer_duration", help, Unit::Seconds, metrics.durations.clone());
+        let help =
+            "Transfers that settled since this process started, by route, status and whether their deadline was met";
+        registry.register("settled_transfers", help, metrics.settled.clone());
+        metrics
+    }
+
+    /// Reads the feed until its store is closed.
+    pub(super) async fn watch(self, mut wakeups: watch::Receiver<u64>, feed: FeedReader) {
+        let mut routes = HashSet::new();
+        loop {
+            let (feed, profiles) = (feed.clone(), Arc::clone(&self.profiles));
+            let read = spawn_blocking(move || {
+                feed.changes_with(|page, reader| {
+                    let mut figures = PageFigures { has_more: page.more, ..PageFigures::default() };
+                    let mut own = page.changes.iter().filter(|change| profiles.contains(&change.profile));
+                    own.try_for_each(|change| figures.add(change, reader))?;
+                    Ok(figures)
+                })
+            });
+            match read.await {
+                Ok(Ok(figures)) => {
+                    let has_more = figures.has_more;
+                    self.count(figures, &mut routes);
+                    if has_more {
+                        continue;
+                    }
+                }
+                // The poller reports errors of the store. The next read returns the same changes again.
+                Ok(Err(error)) => tracing::debug!("failed to read changes for the metrics: {error}"),
+                Err(panicked) => return tracing::error!("the metrics no longer follow the changes: {panicked}"),
+            }
+            if wakeups.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    fn count(&self, figures: PageFigures, routes: &mut HashSet<(ChainId, ChainId)>) {
+        for (of, seconds) in figures.delays {
+            self.delays.get_or_create(&of).observe(seconds);
+        }
+        for SettledTransfer { from, to, profile, status, deadline, seconds } in figures.settled {
+            let (from_chain, to_chain) = route_label(from, to, routes);
+            if let Some(seconds) = seconds {
+                let (profile, from_chain, to_chain) = (profile.clone(), from_chain.clone(), to_chain.clone());
+                self.durations.get_or_create_owned(&RouteLabels { profile, from_chain, to_chain }).observe(seconds);
+            }
+            self.settled.get_or_create(&SettledLabels { profile, from_chain, to_chain, status, deadline }).inc();
+        }
+    }
+}
+
+impl PageFigures {
+    fn add(&mut self, change: &Change, reader: &Reader) -> Result<(), StoreError> {
+        if let ChangeKind::StatusChanged { previous: Some(_), .. } = change.what {
+            let gap = change.observation.map(|answer| reader.gap_before(answer)).transpose()?.flatten();
+            self.delays.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap.as_secs_f64())));
+        }
+        if let (ChangeKind::Settled, Some(row)) = (&change.what, change.transaction) {
+            let listed = reader.listed_header(row)?;
+            self.settled.extend(listed.and_then(|listed| SettledTransfer::of(&listed.transaction)));
+        }
+        Ok(())
+    }
+}
+
+impl SettledTransfer {
+    /// Returns the figures of a settled transfer; `None` if it isn't settled any more.
+    fn of<R: RecordView>(tx: &Transaction<R>) -> Option<Self> {
+        let settled_at = tx.state.settled_at?;
+        let took = SettledDuration::of(tx)?;
+        let deadline = match settled_at <= tx.deadline().at {
+            true => "met",
+            // Tracking began so late that the transfer may have settled within its deadline.
+            false if took.is_upper_bound() == Some(true) => "unknown",
+            false => "missed",
+        };
+        Some(Self {
+            from: tx.params.from_chain.clone(),
+            to: tx.params.to_chain.clone(),
+            profile: tx.profile.clone(),
+            status: tx.state.status.as_ref().map_or("unanswered", RouterStatus::name),
+            deadline,
+            seconds: took.measured().map(|took| took.as_secs_f64()),
+        })
+    }
+}
+
+/// Returns the labels of a route: its chains, or `other` if too many routes have labels already or a name is too long.
+fn route_label(from: ChainId, to: ChainId, routes: &mut HashSet<(ChainId, ChainId)>) -> (String, String) {
+    let is_short = |chain: &ChainId| chain.as_str().len() <= MAX_CHAIN_LENGTH;
+    let route = (from, to);
+    let is_known = routes.contains(&route);
+    if !is_known && (routes.len() >= MAX_ROUTES || !is_short(&route.0) || !is_short(&route.1)) {
+        return (OTHER.to_owned(), OTHER.to_owned());
+    }
+    let labels = (route.0.as_str().to_owned(), route.1.as_str().to_owned());
+    if !is_known {
+        routes.insert(route);
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_routes_with_labels_is_bounded() {
+        let mut routes = HashSet::new();
+        let mut label = |from: &str| route_label(ChainId::new(from), ChainId::new("1"), &mut routes).0;
+        let labels: HashSet<String> = (0..MAX_ROUTES + 50).map(|number| label(&number.to_string())).collect();
+        assert_eq!(labels.len(), MAX_ROUTES + 1);
+        assert!(labels.contains(OTHER) && label("0") == "0");
+        assert_eq!(route_label(ChainId::new("x".repeat(99)), ChainId::new("1"), &mut HashSet::new()).0, OTHER);
+    }
+}

@@ -1,0 +1,73 @@
+//! Counts what becomes of the posts to webhooks, for the metrics.
+//!
+//! It must never keep an event, nor an address.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::domain::notification::NotifiedEvent;
+
+/// The name of the webhook's channel in the store and in the config file.
+pub(crate) const WEBHOOK_CHANNEL: &str = "webhook";
+
+/// The posts of this process to the webhook of each profile. Clones share the counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct WebhookPosts(Arc<Mutex<BTreeMap<String, WebhookState>>>);
+
+/// The posts to the webhook of one profile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WebhookState {
+    /// The notifiers that use the webhook now: two during a reload of the settings.
+    pub users: u32,
+    /// The events that the webhook gets.
+    pub events: Vec<NotifiedEvent>,
+    /// Events that the webhook accepted.
+    pub delivered: u64,
+    /// Events that the webhook refused for good.
+    pub refused: u64,
+    /// Attempts that failed and are repeated.
+    pub failed: u64,
+}
+
+/// A webhook in use. Dropping it ends the use; the counts stay.
+#[derive(Debug)]
+pub(super) struct ActiveWebhook {
+    posts: WebhookPosts,
+    profile: String,
+}
+
+impl WebhookPosts {
+    /// Returns the state of each profile that has or had a webhook.
+    pub(crate) fn states(&self) -> BTreeMap<String, WebhookState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins the use of a profile's webhook, which gets these events.
+    pub(super) fn begin(&self, profile: &str, events: Vec<NotifiedEvent>) -> ActiveWebhook {
+        self.update(profile, |state| {
+            state.users += 1;
+            state.events = events;
+        });
+        ActiveWebhook { posts: self.clone(), profile: profile.to_owned() }
+    }
+
+    fn update(&self, profile: &str, change: impl FnOnce(&mut WebhookState)) {
+        let mut states = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        change(states.entry(profile.to_owned()).or_default());
+    }
+}
+
+impl ActiveWebhook {
+    /// Counts the outcome of a post.
+    pub(super) fn count(&self, change: impl FnOnce(&mut WebhookState)) {
+        self.posts.update(&self.profile, change);
+    }
+}
+
+impl Drop for ActiveWebhook {
+    fn drop(&mut self) {
+        self.count(|state| state.users = state.users.saturating_sub(1));
+    }
+}

@@ -1,0 +1,202 @@
+//! Puts a backup in the place of a store. The store that was there is kept beside it.
+//!
+//! At every moment a complete store lies at the path, the former one or the restored one, so that a kill at any step leaves
+//! one of them. The store must never be replaced while another process has it open, nor by a file that isn't sound.
+
+use std::{
+    fs::{self, File},
+    io,
+    path::{Path, PathBuf},
+};
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+use tempfile::TempPath;
+
+use super::{
+    connection, filesystem,
+    integrity::{self, Depth},
+    migrate,
+    open::{nearest_folder, resolve_links},
+    open_marker::{ExitState, OpenMarker},
+    paths,
+    recovery::{COMPANIONS, unused_path},
+};
+use crate::{process::files, store::error::StoreError};
+
+/// Follows the store's name in the name of a restored copy that isn't in its place yet.
+const UNFINISHED: &str = ".restoring-";
+/// Follows the store's name in the name of the store that was there before.
+const KEPT: &str = ".before-restore-";
+
+/// The result of restoring a backup.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The number of transactions in the store now.
+    pub transactions: u64,
+    /// The size of the store in bytes.
+    pub bytes: u64,
+    /// The new path of the store that was there before, if there was one.
+    pub kept: Option<PathBuf>,
+}
+
+/// Restores `backup` at `store`, at the moment `at`.
+pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<Restored, StoreError> {
+    let store = &resolve_links(store);
+    let failed = |reason: String| StoreError::Restore { path: backup.to_owned(), reason };
+    let io_failed = |what: &str, error: &io::Error| failed(format!("{what}: {error}"));
+    check_source(backup, store).map_err(failed)?;
+    if let Some(kind) = filesystem::network_kind(nearest_folder(store)) {
+        return Err(StoreError::Network { path: store.to_owned(), kind });
+    }
+    let copy = copy_beside(backup, store).map_err(|error| io_failed("it can't be copied", &error))?;
+    let transactions = verify(&copy).map_err(|error| match error {
+        StoreError::Foreign { .. } => failed("it is the database of another program".into()),
+        StoreError::Newer { found, known, .. } => {
+            failed(format!("it has schema {found}, but this hoptop supports schemas up to {known}"))
+        }
+        StoreError::Damaged { reason, .. } => failed(reason),
+        other => failed(other.to_string()),
+    })?;
+    let publish = || -> io::Result<(u64, Option<PathBuf>)> {
+        File::open(&copy)?.sync_all()?;
+        let bytes = copy.metadata()?.len();
+        let marker = OpenMarker::create(store)?;
+        if marker.exclusive_state().is_none() {
+            return Err(io::Error::other("another hoptop process has the store open; end it first"));
+        }
+        let kept = keep_former(store, &marker, at)?;
+        remove_unfinished(store, &copy);
+        copy.persist(store).map_err(|error| error.error)?;
+        paths::sync_folder(store)?;
+        marker.write(&ExitState::Clean)?;
+        Ok((bytes, kept))
+    };
+    let (bytes, kept) = publish().map_err(|error| failed(error.to_string()))?;
+    tracing::info!(?kept, transactions, "backup restored");
+    Ok(Restored { transactions, bytes, kept })
+}
+
+/// Checks that the file is neither the store itself nor a store in use.
+fn check_source(backup: &Path, store: &Path) -> Result<(), String> {
+    let about = backup.metadata().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file; check the path".to_owned(),
+        _ => error.to_string(),
+    })?;
+    if !about.is_file() {
+        return Err("it is not a file; choose a backup, for example in the folder `backups` beside the store".into());
+    }
+    if about.len() == 0 {
+        return Err("it is empty".into());
+    }
+    if matches!((backup.canonicalize(), store.canonicalize()), (Ok(one), Ok(other)) if one == other) {
+        return Err("it is the store itself".into());
+    }
+    if paths::log_size(backup) > 0 {
+        let log = paths::companion(backup, "-wal");
+        return Err(format!(
+            "{} is the write-ahead log of a store with that name; make a backup of that store with `hoptop --db` and restore this",
+            log.display()
+        ));
+    }
+    Ok(())
+}
+
+/// Copies the backup to a private file beside the store, which is removed unless it gets the store's name.
+fn copy_beside(backup: &Path, store: &Path) -> io::Result<TempPath> {
+    let folder = paths::folder_of(store);
+    files::create_private_folder(folder)?;
+    let mut prefix = store.file_name().unwrap_or_default().to_owned();
+    prefix.push(UNFINISHED);
+    let mut copy = tempfile::Builder::new().prefix(&prefix).tempfile_in(folder)?;
+    io::copy(&mut File::open(backup)?, copy.as_file_mut())?;
+    Ok(copy.into_temp_path())
+}
+
+/// Checks that the copy is a sound store of one machine. Returns the number of its transactions.
+fn verify(copy: &Path) -> Result<u64, StoreError> {
+    let damaged = |reason: String| StoreError::Damaged { path: copy.to_owned(), reason };
+    let unreadable = |error: rusqlite::Error| damaged(error.to_string());
+    let target = Connection::open(copy).map_err(unreadable)?;
+    connection::claim(&target, copy)?;
+    let version = migrate::version(&target).map_err(unreadable)?;
+    if version == 0 {
+        return Err(damaged("it is empty".into()));
+    }
+    if let Some(reason) = integrity::unsound(&target, Depth::Full).map_err(unreadable)? {
+        return Err(damaged(format!("it is damaged: {reason}")));
+    }
+    // The copy of a replica has a position in the log of a team, which goes on without it.
+    let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'replica'";
+    let knows_replicas: bool = target.query_row(sql, [], |row| row.get(0)).map_err(unreadable)?;
+    if knows_replicas && crate::store::replica::is_replica(&target)? {
+        return Err(StoreError::ReplicaAlone);
+    }
+    // The store must be a single file, without a log beside it.
+    target.pragma_update(None, "journal_mode", "delete").map_err(unreadable)?;
+    let count = integrity::count_transactions(&target).map_err(unreadable)?;
+    target.close().map_err(|(_, error)| unreadable(error))?;
+    Ok(count)
+}
+
+/// Copies the store that is there to another name, with what is in its log, and removes the log: SQLite would apply the log to
+/// the restored store. Returns the path of the copy; `None` if there is no store.
+fn keep_former(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Result<Option<PathBuf>> {
+    let has_log = || COMPANIONS.iter().any(|ending| paths::companion(store, ending).exists());
+    if !store.exists() && !has_log() {
+        return Ok(None);
+    }
+    // A damaged file is kept as it is.
+    let is_usable = matches!(marker.exclusive_state(), Some(ExitState::Clean | ExitState::Unclean));
+    if is_usable && has_log() {
+        settle_log(store);
+    }
+    let kept = unused_path(store, KEPT, at);
+    for ending in [""].iter().chain(&COMPANIONS) {
+        let (from, to) = (paths::companion(store, ending), paths::companion(&kept, ending));
+        if from.exists() {
+            let mut target = files::private_options().write(true).create_new(true).open(&to)?;
+            io::copy(&mut File::open(&from)?, &mut target)?;
+            target.sync_all()?;
+        }
+    }
+    paths::sync_folder(store)?;
+    if has_log() {
+        // After a kill the next start checks the file without its log, and recovers it if necessary.
+        let name = kept.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        marker.write(&ExitState::Recovering(name))?;
+        for ending in COMPANIONS {
+            match fs::remove_file(paths::companion(store, ending)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+    }
+    Ok(Some(kept))
+}
+
+/// Removes copies that killed processes left. The caller must hold the marker alone.
+fn remove_unfinished(store: &Path, own: &Path) {
+    let prefix = paths::companion(store, UNFINISHED);
+    let is_left = |path: &Path| {
+        path != own && path.as_os_str().as_encoded_bytes().starts_with(prefix.as_os_str().as_encoded_bytes())
+    };
+    let entries = fs::read_dir(paths::folder_of(store)).into_iter().flatten().flatten();
+    for path in entries.map(|entry| entry.path()).filter(|path| is_left(path)) {
+        if let Err(error) = fs::remove_file(&path) {
+            tracing::warn!("can't delete the unfinished copy {}: {error}", path.display());
+        }
+    }
+}
+
+/// Moves the content of the log into the file. What fails here is kept as it is.
+fn settle_log(store: &Path) {
+    let settle = || -> rusqlite::Result<()> {
+        let connection = Connection::open(store)?;
+        connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        connection.close().map_err(|(_, error)| error)
+    };
+    if let Err(error) = settle() {
+        tracing::warn!("the log of the former store can't be moved into its file: {error}");
+    }
+}

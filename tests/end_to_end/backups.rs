@@ -1,0 +1,140 @@
+//! Backups as processes: `restore`, also killed in the middle, and backups that are read where they lie.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::Write,
+    process::{Command, Stdio},
+};
+
+use serde_json::Value;
+
+use super::{
+    ONGOING,
+    common::{Batch, Home, Process, ProcessOutput, Simulation, list_files},
+};
+
+/// Returns a home with a store of three transactions, and `copy.db`, a backup of the first two.
+fn home_with_backup() -> Home {
+    let home = Home::new();
+    home.import(&Batch::repeat(2, ONGOING).csv);
+    assert_eq!(home.run(&["backup", "copy.db"]).code, Some(0));
+    home.import(&Batch::repeat(3, ONGOING).csv);
+    home
+}
+
+fn files(home: &Home) -> BTreeSet<String> {
+    list_files(home.path()).into_iter().map(|path| path.display().to_string()).collect()
+}
+
+#[test]
+fn restore_puts_a_backup_in_place_but_not_under_a_running_watch() {
+    let home = home_with_backup();
+    let simulation = Simulation::start(&Batch::repeat(3, ONGOING).scenario);
+    let mut watch = Process::start(home.polling_command(&simulation.url, &["watch", "--json", "--timeout", "1m"]));
+    watch.read_events_until("status_changed", 1);
+    home.run(&["restore", "copy.db"]).assert_exit(1, &["another hoptop process has the store open; end it first"]);
+    watch.signal("TERM");
+    watch.end();
+    assert_eq!(home.list().len(), 3);
+    let restored = home.run(&["restore", "copy.db"]);
+    assert_eq!((restored.code, restored.err.as_str()), (Some(0), ""), "{restored:?}");
+    let lines: Vec<_> = restored.out.lines().collect();
+    assert!(
+        lines[0].contains("hoptop.db: 2 transactions from copy.db, ") && lines[0].ends_with(", verified"),
+        "{lines:?}"
+    );
+    let kept = lines[1].strip_prefix("the store that was there is kept as ").unwrap_or_else(|| panic!("{lines:?}"));
+    assert_eq!(home.list().len(), 2);
+    let former: Value = serde_json::from_str(&home.run(&["--db", kept, "list", "--json"]).out).unwrap();
+    assert_eq!(former.as_array().map(Vec::len), Some(3));
+    let team = home.run(&["--store", "postgres://me@127.0.0.1:1/none", "restore", "copy.db"]);
+    team.assert_exit(1, &["the store is a team's, and its content is in PostgreSQL"]);
+    home.run(&["restore", "missing.db"]).assert_exit(1, &["missing.db was not restored: there is no such file"]);
+}
+
+#[test]
+fn killed_restore_leaves_the_former_store_or_the_restored_one() {
+    let home = home_with_backup();
+    let mut seen = BTreeSet::new();
+    for moment in ["hoptop.db", ".restoring-", ".before-restore-", "is ended"].iter().cycle().take(24) {
+        let before = files(&home);
+        let mut restore = home.command(&["restore", "copy.db"]).spawn().unwrap();
+        // Until a file of that name appears; for the first name that is at once, for the last one at the end.
+        let is_there = |file: &&String| file.contains(moment) && (*moment == "hoptop.db" || !before.contains(*file));
+        while !files(&home).iter().any(|file| is_there(&file)) && restore.try_wait().unwrap().is_none() {}
+        restore.kill().unwrap();
+        restore.wait().unwrap();
+        let count = home.list().len();
+        assert!(count == 2 || count == 3, "{count} after {moment}");
+        seen.insert(count);
+        if count == 2 {
+            home.import(&Batch::repeat(3, ONGOING).csv);
+        }
+    }
+    assert_eq!(seen, BTreeSet::from([2, 3]));
+    assert_eq!(home.run(&["restore", "copy.db"]).code, Some(0));
+    assert_eq!(home.list().len(), 2);
+}
+
+#[test]
+fn backup_is_read_without_leaving_files_beside_it() {
+    let home = home_with_backup();
+    fs::create_dir(home.path().join("stick")).unwrap();
+    fs::rename(home.path().join("copy.db"), home.path().join("stick/copy.db")).unwrap();
+    let (before, bytes) = (files(&home), fs::read(home.path().join("stick/copy.db")).unwrap());
+    let read = |words: &[&str]| home.run(&[&["--db", "stick/copy.db"], words].concat());
+    let hash = format!("0x{:064x}", 1);
+    for words in [&["list"][..], &["show", &hash], &["export", "--format", "csv"], &["stats"], &["alerts"]] {
+        let ended = read(words);
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
+    }
+    assert_eq!(read(&["list", "--json"]).out.matches("\"quoteId\":").count(), 2);
+    let doctor = read(&["doctor"]);
+    assert!(doctor.out.contains("2 transactions, 0 alerts, intact"), "{doctor:?}");
+    let left: Vec<_> = files(&home).difference(&before).cloned().collect();
+    assert!(!left.iter().any(|file| file.contains("/stick/")), "{left:?}");
+    assert_eq!(fs::read(home.path().join("stick/copy.db")).unwrap(), bytes);
+    // A command that changes something makes a store of it, as before.
+    assert_eq!(read(&["ticket", &hash, "SUP-9"]).code, Some(0));
+    assert!(read(&["show", &hash]).out.contains("SUP-9"));
+}
+
+#[test]
+fn commands_that_do_not_poll_ignore_invalid_settings_of_polling() {
+    let home = home_with_backup();
+    for words in [&["list"][..], &["export", "--format", "csv"], &["backup", "other.db"], &["alerts"]] {
+        let ended = ProcessOutput::new(home.command(words).env("HOPTOP_RPS", "abc").output().unwrap());
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{words:?}");
+    }
+    for words in [&["watch"][..], &["stats"], &["config"]] {
+        let ended = ProcessOutput::new(home.command(words).env("HOPTOP_RPS", "abc").output().unwrap());
+        ended.assert_exit(2, &["HOPTOP_RPS"]);
+    }
+}
+
+#[test]
+fn gzip_is_imported_from_a_file_and_through_a_pipe() {
+    let (home, batch) = (Home::new(), Batch::repeat(50, ONGOING));
+    home.write("batch.csv", &batch.csv);
+    let packed = Command::new("gzip").arg("batch.csv").current_dir(home.path()).status();
+    if !packed.is_ok_and(|status| status.success()) {
+        println!("skipped: there is no gzip");
+        return;
+    }
+    let ended = home.run(&["import", "batch.csv.gz"]);
+    assert_eq!((ended.out.as_str(), ended.err.as_str()), ("50 tracked, 0 updated, 0 already tracked\n", ""));
+    let packed = fs::read(home.path().join("batch.csv.gz")).unwrap();
+    let pipe = |words: &[&str], bytes: &[u8]| {
+        let mut child = home.command(words).stdin(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(bytes).unwrap();
+        ProcessOutput::new(child.wait_with_output().unwrap())
+    };
+    let whole = pipe(&["--db", "other.db", "import", "-"], &packed);
+    assert_eq!((whole.out.as_str(), whole.err.as_str()), ("50 tracked, 0 updated, 0 already tracked\n", ""));
+    let cut = pipe(&["--db", "third.db", "import", "-"], &packed[..packed.len() / 2]);
+    cut.assert_exit(1, &["standard input can't be read: the gzip data is incomplete: it ends too early"]);
+    assert_eq!(home.run(&["--db", "third.db", "list", "--json"]).out, "[]\n");
+    let followed = pipe(&["--db", "fourth.db", "import", "-", "--follow"], &packed);
+    followed.assert_exit(2, &["gzip data can't be followed; unpack it first"]);
+}
