@@ -236,7 +236,7 @@ async fn charts_and_log_show_stored_data() {
     let ended = fixture.run_script(never(), async |user: &mut User| {
         user.wait_for("success", |screen| row_shows(screen, "0xaaa", "✓ success")).await;
         user.press("%");
-        user.wait_for("the settled share", |screen| screen.contains("1 of 2 settled (50%)")).await;
+        user.wait_for("the settled share", |screen| screen.contains("1 of 2 settled, 100% of these succeeded")).await;
         user.wait_for("the durations", |screen| screen.contains("1 transfer timed")).await;
         user.wait_for("the budget", |screen| screen.contains("per second  ! HTTP 429")).await;
         user.press("@");
