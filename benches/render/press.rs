@@ -88,7 +88,8 @@ async fn measure(tracked: &Tracked, clock: &Clock) -> (Vec<f64>, f64) {
         store: tracked.store.clone(),
         clock: clock.clone(),
         setting: dashboard::setting(),
-        theme: Theme::new(true, false),
+        // ASCII, because the row of the selection begins with `>` there.
+        theme: Theme::new(true, true),
         system: System::nowhere(),
         memory: None,
         log: None,
