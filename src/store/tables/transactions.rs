@@ -319,16 +319,19 @@ pub(in crate::store) fn header_of(
     Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
 }
 
-/// Adds the full record to a transaction header.
+/// Adds the full record and the service's IDs of its answers to a transaction header.
 pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction, StoreError> {
     let record = records::record(db, header.id)?;
     let response_ids = observations::response_ids(db, header.id)?;
     Ok(Transaction { response_ids, ..header.with_record(record) })
 }
 
-/// Returns the transaction with this key, with its full record.
+/// Returns the transaction with this key, with its full record. The IDs of the service's answers are left out: no write needs
+/// them, and every answer that is stored reads the transaction.
 pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Result<Option<Transaction>, StoreError> {
-    header_of(db, key)?.map(|header| whole(db, header)).transpose()
+    let Some(header) = header_of(db, key)? else { return Ok(None) };
+    let record = records::record(db, header.id)?;
+    Ok(Some(header.with_record(record)))
 }
 
 /// Returns the row of the transaction with this key.

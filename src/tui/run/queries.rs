@@ -211,7 +211,8 @@ pub(crate) fn known(
 const RECENT: usize = 100;
 
 /// Returns the counts of all saved views and of alerts, and the most urgent alert. Of the listed view also the length
-/// and the number of rows before `first`; also the duration statistics of these profiles. `whole` is the saved view that the list shows without a filter, if any.
+/// and the number of rows before `first`. Also returns the duration statistics of these profiles. `whole` is the saved view
+/// that the list shows without a filter, if any.
 pub(crate) fn overview(
     reader: &Reader,
     listed: &Filter,
