@@ -180,7 +180,7 @@ fn read_lines(text: &str, options: &Options) -> Vec<Pasted> {
         let row = parse_row(text.trim(), options).map(|row| (Origin::Row, row));
         match row.or_else(|| Some((Origin::Request, request::read(&text)?))) {
             Some((origin, row)) => found.push(Pasted { line, origin, content: content_of_row(&row, options) }),
-            None => found.extend(find_in_text(line, &text)),
+            None => found.extend(find_in_text(line, &text, options)),
         }
     }
     found
@@ -204,7 +204,7 @@ fn join_continued_lines(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Returns the hashes in a line of text, each with the chain that the word around it suggests.
-fn find_in_text(line: usize, text: &str) -> Vec<Pasted> {
+fn find_in_text(line: usize, text: &str, options: &Options) -> Vec<Pasted> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
     for word in text.split(|letter: char| letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')')) {
@@ -213,10 +213,11 @@ fn find_in_text(line: usize, text: &str) -> Vec<Pasted> {
             if !seen.contains(&hash.key()) {
                 seen.push(hash.key());
                 let guess = chains::by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::guess_chain(&hash));
-                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous.
-                let on_chain = TxHash::parse_on_chain(word).filter(|(_, named)| *named == hash);
-                let given: Vec<_> =
-                    on_chain.map(|(from, _)| (Field::FromChainId, from.to_string())).into_iter().collect();
+                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous. What stands before the colon is any text.
+                let on_chain = TxHash::parse_on_chain(word)
+                    .filter(|(_, named)| *named == hash)
+                    .and_then(|(from, _)| chains::parse(from.as_str(), options.any_chain).ok());
+                let given: Vec<_> = on_chain.map(|from| (Field::FromChainId, from.to_string())).into_iter().collect();
                 let is_missing =
                     |field: &Field| *field != Field::TransactionId && given.iter().all(|(own, _)| own != field);
                 let missing = Field::REQUIRED.into_iter().filter(is_missing).collect();
