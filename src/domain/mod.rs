@@ -33,6 +33,7 @@ pub(crate) mod quote;
 pub(crate) mod record;
 pub(crate) mod route;
 pub(crate) mod secret;
+pub(crate) mod service_level;
 pub(crate) mod settled_duration;
 pub(crate) mod span;
 pub(crate) mod status;

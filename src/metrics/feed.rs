@@ -23,6 +23,7 @@ use crate::{
         change::{Change, ChangeKind},
         ids::ChainId,
         record::RecordView,
+        service_level::DeadlineResult,
         settled_duration::SettledDuration,
         status::RouterStatus,
         transaction::Transaction,
@@ -174,18 +175,12 @@ impl SettledTransfer {
     fn of<R: RecordView>(tx: &Transaction<R>) -> Option<Self> {
         let settled_at = tx.state.settled_at?;
         let took = SettledDuration::of(tx)?;
-        let deadline = match settled_at <= tx.deadline().at {
-            true => "met",
-            // Tracking began so late that the transfer may have settled within its deadline.
-            false if took.is_upper_bound() == Some(true) => "unknown",
-            false => "missed",
-        };
         Some(Self {
             from: tx.params.from_chain.clone(),
             to: tx.params.to_chain.clone(),
             profile: tx.profile.clone(),
             status: tx.state.status.as_ref().map_or("unanswered", RouterStatus::name),
-            deadline,
+            deadline: DeadlineResult::of_settled(&tx.deadline(), settled_at, took).name(),
             seconds: took.measured().map(|took| took.as_secs_f64()),
         })
     }

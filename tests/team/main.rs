@@ -20,6 +20,8 @@ mod common;
 mod diagnosis;
 mod faults;
 mod figures;
+#[path = "../json_schema/mod.rs"]
+mod json_schema;
 #[path = "../material/mod.rs"]
 mod material;
 mod pgbouncer;

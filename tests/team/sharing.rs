@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     cluster::Cluster,
     common::{Batch, Home, Process, ProcessOutput},
+    json_schema::violations,
     pgbouncer::PgBouncer,
     proxy::{Mode, Proxy},
     server::wait_for,
@@ -48,10 +49,14 @@ fn hashes(home: &Home) -> BTreeSet<String> {
     home.list().iter().map(|tx| tx["transactionId"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Returns the status of the team's store, which must be as its schema says.
 fn status(home: &Home) -> Value {
     let ended = home.run(&["store", "status", "--json"]);
     ended.assert_exit(0, &[]);
-    serde_json::from_str(&ended.out).unwrap()
+    let status: Value = serde_json::from_str(&ended.out).unwrap();
+    let schema: Value = serde_json::from_str(&home.run(&["schema", "store-status"]).out).unwrap();
+    assert_eq!((&status["schema"], violations(&schema, &status)), (&"hoptop/store-status/1".into(), Vec::new()));
+    status
 }
 
 #[test]

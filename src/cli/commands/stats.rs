@@ -26,6 +26,7 @@ use crate::{
         ids::ChainId,
         need::{self, Need},
         poller::{PollerHealth, PollerReport},
+        service_level::{self, ServiceLevel},
         span::{self, rfc3339},
         text,
     },
@@ -33,16 +34,19 @@ use crate::{
     store::{Reader, RouteStats},
 };
 
-const COLUMNS: [TableColumn; 8] = [
+const COLUMNS: [TableColumn; 9] = [
     ("ROUTE", false),
     ("TRACKED", true),
     ("OUTCOMES", false),
+    ("IN TIME", true),
     ("TIMED", true),
     ("P50", true),
     ("P90", true),
     ("P99", true),
     ("FORECAST P50/P90", false),
 ];
+/// The number of newest weeks that are printed; the JSON has all.
+const WEEKS_SHOWN: usize = 8;
 /// The assumed duration of a request while no poller runs.
 const ASSUMED_REQUEST_TIME: Duration = Duration::from_millis(200);
 
@@ -52,6 +56,9 @@ Examples:
   hoptop stats                                     print counts, outcomes and durations by route, and the budget
   hoptop stats --json | jq '.budget.need'          print the number of polls per second that are needed
 
+IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. Transfers that are
+overdue count as late; one whose end may have come in time before it was tracked isn't counted. Weeks are those of the
+submission, in UTC.
 TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end were close together.";
 
 /// The arguments of `hoptop stats`.
@@ -117,9 +124,35 @@ impl BudgetStatus {
 struct StatsView<'a> {
     profile: &'a str,
     routes: Vec<RouteView<'a>>,
+    deadlines: LevelView,
+    weeks: Vec<WeekView>,
     indexing: Vec<IndexingView<'a>>,
     budget: BudgetView,
     schema: Schema,
+}
+
+/// How many transfers settled within their deadline.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LevelView {
+    met: u64,
+    missed: u64,
+    unknown: u64,
+    share: Option<f64>,
+}
+
+impl From<ServiceLevel> for LevelView {
+    fn from(level: ServiceLevel) -> Self {
+        let ServiceLevel { met, missed, unknown } = level;
+        Self { met, missed, unknown, share: level.share() }
+    }
+}
+
+/// How many of the transfers that were submitted in an ISO week settled within their deadline.
+#[derive(Serialize)]
+struct WeekView {
+    week: String,
+    deadlines: LevelView,
 }
 
 /// How long the service takes to index the transactions of a source chain.
@@ -156,6 +189,7 @@ struct RouteView<'a> {
     is_gmp: bool,
     count: u64,
     outcomes: BTreeMap<&'a str, u64>,
+    deadlines: LevelView,
     timed: usize,
     p50: Option<f64>,
     p90: Option<f64>,
@@ -215,8 +249,8 @@ impl From<&BudgetStatus> for BudgetView {
     }
 }
 
-impl<'a> From<&'a RouteStats> for RouteView<'a> {
-    fn from(stats: &'a RouteStats) -> Self {
+impl<'a> RouteView<'a> {
+    fn new(stats: &'a RouteStats, level: ServiceLevel) -> Self {
         let [p50, p90, p99] = [50, 90, 99].map(|share| percentile(&stats.past.took, share));
         let seconds = |span: Option<Duration>| span.map(|span| span.as_secs_f64());
         let forecast =
@@ -228,6 +262,7 @@ impl<'a> From<&'a RouteStats> for RouteView<'a> {
             count: stats.outcomes.values().sum(),
             // As in the other outputs, and the summary of `watch`.
             outcomes: stats.outcomes.iter().map(|(status, count)| (status_name(status), *count)).collect(),
+            deadlines: level.into(),
             timed: stats.past.took.len(),
             p50: seconds(p50),
             p90: seconds(p90),
@@ -249,13 +284,21 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     let mut routes = reader.routes(&cx.profile)?;
     // The routes with the most transactions first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
+    let levels = reader.service_levels(&cx.profile, cx.now.wall)?;
+    let level = |stats: &RouteStats| levels.by_route.get(&stats.route).copied().unwrap_or_default();
     let duration_stats = reader.duration_stats(&cx.profile)?;
     let indexing = IndexingView::all(&duration_stats);
     if args.json {
         let view = StatsView {
             indexing,
             profile: &cx.profile,
-            routes: routes.iter().map(RouteView::from).collect(),
+            routes: routes.iter().map(|stats| RouteView::new(stats, level(stats))).collect(),
+            deadlines: levels.total().into(),
+            weeks: levels
+                .by_week
+                .iter()
+                .map(|(week, level)| WeekView { week: service_level::week_name(*week), deadlines: (*level).into() })
+                .collect(),
             budget: (&budget).into(),
             schema: Schema::Stats,
         };
@@ -265,13 +308,17 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     if routes.is_empty() {
         writeln!(cx.out, "nothing is tracked yet")?;
     }
-    table::write(COLUMNS, &routes.iter().map(table_row).collect::<Vec<_>>(), cx.out)?;
+    table::write(COLUMNS, &routes.iter().map(|stats| table_row(stats, level(stats))).collect::<Vec<_>>(), cx.out)?;
     if routes.iter().any(|stats| observed_forecast(stats).is_none()) {
         let least = evidence::LEAST_SHOWN;
         writeln!(
             cx.out,
             "The forecast is for transfers without an estimate, once {least} transfers of their route are timed."
         )?;
+    }
+    let weeks = levels.by_week.iter().rev().take(WEEKS_SHOWN);
+    for (week, level) in weeks.filter_map(|(week, level)| Some((week, level.sentence()?))) {
+        writeln!(cx.out, "WEEK    {}: {level}", service_level::week_name(*week))?;
     }
     for IndexingView { chain_id, timed, p50, p95 } in indexing.iter().filter(|view| view.timed >= evidence::LEAST_SHOWN)
     {
@@ -284,7 +331,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     Ok(Exit::Success)
 }
 
-fn table_row(stats: &RouteStats) -> [String; 8] {
+fn table_row(stats: &RouteStats, level: ServiceLevel) -> [String; 9] {
     let RouteStats { route, outcomes, past, .. } = stats;
     let name = |id| chains::short_name(id, None);
     let gmp = if route.gmp { " GMP" } else { "" };
@@ -299,6 +346,7 @@ fn table_row(stats: &RouteStats) -> [String; 8] {
         format!("{}>{}{gmp}", name(&route.from), name(&route.to)),
         outcomes.values().sum::<u64>().to_string(),
         outcomes.iter().map(outcome).collect::<Vec<_>>().join(", "),
+        level.percent().unwrap_or_else(|| "-".into()),
         past.took.len().to_string(),
         p50,
         p90,
@@ -352,8 +400,9 @@ mod tests {
         let out = run(false);
         assert_eq!(
             out,
-            "ROUTE     TRACKED  OUTCOMES               TIMED  P50  P90     P99  FORECAST P50/P90\n\
-             ARB>BASE       31  1 ongoing, 30 success     30   4m   6m  6m 30s  3m 49s / 6m 35s\n\
+            "ROUTE     TRACKED  OUTCOMES               IN TIME  TIMED  P50  P90     P99  FORECAST P50/P90\n\
+             ARB>BASE       31  1 ongoing, 30 success    100 %     30   4m   6m  6m 30s  3m 49s / 6m 35s\n\
+             WEEK    2023-W46: 100 % of 30 settled within their deadline\n\
              BUDGET  1 to poll: 0.01 requests/s needed, 0.83 allowed by the budget; polling each once takes 5s \
              (target 1m 30s)\n\
              POLL    no poller is running; the budget is estimated from the limit; oldest answer 4m 21s\n"
@@ -377,6 +426,9 @@ mod tests {
         let out: serde_json::Value = serde_json::from_str(&run(true)).unwrap();
         let route = &out["routes"][0];
         assert_eq!((&route["count"], &route["timed"]), (&31.into(), &30.into()));
+        let all_met = serde_json::json!({"met": 30, "missed": 0, "unknown": 0, "share": 1.0});
+        assert_eq!((&out["deadlines"], &route["deadlines"]), (&all_met, &all_met));
+        assert_eq!(out["weeks"], serde_json::json!([{"week": "2023-W46", "deadlines": all_met}]));
         assert_eq!(out["indexing"], serde_json::json!([]));
         assert_eq!((&route["p50"], &route["outcomes"]["success"]), (&240.0.into(), &30.into()));
         assert_eq!((&out["budget"]["short"], &out["budget"]["polling"]), (&false.into(), &false.into()));

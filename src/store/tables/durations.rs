@@ -9,9 +9,12 @@ use serde::{Serialize, de::DeserializeOwned};
 use super::columns;
 use crate::{
     domain::{
+        deadline::Deadline,
         duration_stats::{DurationSample, DurationStats, RouteDurations, RouteKey},
         evidence::{Evidence, SettlingEvidence},
         ids::ChainId,
+        service_level::{DeadlineResult, ServiceLevels},
+        settled_duration::SettledDuration,
     },
     store::{error::StoreError, reader::Reader},
 };
@@ -154,6 +157,35 @@ impl Reader {
         let rows = statement.query_map(params![profile, from, to, route.gmp, MAX_COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
+    }
+
+    /// Returns how many transactions of a profile met their deadline, by route and by week. Costs O(n) in the tracked
+    /// transactions.
+    pub fn service_levels(&self, profile: &str, now: DateTime<Utc>) -> Result<ServiceLevels, StoreError> {
+        let mut statement = self.db().prepare_cached(
+            "SELECT from_chain, to_chain, submitted_at, first_seen_at, estimate, settled_at, polls,
+            ifnull(gmp, 0)
+         FROM transactions WHERE profile = ? AND (settled_at IS NOT NULL OR due < ?)",
+        )?;
+        let mut rows = statement.query(params![profile, columns::moment(now)])?;
+        let mut levels = ServiceLevels::default();
+        while let Some(row) = rows.next()? {
+            let moment =
+                |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(columns::moment_from));
+            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
+            let (submitted, first_seen) = (moment(2)?, columns::moment_from(row.get(3)?));
+            let deadline = Deadline::new(submitted, first_seen, row.get::<_, Option<i64>>(4)?.map(columns::span_from));
+            let result = match moment(5)? {
+                Some(settled) => {
+                    let took = SettledDuration::new(submitted, first_seen, settled, row.get(6)?);
+                    DeadlineResult::of_settled(&deadline, settled, took)
+                }
+                None => DeadlineResult::Missed,
+            };
+            let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: columns::lenient(row, 7)? };
+            levels.count(route, deadline.submitted, result);
+        }
+        Ok(levels)
     }
 
     /// Returns every route of a profile with the outcomes of its transactions. Costs O(n) in the tracked transactions.

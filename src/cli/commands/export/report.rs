@@ -5,6 +5,7 @@
 //! markup, nor a link that may not be opened.
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     fmt::Write as _,
     io::{self, Write},
@@ -18,8 +19,12 @@ use super::columns::RowData;
 use crate::{
     domain::{
         advice::{self, advise},
+        chains,
+        duration_stats::RouteKey,
         histogram::{Histogram, percentile},
+        ids::ChainId,
         link, route,
+        service_level::{self, DeadlineResult, ServiceLevel, ServiceLevels},
         settled_duration::SettledDuration,
         span,
         status::RouterStatus,
@@ -28,7 +33,7 @@ use crate::{
     presentation::row_text,
 };
 
-/// The maximum number of bars in the chart of durations.
+/// The maximum number of bars in a chart.
 const MAX_BARS: usize = 10;
 /// The number of sections of a line of the timeline.
 const POINTS: i64 = 120;
@@ -45,6 +50,7 @@ pub(super) struct ReportTotals {
     submitted: Vec<DateTime<Utc>>,
     settled: Vec<DateTime<Utc>>,
     took: Vec<Duration>,
+    levels: ServiceLevels,
     /// The settled transfers whose duration is only bounded, or whose submission isn't known.
     unmeasured: usize,
 }
@@ -53,6 +59,20 @@ pub(super) struct ReportTotals {
 pub(super) struct ReportPage<'a> {
     out: Box<dyn Write + 'a>,
     total: usize,
+}
+
+/// A bar that shows the share of transfers within their deadline, in hundredths.
+struct LevelBar {
+    name: String,
+    percent: String,
+    share: usize,
+}
+
+/// The transfers that settled within their deadline: all in a sentence, by route and by week.
+struct Levels {
+    sentence: String,
+    routes: Vec<LevelBar>,
+    weeks: Vec<LevelBar>,
 }
 
 /// A bar of a chart: its name, colour class and count, and its length in hundredths of the longest bar.
@@ -82,6 +102,7 @@ struct Head {
     attention: usize,
     outcomes: Vec<ChartBar>,
     timeline: Option<Timeline>,
+    levels: Option<Levels>,
     durations: Vec<ChartBar>,
     quantiles: Option<String>,
 }
@@ -119,12 +140,15 @@ struct ReportFooter {
 
 impl ReportTotals {
     /// Counts one transfer.
-    pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool) {
+    pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool, now: DateTime<Utc>) {
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
         self.attention += usize::from(is_attention);
         let submitted = tx.deadline().submitted;
         self.submitted.push(submitted);
+        if let Some(result) = DeadlineResult::of(tx, now) {
+            self.levels.count(RouteKey::of(tx), submitted, result);
+        }
         if let Some(settled) = tx.state.settled_at {
             self.settled.push(settled);
         }
@@ -159,6 +183,7 @@ impl ReportTotals {
             attention: self.attention,
             outcomes: self.outcomes(),
             timeline: self.timeline(now, zone),
+            levels: self.levels(),
             durations: self.durations(),
             quantiles: self.quantiles(),
         };
@@ -175,6 +200,24 @@ impl ReportTotals {
             share: share(*count, most),
         };
         self.outcomes.iter().map(bar).collect()
+    }
+
+    fn levels(&self) -> Option<Levels> {
+        let bar = |name: String, level: &ServiceLevel| {
+            let share = (level.share()? * 100.0) as usize;
+            Some(LevelBar { name, percent: level.percent()?, share })
+        };
+        let mut routes: Vec<_> = self.levels.by_route.iter().collect();
+        // The routes with the most transfers first.
+        routes.sort_by_key(|(_, level)| Reverse(level.met + level.missed));
+        let routes = routes.into_iter().filter_map(|(route, level)| bar(route_name(route), level));
+        let weeks = self.levels.by_week.iter().rev();
+        let weeks = weeks.filter_map(|(week, level)| bar(service_level::week_name(*week), level));
+        Some(Levels {
+            sentence: self.levels.total().sentence()?,
+            routes: routes.take(MAX_BARS).collect(),
+            weeks: weeks.take(MAX_BARS).collect(),
+        })
     }
 
     fn durations(&self) -> Vec<ChartBar> {
@@ -283,6 +326,13 @@ fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
         Some(RouterStatus::Success) => ("good", 7),
     };
     (row_text::status_in_words(status), tone, urgency)
+}
+
+/// Returns the name of a route, `Arbitrum to Base`: the names of the well-known chains, the IDs of the others.
+fn route_name(route: &RouteKey) -> String {
+    let name = |id: &ChainId| chains::find(id).map_or_else(|| id.to_string(), |chain| chain.name.clone());
+    let messages = if route.gmp { ", with a message" } else { "" };
+    format!("{} to {}{messages}", name(&route.from), name(&route.to))
 }
 
 /// Returns the links of a transfer that may be opened.

@@ -4,6 +4,7 @@
 
 use std::io::{self, Write};
 
+use chrono::{DateTime, Utc};
 use color_eyre::eyre::{Result, eyre};
 
 use super::{
@@ -27,7 +28,7 @@ pub(super) fn write_rows(
     }
     let mut written = Ok(0);
     reader.snapshot(|| {
-        written = count(reader, rows, check_interruption)
+        written = count(reader, rows, form.now, check_interruption)
             .and_then(|tally| write_each(reader, rows, form, tally, out, check_interruption));
         Ok(())
     })?;
@@ -35,11 +36,16 @@ pub(super) fn write_rows(
 }
 
 /// Counts the transactions for the totals of a page.
-fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<ReportTotals> {
+fn count(
+    reader: &Reader,
+    rows: &[RowId],
+    now: DateTime<Utc>,
+    check_interruption: &dyn Fn() -> Result<()>,
+) -> Result<ReportTotals> {
     let mut tally = ReportTotals::default();
     reader.each(rows, |tx, alerts| {
         check_interruption()?;
-        tally.count(tx, !alerts.is_empty());
+        tally.count(tx, !alerts.is_empty(), now);
         Ok::<_, color_eyre::Report>(())
     })?;
     Ok(tally)

@@ -460,6 +460,7 @@ fn page_has_totals_and_each_transfer_and_no_markup_from_outside() {
         "&#60;script&#62;alert(1)&#60;/script&#62;",
         "<a href=\"https://explorer.example/tx/1\" rel=\"noopener noreferrer\">destination</a>",
         "Half settled within 30s, 9 in 10 within 30s, all 1 within 30s. Not counted: 1 that settled unobserved",
+        "settled within their deadline",
         "default-src 'none'",
     ] {
         assert!(page.contains(part), "{part} isn't in the page:\n{page}");
