@@ -127,7 +127,7 @@ fn print_table(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result<()>
             text::clean(&alert.message),
         ]);
     }
-    Ok(table::write(COLUMNS, &rows, cx.out)?)
+    Ok(table::write(COLUMNS, rows, cx.out)?)
 }
 
 /// Prints one sentence per alert, for a screen reader.

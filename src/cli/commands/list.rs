@@ -15,7 +15,7 @@ use crate::{
         context::Context,
         output::{
             json::TransactionView,
-            table::{self, TableColumn},
+            table::{TableColumn, TableWriter},
         },
     },
     domain::{
@@ -84,16 +84,18 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
              `hoptop import FILE`"
         )?;
     } else {
-        let (mut lines, in_words) = (Vec::new(), cx.in_words);
-        reader.each(shown, |tx, alerts| {
-            match in_words {
-                true => writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?,
-                false => lines.push(table_row(&Candidate { tx, alerts }, now, cx.ellipsis)),
-            }
-            Ok::<_, color_eyre::Report>(())
-        })?;
-        if !in_words {
-            table::write(COLUMNS, &lines, &mut out)?;
+        if cx.in_words {
+            reader.each(shown, |tx, alerts| {
+                writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?;
+                Ok::<_, color_eyre::Report>(())
+            })?;
+        } else {
+            let mut table = TableWriter::new(COLUMNS, &mut out);
+            reader.each(shown, |tx, alerts| {
+                table.push(table_row(&Candidate { tx, alerts }, now, cx.ellipsis))?;
+                Ok::<_, color_eyre::Report>(())
+            })?;
+            table.end()?;
         }
         let more = match rows.len() - shown.len() {
             0 => String::new(),

@@ -308,7 +308,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     if routes.is_empty() {
         writeln!(cx.out, "nothing is tracked yet")?;
     }
-    table::write(COLUMNS, &routes.iter().map(|stats| table_row(stats, level(stats))).collect::<Vec<_>>(), cx.out)?;
+    table::write(COLUMNS, routes.iter().map(|stats| table_row(stats, level(stats))), cx.out)?;
     if routes.iter().any(|stats| observed_forecast(stats).is_none()) {
         let least = evidence::LEAST_SHOWN;
         writeln!(
