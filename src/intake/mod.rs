@@ -13,6 +13,7 @@ mod hashes;
 mod json;
 mod lines;
 mod paste;
+mod prose;
 mod redact;
 mod request;
 mod source;

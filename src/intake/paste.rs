@@ -15,7 +15,7 @@ use crate::domain::{
 use super::{
     InputPosition, Options, ParseEvent, body, csv,
     fields::{self, Field, RawRow},
-    hashes, json, request,
+    hashes, json, prose, request,
     source::SharedInput,
 };
 
@@ -82,8 +82,10 @@ pub enum PastedContent {
         missing: Vec<Field>,
         /// The other values of the line, cleaned. A missing field may have its unusable value here.
         given: Vec<(Field, String)>,
-        /// The source chain suggested by the link or by the shape of the hash.
+        /// The source chain suggested by the link, by the shape of the hash, or by the sentences around it.
         guess: Option<ChainId>,
+        /// The destination chain suggested by the sentences around the hash.
+        guess_to: Option<ChainId>,
     },
     /// A transaction that another line has already.
     Again {
@@ -105,6 +107,7 @@ pub enum PastedContent {
 pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
     let (text, cut_at) = truncate_to_limits(text);
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
+    guess_route(&mut found, text);
     mark_repeated(&mut found);
     if let Some(line) = cut_at {
         let reason = format!(
@@ -221,7 +224,7 @@ fn find_in_text(line: usize, text: &str, options: &Options) -> Vec<Pasted> {
                 let is_missing =
                     |field: &Field| *field != Field::TransactionId && given.iter().all(|(own, _)| own != field);
                 let missing = Field::REQUIRED.into_iter().filter(is_missing).collect();
-                let content = PastedContent::Partial { hash: Some(hash), missing, given, guess };
+                let content = PastedContent::Partial { hash: Some(hash), missing, given, guess, guess_to: None };
                 found.push(Pasted { line, origin, content });
             }
         }
@@ -297,7 +300,26 @@ fn content_of_row(row: &RawRow, options: &Options) -> PastedContent {
     let given = fields.filter_map(|field| Some((*field, clean(row.get(*field)?)))).collect();
     let link = row.get(Field::TransactionId).and_then(chains::by_link).map(|chain| chain.id.clone());
     let guess = link.or_else(|| row_errors.hash.as_ref().and_then(hashes::guess_chain));
-    PastedContent::Partial { hash: row_errors.hash.clone(), missing, given, guess }
+    PastedContent::Partial { hash: row_errors.hash.clone(), missing, given, guess, guess_to: None }
+}
+
+/// Suggests the route that the text names, if the text has one hash: with more it isn't known whose route it is.
+fn guess_route(found: &mut [Pasted], text: &str) {
+    let mut partial = found.iter_mut().filter_map(|pasted| match (pasted.origin, &mut pasted.content) {
+        (origin @ (Origin::Text | Origin::Link), PastedContent::Partial { guess, guess_to, .. }) => {
+            Some((origin, guess, guess_to))
+        }
+        _ => None,
+    });
+    if let (Some((origin, guess, guess_to)), None) = (partial.next(), partial.next())
+        && let Some((from, to)) = prose::route(text)
+    {
+        // The guess of a link is always the link's own chain.
+        if origin == Origin::Text {
+            guess.get_or_insert(from);
+        }
+        *guess_to = Some(to);
+    }
 }
 
 /// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches

@@ -348,6 +348,26 @@ fn pasted_hash_lists_its_missing_fields() {
 }
 
 #[test]
+fn sentences_around_one_hash_suggest_its_route() {
+    let ticket = format!("I bridged from Arbitrum to Base.\nThe transaction is {}", hash());
+    let guesses = |text: &str| {
+        let found = pasted(text).into_iter().filter_map(|(_, content)| match content {
+            PastedContent::Partial { guess, guess_to, .. } => {
+                Some([guess, guess_to].map(|id| id.map(|id| id.to_string())))
+            }
+            _ => None,
+        });
+        found.collect::<Vec<_>>()
+    };
+    assert_eq!(guesses(&ticket), [[Some("42161".to_owned()), Some("8453".to_owned())]]);
+    let link = format!("from Arbitrum to Base: https://polygonscan.com/tx/{}", hash());
+    assert_eq!(guesses(&link), [[Some("137".to_owned()), Some("8453".to_owned())]]);
+    // Whose route would it be?
+    let two = format!("{ticket} 0x{}", "cd".repeat(32));
+    assert_eq!(guesses(&two), [[None, None], [None, None]]);
+}
+
+#[test]
 fn paste_without_a_transaction_gives_a_reason() {
     let table = [
         ("not-a-hash-line", 1, "`not-a-hash-line` has no transaction hash; paste the hash"),

@@ -1,6 +1,6 @@
 //! A finding in pasted text: the parsed values, the missing values, and the values that a person filled in.
 //!
-//! The source chain of a link is a guess, and shown as a guess until a person edits it. The pasted text must never be
+//! A chain that the text suggests is a guess, and shown as a guess until a person edits it. The pasted text must never be
 //! changed.
 
 use tui_input::Input;
@@ -233,10 +233,15 @@ fn chain_meant(typed: &str) -> Option<&'static ChainId> {
 
 /// Returns a cell for each missing value, filled with the written text or a guess.
 fn cells(pasted: &Pasted) -> Vec<MissingField> {
-    let PastedContent::Partial { missing, given, guess, .. } = &pasted.content else { return Vec::new() };
+    let PastedContent::Partial { missing, given, guess, guess_to, .. } = &pasted.content else { return Vec::new() };
     let cell = |field: &Field| {
         let written = given.iter().find(|(own, _)| own == field).map(|(_, value)| value.as_str());
-        let guess = guess.as_ref().filter(|_| *field == Field::FromChainId && written.is_none());
+        let guess = match field {
+            Field::FromChainId => guess.as_ref(),
+            Field::ToChainId => guess_to.as_ref(),
+            _ => None,
+        };
+        let guess = guess.filter(|_| written.is_none());
         let meant = written.and_then(chain_meant).or(guess);
         let value = meant.map(ToString::to_string).or_else(|| written.map(str::to_owned)).unwrap_or_default();
         MissingField { field: *field, input: Input::new(value), is_guess: guess.is_some() }

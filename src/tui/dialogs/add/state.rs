@@ -235,6 +235,11 @@ impl AddForm {
             self.found.push(found);
         }
         self.cursor = self.cursor.min(self.found.len().saturating_sub(1));
+        if self.focus == Focus::Text && self.at_cursor().is_some_and(|found| found.verdict() == LineState::NoHash) {
+            // Most lines of a ticket have no hash; the message below the findings is about the first that has one.
+            let has_hash = |found: &Finding| found.verdict() != LineState::NoHash;
+            self.cursor = self.found.iter().position(has_hash).unwrap_or(self.cursor);
+        }
         if self.lookup == LookupState::PendingSubmit {
             self.lookup = LookupState::Pending;
         }
