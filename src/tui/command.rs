@@ -206,7 +206,7 @@ commands! {
     Unacknowledge Triage needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires";
     PollNow       Track needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
     PollMarked    Track              [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)";
-    Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it";
+    Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">;
     Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";
     Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket";
     Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels";

@@ -17,7 +17,7 @@ pub(crate) struct TourStep {
 /// The steps, in order.
 pub(crate) const STEPS: [TourStep; 5] = [
     TourStep {
-        text: "The most urgent transfer is on top. Beside or below the list stand its verdict, what to say and what to do.",
+        text: "The most urgent transfer is on top. The pane beside or below the list has its verdict, what to say and what to do.",
         invitation: "moves to the next one",
         command: Id::Down,
     },

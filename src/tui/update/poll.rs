@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::{
     clock::Now,
-    domain::{ids::RowId, poller::PollerHealth, span},
+    domain::{ids::RowId, poller::PollerHealth, span, text},
     tui::{
         command::Id,
         dialogs::{
@@ -67,6 +67,23 @@ pub(crate) fn pause(model: &mut Model, now: Now) -> Vec<Effect> {
     Vec::new()
 }
 
+/// Pauses polling for a typed duration: whole minutes, at least one and at most a day.
+pub(crate) fn pause_for(model: &mut Model, typed: &str, now: Now) -> Vec<Effect> {
+    const LONGEST: u64 = 24 * 60;
+    let minutes = span::parse(typed).map(|duration| duration.as_secs().div_ceil(60));
+    match minutes {
+        Ok(minutes @ 1..=LONGEST) => vec![Effect::Pause(i64::try_from(minutes).ok())],
+        Ok(_) => {
+            model.show_message(Tone::Bad, "A pause lasts at least 1m and at most 24h.", now.mono);
+            Vec::new()
+        }
+        Err(why) => {
+            model.show_message(Tone::Bad, text::clean(&why), now.mono);
+            Vec::new()
+        }
+    }
+}
+
 /// Returns a sentence about the cost of this many requests.
 fn describe_cost(model: &Model, count: usize, now: Now) -> String {
     let allowed = model.live_poller(now.wall).and_then(|report| Some(report.need.as_ref()?.allowed));
@@ -101,7 +118,7 @@ pub(crate) fn request_polls(model: &mut Model, rows: Vec<RowId>, now: Now) -> Ve
     let sentence = match (obstacle, rows.len()) {
         (Some(why), 1) => format!("{why}. The transaction will be polled when polling works again."),
         (Some(why), count) => format!("{why}. The {count} transactions will be polled when polling works again."),
-        (None, 1) => "Polled next (1 request, at least 5 s after the last one).".to_owned(),
+        (None, 1) => "This transaction is polled next, at least 5 s after its last poll.".to_owned(),
         (None, count) => format!("{count} transactions are polled next ({count} requests)."),
     };
     model.show_message(if obstacle.is_some() { Tone::Bad } else { Tone::Good }, sentence, now.mono);

@@ -775,7 +775,7 @@ fn poll_request_reports_the_obstacle() {
             Tone::Bad,
             "The service refuses the integrator ID. The transaction will be polled",
         ),
-        (PollerHealth::Throttled, Tone::Good, "Polled next"),
+        (PollerHealth::Throttled, Tone::Good, "This transaction is polled next"),
     ] {
         let mut model = dashboard("5");
         let report = PollerReport { health, ..at_work(now().wall) };

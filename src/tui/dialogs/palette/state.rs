@@ -126,6 +126,7 @@ fn with_arguments(command: &'static KeyCommand, of: ArgumentOf, typed: &str) -> 
         ArgumentOf::Filter
         | ArgumentOf::Columns
         | ArgumentOf::Delete
+        | ArgumentOf::Pause
         | ArgumentOf::SaveView
         | ArgumentOf::ForgetView => return vec![suggestion(typed.to_owned())],
     };

@@ -13,7 +13,7 @@ use crate::{
         effect::{Effect, KeyOutcome},
         model::{Model, Tone},
         screens::list::update::{arrangement, views},
-        update::{actions, theme},
+        update::{actions, poll, theme},
     },
 };
 
@@ -84,6 +84,7 @@ fn run_with_argument(model: &mut Model, of: ArgumentOf, argument: &str, now: Now
             Vec::new()
         }
         ArgumentOf::Delete => delete(model, argument, now),
+        ArgumentOf::Pause => poll::pause_for(model, argument, now),
         ArgumentOf::SaveView => views::save(model, argument, now),
         ArgumentOf::ForgetView => views::forget(model, argument, now),
         ArgumentOf::Theme => theme::choose(model, argument, now),

@@ -160,3 +160,20 @@ fn a_report_holds_no_body_and_no_more_of_the_id_than_its_end() {
     assert_eq!(rest.matches(" (with a response body)").count(), 50);
     insta::assert_snapshot!(rest.lines().take(9).collect::<Vec<_>>().join("\n"));
 }
+
+#[test]
+fn the_command_line_pauses_for_a_typed_duration() {
+    for (typed, effects, message) in [
+        ("pause 15m", vec![Effect::Pause(Some(15))], None),
+        ("pause 90s", vec![Effect::Pause(Some(2))], None),
+        ("pause 0s", vec![], Some("A pause lasts at least 1m and at most 24h.")),
+        ("pause 2d", vec![], Some("A pause lasts at least 1m and at most 24h.")),
+        ("pause soon", vec![], Some("`soon` is not a duration; write it as 90s, 30m or 2h")),
+    ] {
+        let mut model = dashboard("5");
+        press(&mut model, &[":"], now());
+        type_in(&mut model, typed, now());
+        assert_eq!(press(&mut model, &["Enter"], now()), effects, "{typed}");
+        assert_eq!(model.status_message.as_ref().map(|message| message.text.as_str()), message, "{typed}");
+    }
+}

@@ -1,10 +1,15 @@
 //! The ticket, the labels, and the notes with their times.
 
+use chrono::{DateTime, Utc};
 use ratatui::text::{Line, Span};
 
 use super::lines::{LABEL, heading, labelled, time};
 use crate::{
-    domain::transaction::Transaction,
+    domain::{
+        alert::{Acknowledgement, Handling},
+        people, text,
+        transaction::Transaction,
+    },
     presentation::width,
     tui::{command::Id, draw::DrawContext},
 };
@@ -17,24 +22,43 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let mut lines = labelled("ticket", tx.params.ticket.as_deref().unwrap_or("(none)"), columns, context.theme.dim());
     lines.extend(labelled("labels", labels.as_deref().unwrap_or("(none)"), columns, context.theme.dim()));
     lines.extend([Line::default(), heading(context, "NOTES", "newest last", columns)]);
+    let alerts = alert_notes(context, tx, columns);
     let Some(history) = context.model.selected_history().filter(|history| !history.notes.is_empty()) else {
         // Until the history is loaded, the notes are shown without times.
         let notes = tx.attributed_notes();
         lines.extend(notes.flat_map(|note| labelled(&" ".repeat(LABEL), &note, columns, context.theme.dim())));
-        if tx.notes.is_empty() {
+        if tx.notes.is_empty() && alerts.is_empty() {
             lines.push(Line::styled(
                 format!("No notes yet. Press {} to add one.", context.key(Id::Note)),
                 context.theme.dim(),
             ));
         }
+        lines.extend(alerts);
         return lines;
     };
-    for note in &history.notes {
-        let mut time = width::fit(&time(context, note.at), TIME, "");
-        for line in width::wrap(&note.attributed(), columns.saturating_sub(TIME)) {
-            lines.push(Line::from(vec![Span::styled(time, context.theme.dim()), Span::raw(line)]));
-            time = " ".repeat(TIME);
-        }
-    }
+    lines.extend(history.notes.iter().flat_map(|note| timed(context, note.at, &note.attributed(), columns)));
+    lines.extend(alerts);
     lines
+}
+
+/// Returns the notes with which the active alerts were acknowledged.
+fn alert_notes(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let written = context.model.alerts_of(tx.id).iter().filter_map(|alert| match &alert.handling {
+        Some(Handling::Acknowledged(Acknowledgement { at, note: Some(note), author })) => {
+            let note = format!("{} acknowledged{}: {}", alert.rule, people::by(author.as_deref()), text::clean(note));
+            Some((*at, note))
+        }
+        Some(Handling::Acknowledged(_) | Handling::Snoozed(_)) | None => None,
+    });
+    written.flat_map(|(at, note)| timed(context, at, &note, columns)).collect()
+}
+
+/// Returns a note with its time, over as many lines as it needs.
+fn timed(context: &DrawContext<'_>, at: DateTime<Utc>, note: &str, columns: usize) -> Vec<Line<'static>> {
+    let mut time = width::fit(&time(context, at), TIME, "");
+    let mut line = |text| {
+        let time = std::mem::replace(&mut time, " ".repeat(TIME));
+        Line::from(vec![Span::styled(time, context.theme.dim()), Span::raw(text)])
+    };
+    width::wrap(note, columns.saturating_sub(TIME)).into_iter().map(&mut line).collect()
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::{
     domain::{
-        alert::Rule,
+        alert::{Acknowledgement, Handling, Rule},
         change::{Change, ChangeKind},
         ids::{RowId, TxHash},
         record::RouteStep,
@@ -163,6 +163,17 @@ fn edits_notes_and_the_import_name_their_authors() {
         let dashboard = at_tab(named, (120, 44), tab);
         insta::assert_snapshot!(format!("named_{}", tab.title().to_lowercase()), screen(&dashboard));
     }
+}
+
+#[test]
+fn the_note_of_an_acknowledgement_stands_with_the_notes() {
+    let mut dashboard = at_tab(full, WIDE, DetailTab::Notes);
+    let mut alerts = dashboard.alerts_of(RowId(1)).to_vec();
+    let note = Some("asked the bridge".to_owned());
+    let acknowledgement = Acknowledgement { at: ago(5, 0), note, author: Some("Bob".into()) };
+    alerts.iter_mut().for_each(|alert| alert.handling = Some(Handling::Acknowledged(acknowledgement.clone())));
+    change_store(&mut dashboard, everything(Vec::new(), alerts), None, now());
+    assert!(screen(&dashboard).contains("overdue acknowledged by Bob: asked the bridge"), "{}", screen(&dashboard));
 }
 
 #[test]

@@ -147,11 +147,12 @@ fn line(
     let selected = context.model.list.selected == Some(row);
     let severity = context.model.severity(row);
     let mut spans = vec![columns::edge(context, marks::letter(context, row, range), severity)];
+    let has_labels = columns.iter().any(|shown| shown.column == ListColumn::Labels);
     for shown in columns {
         if shown.column == ListColumn::Progress {
             spans.extend(progress_cell(context, tx, shown.width));
         } else {
-            let (text, style) = cell(context, tx, *shown);
+            let (text, style) = cell(context, tx, *shown, has_labels);
             // Nobody follows an untracked transaction, so its whole row steps back.
             let style = if tx.is_stopped() { context.theme.dim() } else { style };
             spans.push(Span::styled(aligned(*shown, &text, context), style));
@@ -195,7 +196,7 @@ pub(crate) fn zone_style(theme: &Theme, scale: &Scale) -> Style {
     }
 }
 
-fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn) -> (String, Style) {
+fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_labels: bool) -> (String, Style) {
     let (theme, now) = (context.theme, context.now.wall);
     let glyphs = theme.glyphs();
     let status = tx.state.status.as_ref();
@@ -217,7 +218,7 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn) -> (Str
         ListColumn::Age => (settled_duration::short_age(tx, now), Style::new()),
         ListColumn::Due => (row_text::due(tx, now), due_style(context, tx)),
         ListColumn::Profile => (text::clean(&tx.profile), theme.dim()),
-        ListColumn::Ticket => (ticket(context, tx), theme.dim()),
+        ListColumn::Ticket => (ticket(context, tx, has_labels), theme.dim()),
         ListColumn::Checked => (row_text::checked(tx, now), theme.dim()),
         ListColumn::Changed => (row_text::changed(tx, now), theme.dim()),
         ListColumn::Labels => (tx.labels.join(" "), theme.info()),
@@ -226,9 +227,10 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn) -> (Str
     }
 }
 
-/// Returns the ticket or a label, after the person who has the transaction open, if somebody else has.
-fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>) -> String {
-    let ticket = row_text::ticket_or_label(tx);
+/// Returns the ticket, after the person who has the transaction open, if somebody else has. Without a ticket it is a label,
+/// unless the labels have a column of their own.
+fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
+    let ticket = if has_labels { tx.params.ticket.as_deref() } else { row_text::ticket_or_label(tx) };
     match marks::people_at(context, tx).map(text::clean).next() {
         Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),
         None => ticket.unwrap_or("-").to_owned(),
