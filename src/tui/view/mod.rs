@@ -121,7 +121,7 @@ pub(crate) fn measure(model: &Model, now: Now) -> Geometry {
     let panes_of = |screen| layout::panes_of(screen, model, area);
     Geometry {
         list: list::view::rows_in(&panes_of(Screen::List)),
-        alerts: alerts::view::rows_in(panes_of(Screen::Alerts).body),
+        alerts: alerts::view::rows_in(&context, panes_of(Screen::Alerts).body),
         routes: stats::view::rows_in(&context, panes_of(Screen::Stats).body),
         page: page(model, now),
         scroll_end: 0,
@@ -140,7 +140,7 @@ fn page(model: &Model, now: Now) -> usize {
         (Dialog::Answer { .. }, _) => usize::from(panes.body.height).saturating_sub(2),
         (_, Screen::Detail) => panes.detail.map_or(0, |pane| detail::view::rows(&context, &panes, pane)),
         (_, Screen::List) => list::view::rows_in(&panes),
-        (_, Screen::Alerts) => alerts::view::rows_in(panes.body),
+        (_, Screen::Alerts) => alerts::view::rows_in(&context, panes.body),
         (_, Screen::Stats) => stats::view::rows_in(&context, panes.body),
         (_, Screen::Log) => log::view::rows_in(panes.body),
     }

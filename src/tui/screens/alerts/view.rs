@@ -3,7 +3,7 @@
 //! ```text
 //! tabs          the tabs, with the number of alerts in each
 //! rows          severity, rule, for how long, transaction or profile, state, what to do
-//! more          the selected alert's message, and what to do in full
+//! more          the selected alert's message, what to do in full, and its transaction as far as the rows leave room
 //! ```
 
 use chrono::{DateTime, Utc};
@@ -25,6 +25,7 @@ use crate::{
     tui::{
         command::Id,
         draw::{DrawContext, put_lines},
+        screens::detail,
         widgets::{columns, tab},
     },
 };
@@ -56,17 +57,21 @@ const COLUMNS: [columns::ColumnLayout<AlertColumn>; 9] = [
 ];
 /// The least columns at which a row shows what to do.
 const WITH_ACTION: u16 = 100;
-/// The rows for details of the selected alert, if the body has at least twice as many.
+/// The least rows for details of the selected alert, if the body has at least twice as many.
 const MORE: u16 = 6;
+/// The most rows for these details: what to say, both ends and the timeline of the transaction take as many.
+const MOST: u16 = 22;
 
-fn areas(body: Rect) -> [Rect; 2] {
-    let more = if body.height >= 2 * MORE { MORE } else { 0 };
+fn areas(context: &DrawContext<'_>, body: Rect) -> [Rect; 2] {
+    // The titles, the rows, and an empty row.
+    let needed = u16::try_from(context.model.alert_list.rows().len()).unwrap_or(u16::MAX).saturating_add(2);
+    let more = if body.height >= 2 * MORE { body.height.saturating_sub(needed).clamp(MORE, MOST) } else { 0 };
     Layout::vertical([Constraint::Fill(1), Constraint::Length(more)]).areas(body)
 }
 
 /// Returns the number of alerts that fit into the body.
-pub(crate) fn rows_in(body: Rect) -> usize {
-    let [list, _] = areas(body);
+pub(crate) fn rows_in(context: &DrawContext<'_>, body: Rect) -> usize {
+    let [list, _] = areas(context, body);
     usize::from(list.height.saturating_sub(1))
 }
 
@@ -99,11 +104,11 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
-    let [pane, more] = areas(body);
+    let [pane, more] = areas(context, body);
     let list = &context.model.alert_list;
     let mut lines = vec![titles(context, pane.width)];
     let rows = list.rows();
-    let shown = rows.iter().enumerate().skip(list.top).take(rows_in(body));
+    let shown = rows.iter().enumerate().skip(list.top).take(rows_in(context, body));
     lines.extend(shown.map(|(place, row)| {
         let before = place.checked_sub(1).and_then(|before| rows.get(before)).map(|row| &row.alert);
         line(context, &DrawnAlert::new(context, row, before), pane.width)
@@ -282,13 +287,25 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let handling = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());
     let state = handling.map(|_| row_text::alert_state(&row.alert, context.now.wall, context.model.setting.zone));
     let note = row.alert.acknowledged().filter(|_| state.is_none()).and_then(|acknowledged| acknowledged.note.clone());
-    let texts = [case, ("NOW", state), ("NOTE", note), ("DO", Some(action(context, row)))];
+    let say = row.transaction.as_ref().filter(|_| pane.height > MORE);
+    let say = say.map(|tx| advice::advise(tx, context.now.wall, context.model.setting.zone).say);
+    let texts = [case, ("NOW", state), ("NOTE", note), ("SAY", say), ("DO", Some(action(context, row)))];
     for (label, text) in texts {
         let wrapped = text.map(|text| width::wrap(&text, columns.saturating_sub(7).max(1))).unwrap_or_default();
         lines.extend(wrapped.into_iter().enumerate().map(|(place, text)| {
             let label = if place == 0 { label } else { "" };
             Line::from(vec![Span::styled(format!(" {label:<5}"), context.theme.label()), Span::raw(text)])
         }));
+    }
+    if let Some(tx) = &row.transaction {
+        let overview = detail::view::overview(context, tx, columns.saturating_sub(2));
+        if lines.len() + 1 + overview.len() <= usize::from(pane.height) {
+            lines.push(Line::default());
+            lines.extend(overview.into_iter().map(|mut line| {
+                line.spans.insert(0, Span::raw(" "));
+                line
+            }));
+        }
     }
     lines
 }

@@ -39,6 +39,7 @@ use crate::{
         widgets::hyperlink,
     },
 };
+pub(crate) use summary::overview;
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
 const LEAST_CONTENT: usize = 5;

@@ -21,9 +21,15 @@ use crate::{
     tui::draw::DrawContext,
 };
 
-pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+/// Returns a transaction's two ends and its timeline.
+pub(crate) fn overview(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let mut lines = legs::lines(context, tx, columns);
     lines.extend(timeline::lines(context, tx, columns));
+    lines
+}
+
+pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
+    let mut lines = overview(context, tx, columns);
     lines.push(Line::default());
     lines.extend(progress(context, tx, columns));
     lines.extend(links(context, tx, columns));
