@@ -344,7 +344,7 @@ fn alert_texts(rule: Rule) -> (&'static str, &'static str) {
         ),
         Rule::Refund => (
             "Your transfer failed. The funds return automatically on {source} to the sender address that was given for \
-             the transfer, in about 10 minutes.",
+             the transfer. That usually takes about 10 minutes.",
             "nothing yet; the refund goes to {from_address}, not to the caller",
         ),
         Rule::RefundSlow => (

@@ -447,7 +447,11 @@ mod tests {
                 "is paused because the network fee (the gas price) rose on Base.",
             ),
             (plain_reply(1, record(PartialSuccess)), "PARTIAL", "You hold the bridged token on Base."),
-            (plain_reply(1, record(Refund)), "REFUND in progress", "for the transfer, in about 10 minutes."),
+            (
+                plain_reply(1, record(Refund)),
+                "REFUND in progress",
+                "for the transfer. That usually takes about 10 minutes.",
+            ),
             (
                 plain_reply(0, Outcome::NotFound(None)),
                 "INDEXING",
@@ -488,7 +492,7 @@ mod tests {
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, ReplyFormat::Text);
         let expected = "REFUND in progress for 2m
 
-Your transfer failed. The funds return automatically on Arbitrum to the sender address that was given for the transfer, in about 10 minutes.
+Your transfer failed. The funds return automatically on Arbitrum to the sender address that was given for the transfer. That usually takes about 10 minutes.
 
 Transaction   0x0000000000000000000000000000000000000000000000000000000000000001
 Route         Arbitrum to Base

@@ -44,7 +44,7 @@ impl RouteKind {
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::SameChain => "one chain",
-            Self::Bridged => "bridged",
+            Self::Bridged => "bridge",
             Self::Intents => "intents",
         }
     }

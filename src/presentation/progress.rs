@@ -89,7 +89,7 @@ pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, n
         (_, Some(RouterStatus::Refund)) if tx.is_settled() => format!("refunded {}", took()),
         (Tracking::Untracked, _) => "not polled".to_owned(),
         (Tracking::Parked(_), _) => "refused".to_owned(),
-        (Tracking::Active, Some(RouterStatus::Refund)) => format!("refunding {}", since()),
+        (Tracking::Active, Some(RouterStatus::Refund)) => format!("refund {}", since()),
         (Tracking::Active, Some(RouterStatus::NeedsGas)) => format!("paused {}", since()),
         (Tracking::Active, Some(RouterStatus::Ongoing | RouterStatus::NotFound | RouterStatus::Unknown(_)) | None) => {
             return Progress::Waiting(Scale::new(tx, &forecast(), now));
@@ -135,6 +135,6 @@ mod tests {
             }
         };
         let said = [RouterStatus::Success, RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund];
-        assert_eq!(said.map(words), ["done in 2m", "ended in 2m", "paused 5m", "refunding 5m"]);
+        assert_eq!(said.map(words), ["done in 2m", "ended in 2m", "paused 5m", "refund 5m"]);
     }
 }

@@ -25,7 +25,7 @@ impl Direction {
 }
 
 macro_rules! keys {
-    ($($(#[$doc:meta])* $key:ident $name:literal $words:literal,)*) => {
+    ($($(#[$doc:meta])* $key:ident $name:literal $words:literal $reversed:literal,)*) => {
         /// A sort key. Each key has a natural direction, the most urgent first; `-` reverses it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum SortBy { $($(#[$doc])* $key,)* }
@@ -43,6 +43,10 @@ macro_rules! keys {
             pub fn words(self) -> &'static str {
                 match self { $(Self::$key => $words,)* }
             }
+
+            fn reversed_words(self) -> &'static str {
+                match self { $(Self::$key => $reversed,)* }
+            }
         }
     };
 }
@@ -51,27 +55,27 @@ keys! {
     /// The severity of the most severe unhandled alert, the most severe first; then the same of transactions whose
     /// alerts are all handled; then transactions without alerts. A snooze counts until it is ended; while a poller
     /// runs, that is seconds after its moment.
-    Severity "sev" "the most severe alert first",
+    Severity "sev" "the most severe alert first" "the least severe alert first",
     /// The deadline, the soonest first. Transactions that don't wait come last in both directions.
-    Due "due" "the soonest deadline first",
+    Due "due" "the soonest deadline first" "the latest deadline first",
     /// The age, the oldest first.
-    Age "age" "the oldest first",
+    Age "age" "the oldest first" "the youngest first",
     /// The status: statuses that may need action first, completed last. If it is the last key, severity and deadline
     /// follow.
-    Status "status" "statuses that may need action first",
+    Status "status" "statuses that may need action first" "completed first",
     /// The last answer, the oldest first; no answer counts as infinitely old. Settled transactions come last in both
     /// directions, by when they settled. If it is the last key, severity and deadline follow.
-    Checked "checked" "the oldest answer first",
+    Checked "checked" "the oldest answer first" "the newest answer first",
     /// The last change, the newest first. Transactions without a change come last in both directions.
-    Changed "changed" "the last changed first",
+    Changed "changed" "the last changed first" "the change longest ago first",
     /// The names of the source and destination chains.
-    Route "route" "by the names of source and destination",
+    Route "route" "by the names of source and destination" "by the names of source and destination, from Z to A",
     /// The ticket, ignoring ASCII case. Transactions without a ticket come last in both directions.
-    Ticket "ticket" "by the ticket",
+    Ticket "ticket" "by the ticket" "by the ticket, from Z to A",
     /// The hash, in the form by which hashes are compared.
-    Hash "hash" "by the hash",
+    Hash "hash" "by the hash" "by the hash, from f to 0",
     /// When the transaction settled, the latest first. Unsettled transactions come last in both directions.
-    Settled "settled" "the last settled first",
+    Settled "settled" "the last settled first" "the first settled first",
 }
 
 /// A sort key and its direction.
@@ -89,8 +93,8 @@ impl SortKey {
         [Self { by: SortBy::Severity, reversed: false }, Self { by: SortBy::Due, reversed: false }];
 
     /// Returns the order in words.
-    pub fn words(self) -> String {
-        if self.reversed { format!("reversed: {}", self.by.words()) } else { self.by.words().to_owned() }
+    pub fn words(self) -> &'static str {
+        if self.reversed { self.by.reversed_words() } else { self.by.words() }
     }
 
     /// Returns the key in the opposite direction.

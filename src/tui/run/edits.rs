@@ -2,14 +2,14 @@
 //!
 //! The functions block for the disk. Nothing here decides what to write.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::{
     domain::{
         alert::Alert,
         ids::RowId,
         operation::{Edit, LocalEdit, Operation},
-        text,
+        span, text,
     },
     store::{AlertQuery, Reversal, Store, StoreError},
     tui::{
@@ -63,16 +63,19 @@ pub(crate) fn pause(
     profiles: &[String],
     until: Option<DateTime<Utc>>,
     at: DateTime<Utc>,
+    zone: FixedOffset,
 ) -> Result<String, StoreError> {
     for profile in profiles {
         store.apply(Operation::Pause { profile: profile.clone(), until }, at).wait()?;
     }
-    Ok(match (until, profiles.len()) {
-        (Some(_), ..=1) => "Polling is paused for this profile, in every hoptop process.".into(),
-        (Some(_), 2) => "Polling is paused for both profiles, in every hoptop process.".into(),
-        (Some(_), all) => format!("Polling is paused for all {all} profiles, in every hoptop process."),
-        (None, _) => "Polling resumed.".into(),
-    })
+    let Some(until) = until else { return Ok("Polling resumed.".into()) };
+    let profiles = match profiles.len() {
+        ..=1 => "this profile".to_owned(),
+        2 => "both profiles".to_owned(),
+        all => format!("all {all} profiles"),
+    };
+    let until = span::clock_time(until, at, zone);
+    Ok(format!("Polling is paused until {until} for {profiles}, in every hoptop process."))
 }
 
 /// Deletes transactions permanently.

@@ -82,7 +82,8 @@ impl Dashboard {
         let until = minutes.map(|minutes| at + TimeDelta::minutes(minutes));
         let (store, profiles) =
             (self.store.clone(), self.model.setting.profiles().map(str::to_owned).collect::<Vec<_>>());
-        self.spawn(move || outcome_message(edits::pause(&store, &profiles, until, at)));
+        let zone = self.model.setting.zone;
+        self.spawn(move || outcome_message(edits::pause(&store, &profiles, until, at, zone)));
     }
 
     pub(super) fn delete(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {

@@ -201,7 +201,7 @@ pub(crate) fn ticket(model: &mut Model, now: Mono) {
     let present = match rows.as_slice() {
         [] => return,
         [row] => {
-            let named = model.named_ticket.take().filter(|(of, _)| of == row).map(|(_, ticket)| ticket);
+            let named = model.named_ticket.as_ref().filter(|(of, _)| of == row).map(|(_, ticket)| ticket.clone());
             named.or_else(|| model.transactions.get(row)?.params.ticket.clone())
         }
         _ => None,

@@ -192,7 +192,7 @@ fn open_side_screen(model: &mut Model, screen: Screen, now: Mono) -> Vec<Effect>
         model.previous_screen = model.screen;
     }
     model.screen = screen;
-    (model.charts.stale, model.log.asked_at) = (true, None);
+    (model.charts.stale, model.charts.chosen, model.log.asked_at) = (true, None, None);
     model.log.go_to_newest();
     stats::update::read_if_due(model, now).into_iter().chain(log::update::read_if_due(model, now)).collect()
 }

@@ -56,13 +56,15 @@ pub(crate) fn update(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
     effects
 }
 
-/// Notes the next row of the list that needs somebody, before a write handles the selected row.
+/// Notes the next row of the list that needs somebody, before a write handles the selected row. If the selected row needs
+/// nobody, the cursor stays.
 fn note_next_to_handle(model: &mut Model, effects: &[Effect]) {
     let Some(selected) = model.list.selected.filter(|_| model.screen == Screen::List) else { return };
     for effect in effects {
         if let Effect::Write(write) = effect
             && let handled = write.handled_transactions()
             && handled.contains(&selected)
+            && model.severity(selected).is_some()
         {
             model.list.handled_and_next = model.next_firing(&handled).map(|next| (selected, next));
         }

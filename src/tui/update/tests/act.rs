@@ -328,6 +328,16 @@ fn triage() -> TestDashboard {
 }
 
 #[test]
+fn the_cursor_stays_after_untracking_a_row_that_needs_nobody() {
+    let mut model = triage();
+    press(&mut model, &["G"], now());
+    let quiet = model.list.selected;
+    let sent = press(&mut model, &["x"], now());
+    finish_write(&mut model, &sent, Ok("Done."));
+    assert_eq!(model.list.selected, quiet);
+}
+
+#[test]
 fn after_handling_the_selection_goes_to_the_next_row_that_needs_somebody() {
     for keys in [&["a", "Enter"][..], &["z", "h"], &["x"]] {
         let mut model = triage();

@@ -153,10 +153,10 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
             let style = if then.is_short() { context.theme.warning() } else { context.theme.good() };
             let young = span::short(need::YOUNG.to_std().unwrap_or_default());
             let words = format!(
-                "{count} new: need {:.2} now, {:.2} for {young}, then {:.2} of {:.2} requests/s: {}",
-                now.polls,
+                "{count} new: {:.1} requests/s for {young}, then {:.1} (now {:.1}, allowed {:.1}): {}",
                 with.polls,
                 then.polls,
+                now.polls,
                 now.allowed,
                 if with.is_short() && !with.is_lasting() { "short at first" } else { with.word() }
             );

@@ -7,6 +7,7 @@ use crate::{
     domain::{filter, text},
     presentation::width,
     tui::{
+        dialogs::filter::update::set_typed,
         effect::Effect,
         model::{Model, Screen, Tone},
         screens::list::tab::{OwnTab, Tab},
@@ -21,8 +22,9 @@ pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
     match try_save(model, name) {
         Ok(own) => {
             let number = Tab::Own(own).number();
-            // The view that is left keeps its typed filter; the saved one begins without.
-            let effects = show_tab(model, Tab::Own(own));
+            // What was typed is now the saved view's filter: neither view has it on top.
+            let mut effects = set_typed(model, &filter::in_order_of("", &model.list.filter_text), now);
+            effects.extend(show_tab(model, Tab::Own(own)));
             model.show_message(Tone::Good, format!("Saved as view {number}: press {number} to show it."), now.mono);
             effects
         }

@@ -73,7 +73,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
     let (number, total) = list.position_text();
-    let order = list.listed().sort().first().map_or_else(String::new, |key| key.words());
+    let order = list.listed().sort().first().map_or_else(String::new, |key| key.words().to_owned());
     let title = Line::from(vec![
         Span::styled(format!(" {} {total}", context.model.view_state.titles(list.tab).0), context.theme.label()),
         Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
