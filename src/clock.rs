@@ -4,7 +4,15 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one place where clocks are read")]
 
-use std::{ops::Add, sync::mpsc, time::Duration};
+use std::{
+    ops::Add,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+        mpsc,
+    },
+    time::Duration,
+};
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeDelta, Utc};
 
@@ -44,10 +52,17 @@ pub struct Now {
 #[derive(Clone, Debug)]
 pub struct Clock(TimeSource);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum TimeSource {
     Machine,
-    Tokio { origin: tokio::time::Instant, start: DateTime<Utc>, speed: f64, can_be_paused: bool },
+    Tokio {
+        origin: tokio::time::Instant,
+        start: DateTime<Utc>,
+        speed: f64,
+        can_be_paused: bool,
+        /// How far the wall clock was set forward, in milliseconds.
+        offset: Arc<AtomicI64>,
+    },
 }
 
 impl Clock {
@@ -68,17 +83,28 @@ impl Clock {
     }
 
     fn tokio(start: DateTime<Utc>, speed: f64, can_be_paused: bool) -> Self {
-        Self(TimeSource::Tokio { origin: tokio::time::Instant::now(), start, speed, can_be_paused })
+        let (origin, offset) = (tokio::time::Instant::now(), Arc::default());
+        Self(TimeSource::Tokio { origin, start, speed, can_be_paused, offset })
+    }
+
+    /// Sets the wall clock of this clock and its clones forward, or back by a negative time. Has no effect on
+    /// [`Clock::system`].
+    pub fn set_wall_forward(&self, by: TimeDelta) {
+        match &self.0 {
+            TimeSource::Machine => {}
+            TimeSource::Tokio { offset, .. } => drop(offset.fetch_add(by.num_milliseconds(), Ordering::Relaxed)),
+        }
     }
 
     /// Returns the current moment.
     pub fn now(&self) -> Now {
-        match self.0 {
+        match &self.0 {
             TimeSource::Machine => Now { mono: since_boot(), wall: Utc::now() },
-            TimeSource::Tokio { origin, start, speed, .. } => {
+            TimeSource::Tokio { origin, start, speed, offset, .. } => {
                 let elapsed = origin.elapsed();
-                let passed = TimeDelta::from_std(elapsed.mul_f64(speed)).ok();
-                let wall = passed.and_then(|passed| start.checked_add_signed(passed)).unwrap_or(start);
+                let offset = TimeDelta::milliseconds(offset.load(Ordering::Relaxed));
+                let passed = TimeDelta::from_std(elapsed.mul_f64(*speed)).ok();
+                let wall = passed.and_then(|passed| start.checked_add_signed(passed + offset)).unwrap_or(*start);
                 Now { mono: Mono(elapsed), wall }
             }
         }
@@ -87,7 +113,7 @@ impl Clock {
     /// Returns the time since the machine started, on a clock that goes on while the machine is suspended. For the moments of
     /// a lease; other clocks than the machine's have no such clock, and return their monotonic time.
     pub fn since_boot(&self) -> Mono {
-        match self.0 {
+        match &self.0 {
             TimeSource::Machine => including_suspension(),
             TimeSource::Tokio { origin, .. } => Mono(origin.elapsed()),
         }
@@ -95,9 +121,9 @@ impl Clock {
 
     /// Returns how far the wall clock advances during the real time `span`.
     pub fn to_wall_duration(&self, span: Duration) -> Duration {
-        match self.0 {
+        match &self.0 {
             TimeSource::Machine => span,
-            TimeSource::Tokio { speed, .. } => span.mul_f64(speed),
+            TimeSource::Tokio { speed, .. } => span.mul_f64(*speed),
         }
     }
 
@@ -105,7 +131,7 @@ impl Clock {
     /// thread: tokio takes such a wait for idleness and would advance the clock. Has no effect where the clock can't be
     /// paused.
     pub fn hold(&self) -> ClockHold {
-        match self.0 {
+        match &self.0 {
             TimeSource::Tokio { can_be_paused: true, .. } => {
                 let (guard, released) = mpsc::channel::<()>();
                 // tokio doesn't advance a paused clock while a blocking task runs.
@@ -118,7 +144,7 @@ impl Clock {
 
     /// Waits until the monotonic clock reaches `moment`; forever if tokio's clock can't represent the moment.
     pub async fn sleep_until(&self, moment: Mono) {
-        let instant = match self.0 {
+        let instant = match &self.0 {
             // While the machine is suspended or the process stopped, both clocks stop or both continue.
             TimeSource::Machine => tokio::time::Instant::now().checked_add(moment.since(since_boot())),
             TimeSource::Tokio { origin, .. } => origin.checked_add(moment.0),

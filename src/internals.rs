@@ -34,11 +34,15 @@ pub mod config {
 
 pub mod domain {
     pub mod alert {
-        pub use crate::domain::alert::Rule;
+        pub use crate::domain::alert::{Alert, Rule};
     }
 
     pub mod answer {
         pub use crate::domain::answer::Templates;
+    }
+
+    pub mod change {
+        pub use crate::domain::change::Change;
     }
 
     pub mod filter {
@@ -62,7 +66,7 @@ pub mod domain {
     }
 
     pub mod notification {
-        pub use crate::domain::notification::NotificationMode;
+        pub use crate::domain::notification::{NotificationMode, NotifiedEvent};
     }
 
     pub mod observation {
@@ -70,7 +74,7 @@ pub mod domain {
     }
 
     pub mod operation {
-        pub use crate::domain::operation::{LocalEdit, Operation};
+        pub use crate::domain::operation::{Edit, LocalEdit, Operation};
     }
 
     pub mod quote {
@@ -108,6 +112,10 @@ pub mod intake {
     pub use crate::intake::{
         InputFormat, InputPosition, LineError, Options, ParsedFile, Pasted, PastedContent, paste, read,
     };
+}
+
+pub mod notify {
+    pub use crate::notify::{Channel, Notifier, NotifierSetup, WebhookPosts, webhook::Webhook};
 }
 
 pub mod poller {

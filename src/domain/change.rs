@@ -311,7 +311,7 @@ impl ChangeKind {
     }
 
     /// Returns the event as the notification channels know it; `None` if they never send it.
-    pub(crate) fn notified(&self) -> Option<NotifiedEvent> {
+    pub fn notified(&self) -> Option<NotifiedEvent> {
         match self {
             Self::Settled => Some(NotifiedEvent::Settled),
             Self::StatusChanged { .. } => Some(NotifiedEvent::StatusChanged),

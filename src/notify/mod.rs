@@ -16,7 +16,8 @@ use tokio::{
     task::{JoinError, JoinSet, spawn_blocking},
 };
 
-pub(crate) use self::posts::{WEBHOOK_CHANNEL, WebhookPosts, WebhookState};
+pub use self::posts::WebhookPosts;
+pub(crate) use self::posts::{WEBHOOK_CHANNEL, WebhookState};
 use self::{
     command::CommandCalls,
     posts::ActiveWebhook,
@@ -53,7 +54,7 @@ pub(crate) type RenderEvent =
 
 /// A destination of alerts.
 #[derive(Clone, Debug)]
-pub(crate) enum Channel {
+pub enum Channel {
     /// A program with its arguments, run once for each event with the event on its standard input. Events that happen
     /// while no process runs are not sent later.
     Command(Vec<String>),
@@ -73,7 +74,7 @@ impl Channel {
 
 /// The dependencies of a notifier.
 #[derive(Clone)]
-pub(crate) struct NotifierSetup {
+pub struct NotifierSetup {
     /// The store with the alerts.
     pub store: Store,
     /// The profile whose alerts are sent.
@@ -89,7 +90,7 @@ pub(crate) struct NotifierSetup {
 }
 
 /// The running channels. Dropping the notifier stops them.
-pub(crate) struct Notifier {
+pub struct Notifier {
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
     clock: Clock,
@@ -101,7 +102,7 @@ impl Notifier {
     ///
     /// # Errors
     /// If the store can't be read.
-    pub(crate) async fn start(setup: &NotifierSetup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
+    pub async fn start(setup: &NotifierSetup, channels: Vec<Channel>) -> Result<Self, NotifierError> {
         let (stop, stopped) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
@@ -128,7 +129,7 @@ impl Notifier {
     }
 
     /// Attempts once to send the remaining events, and stops. Stops after `grace` even if events remain.
-    pub(crate) async fn finish(mut self, grace: Duration) {
+    pub async fn finish(mut self, grace: Duration) {
         self.stop.send_replace(true);
         let deadline = self.clock.now().mono + grace;
         let all_tasks = async { while self.tasks.join_next().await.is_some() {} };
@@ -141,7 +142,7 @@ impl Notifier {
 
 /// The reason why alerts can't be sent.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum NotifierError {
+pub enum NotifierError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -341,7 +342,11 @@ impl ChannelTask {
     ) -> Result<SendOutcome, NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
         loop {
-            match webhook.post(&event.id, event.text.clone(), self.setup.clock.now().wall).await {
+            let posted = {
+                let _hold = self.setup.clock.hold();
+                webhook.post(&event.id, event.text.clone(), self.setup.clock.now().wall).await
+            };
+            match posted {
                 Ok(()) => {
                     self.count_post(|state| state.delivered += 1);
                     self.save_sent(event, None, cursor).await?;

@@ -14,7 +14,7 @@ pub(crate) const WEBHOOK_CHANNEL: &str = "webhook";
 
 /// The posts of this process to the webhook of each profile. Clones share the counts.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct WebhookPosts(Arc<Mutex<BTreeMap<String, WebhookState>>>);
+pub struct WebhookPosts(Arc<Mutex<BTreeMap<String, WebhookState>>>);
 
 /// The posts to the webhook of one profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

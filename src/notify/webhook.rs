@@ -29,7 +29,7 @@ const TIMEOUTS: Timeouts = Timeouts { connect: Duration::from_secs(5), total: Du
 
 /// Why the address of a webhook is invalid. The messages don't repeat the address, which may contain a secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum WebhookError {
+pub enum WebhookError {
     /// The address isn't a URL with a host.
     #[error("the webhook URL is not valid; write it as https://HOST/PATH")]
     NotAUrl,
@@ -65,7 +65,7 @@ pub(crate) enum DeliveryError {
 
 /// A webhook. `Debug` shows only the host of its address.
 #[derive(Clone)]
-pub(crate) struct Webhook {
+pub struct Webhook {
     http: reqwest::Client,
     url: Url,
     headers: HeaderMap,
@@ -92,7 +92,7 @@ impl Webhook {
     /// # Errors
     /// If the address isn't an `https` URL (or `http` for this machine), or contains a user name or a password, or if
     /// TLS can't be set up.
-    pub(crate) fn new(address: &str) -> Result<Self, WebhookError> {
+    pub fn new(address: &str) -> Result<Self, WebhookError> {
         let url = Url::parse(address).map_err(|_| WebhookError::NotAUrl)?;
         let host = url.host_str().ok_or(WebhookError::NotAUrl)?;
         let is_http = url.scheme() == "http";

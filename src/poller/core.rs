@@ -91,6 +91,8 @@ pub(crate) struct Core {
     in_flight: usize,
     recent_sends: VecDeque<Mono>,
     started: Mono,
+    /// Before this moment nothing is sent.
+    begins_at: Mono,
     counts: RequestCounts,
     /// The moving average of the duration of a request.
     round_trip_seconds: f64,
@@ -108,6 +110,7 @@ impl Core {
             in_flight: 0,
             recent_sends: VecDeque::new(),
             started: from,
+            begins_at: from,
             counts: RequestCounts::default(),
             round_trip_seconds: INITIAL_ROUND_TRIP,
         }
@@ -116,6 +119,11 @@ impl Core {
     /// Tells the core that an earlier run left an active outage alert. The first answer then returns `Recovered`.
     pub(crate) fn expect_recovery(&mut self) {
         self.health.expect_recovery();
+    }
+
+    /// Sends nothing before this moment: what an earlier run asked last isn't known.
+    pub(crate) fn begin_at(&mut self, moment: Mono) {
+        self.begins_at = moment;
     }
 
     /// Pauses polling until this moment, or resumes polling with `None`. Requests of people are sent during a pause.
@@ -146,6 +154,7 @@ impl Core {
             Some(probe) => probe.max(resting_until),
             None => resting_until,
         };
+        let gate = gate.max(self.begins_at);
         // With something to ask, the core waits for the gate, and chooses the request then.
         if now.mono < gate && (self.scheduler.watched() > 0 || !self.quotes.is_empty()) {
             return Action::WaitUntil(gate);

@@ -43,6 +43,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
+    schedule,
     store::{AlertQuery, FeedReader, Observed, OperationResult, Reader, Store, StoreError, Wake},
 };
 
@@ -199,6 +200,14 @@ impl<W: Wire> Driver<W> {
             setup,
         };
         driver.apply_pending_changes().await?;
+        let profile = driver.setup.profile.clone();
+        let last = driver.read(move |reader| reader.poller(&profile)).await?;
+        let has_died =
+            last.is_some_and(|last| last.health != PollerHealth::Stopped && last.health != PollerHealth::Waiting);
+        if has_died && driver.setup.shared.is_some() {
+            // It may have asked about any transaction just before, and its answers aren't stored.
+            driver.core.begin_at(driver.setup.clock.now().mono + schedule::LEAST_INTERVAL);
+        }
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
         let own = |alert: &&Alert| alert.subject == Subject::Profile && alert.profile == driver.setup.profile;
         let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();

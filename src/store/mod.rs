@@ -176,6 +176,11 @@ impl Store {
         })
     }
 
+    /// Commits every write at once, without gathering others. For simulations: their time stands still meanwhile.
+    pub fn commit_at_once(&self) {
+        self.writer.commit_at_once();
+    }
+
     /// The path of the store's file.
     pub fn path(&self) -> &Path {
         &self.path

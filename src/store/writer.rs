@@ -166,6 +166,8 @@ pub struct Receipt {
 struct Queued {
     waiting: AtomicUsize,
     is_urgent: AtomicBool,
+    /// Whether every write is urgent.
+    commits_at_once: AtomicBool,
 }
 
 /// Ends the gathering of writes.
@@ -240,6 +242,11 @@ impl Writer {
             .map_err(StoreError::Thread)?;
         let commit_trigger = Some(CommitTrigger { queued, writer: thread.thread().clone() });
         Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), commit_trigger, refusal: None })
+    }
+
+    /// Makes the writer commit every write at once, without gathering others.
+    pub(super) fn commit_at_once(&self) {
+        self.commit_trigger.iter().for_each(|trigger| trigger.queued.commits_at_once.store(true, Ordering::Release));
     }
 
     /// Returns a writer that refuses every write, for a store that can't be written.
@@ -423,8 +430,9 @@ impl Worker {
 
     /// Waits a moment for more writes, unless a write is urgent or enough writes are waiting.
     fn gather(&self) {
-        let Queued { waiting, is_urgent } = &*self.queued;
-        if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < COMMIT_THRESHOLD {
+        let Queued { waiting, is_urgent, commits_at_once } = &*self.queued;
+        let is_urgent_now = is_urgent.load(Ordering::Acquire) || commits_at_once.load(Ordering::Acquire);
+        if !is_urgent_now && waiting.load(Ordering::Acquire) < COMMIT_THRESHOLD {
             // An urgent write ends the wait early. An old wakeup only makes one commit smaller.
             thread::park_timeout(GATHER_TIME);
         }

@@ -52,6 +52,22 @@ async fn after_a_poller_dies_during_a_request_another_sends_within_ten_seconds()
 }
 
 #[tokio::test(start_paused = true)]
+async fn after_a_poller_dies_no_transaction_is_polled_again_within_five_seconds() {
+    let bench = Bench::new(&scenario(2, "latency_ms = 1000", ONGOING), 10.0).await;
+    let folder = || Some(bench.folder.path().join("state"));
+    let first = bench.start_with(|_| Behavior::Fine, folder());
+    first.until_sent(2).await;
+    let second = bench.start_with(|_| Behavior::Fine, folder());
+    let died = bench.clock.now().mono;
+    first.task.abort();
+    assert!(first.task.await.unwrap_err().is_cancelled());
+    second.until_sent(1).await;
+    let waited = second.requests()[0].0.since(died);
+    assert!(waited >= Duration::from_secs(5), "{waited:?}");
+    second.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
 async fn pollers_of_two_stores_share_one_id_s_budget_fairly() {
     let text = scenario(40, "", ONGOING).replace("rps = 10.0", "rps = 4.0");
     let bench = Bench::new(&text, 4.0).await;

@@ -1,0 +1,220 @@
+//! The service as a function call: what it answers, its faults, and what it saw. Requests of a process that was killed
+//! arrive, too.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Mutex, MutexGuard},
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use hoptop::internals::{
+    api::{self, Reply},
+    clock::{Clock, Mono, Now},
+    domain::{
+        observation::{Failure, Observation, Outcome},
+        quote::{QuoteAnswer, QuoteObservation, QuoteRequest},
+        transaction::{NewTransaction, TransactionParams},
+    },
+    poller::Wire,
+    sim::{
+        service::{Limits, Request, Service},
+        world::World,
+    },
+};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// The limit of the integrator ID, in requests per second.
+pub(crate) const RPS: f64 = 4.0;
+/// The time after which a request without an answer fails.
+const TIMEOUT: Duration = Duration::from_secs(8);
+const WINDOW: Duration = Duration::from_secs(1);
+/// The shortest time between two polls of one transfer.
+const SHORTEST_GAP: Duration = Duration::from_secs(5);
+
+/// How the service behaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Answering,
+    Throttling,
+    Refusing,
+    /// Connections fail.
+    Down,
+    /// Requests are accepted and never answered.
+    Silent,
+    /// Each request fails with HTTP 500.
+    Failing,
+}
+
+struct State {
+    random: Pcg64Mcg,
+    mood: Mood,
+    worlds: Vec<Service>,
+    world_of: HashMap<String, usize>,
+    /// The arrivals of the last window.
+    arrivals: VecDeque<Duration>,
+    last_polls: HashMap<String, Duration>,
+    requests: u64,
+    violations: Vec<String>,
+}
+
+/// A connection to the service, shared by all processes.
+#[derive(Clone)]
+pub(crate) struct SimulatedService {
+    clock: Clock,
+    start: DateTime<Utc>,
+    state: Arc<Mutex<State>>,
+}
+
+impl SimulatedService {
+    pub(crate) fn new(seed: u64, clock: Clock, start: DateTime<Utc>) -> Self {
+        let state = State {
+            random: Pcg64Mcg::seed_from_u64(seed),
+            mood: Mood::Answering,
+            worlds: Vec::new(),
+            world_of: HashMap::new(),
+            arrivals: VecDeque::new(),
+            last_polls: HashMap::new(),
+            requests: 0,
+            violations: Vec::new(),
+        };
+        Self { clock, start, state: Arc::new(Mutex::new(state)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap()
+    }
+
+    /// Returns the moment by the service's clock, which never jumps.
+    fn now(&self) -> Now {
+        let mono = self.clock.now().mono;
+        Now { mono, wall: self.start + TimeDelta::from_std(mono.0).unwrap() }
+    }
+
+    /// Adds transfers that were submitted lately, and returns them as a person would import them.
+    pub(crate) fn submit(&self, seed: u64, count: usize) -> Vec<NewTransaction> {
+        let world = World::seeded(seed, count, self.now().wall);
+        let transfers = world.transfers();
+        let mut state = self.state();
+        let place = state.worlds.len();
+        for transfer in &transfers {
+            state.world_of.insert(transfer.params.transaction_id.key(), place);
+        }
+        // The limit is that of all worlds together, so this file counts the requests.
+        let limits = Limits { rps: 1_000_000.0, ..Limits::default() };
+        state.worlds.push(Service::new(world, limits));
+        transfers
+    }
+
+    pub(crate) fn set_mood(&self, mood: Mood) {
+        self.state().mood = mood;
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.state().requests
+    }
+
+    /// Returns when a transfer was polled last.
+    pub(crate) fn last_poll(&self, hash: &str) -> Option<Duration> {
+        self.state().last_polls.get(hash).copied()
+    }
+
+    /// Returns what was wrong with the requests since the last call.
+    pub(crate) fn take_violations(&self) -> Vec<String> {
+        std::mem::take(&mut self.state().violations)
+    }
+
+    /// Records a request when it is sent, and returns how long it takes to the service and back.
+    fn send(&self, hash: &str) -> [Duration; 2] {
+        let now = self.clock.now().mono.0;
+        let mut state = self.state();
+        let before = state.last_polls.insert(hash.to_owned(), now);
+        if let Some(before) = before.filter(|before| now - *before < SHORTEST_GAP) {
+            state.violations.push(format!("at {now:?} {hash} was polled again after {:?}", now - before));
+        }
+        [(); 2].map(|()| Duration::from_millis(state.random.random_range(5..400)))
+    }
+
+    /// Records a request when it arrives, and returns the answer of the service's mood; `Ok` with the service's reply.
+    fn arrive(&self, params: &TransactionParams) -> Result<(u16, String), (Failure, Duration)> {
+        let now = self.now();
+        let mut state = self.state();
+        state.requests += 1;
+        while state.arrivals.front().is_some_and(|first| now.mono.0 - *first >= WINDOW) {
+            state.arrivals.pop_front();
+        }
+        state.arrivals.push_back(now.mono.0);
+        if state.arrivals.len() > RPS as usize {
+            let count = state.arrivals.len();
+            state.violations.push(format!("at {:?} {count} requests had arrived within a second", now.mono.0));
+        }
+        let soon = Duration::from_millis(5);
+        let retry_after = Duration::from_secs(state.random.random_range(1..40));
+        match state.mood {
+            Mood::Answering => {}
+            Mood::Throttling => {
+                let throttled = Failure::Throttled { message: None, retry_after: Some(retry_after) };
+                return Err((throttled, soon));
+            }
+            Mood::Refusing => return Err((Failure::Unauthorized("the ID was withdrawn".into()), soon)),
+            Mood::Down => return Err((Failure::Transport("connection reset".into()), soon)),
+            Mood::Silent => return Err((Failure::TimedOut(TIMEOUT), TIMEOUT)),
+            Mood::Failing => return Err((Failure::Server { status: 500, message: "internal error".into() }, soon)),
+        }
+        let place = state.world_of[&params.transaction_id.key()];
+        let reply = state.worlds[place].handle(&Request::status(params, "soak-integrator-7f3a"), now);
+        Ok((reply.status, reply.body))
+    }
+
+    async fn wait(&self, time: Duration) {
+        self.clock.sleep_until(self.clock.now().mono + time).await;
+    }
+
+    async fn answer(self, params: TransactionParams) -> Observation {
+        let begins = self.clock.now().mono;
+        let [there, back] = self.send(&params.transaction_id.key());
+        self.wait(there).await;
+        let arrived = self.arrive(&params);
+        self.wait(arrived.as_ref().map_or_else(|(_, after)| *after, |_| back)).await;
+        let latency = self.latency_since(begins);
+        match arrived {
+            Err((failure, _)) => Observation {
+                outcome: Outcome::Failed(failure),
+                http_status: None,
+                latency,
+                body: None,
+                chains: Vec::new(),
+                response_id: None,
+            },
+            Ok((status, body)) => {
+                let reply = Reply { status, retry_after: None, body: body.as_bytes() };
+                let answer = api::interpret(&reply, &params, self.clock.now().wall);
+                Observation {
+                    outcome: answer.outcome,
+                    http_status: Some(status),
+                    latency,
+                    body: Some(body),
+                    chains: answer.chains,
+                    response_id: None,
+                }
+            }
+        }
+    }
+
+    fn latency_since(&self, begins: Mono) -> Duration {
+        self.clock.now().mono.since(begins)
+    }
+}
+
+impl Wire for SimulatedService {
+    async fn status(&self, params: &TransactionParams) -> Observation {
+        // A task of its own: the request goes on if the process is killed.
+        tokio::spawn(self.clone().answer(params.clone())).await.unwrap()
+    }
+
+    async fn quote(&self, _: &QuoteRequest) -> QuoteObservation {
+        let answer = QuoteAnswer::Failed(Failure::Transport("no quotes here".into()));
+        QuoteObservation { answer, http_status: None, body: None }
+    }
+}
