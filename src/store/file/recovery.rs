@@ -26,6 +26,8 @@ use super::{
 use crate::{process::files, store::error::StoreError};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
+/// Begins the reason of a repair that a person asked for. SQLite's own check doesn't find damaged values.
+pub(in crate::store) const DAMAGED_VALUES: &str = "damaged values";
 /// The endings of the files that SQLite keeps beside a store.
 pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
@@ -97,6 +99,7 @@ pub(in crate::store) fn visible_damage(path: &Path, exit_state: &ExitState) -> O
         (ExitState::Recovering(name), Some(1..)) if path.with_file_name(name).exists() => None,
         (ExitState::Recovering(_), _) => Some(INTERRUPTED.into()),
         (_, Some(0)) => Some("its file is empty".into()),
+        (ExitState::Damaged(reason), Some(_)) if reason.starts_with(DAMAGED_VALUES) => Some(reason.clone()),
         (_, None) if paths::log_size(path) > 0 => Some("its file is missing, but its write-ahead log exists".into()),
         _ => None,
     }

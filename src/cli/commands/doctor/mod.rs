@@ -37,6 +37,7 @@ Examples:
   hoptop doctor                                    print one line for each check
   hoptop doctor --probe                            also send one request to the service
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
+  hoptop doctor --repair                           let the next start take damaged values from the newest backup
   hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
 
 The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files differ.";
@@ -53,6 +54,9 @@ pub(crate) struct DoctorArgs {
     /// Also send one request, within the budget: shows that TLS and the integrator ID work
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub probe: bool,
+    /// Also mark damaged values for repair: the next start takes them from the newest backup
+    #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
+    pub repair: bool,
     /// Print one JSON object
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub json: bool,
@@ -100,7 +104,7 @@ pub(crate) fn doctor(
         "store",
         match &unopened.store {
             Some(reason) => Diagnosis::Error(reason.clone()),
-            None => check_store(tracked, alerts, cx)?,
+            None => check_store(tracked, alerts, args.repair, cx)?,
         },
     ));
     if let Some(team) = team {
@@ -174,11 +178,12 @@ fn check_config(settings: &Settings, unopened: &Unopened) -> Diagnosis {
     })
 }
 
-/// The most unreadable values that are counted.
+/// The most damaged values that are counted.
 const MAX_DAMAGED: usize = 100;
 
-/// Counts what the store holds, and checks that all of it can be read.
-fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagnosis> {
+/// Counts what the store holds, and checks that all of it is as it was written. With `should_repair` damaged values are
+/// repaired by the next start.
+fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context<'_>) -> Result<Diagnosis> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
         let way_out = "quit all hoptop processes that use it; the next start recovers it";
@@ -188,10 +193,14 @@ fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagn
     if let Some(DamagedValue { column, row }) = damaged.first() {
         let count =
             if damaged.len() == MAX_DAMAGED { format!("{MAX_DAMAGED} or more") } else { damaged.len().to_string() };
-        let (first, way_out) = (text::clean(row), "all else is shown; the backup below may have them");
-        return Ok(Diagnosis::Error(format!(
-            "{path}: unreadable values: {count}, the first in {column} of {first}; {way_out}"
-        )));
+        let damage = format!("damaged values: {count}, the first in {column} of {}", text::clean(row));
+        let way_out = if should_repair {
+            cx.store.mark_for_repair(&count);
+            "quit all hoptop processes that use the store; the next start repairs it from the newest backup"
+        } else {
+            "all else is shown; `hoptop doctor --repair` takes them from the newest backup"
+        };
+        return Ok(Diagnosis::Error(format!("{path}: {damage}; {way_out}")));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
     Ok(match cx.store.fault() {
