@@ -25,7 +25,7 @@ use crate::{
     config::{Account, Settings},
     domain::{filter::Filter, notification, polling::PollingVerdict, span, text},
     notify::Channel,
-    process::program,
+    process::{files, program},
     runtime::{exit::Exit, team_store::TeamAccess},
     store::{AlertCounts, DamagedValue, Reader, TableChecksum, filesystem},
     tui::keys::Keys,
@@ -266,7 +266,7 @@ fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
         Ok(id) => {
             let source = settings.id_source().unwrap_or_default();
             let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-            let fingerprint = base.map(|base| id.fingerprint(base.as_str()));
+            let fingerprint = base.map(|base| id.fingerprint(&base.budget_name()));
             (Diagnosis::Ok(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
         }
         Err(error) => (Diagnosis::Error(error.to_string()), None),
@@ -337,6 +337,9 @@ fn check_state(folder: &Path) -> Diagnosis {
         return Diagnosis::Error(format!(
             "{in_the_way} is a file, but the state folder is {shown}; move the file, {way_out}"
         ));
+    }
+    if let (true, Err(reason)) = (existing == folder, files::refuse_shared_folder(folder)) {
+        return Diagnosis::Error(format!("{shown} can't be used: {reason}; {way_out}"));
     }
     match tempfile::tempfile_in(existing) {
         Err(error) => {
