@@ -43,6 +43,7 @@ fn commands_go_on_without_values_that_cannot_be_read() {
     ] {
         let ended = home.run(words);
         assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+        assert_eq!(ended.err.contains("the backup has them too"), words[0] == "backup", "{ended:?}");
     }
     for number in 1..=4 {
         let ended = home.run(&["show", &format!("0x{number:064x}")]);

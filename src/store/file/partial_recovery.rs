@@ -113,6 +113,33 @@ pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -
     Ok(recovered_rows)
 }
 
+/// Replaces damaged rows by the same rows of another backup, where these are intact. Returns how many were replaced. Must be
+/// called without foreign keys.
+pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Result<u64> {
+    let source = connect(backup)?;
+    let mut recovered_rows = RecoveredRows::default();
+    for table in tables(target)?.iter().filter(|table| table.has_rowid) {
+        let sql = format!("SELECT rowid FROM {} WHERE {}", quoted(&table.name), damage_in(target, &table.name));
+        let damaged: Vec<i64> = target.prepare(&sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let columns = column_names(&source, &table.name)?;
+        let order = format!("WHERE rowid = ? AND ({}) IS NOT TRUE", damage_in(&source, &table.name));
+        let mut repair = TableRecovery { source: &source, target, table, columns, recovered_rows: &mut recovered_rows };
+        for row in damaged {
+            repair.scan(&order, &[row], &mut |_| true)?;
+        }
+    }
+    Ok(recovered_rows.rows)
+}
+
+/// Returns the SQL condition for a damaged row of a table.
+fn damage_in(db: &Connection, table: &str) -> String {
+    let conditions = damage::conditions(table).into_iter().map(|(_, condition)| format!("({condition})"));
+    // A store of an earlier schema has no checksums.
+    let is_known = |condition: &String| db.prepare(&format!("SELECT {condition} FROM {}", quoted(table))).is_ok();
+    let conditions: Vec<String> = conditions.filter(is_known).collect();
+    if conditions.is_empty() { "0".to_owned() } else { conditions.join(" OR ") }
+}
+
 /// Whether the damaged store continued from the backup. A store that lost its log may be older: then a row that it
 /// doesn't have wasn't deleted.
 fn is_newer(source: &Connection, target: &Connection) -> rusqlite::Result<bool> {
@@ -199,7 +226,8 @@ impl TableRecovery<'_> {
     fn delete_outdated(&self) -> rusqlite::Result<()> {
         let table = quoted(&self.table.name);
         let damaged = || {
-            let sql = format!("SELECT json_group_array(rowid) FROM {table} WHERE {}", self.damage());
+            let damage = damage_in(self.source, &self.table.name);
+            let sql = format!("SELECT json_group_array(rowid) FROM {table} WHERE {damage}");
             self.source.query_row(&sql, [], |row| row.get::<_, String>(0))
         };
         // A table that can't be read to its end isn't copied whole.
@@ -212,18 +240,6 @@ impl TableRecovery<'_> {
             }
         };
         Ok(())
-    }
-
-    /// Returns the SQL condition for a damaged row.
-    fn damage(&self) -> String {
-        let conditions =
-            damage::conditions(&self.table.name).into_iter().map(|(_, condition)| format!("({condition})"));
-        // A store of an earlier schema has no checksums.
-        let is_known = |condition: &String| {
-            self.source.prepare(&format!("SELECT {condition} FROM {}", quoted(&self.table.name))).is_ok()
-        };
-        let conditions: Vec<String> = conditions.filter(is_known).collect();
-        if conditions.is_empty() { "0".to_owned() } else { conditions.join(" OR ") }
     }
 
     /// Scans from both ends as far as each scan gets.
@@ -278,7 +294,7 @@ impl TableRecovery<'_> {
         let insert = |conflict: &str| format!("INSERT OR {conflict} INTO {table} ({names}) VALUES ({places})");
         let mut replace = self.target.prepare_cached(&insert("REPLACE"))?;
         let mut add = self.target.prepare_cached(&insert("IGNORE"))?;
-        let damage = self.damage();
+        let damage = damage_in(self.source, &self.table.name);
         let Ok(mut select) =
             self.source.prepare_cached(&format!("SELECT {rowid}, {damage}, {names} FROM {table} {order}"))
         else {
