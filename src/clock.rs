@@ -7,7 +7,7 @@
 use std::{
     ops::Add,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicI64, Ordering},
         mpsc,
     },
@@ -168,10 +168,26 @@ impl Drop for ClockHold {
     }
 }
 
-/// Returns the time since the machine started, by its monotonic clock.
+/// Returns the time since the machine started, by its monotonic clock. In a time namespace, as a container may have, the
+/// clock is shifted; the shift is taken out, so that processes of all namespaces can share moments.
 #[cfg(unix)]
 fn since_boot() -> Mono {
-    read(rustix::time::ClockId::Monotonic)
+    static SHIFT: OnceLock<i128> = OnceLock::new();
+    let shift = *SHIFT.get_or_init(|| {
+        let shifts = std::fs::read_to_string("/proc/self/timens_offsets").unwrap_or_default();
+        monotonic_shift(&shifts).unwrap_or_default()
+    });
+    let Mono(shifted) = read(rustix::time::ClockId::Monotonic);
+    let nanos = i128::try_from(shifted.as_nanos()).unwrap_or_default() - shift;
+    Mono(Duration::from_nanos(u64::try_from(nanos).unwrap_or_default()))
+}
+
+/// Returns by how many nanoseconds a time namespace shifts the monotonic clock; `None` if the text doesn't say so.
+#[cfg(unix)]
+fn monotonic_shift(shifts: &str) -> Option<i128> {
+    let mut words = shifts.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+    let (seconds, nanos): (i128, i128) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(seconds * 1_000_000_000 + nanos)
 }
 
 #[cfg(unix)]
@@ -200,9 +216,17 @@ fn since_boot() -> Mono {
     Mono(ORIGIN.get_or_init(std::time::Instant::now).elapsed())
 }
 
-/// Returns the identifier of the machine's current boot; empty where the system provides none.
+/// Returns the identifier of the machine's current boot; empty where the system provides none. A process whose clock is shifted
+/// in an unknown way gets another identifier, since its moments mean nothing to others.
 pub(crate) fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|id| id.trim().to_owned()).unwrap_or_default()
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    // The system tells the shift of the namespace that children get.
+    let [own, of_children] =
+        ["time", "time_for_children"].map(|name| std::fs::read_link(format!("/proc/self/ns/{name}")));
+    match (own, of_children) {
+        (Ok(own), Ok(of_children)) if own != of_children => format!("{} {}", boot.trim(), own.display()),
+        _ => boot.trim().to_owned(),
+    }
 }
 
 /// Returns the machine's current offset from UTC, for times shown to people.
@@ -221,6 +245,15 @@ mod tests {
         clock.sleep_until(Mono(Duration::from_secs(90))).await;
         assert_eq!(clock.now().wall, start + TimeDelta::seconds(90));
         assert_eq!(clock.now().mono, Mono(Duration::from_secs(90)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn shift_of_a_time_namespace_is_read() {
+        let shifts = "monotonic           0         0\nboottime            0         0\n";
+        assert_eq!(monotonic_shift(shifts), Some(0));
+        assert_eq!(monotonic_shift("monotonic  -5000 250000000\nboottime 1 2"), Some(-4_999_750_000_000));
+        assert_eq!(monotonic_shift(""), None);
     }
 
     #[test]

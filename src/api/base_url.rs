@@ -66,6 +66,17 @@ impl BaseUrl {
         &self.0
     }
 
+    /// Returns the URL as it names the budget of an ID: the names of this machine are one, since one service is behind them.
+    pub fn budget_name(&self) -> String {
+        let (host, _) = self.host_and_port();
+        let host = host.as_str();
+        if is_loopback(host) {
+            return self.0.replacen(host, "localhost", 1);
+        }
+        // A name with a dot at its end is the same name.
+        self.0.replacen(host, host.trim_end_matches('.'), 1)
+    }
+
     /// Returns the host and port to connect to. An IPv6 address is in brackets.
     pub(super) fn host_and_port(&self) -> (String, u16) {
         let url = Url::parse(&self.0).ok();
@@ -112,6 +123,33 @@ mod tests {
         for (text, url) in table {
             assert_eq!(BaseUrl::parse(text).unwrap().as_str(), url, "{text}");
         }
+    }
+
+    #[test]
+    fn spellings_of_one_service_have_one_budget() {
+        let table = [
+            (
+                "http://localhost/api",
+                &["http://127.0.0.1/api", "http://[::1]:80/api/", "HTTP://LOCALHOST:80/api//"][..],
+            ),
+            ("http://localhost:8080", &["http://127.0.0.1:8080", "http://[0:0::1]:8080/", "http://127.1:8080"]),
+            ("https://api.example/v2", &["https://API.example:443/v2/", "https://api.example./v2"]),
+        ];
+        for (name, spellings) in table {
+            for text in spellings.iter().chain([&name]) {
+                assert_eq!(BaseUrl::parse(text).unwrap().budget_name(), name, "{text}");
+            }
+        }
+        let names = [
+            "http://localhost:81",
+            "http://localhost",
+            "https://localhost",
+            "https://api.example/V2",
+            "https://api.example/v2",
+        ];
+        let distinct: std::collections::BTreeSet<_> =
+            names.into_iter().map(|text| BaseUrl::parse(text).unwrap().budget_name()).collect();
+        assert_eq!(distinct.len(), names.len());
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The ledger's file, which all processes of a user share: read and written under a kernel lock.
 //!
 //! Each process is a member with a number and a lock of its own, which the kernel releases when the process dies. The requests
-//! of a dead member count as lost. The content of the file counts only if it is of this boot and can be true. This module must
-//! never wait for a lock: the process that holds the lock may be stopped.
+//! of a dead member count as lost. The content of the file counts only if its checksum is right, it is of this boot and can be
+//! true. This module must never wait for a lock: the process that holds the lock may be stopped.
 
 use std::{
     collections::BTreeSet,
@@ -16,7 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::ledger::Ledger;
 use crate::{
     clock::{self, Mono, Now},
-    process::lock::{self, KernelLock, LockError},
+    process::{
+        files,
+        lock::{self, KernelLock, LockError},
+    },
 };
 
 /// The highest number of processes on one ID.
@@ -26,10 +29,14 @@ const MOST_BYTES: u64 = 1 << 20;
 /// The most bytes of an older, longer content that may stay behind the line.
 const MOST_LEFT_OVER: usize = 512;
 
-/// The content of the file: one line of JSON.
+/// The version of the content. Another version counts as lost: an older hoptop reads this version in the same way.
+const VERSION: u32 = 2;
+
+/// The content of the file: one line of JSON, a blank, and the checksum of the JSON (CRC32, eight hexadecimal digits).
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LedgerRecord {
+    version: u32,
     /// The boot of the machine to which the moments belong.
     boot: String,
     ledger: Ledger,
@@ -58,6 +65,8 @@ impl LedgerFile {
     pub(super) fn open(folder: &Path, fingerprint: &str, limit: f64, now: Now) -> Result<(Self, Ledger), LockError> {
         let path = file_name(folder, fingerprint);
         let fault = |source| LockError::new(&path, source);
+        files::create_private_folder(folder).map_err(fault)?;
+        files::refuse_shared_folder(folder).map_err(|source| LockError::new(folder, source))?;
         let file = lock::open(&path).map_err(fault)?;
         let (member, membership) = claim_membership(&path)?;
         let (boot, joined, known, buffer) = (clock::boot(), false, None, Vec::new());
@@ -171,8 +180,8 @@ impl LedgerFile {
     fn write(&mut self, ledger: &Ledger, length: usize) -> io::Result<()> {
         // If the write fails half way, nobody knows the content.
         self.known = None;
-        let mut line = serde_json::to_vec(&LedgerRecord { boot: self.boot.clone(), ledger: ledger.clone() })?;
-        line.push(b'\n');
+        let record = LedgerRecord { version: VERSION, boot: self.boot.clone(), ledger: ledger.clone() };
+        let line = sealed(serde_json::to_vec(&record)?);
         self.file.rewind()?;
         self.file.write_all(&line)?;
         // Readers ignore what follows the line. The file is cut once the rest costs time to read.
@@ -202,8 +211,23 @@ pub(crate) fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
 
 /// Parses the first line. A longer content of before may follow the line.
 fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
-    let content = serde_json::from_slice::<LedgerRecord>(first_line(text)?).ok();
-    content.filter(|content| content.boot == boot).map(|content| content.ledger)
+    let line = first_line(text)?;
+    let json = line.get(..line.len().checked_sub(SEAL_BYTES)?)?;
+    if sealed(json.to_vec()) != line {
+        return None;
+    }
+    let content = serde_json::from_slice::<LedgerRecord>(json).ok();
+    content.filter(|content| content.version == VERSION && content.boot == boot).map(|content| content.ledger)
+}
+
+/// The bytes after the JSON: a blank, the checksum, a line feed.
+const SEAL_BYTES: usize = 10;
+
+/// Returns the line with this JSON.
+pub(super) fn sealed(mut json: Vec<u8>) -> Vec<u8> {
+    let checksum = crc32fast::hash(&json);
+    json.extend(format!(" {checksum:08x}\n").into_bytes());
+    json
 }
 
 /// Returns the first line with its line feed, or `None` if the line has no end.

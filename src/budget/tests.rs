@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use chrono::DateTime;
 use proptest::prelude::*;
 
-use super::*;
+use super::{file::sealed, *};
 use crate::{
     clock::{Mono, Now},
     process::lock,
@@ -504,23 +504,68 @@ fn new_file_or_file_of_another_boot_delays_the_first_send_by_a_window() {
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
     assert_eq!(open(500).take(at(500)), Err(Refusal::Until(at(1_500))));
     let path = folder.path().join("budget-aa.json");
-    let text = fs::read_to_string(&path).unwrap();
     // As if the machine had run for ten minutes and then restarted.
     let permit = open(600_000).take(at(600_000)).unwrap();
     drop(permit);
-    let boot = boot_in(&text);
-    let of_another_boot = fs::read_to_string(&path).unwrap().replace(&boot, "another");
-    fs::write(&path, of_another_boot).unwrap();
+    edit(&path, |content| content["boot"] = "another".into());
     assert_eq!(open(2_000).take(at(2_000)), Err(Refusal::Until(at(3_000))));
     // Without boot IDs, a moment in the far future shows that the file is of another boot.
-    let text = fs::read_to_string(&path).unwrap();
-    fs::write(&path, text.replace("\"next_send\":3000000", "\"next_send\":9000000000")).unwrap();
+    edit(&path, |content| content["ledger"]["next_send"] = 9_000_000_000_u64.into());
     assert_eq!(open(4_000).take(at(4_000)), Err(Refusal::Until(at(5_000))));
+    // A later hoptop wrote the file.
+    edit(&path, |content| content["version"] = 3.into());
+    assert_eq!(open(6_000).take(at(6_000)), Err(Refusal::Until(at(7_000))));
 }
 
-fn boot_in(text: &str) -> String {
-    let content: serde_json::Value = serde_json::from_str(text).unwrap();
-    content["boot"].as_str().unwrap().to_owned()
+/// Changes the content of the file, as a process that writes it does.
+fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
+    let line = fs::read_to_string(path).unwrap();
+    let mut content = serde_json::Deserializer::from_str(&line).into_iter().next().unwrap().unwrap();
+    change(&mut content);
+    fs::write(path, sealed(serde_json::to_vec(&content).unwrap())).unwrap();
+}
+
+#[test]
+fn altered_file_counts_as_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("budget-aa.json");
+    let open = |millis| Budget::shared(folder.path(), "aa", 5.0, now(millis)).unwrap();
+    drop(open(0));
+    let sound = fs::read(&path).unwrap();
+    for place in 0..sound.len() {
+        for bit in 0..8 {
+            let mut altered = sound.clone();
+            altered[place] ^= 1 << bit;
+            fs::write(&path, &altered).unwrap();
+            assert_eq!(peek(folder.path(), "aa"), None, "{}", String::from_utf8_lossy(&altered));
+        }
+    }
+    // One letter that would have raised the limit for good.
+    let raised = String::from_utf8(sound).unwrap().replace("\"limit\":5.0", "\"limit\":9.0");
+    fs::write(&path, raised).unwrap();
+    let mut budget = open(60_000);
+    assert_eq!((budget.take(at(60_000)), budget.ledger().limit()), (Err(Refusal::Until(at(61_000))), 5.0));
+}
+
+#[cfg(unix)]
+#[test]
+fn folder_that_all_users_can_write_and_link_in_place_of_the_file_are_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = tempfile::tempdir().unwrap();
+    let open = || Budget::shared(folder.path(), "aa", 5.0, now(0)).map(drop);
+    let set_mode = |mode| fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+    for mode in [0o777, 0o1777] {
+        set_mode(mode);
+        let error = open().unwrap_err().to_string();
+        assert!(error.contains("all users can write to it") && error.contains("--state-dir"), "{error}");
+    }
+    set_mode(0o700);
+    let target = folder.path().join("elsewhere");
+    fs::write(&target, "theirs").unwrap();
+    symlink(&target, folder.path().join("budget-aa.json")).unwrap();
+    let error = open().unwrap_err().to_string();
+    assert!(error.contains("it is a symbolic link"), "{error}");
+    assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
 }
 
 #[test]

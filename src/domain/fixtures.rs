@@ -54,6 +54,7 @@ pub(crate) fn transaction(number: i64) -> Transaction {
         tracking: Tracking::Active,
         state: TransactionState::default(),
         response_ids: Vec::new(),
+        is_damaged: false,
     }
 }
 

@@ -171,6 +171,18 @@ pub struct Transaction<R = StatusRecord> {
     pub state: TransactionState<R>,
     /// The service's IDs of its answers that are stored, oldest first; empty in a header.
     pub response_ids: Vec<String>,
+    /// Whether a stored value changed on the disk, so that what is shown may be wrong.
+    pub is_damaged: bool,
+}
+
+/// What is said of a damaged transaction.
+const DAMAGED: &str = "stored values of this transaction changed on the disk and may be wrong; run `hoptop doctor`";
+
+impl<R> Transaction<R> {
+    /// Returns a sentence if stored values are damaged.
+    pub fn damage_warning(&self) -> Option<&'static str> {
+        self.is_damaged.then_some(DAMAGED)
+    }
 }
 
 /// A transaction as lists show it, with only a summary of its record.
@@ -299,6 +311,7 @@ impl TransactionHeader {
             indexing: self.indexing,
             tracking: self.tracking,
             response_ids: self.response_ids,
+            is_damaged: self.is_damaged,
             state: TransactionState {
                 status,
                 status_since,

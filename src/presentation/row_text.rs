@@ -102,8 +102,12 @@ pub(crate) fn refused(glyphs: Glyphs) -> String {
     format!("{} refused", glyphs.refused())
 }
 
-/// Returns the status cell in a list: `untracked` instead of a status that nobody follows any more.
+/// Returns the status cell in a list: `damaged` instead of a status that may be wrong, `untracked` instead of a status that
+/// nobody follows any more.
 pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
+    if tx.is_damaged {
+        return "! damaged".to_owned();
+    }
     if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { status_of(tx, glyphs) }
 }
 

@@ -20,10 +20,92 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
+/// Returns an error if another user can change what is in the folder: then files there prove nothing, and a link there would let
+/// hoptop write elsewhere.
+///
+/// # Errors
+/// If the folder belongs to another user, or others can write to it, or its metadata can't be read.
+#[cfg(unix)]
+pub(crate) fn refuse_shared_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let metadata = folder.metadata()?;
+    let process = Ids { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
+    match shared_by(metadata.mode(), Ids { user: metadata.uid(), group: metadata.gid() }, process) {
+        Some(reason) => Err(io::Error::new(io::ErrorKind::PermissionDenied, reason)),
+        None => Ok(()),
+    }
+}
+
+/// On other systems folders of a user are private by default.
+#[cfg(not(unix))]
+pub(crate) fn refuse_shared_folder(_folder: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// The user and the group of a process or a folder.
+#[cfg(unix)]
+#[derive(Clone, Copy, Debug)]
+struct Ids {
+    user: u32,
+    group: u32,
+}
+
+/// Returns who else can change what is in a folder of this mode and owner, if anybody can. A sticky folder such as /tmp is
+/// shared too, since others can create files there first. Root may use a folder of any user: in a container the owner of a
+/// volume is often another one. A folder that the own group can write is private where each user has a group of that name.
+#[cfg(unix)]
+fn shared_by(mode: u32, folder: Ids, process: Ids) -> Option<String> {
+    const ROOT: u32 = 0;
+    const WRITABLE_BY_GROUP: u32 = 0o020;
+    const WRITABLE_BY_OTHERS: u32 = 0o002;
+    if mode & WRITABLE_BY_OTHERS != 0 {
+        return Some(
+            "all users can write to it; choose a folder of your own, or remove this right (chmod o-w)".to_owned(),
+        );
+    }
+    if folder.user != process.user && process.user != ROOT {
+        return Some(format!("it belongs to another user (ID {})", folder.user));
+    }
+    let is_shared = mode & WRITABLE_BY_GROUP != 0 && folder.group != process.group && process.user != ROOT;
+    is_shared.then(|| format!("the group {} can write to it; remove this right (chmod g-w)", folder.group))
+}
+
 /// Returns options for opening a file. A file that is created with these options is private.
 pub(crate) fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folder_that_another_user_can_change_is_refused() {
+        let (own, root) = (Ids { user: 1000, group: 1000 }, Ids { user: 0, group: 0 });
+        let other = Ids { user: 1001, group: 100 };
+        let table = [
+            (0o700, own, own, None),
+            (0o755, own, own, None),
+            (0o775, own, own, None),
+            (0o770, Ids { group: 100, ..own }, own, Some("the group 100")),
+            (0o777, own, own, Some("all users")),
+            (0o1777, root, own, Some("all users")),
+            (0o1777, root, root, Some("all users")),
+            (0o700, other, own, Some("another user (ID 1001)")),
+            (0o755, root, own, Some("another user (ID 0)")),
+            (0o700, other, root, None),
+            (0o775, other, root, None),
+        ];
+        for (mode, folder, process, part) in table {
+            let reason = shared_by(mode, folder, process);
+            let is_expected = match part {
+                Some(part) => reason.as_ref().is_some_and(|reason| reason.contains(part)),
+                None => reason.is_none(),
+            };
+            assert!(is_expected, "{mode:o} {folder:?} {process:?}: {reason:?}");
+        }
+    }
 }

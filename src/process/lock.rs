@@ -99,10 +99,16 @@ impl KernelLock {
 /// Opens a private file for reading and writing. Creates the file and its folder if they are missing.
 ///
 /// # Errors
-/// If the file can't be created or opened.
+/// If the file can't be created or opened, or is a symbolic link: what hoptop writes would land elsewhere.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
-    files::private_options().read(true).write(true).create(true).truncate(false).open(path)
+    let mut options = files::private_options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    let opened = options.read(true).write(true).create(true).truncate(false).open(path);
+    opened.map_err(
+        |error| if path.is_symlink() { io::Error::other("it is a symbolic link; remove the link") } else { error },
+    )
 }
 
 /// Locks an open file until it is unlocked or closed. Returns `false` while another holds the lock.
@@ -140,6 +146,24 @@ mod tests {
         let beside = |role, owner| KernelLock::beside(Path::new("/tmp/a/hoptop.db"), role, owner);
         assert_eq!(beside("poller", "prod-1"), Path::new("/tmp/a/hoptop.db.poller-prod-1"));
         assert_eq!(beside("webhook", "../x y"), Path::new("/tmp/a/hoptop.db.webhook-_2e_2e_2fx_20y"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_link_is_refused_and_its_target_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let [target, link] = ["target", "link"].map(|name| folder.path().join(name));
+        for create_target in [false, true] {
+            if create_target {
+                fs::write(&target, "theirs").unwrap();
+            }
+            fs::remove_file(&link).ok();
+            std::os::unix::fs::symlink(&target, &link).unwrap();
+            let error = KernelLock::try_take(&link).unwrap_err().to_string();
+            assert!(error.contains("it is a symbolic link; remove the link"), "{error}");
+            assert_eq!(target.exists(), create_target);
+        }
+        assert_eq!(fs::read_to_string(&target).unwrap(), "theirs");
     }
 
     #[test]

@@ -37,7 +37,7 @@ impl ServiceClient {
     /// Checks the base URL and creates the client.
     pub(crate) fn new(base_url: &str, id: IntegratorId, rps: f64) -> Result<Self> {
         let base = BaseUrl::parse(base_url)?;
-        let (fingerprint, shown_id) = (id.fingerprint(base.as_str()), id.last4());
+        let (fingerprint, shown_id) = (id.fingerprint(&base.budget_name()), id.last4());
         let client = Client::new(base, id.clone(), Timeouts::default())?;
         Ok(Self {
             base_url: base_url.to_owned(),

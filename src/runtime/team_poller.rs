@@ -293,7 +293,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         connector: connector.clone(),
         id: HolderId(id.0),
         patience: PATIENCE_PER_RANK * u32::from(order.rank),
-        fingerprint: integrator_id.fingerprint(base.as_str()),
+        fingerprint: integrator_id.fingerprint(&base.budget_name()),
         clock: clock.clone(),
         status: status_sender,
         pace: Box::new(move || {
@@ -374,7 +374,7 @@ fn poller_setup(
     lease: LeasePermit,
     clock: &Clock,
 ) -> Result<Setup<Counted<HttpWire>>> {
-    let (shown_id, fingerprint) = (id.last4(), id.fingerprint(base.as_str()));
+    let (shown_id, fingerprint) = (id.last4(), id.fingerprint(&base.budget_name()));
     let client = Client::new(base, id, Timeouts::default())?;
     Ok(Setup {
         store,

@@ -18,6 +18,7 @@ mod operations;
 mod queries;
 mod reader;
 mod replica;
+mod row_checksum;
 mod tables;
 mod watcher;
 mod writer;
@@ -69,7 +70,7 @@ use self::{
         integrity::{self, Depth},
         open::{self, Opened},
         open_marker::OpenMarker,
-        restore,
+        recovery, restore,
     },
     watcher::Watcher,
     writer::{WriteJob, Writer},
@@ -324,9 +325,15 @@ impl Store {
 
     /// Checks every page and returns what is wrong. Takes about one second per gigabyte.
     pub fn check(&self) -> Result<Option<String>, StoreError> {
-        let found = integrity::unsound(&connection::open_for_reading(&self.path)?, Depth::Quick)?;
+        let found = integrity::unsound(&connection::open_for_reading(&self.path)?, Depth::Full)?;
         found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
         Ok(found)
+    }
+
+    /// Marks the store for repair: the next start takes damaged values from the newest backup. Until then nothing is
+    /// written. `count` says how many values are damaged.
+    pub fn mark_for_repair(&self, count: &str) {
+        self.health.report(&StoreFault::Broken(format!("{}: {count}", recovery::DAMAGED_VALUES)));
     }
 
     /// The sizes in bytes of the store's file and of its write-ahead log.

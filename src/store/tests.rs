@@ -1,5 +1,6 @@
 mod alerts;
 mod backups;
+mod bit_flips;
 mod edits;
 mod faults;
 mod minutes;
@@ -764,7 +765,10 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
             "DROP TRIGGER search_after_transaction; DROP TRIGGER search_after_label; DROP TRIGGER search_after_note;
              DROP TABLE search; DROP TABLE search_progress; DROP TABLE search_outdated;
              DROP TABLE identifiers; DROP TABLE unindexed_records;
-             ALTER TABLE observations DROP COLUMN response_id; PRAGMA user_version = 13",
+             ALTER TABLE observations DROP COLUMN response_id; ALTER TABLE transactions DROP COLUMN checksum;
+             ALTER TABLE observations DROP COLUMN checksum; ALTER TABLE notes DROP COLUMN checksum;
+             ALTER TABLE alerts DROP COLUMN checksum; ALTER TABLE changes DROP COLUMN checksum;
+             ALTER TABLE labels DROP COLUMN checksum; PRAGMA user_version = 13",
         )
         .unwrap();
     let store = Store::open(&path).unwrap();

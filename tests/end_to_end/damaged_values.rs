@@ -43,6 +43,7 @@ fn commands_go_on_without_values_that_cannot_be_read() {
     ] {
         let ended = home.run(words);
         assert_eq!(ended.code, Some(0), "{words:?}: {ended:?}");
+        assert_eq!(ended.err.contains("the backup has them too"), words[0] == "backup", "{ended:?}");
     }
     for number in 1..=4 {
         let ended = home.run(&["show", &format!("0x{number:064x}")]);
@@ -50,7 +51,7 @@ fn commands_go_on_without_values_that_cannot_be_read() {
     }
     let ended = home.run(&["doctor"]);
     assert_eq!(ended.code, Some(1), "{ended:?}");
-    assert!(ended.out.contains("unreadable values: ") && ended.out.contains("the first in transactions."), "{ended:?}");
+    assert!(ended.out.contains("damaged values: ") && ended.out.contains("the first in transactions."), "{ended:?}");
     let ended = home.watch(&simulation.url, &["--json", "--until-settled", "--timeout", "8s"]);
     ended.assert_exit(3, &[]);
     assert_eq!(ended.events().pop().unwrap()["counts"]["success"], 2);
@@ -61,4 +62,9 @@ fn commands_go_on_without_values_that_cannot_be_read() {
     assert_eq!(more, 2, "{before:?} {after:?}");
     // The next answer brings the record back.
     assert!(home.list().iter().all(|row| row["from"]["chainName"] == "Arbitrum"), "{:?}", home.list());
+    assert!(home.run(&["list"]).out.contains("! damaged"));
+    let ended = home.run(&["doctor", "--repair"]);
+    assert!(ended.out.contains("the next start repairs it from the newest backup"), "{ended:?}");
+    let ended = home.run(&["list"]);
+    assert!(ended.err.contains("has been recovered: 4 transactions"), "{ended:?}");
 }

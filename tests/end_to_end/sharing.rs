@@ -1,7 +1,10 @@
 //! Several processes share one integrator ID: even if some are killed or stopped, the service never sees more requests
 //! than the limit.
 
-use std::time::Duration;
+use std::{
+    process::{Command, Stdio},
+    time::Duration,
+};
 
 use hoptop::internals::store::{Store, Wake};
 use rand::{RngExt, SeedableRng};
@@ -121,6 +124,51 @@ fn suspended_process_releases_polling_to_another() {
     for process in [first, second] {
         process.signal("TERM");
         assert_eq!(process.end().code, Some(143));
+    }
+    fixture.simulation.end_within_budget();
+}
+
+/// Returns a command whose monotonic clock is far ahead, as in a container that was moved from another machine; `None` if this
+/// user may not make a time namespace.
+#[cfg(target_os = "linux")]
+fn with_shifted_clock(command: &Command) -> Option<Command> {
+    let unshare = || {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["--time", "--monotonic", "100000", "--fork", "--"]);
+        unshare
+    };
+    if !unshare().arg("true").output().is_ok_and(|output| output.status.success()) {
+        return None;
+    }
+    let mut shifted = unshare();
+    shifted.arg(command.get_program()).args(command.get_args()).env_clear();
+    shifted.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    shifted.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(shifted)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn processes_with_different_clocks_keep_one_limit() {
+    let fixture = Fixture::new();
+    let watch = |store: usize| {
+        let mut command = fixture.homes[store].polling_command(
+            &fixture.simulation.url,
+            &["watch", "--json", "--verbose", "--until-settled", "--timeout", "5s"],
+        );
+        command.env("HOPTOP_RPS", RPS).env("HOPTOP_STATE_DIR", fixture.homes[0].path().join("state"));
+        command
+    };
+    let Some(shifted) = with_shifted_clock(&watch(1)) else {
+        eprintln!("skipped: this user may not make a time namespace");
+        return;
+    };
+    let processes = [Process::start(watch(0)), Process::start(shifted)];
+    for process in processes {
+        let ended = process.end();
+        let polled = ended.events().iter().filter(|event| event["event"] == "polled").count();
+        // Half of what the limit allows in that time would be 100.
+        assert!(ended.code == Some(3) && polled > 50, "{polled} polled: {ended:?}");
     }
     fixture.simulation.end_within_budget();
 }

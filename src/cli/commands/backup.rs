@@ -65,6 +65,9 @@ pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
         return Ok(exit);
     }
     writeln!(cx.out, "{shown}: {}", describe(&copied?))?;
+    if !cx.store.reader()?.damaged_values(1)?.is_empty() {
+        writeln!(cx.err, "the store has damaged values, and the backup has them too; run `hoptop doctor`")?;
+    }
     Ok(Exit::Success)
 }
 

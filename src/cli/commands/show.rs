@@ -265,6 +265,7 @@ impl TransactionPage<'_> {
         self.write_field("bridge says", text_or_placeholder(record.bridge_status.as_deref()))?;
         self.write_field("gas", text_or_placeholder(record.gas_status.as_deref()))?;
         self.write_optional("route", route::kind(self.tx).map(RouteKind::words))?;
+        self.write_optional("  odd", self.tx.damage_warning())?;
         self.write_optional("  odd", route::contradiction(self.tx).as_deref())?;
         self.write_optional("GMP", record.is_gmp.map(|gmp| if gmp { "yes" } else { "no" }))?;
         self.write_optional("bridge link", record.bridge_url.as_deref().filter(|url| !url.is_empty()))?;

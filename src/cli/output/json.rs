@@ -117,6 +117,7 @@ impl<'a> TransactionView<'a> {
         let deadline = tx.deadline();
         let advice = advice::advise(tx, now, Utc.fix());
         let ends = route::ends(tx);
+        let damage = tx.damage_warning().map(str::to_owned).into_iter();
         let record_warnings = record.iter().flat_map(|record| &record.warnings);
         Self {
             transaction_id: &params.transaction_id,
@@ -159,7 +160,7 @@ impl<'a> TransactionView<'a> {
             verdict: advice.verdict,
             route_kind: route::kind(tx).map(RouteKind::name),
             message: state.message.as_deref(),
-            warnings: route::contradiction(tx).into_iter().chain(record_warnings.cloned()).collect(),
+            warnings: damage.chain(route::contradiction(tx)).chain(record_warnings.cloned()).collect(),
             other: record.map(|record| &record.other).filter(|other| !other.is_empty()),
             notes: &tx.notes,
             note_authors: &tx.authors.notes,

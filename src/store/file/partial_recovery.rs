@@ -10,15 +10,11 @@ use std::{
     path::Path,
 };
 
-use rusqlite::{
-    Connection, OpenFlags, Row,
-    config::DbConfig,
-    params_from_iter,
-    types::{Value, ValueRef},
-};
+use rusqlite::{Connection, OpenFlags, Row, config::DbConfig, params_from_iter, types::Value};
 use tempfile::TempDir;
 
-use super::{migrate, paths};
+use super::{migrate, paths, sql_functions};
+use crate::store::tables::{columns, damage};
 
 /// The most rows that are looked up one by one where a scan of the table can't continue.
 const MOST_LOOKUPS: i64 = 1_000_000;
@@ -55,6 +51,7 @@ fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
     source.set_db_config(DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, true)?;
     source.pragma_update(None, "writable_schema", true)?;
     source.query_row("SELECT 1 FROM sqlite_schema LIMIT 1", [], |_| Ok(()))?;
+    sql_functions::register(&source)?;
     Ok(source)
 }
 
@@ -88,15 +85,15 @@ fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
 }
 
 /// Copies every row that can be read. The damaged store's row replaces the backup's row with the same key, since it is
-/// newer. A table that can be read whole replaces the backup's table, without rows that were deleted since. Rows whose
+/// newer, unless its checksum is wrong. A table that can be read whole replaces the backup's table, without rows that were deleted since. Rows whose
 /// parent is lost are left out. Must be called in a transaction without foreign keys.
 pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -> rusqlite::Result<RecoveredRows> {
     let mut recovered_rows = RecoveredRows::default();
     let is_newer = is_newer(source, target)?;
     for table in tables(target)? {
-        let known: BTreeSet<String> = columns(source, &table.name).unwrap_or_default().into_iter().collect();
+        let known: BTreeSet<String> = column_names(source, &table.name).unwrap_or_default().into_iter().collect();
         let shared: Vec<String> =
-            columns(target, &table.name)?.into_iter().filter(|name| known.contains(name)).collect();
+            column_names(target, &table.name)?.into_iter().filter(|name| known.contains(name)).collect();
         if shared.is_empty() {
             recovered_rows.has_holes = true;
             continue;
@@ -114,6 +111,33 @@ pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -
     clear_unreadable(target)?;
     delete_orphans(target)?;
     Ok(recovered_rows)
+}
+
+/// Replaces damaged rows by the same rows of another backup, where these are intact. Returns how many were replaced. Must be
+/// called without foreign keys.
+pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Result<u64> {
+    let source = connect(backup)?;
+    let mut recovered_rows = RecoveredRows::default();
+    for table in tables(target)?.iter().filter(|table| table.has_rowid) {
+        let sql = format!("SELECT rowid FROM {} WHERE {}", quoted(&table.name), damage_in(target, &table.name));
+        let damaged: Vec<i64> = target.prepare(&sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        let columns = column_names(&source, &table.name)?;
+        let order = format!("WHERE rowid = ? AND ({}) IS NOT TRUE", damage_in(&source, &table.name));
+        let mut repair = TableRecovery { source: &source, target, table, columns, recovered_rows: &mut recovered_rows };
+        for row in damaged {
+            repair.scan(&order, &[row], &mut |_| true)?;
+        }
+    }
+    Ok(recovered_rows.rows)
+}
+
+/// Returns the SQL condition for a damaged row of a table.
+fn damage_in(db: &Connection, table: &str) -> String {
+    let conditions = damage::conditions(table).into_iter().map(|(_, condition)| format!("({condition})"));
+    // A store of an earlier schema has no checksums.
+    let is_known = |condition: &String| db.prepare(&format!("SELECT {condition} FROM {}", quoted(table))).is_ok();
+    let conditions: Vec<String> = conditions.filter(is_known).collect();
+    if conditions.is_empty() { "0".to_owned() } else { conditions.join(" OR ") }
 }
 
 /// Whether the damaged store continued from the backup. A store that lost its log may be older: then a row that it
@@ -154,7 +178,7 @@ fn primary_key(db: &Connection, table: &str) -> rusqlite::Result<String> {
 }
 
 /// Returns the columns of a table that hold data of their own, without generated columns.
-fn columns(db: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
+fn column_names(db: &Connection, table: &str) -> rusqlite::Result<Vec<String>> {
     let mut statement = db.prepare("SELECT name FROM pragma_table_xinfo(?) WHERE hidden = 0")?;
     statement.query_map([table], |row| row.get(0))?.collect()
 }
@@ -185,7 +209,7 @@ impl TableRecovery<'_> {
     fn copy_whole(&mut self) -> rusqlite::Result<bool> {
         let before = std::mem::take(self.recovered_rows);
         self.target.execute_batch("SAVEPOINT table_whole")?;
-        self.target.execute(&format!("DELETE FROM {}", quoted(&self.table.name)), [])?;
+        self.delete_outdated()?;
         let order = format!("ORDER BY {}", self.table.key);
         let is_whole = self.scan(&order, &[], &mut |_| true)? == ScanEnd::Whole && !self.recovered_rows.has_holes;
         self.target.execute_batch(if is_whole {
@@ -196,6 +220,26 @@ impl TableRecovery<'_> {
         let rows = if is_whole { self.recovered_rows.rows } else { 0 };
         *self.recovered_rows = RecoveredRows { rows: before.rows + rows, ..before };
         Ok(is_whole)
+    }
+
+    /// Deletes the rows of the backup, except for those that the damaged store has with a wrong checksum.
+    fn delete_outdated(&self) -> rusqlite::Result<()> {
+        let table = quoted(&self.table.name);
+        let damaged = || {
+            let damage = damage_in(self.source, &self.table.name);
+            let sql = format!("SELECT json_group_array(rowid) FROM {table} WHERE {damage}");
+            self.source.query_row(&sql, [], |row| row.get::<_, String>(0))
+        };
+        // A table that can't be read to its end isn't copied whole.
+        let damaged = if self.table.has_rowid { damaged().unwrap_or_default() } else { String::new() };
+        match damaged.as_str() {
+            "" | "[]" => self.target.execute(&format!("DELETE FROM {table}"), [])?,
+            rows => {
+                let sql = format!("DELETE FROM {table} WHERE rowid NOT IN (SELECT value FROM json_each(?))");
+                self.target.execute(&sql, [rows])?
+            }
+        };
+        Ok(())
     }
 
     /// Scans from both ends as far as each scan gets.
@@ -247,9 +291,12 @@ impl TableRecovery<'_> {
         let table = quoted(&self.table.name);
         let rowid = if self.table.has_rowid { "rowid" } else { "0" };
         let places = vec!["?"; self.columns.len()].join(", ");
-        let insert = format!("INSERT OR REPLACE INTO {table} ({names}) VALUES ({places})");
-        let mut insert = self.target.prepare_cached(&insert)?;
-        let Ok(mut select) = self.source.prepare_cached(&format!("SELECT {rowid}, {names} FROM {table} {order}"))
+        let insert = |conflict: &str| format!("INSERT OR {conflict} INTO {table} ({names}) VALUES ({places})");
+        let mut replace = self.target.prepare_cached(&insert("REPLACE"))?;
+        let mut add = self.target.prepare_cached(&insert("IGNORE"))?;
+        let damage = damage_in(self.source, &self.table.name);
+        let Ok(mut select) =
+            self.source.prepare_cached(&format!("SELECT {rowid}, {damage}, {names} FROM {table} {order}"))
         else {
             return Ok(self.mark_torn());
         };
@@ -261,6 +308,7 @@ impl TableRecovery<'_> {
                 Err(_) => return Ok(self.mark_torn()),
             };
             let Ok(rowid) = row.get(0) else { return Ok(self.mark_torn()) };
+            let insert = if columns::lenient(row, 1)? { &mut add } else { &mut replace };
             // A value that isn't of the column's type was not written by hoptop.
             match values(row, self.columns.len()).and_then(|values| insert.execute(params_from_iter(values))) {
                 Ok(_) => self.recovered_rows.rows += 1,
@@ -279,15 +327,9 @@ impl TableRecovery<'_> {
     }
 }
 
+/// Reads the values of a row. A text that isn't UTF-8 loses the letters that can't be read, and not its row.
 fn values(row: &Row<'_>, count: usize) -> rusqlite::Result<Vec<Value>> {
-    // A text that isn't UTF-8 loses the letters that can't be read, and not its row.
-    let readable = |column| {
-        Ok(match row.get_ref(column)? {
-            ValueRef::Text(bytes) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
-            _ => row.get(column)?,
-        })
-    };
-    (1..=count).map(readable).collect()
+    (2..count + 2).map(|column| columns::lenient(row, column)).collect()
 }
 
 /// Whether the error concerns only this row, so that other rows may still be copied.
@@ -301,7 +343,7 @@ fn is_row_error(error: &rusqlite::Error) -> bool {
 fn clear_unreadable(target: &Connection) -> rusqlite::Result<()> {
     const TEXTS: [(&str, &str); 3] = [("observations", "body"), ("records", "body"), ("records", "record")];
     let clear = |table: &str, text: &str, column: &str, source: &str| {
-        if !columns(target, table)?.contains(&format!("{text}_{column}")) {
+        if !column_names(target, table)?.contains(&format!("{text}_{column}")) {
             return Ok(());
         }
         let sql = format!(

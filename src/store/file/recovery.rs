@@ -22,10 +22,13 @@ use super::{
     open_marker::{ExitState, OpenMarker},
     partial_recovery::{self, RecoveredRows},
     paths::{self, TIMESTAMP_FORMAT},
+    sql_functions,
 };
 use crate::{process::files, store::error::StoreError};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
+/// Begins the reason of a repair that a person asked for. SQLite's own check doesn't find damaged values.
+pub(in crate::store) const DAMAGED_VALUES: &str = "damaged values";
 /// The endings of the files that SQLite keeps beside a store.
 pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
@@ -97,6 +100,7 @@ pub(in crate::store) fn visible_damage(path: &Path, exit_state: &ExitState) -> O
         (ExitState::Recovering(name), Some(1..)) if path.with_file_name(name).exists() => None,
         (ExitState::Recovering(_), _) => Some(INTERRUPTED.into()),
         (_, Some(0)) => Some("its file is empty".into()),
+        (ExitState::Damaged(reason), Some(_)) if reason.starts_with(DAMAGED_VALUES) => Some(reason.clone()),
         (_, None) if paths::log_size(path) > 0 => Some("its file is missing, but its write-ahead log exists".into()),
         _ => None,
     }
@@ -177,6 +181,7 @@ fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, Store
         None => RecoveredRows { rows: 0, has_holes: true },
     };
     migrate::migrate(&mut target, migrate::LATEST)?;
+    repair_from_backups(path, at, &target)?;
     // The index is of the backup's rows, and its progress of the damaged store.
     target.execute_batch(
         "INSERT INTO search (search) VALUES ('delete-all'); UPDATE search_progress SET indexed_to = 0;
@@ -195,6 +200,20 @@ fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, Store
     let RecoveredRows { rows, has_holes } = recovered_rows;
     let (path, aside) = (path.to_owned(), aside.to_owned());
     Ok(Recovery { path, reason: String::new(), aside, backup, rows, has_holes, transactions })
+}
+
+/// Takes values that are still damaged from the newest backup that has them intact.
+fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> Result<(), StoreError> {
+    target.pragma_update(None, "foreign_keys", false)?;
+    sql_functions::register(target)?;
+    for kept in backup::list(path, at) {
+        match partial_recovery::repair_rows(&kept.path, target) {
+            Ok(0) => {}
+            Ok(rows) => tracing::warn!("{rows} damaged rows were taken from the backup {}", kept.path.display()),
+            Err(error) => tracing::error!("the backup {} can't be read: {error}", kept.path.display()),
+        }
+    }
+    Ok(())
 }
 
 /// Copies the newest sound backup; creates a new store if there is none. Returns when the backup was made.

@@ -2,7 +2,7 @@
 //!
 //! Each function is pure and treats a text as `domain::filter` does, so that both find the same.
 
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use regex::Regex;
 use rusqlite::{
@@ -11,11 +11,15 @@ use rusqlite::{
     types::{FromSqlError, ValueRef},
 };
 
-use crate::domain::{chains, filter::term, people};
+use crate::{
+    domain::{chains, filter::term, people},
+    store::{row_checksum, tables::columns},
+};
 
 /// Registers the functions on a connection.
 pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
+    row_checksum::register(connection)?;
     connection.create_scalar_function("has_word", -1, flags, |call| any_text(call, term::contains))?;
     connection
         .create_scalar_function("has_text", -1, flags, |call| any_text(call, |text, part| text.contains(part)))?;
@@ -25,29 +29,21 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     })?;
     connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::same))?;
     connection.create_scalar_function("is_chain_called", 3, flags, |call| {
-        let [wanted, id, name] = [0, 1, 2].map(|argument| readable(call.get_raw(argument)));
+        let [wanted, id, name] = [0, 1, 2].map(|argument| columns::readable(call.get_raw(argument)));
         Ok(term::is_chain_called(&wanted, &id, &name))
     })?;
     connection.create_scalar_function("is_author", 2, flags, |call| any_text(call, people::is_author))?;
     connection.create_scalar_function("lower_case", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Null => Ok(None),
-        text => Ok(Some(readable(text).to_lowercase())),
+        text => Ok(Some(columns::readable(text).to_lowercase())),
     })?;
     connection.create_scalar_function("is_readable", 1, flags, |call| match call.get_raw(0) {
         ValueRef::Text(bytes) => Ok(std::str::from_utf8(bytes).is_ok()),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Ok(false),
     })?;
     connection.create_scalar_function("shipped_name", 1, flags, |call| {
-        Ok(chains::with_id(&readable(call.get_raw(0))).map(|chain| chain.name.as_str()))
+        Ok(chains::with_id(&columns::readable(call.get_raw(0))).map(|chain| chain.name.as_str()))
     })
-}
-
-/// Returns the text of a value, with replacement characters where it isn't UTF-8: one damaged value must not fail a search.
-fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
-    match value {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Cow::Borrowed(""),
-    }
 }
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -62,7 +58,7 @@ fn any_matches(call: &Context<'_>, matches: impl Fn(&str) -> bool) -> Result<boo
     for argument in 1..call.len() {
         match call.get_raw(argument) {
             ValueRef::Null => {}
-            text if matches(&readable(text)) => return Ok(true),
+            text if matches(&columns::readable(text)) => return Ok(true),
             _ => {}
         }
     }

@@ -23,6 +23,7 @@ use crate::{
     store::{
         error::StoreError,
         file::connection,
+        row_checksum,
         tables::{
             changes::{self, Entry},
             columns, notes, quotes, records, transactions,
@@ -306,8 +307,18 @@ impl<'a> Import<'a> {
 
 /// Returns the SQL that inserts this many rows.
 fn insert_sql(rows: usize) -> String {
-    let row = format!("({})", ["?"; COLUMNS.len()].join(", "));
-    format!("INSERT INTO transactions ({}) VALUES {}", COLUMNS.join(", "), vec![row; rows].join(", "))
+    let row = |index: usize| {
+        let place = |column: usize| format!("?{}", index * COLUMNS.len() + column + 1);
+        let value_of = |name: &str| match COLUMNS.iter().position(|column| *column == name) {
+            Some(column) => place(column),
+            None if matches!(name, "polls" | "failures") => "0".to_owned(),
+            None => "NULL".to_owned(),
+        };
+        let places: Vec<String> = (0..COLUMNS.len()).map(place).collect();
+        format!("({}, {})", places.join(", "), row_checksum::of_new_row(transactions::CHECKED, value_of))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    format!("INSERT INTO transactions ({}, checksum) VALUES {}", COLUMNS.join(", "), rows.join(", "))
 }
 
 /// Binds the values of a transaction to one row of an insert statement.
@@ -389,7 +400,8 @@ fn add_labels_and_notes(
     stamp: &Stamp,
 ) -> Result<Vec<i64>, StoreError> {
     for label in labels {
-        let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author) VALUES (?, ?, ?)";
+        let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum)
+                   VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))";
         db.prepare_cached(sql)?.execute(params![row.0, label, stamp.author])?;
     }
     let mut written = Vec::new();

@@ -18,6 +18,7 @@ use crate::{
     store::{
         error::StoreError,
         reader::Reader,
+        row_checksum,
         tables::{
             alerts,
             changes::{self, Entry},
@@ -211,8 +212,15 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             let (from, to) = pass.in_direction(before, after);
             let (_, author) = pass.in_direction(by.as_deref(), pass.author());
             let author = author.filter(|_| to.is_some());
-            let sql = "UPDATE transactions SET ticket = ?3, ticket_by = ?4 WHERE id = ?1 AND ticket IS ?2";
-            let done = db.prepare_cached(sql)?.execute(params![*row, *from, *to, author])? > 0;
+            let checksum = row_checksum::of_changed_row(transactions::CHECKED, |column| match column {
+                "ticket" => Some("?3".to_owned()),
+                "ticket_by" => Some("?4".to_owned()),
+                _ => None,
+            });
+            let sql = format!(
+                "UPDATE transactions SET ticket = ?3, ticket_by = ?4, checksum = {checksum} WHERE id = ?1 AND ticket IS ?2"
+            );
+            let done = db.prepare_cached(&sql)?.execute(params![*row, *from, *to, author])? > 0;
             record_edit(db, done, *row, &ticket_field(to.as_deref()), pass)
         }
         Step::Label { row, label, added, by, .. } => {
@@ -220,8 +228,8 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             let done = match is_present {
                 true => {
                     let (_, author) = pass.in_direction(by.as_deref(), pass.author());
-                    let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author)
-                               SELECT id, ?2, ?3 FROM transactions WHERE id = ?1";
+                    let sql = "INSERT OR IGNORE INTO labels (transaction_row, label, author, checksum)
+                               SELECT id, ?2, ?3, row_checksum(id, ?2, ?3) FROM transactions WHERE id = ?1";
                     db.prepare_cached(sql)?.execute(params![*row, *label, author])?
                 }
                 false => {

@@ -1,16 +1,19 @@
-//! Values that can't be read: texts that aren't UTF-8, and JSON that can't be parsed.
+//! Damaged values: rows and packed texts with a wrong checksum, texts that aren't UTF-8, and JSON that can't be parsed.
 //!
-//! Reading goes on without such a value, so `doctor` names them. A packed text (the body of an answer, a record) is checked
-//! when it is read, not here.
+//! Reading goes on without such a value, so `doctor` names them.
 
 use rusqlite::Row;
 
-use crate::store::{error::StoreError, reader::Reader, tables::columns};
+use crate::store::{
+    error::StoreError,
+    reader::Reader,
+    tables::{columns, damage},
+};
 
-/// A value that can't be read.
+/// A damaged value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DamagedValue {
-    /// The table and the column, `transactions.ticket`.
+    /// The table and the column, `transactions.ticket`; the table alone if a value of the row changed on the disk.
     pub column: String,
     /// The row: the hash of its transaction, or else the profile; empty if the row has neither.
     pub row: String,
@@ -31,21 +34,51 @@ const JSON: [&str; 6] =
     ["changes.what", "chains.config", "edits.steps", "forecasts.evidence", "pollers.state", "quotes.request"];
 
 impl Reader {
-    /// Returns at most `limit` values that can't be read. Reads all rows of all tables.
+    /// Returns at most `limit` damaged values. Reads all rows of all tables.
     pub fn damaged_values(&self, limit: usize) -> Result<Vec<DamagedValue>, StoreError> {
         let mut found = Vec::new();
         let mut statement = self.db().prepare(TEXT_COLUMNS)?;
         let columns = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        for (table, column, owner) in columns.collect::<Result<Vec<(String, String, String)>, _>>()? {
+        let columns = columns.collect::<Result<Vec<(String, String, String)>, _>>()?;
+        for (table, column, owner) in &columns {
             let name = format!("{table}.{column}");
             let is_json = JSON.contains(&name.as_str());
             let test = if is_json { format!("json_valid({column})") } else { format!("is_readable({column})") };
-            let sql = format!("SELECT {owner} FROM {table} WHERE typeof({column}) = 'text' AND NOT {test} LIMIT ?");
-            let read = |row: &Row<'_>| Ok(DamagedValue { column: name.clone(), row: columns::lenient(row, 0)? });
-            let mut statement = self.db().prepare(&sql)?;
-            let rows = statement.query_map([limit.saturating_sub(found.len())], read)?;
-            found.extend(rows.collect::<Result<Vec<_>, _>>()?);
+            self.find_damaged(
+                table,
+                &name,
+                owner,
+                &format!("typeof({column}) = 'text' AND NOT {test}"),
+                limit,
+                &mut found,
+            )?;
+        }
+        let mut tables: Vec<_> = columns.iter().map(|(table, _, owner)| (table, owner)).collect();
+        tables.dedup();
+        for (table, owner) in tables {
+            for (column, condition) in damage::conditions(table) {
+                let name = if column.is_empty() { table.clone() } else { format!("{table}.{column}") };
+                self.find_damaged(table, &name, owner, &condition, limit, &mut found)?;
+            }
         }
         Ok(found)
+    }
+
+    /// Adds the rows of a table for which the condition holds.
+    fn find_damaged(
+        &self,
+        table: &str,
+        name: &str,
+        owner: &str,
+        condition: &str,
+        limit: usize,
+        found: &mut Vec<DamagedValue>,
+    ) -> Result<(), StoreError> {
+        let sql = format!("SELECT {owner} FROM {table} WHERE {condition} LIMIT ?");
+        let read = |row: &Row<'_>| Ok(DamagedValue { column: name.to_owned(), row: columns::lenient(row, 0)? });
+        let mut statement = self.db().prepare(&sql)?;
+        let rows = statement.query_map([limit.saturating_sub(found.len())], read)?;
+        found.extend(rows.collect::<Result<Vec<_>, _>>()?);
+        Ok(())
     }
 }

@@ -125,11 +125,18 @@ impl Batch for BatchRows<'_> {
 /// # Errors
 /// If an operation is longer than [`MAX_LINE`].
 pub(crate) fn encode(operations: &[&Envelope]) -> io::Result<Vec<u8>> {
-    let mut encoder = Encoder::new(vec![OPERATIONS], LEVEL)?;
+    let mut encoder = new_encoder(OPERATIONS)?;
     for operation in operations {
         write_line(&mut encoder, operation)?;
     }
     encoder.finish()
+}
+
+/// Starts a payload of a kind. Its frame has a checksum, so that a changed bit is an error.
+fn new_encoder(kind: u8) -> io::Result<Encoder<'static, Vec<u8>>> {
+    let mut encoder = Encoder::new(vec![kind], LEVEL)?;
+    encoder.include_checksum(true)?;
+    Ok(encoder)
 }
 
 /// Encodes a batch to track. Needs memory for the compressed rows only.
@@ -137,7 +144,7 @@ pub(crate) fn encode(operations: &[&Envelope]) -> io::Result<Vec<u8>> {
 /// # Errors
 /// If the rows can't be read.
 pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> Result<Vec<u8>, StoreError> {
-    let mut encoder = Encoder::new(vec![BATCH], LEVEL).map_err(SpoolError::from)?;
+    let mut encoder = new_encoder(BATCH).map_err(SpoolError::from)?;
     let header = BatchHeader { format: FORMAT, stamp: stamp.clone(), profile: profile.to_owned(), rows: batch.rows() };
     let mut written = write_line(&mut encoder, &header);
     batch.for_each(&mut |row| {

@@ -18,6 +18,8 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
+/// The columns of the checksum: those that never change.
+pub(in crate::store) const CHECKED: &str = "profile, rule, transaction_row, raised_at, message, flapping";
 const COLUMNS: &str = "SELECT id, rule, transaction_row, profile, raised_at, clean, message,
     acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, cleared_at, handled_by FROM alerts";
 const ACTIVE: &str = "cleared_at IS NULL";
@@ -184,8 +186,8 @@ pub(in crate::store) struct NewAlert<'a> {
 pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bool, StoreError> {
     let inserted = db
         .prepare_cached(
-            "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping)
-             VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO alerts (profile, rule, transaction_row, raised_at, message, flapping, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, row_checksum(?1, ?2, ?3, ?4, ?5, ?6)) ON CONFLICT DO NOTHING",
         )?
         .execute(params![
             new.profile,

@@ -17,7 +17,11 @@ use crate::domain::{
     ids::TransactionKey,
     transaction::{Transaction, TransactionParams},
 };
-use crate::store::{body_storage::digest, error::StoreError};
+use crate::store::{
+    body_storage::digest,
+    error::StoreError,
+    row_checksum::{self, Content},
+};
 
 /// The zstd level. For texts of a few kilobytes, higher levels compress hardly better and take more than twice the
 /// time.
@@ -78,7 +82,8 @@ impl Packed {
 
     /// Reads a packed text from three columns, the first at `column`.
     pub(in crate::store) fn read(row: &Row<'_>, column: usize) -> rusqlite::Result<Self> {
-        Ok(Self { value: row.get(column)?, dictionary: row.get(column + 1)?, base: row.get(column + 2)? })
+        let number = |column| columns::lenient(row, column);
+        Ok(Self { value: columns::lenient(row, column)?, dictionary: number(column + 1)?, base: number(column + 2)? })
     }
 
     /// The value for a text in an entry of the team's log.
@@ -94,8 +99,13 @@ impl Packed {
         }
     }
 
-    fn plain(text: &str) -> Self {
-        Self { value: Value::Text(text.to_owned()), dictionary: None, base: None }
+    /// Packs a text; `compressed` is its compressed form if that is smaller.
+    fn new(text: &str, compressed: Option<&[u8]>, dictionary: Option<i64>, base: Option<i64>) -> Self {
+        let (content, dictionary, base) = match compressed {
+            Some(bytes) => (Content::Compressed(bytes), dictionary, base),
+            None => (Content::Plain(text.as_bytes()), None, None),
+        };
+        Self { value: content.sealed([dictionary, base]), dictionary, base }
     }
 
     fn length(&self) -> usize {
@@ -142,7 +152,11 @@ fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> 
 fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
     LAST_DICTIONARY.with_borrow_mut(|(cached, content)| {
         if *cached != packed {
-            (*content, *cached) = (decompress(&packed, b"")?.into_bytes().into(), packed);
+            let unpacked = match unsealed(&packed, [None; 2])? {
+                Content::Plain(text) => text.into(),
+                Content::Compressed(frame) => decompress(frame, b"")?.into_bytes().into(),
+            };
+            (*content, *cached) = (unpacked, packed);
         }
         Ok(Rc::clone(content))
     })
@@ -173,7 +187,7 @@ pub(in crate::store) fn pack_first(
 pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<Packed, StoreError> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);
-    Ok(compress(text, content)?.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: None }))
+    Ok(Packed::new(text, compress(text, content)?.as_deref(), id, None))
 }
 
 /// Packs a text with another text of the same transaction as its base. `base` is the other text's number in the store.
@@ -187,7 +201,7 @@ pub(in crate::store) fn pack_with_base(
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);
     let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
-    Ok(packed.map_or(Packed::plain(text), |value| Packed { value, dictionary: id, base: Some(base) }))
+    Ok(Packed::new(text, packed.as_deref(), id, Some(base)))
 }
 
 /// Unpacks a text; `None` if there is no text. The closure `base` loads the base's text by its number.
@@ -205,6 +219,10 @@ pub(in crate::store) fn unpack(
             return Err(StoreError::Unpack("found a number instead of text".into()));
         }
     };
+    let frame = match unsealed(bytes, [packed.dictionary, packed.base])? {
+        Content::Plain(text) => return Ok(Some(utf8(text)?.to_owned())),
+        Content::Compressed(frame) => frame,
+    };
     let mut prefix = packed
         .dictionary
         .map(|id| dictionary_content(db, id))
@@ -214,7 +232,16 @@ pub(in crate::store) fn unpack(
         let text = base(id)?.ok_or_else(|| StoreError::Unpack(format!("its base text ({id}) is missing")))?;
         prefix.extend(text.into_bytes());
     }
-    Ok(Some(decompress(bytes, &prefix)?))
+    Ok(Some(decompress(frame, &prefix)?))
+}
+
+fn unsealed(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<Content<'_>, StoreError> {
+    let content = row_checksum::unsealed(stored, packed_with);
+    content.ok_or_else(|| StoreError::Unpack("its checksum is wrong".into()))
+}
+
+fn utf8(text: &[u8]) -> Result<&str, StoreError> {
+    std::str::from_utf8(text).map_err(|error| StoreError::Unpack(error.to_string()))
 }
 
 /// Replaces the error of a text that can't be unpacked by `None` and logs it, so that one damaged text doesn't fail the
@@ -240,7 +267,8 @@ thread_local! {
     static DECOMPRESSOR: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());
 }
 
-fn compress(text: &str, prefix: &[u8]) -> Result<Option<Value>, StoreError> {
+/// Returns the compressed text; `None` if it isn't smaller.
+fn compress(text: &str, prefix: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
     if text.len() < MIN_LENGTH || text.len() > MAX_LENGTH {
         return Ok(None);
     }
@@ -249,7 +277,7 @@ fn compress(text: &str, prefix: &[u8]) -> Result<Option<Value>, StoreError> {
     COMPRESSOR
         .with_borrow_mut(|compressor| compressor.compress_using_dict(&mut bytes, text.as_bytes(), prefix, LEVEL))
         .map_err(|code| StoreError::Unpack(zstd_safe::get_error_name(code).to_owned()))?;
-    Ok((bytes.len() < text.len()).then_some(Value::Blob(bytes)))
+    Ok((bytes.len() < text.len()).then_some(bytes))
 }
 
 fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
@@ -269,6 +297,7 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
 fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> Result<Option<Dictionary>, StoreError> {
     let content = common_text(text, params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
+    let packed = Content::Compressed(&packed).sealed([None; 2]);
     let created = db
         .prepare_cached(
             "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3
@@ -314,7 +343,7 @@ mod tests {
         let texts = [long(3), long(7), "ü".repeat(200), long(3), " ".repeat(1_000)];
         for prefix in ["", texts[1].as_str(), "other"] {
             for text in &texts {
-                let Some(Value::Blob(bytes)) = compress(text, prefix.as_bytes()).unwrap() else { panic!("not packed") };
+                let Some(bytes) = compress(text, prefix.as_bytes()).unwrap() else { panic!("not packed") };
                 assert_eq!(&decompress(&bytes, prefix.as_bytes()).unwrap(), text);
             }
         }

@@ -33,6 +33,9 @@ const POLLED: &str = "polled";
 /// The short name of a status change in the table, for these are the most frequent entries.
 const STATUS: &str = "status";
 
+/// The columns of the checksum.
+pub(in crate::store) const CHECKED: &str = "at, profile, transaction_row, event, what, observation, author";
+
 const SELECT: &str = "SELECT seq, at,
     ifnull(profile, (SELECT profile FROM transactions WHERE id = transaction_row)), transaction_row, event, what, observation,
     author FROM changes";
@@ -127,8 +130,8 @@ fn insert(db: &Connection, entry: &Entry<'_>, event: &str, details: Option<Strin
     }
     let profile = row.is_none().then_some(entry.profile);
     db.prepare_cached(
-        "INSERT INTO changes (seq, at, profile, transaction_row, event, what, observation, author)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO changes (seq, at, profile, transaction_row, event, what, observation, author, checksum)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, row_checksum(?2, ?3, ?4, ?5, ?6, ?7, ?8))",
     )?
     .execute(params![seq, at, profile, row, event, details, entry.observation, entry.author])?;
     Ok(())
@@ -186,8 +189,8 @@ pub(in crate::store) fn append_to_each(
     // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
     let before = last(db)?;
     db.prepare_cached(&format!(
-        "INSERT INTO changes (seq, at, transaction_row, event, what, author)
-         SELECT ?1 + id, ?2, id, ?3, ?4, ?7 FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {condition} ORDER BY id"
+        "INSERT INTO changes (seq, at, transaction_row, event, what, author, checksum)
+         SELECT ?1 + id, ?2, id, ?3, ?4, ?7, row_checksum(?2, NULL, id, ?3, ?4, NULL, ?7) FROM transactions WHERE id BETWEEN ?5 AND ?6 AND {condition} ORDER BY id"
     ))?
     .execute(params![
         before + 1 - rows.start(),

@@ -3,7 +3,7 @@
 //! A file can hold values that hoptop never writes: a text that isn't UTF-8, a text where a number belongs. One such value
 //! must not hide the rows beside it, so [`lenient`] reads what can be read of it.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use chrono::{DateTime, Utc};
 use rusqlite::{
@@ -41,6 +41,14 @@ pub(in crate::store) fn unreadable(column: usize, error: serde_json::Error) -> r
     rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, Box::new(error))
 }
 
+/// Returns the text of a value, with the replacement character where it isn't UTF-8; empty for a number.
+pub(in crate::store) fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes),
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => Cow::Borrowed(""),
+    }
+}
+
 /// A type that reads something from every value.
 pub(in crate::store) trait Lenient: Sized {
     /// Returns the value, or the nearest that this type has.
@@ -51,8 +59,7 @@ impl Lenient for Option<String> {
     fn from_value(value: ValueRef<'_>) -> Self {
         match value {
             ValueRef::Null => None,
-            // The replacement character shows where the text is damaged.
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+            text @ (ValueRef::Text(_) | ValueRef::Blob(_)) => Some(readable(text).into_owned()),
             ValueRef::Integer(number) => Some(number.to_string()),
             ValueRef::Real(number) => Some(number.to_string()),
         }
@@ -65,7 +72,7 @@ impl Lenient for Value {
             ValueRef::Null => Self::Null,
             ValueRef::Integer(number) => Self::Integer(number),
             ValueRef::Real(number) => Self::Real(number),
-            ValueRef::Text(bytes) => Self::Text(String::from_utf8_lossy(bytes).into_owned()),
+            text @ ValueRef::Text(_) => Self::Text(readable(text).into_owned()),
             ValueRef::Blob(bytes) => Self::Blob(bytes.to_vec()),
         }
     }

@@ -19,12 +19,15 @@
 //! | the keys of `transactions` | `transaction_keys.rs` |
 //! | `search`, `search_outdated`, `search_progress` | `search_index.rs` |
 //! | `wallet_limits` | `quotes.rs` |
+//!
+//! `damage.rs` knows which rows and texts have a checksum.
 
 pub(super) mod alerts;
 pub(super) mod bodies;
 pub(super) mod chains;
 pub(super) mod changes;
 pub(super) mod columns;
+pub(super) mod damage;
 pub(super) mod durations;
 pub(super) mod identifiers;
 pub(super) mod minutes;

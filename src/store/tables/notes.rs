@@ -10,6 +10,9 @@ use crate::{
     store::{error::StoreError, reader::Reader},
 };
 
+/// The columns of the checksum.
+pub(in crate::store) const CHECKED: &str = "transaction_row, at, text, author";
+
 /// A note that a person wrote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -47,7 +50,9 @@ impl Reader {
 /// Inserts a note; returns its number.
 pub(in crate::store) fn insert(db: &Connection, row: RowId, text: &str, stamp: &Stamp) -> Result<i64, StoreError> {
     let values = params![row.0, columns::moment(stamp.at), text, stamp.author];
-    db.prepare_cached("INSERT INTO notes (transaction_row, at, text, author) VALUES (?, ?, ?, ?)")?.execute(values)?;
+    let sql = "INSERT INTO notes (transaction_row, at, text, author, checksum)
+               VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
+    db.prepare_cached(sql)?.execute(values)?;
     Ok(db.last_insert_rowid())
 }
 

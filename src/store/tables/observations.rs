@@ -19,7 +19,11 @@ use crate::domain::{
     span,
     transaction::Transaction,
 };
-use crate::store::{body_storage::BodyStorage, error::StoreError, reader::Reader};
+use crate::store::{body_storage::BodyStorage, error::StoreError, reader::Reader, row_checksum};
+
+/// The columns of the checksum. A body has its own.
+pub(in crate::store) const CHECKED: &str =
+    "transaction_row, first_at, last_at, times, summary, http_status, latency, response_id";
 
 /// One stored answer, with the number of its repetitions.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,10 +140,20 @@ pub(in crate::store) fn keep<'a>(
     if let Some((id, true)) = last
         && !has_changed
     {
-        db.prepare_cached(
-            "UPDATE observations SET last_at = ?, latency = ?, times = times + 1, response_id = ifnull(?, response_id)
-             WHERE id = ?",
-        )?
+        let checksum = row_checksum::of_changed_row(CHECKED, |column| {
+            let value = match column {
+                "last_at" => "?1",
+                "latency" => "?2",
+                "times" => "times + 1",
+                "response_id" => "ifnull(?3, response_id)",
+                _ => return None,
+            };
+            Some(value.to_owned())
+        });
+        db.prepare_cached(&format!(
+            "UPDATE observations SET last_at = ?1, latency = ?2, times = times + 1, response_id = ifnull(?3, response_id),
+             checksum = {checksum} WHERE id = ?4",
+        ))?
         .execute(params![moment, latency, observation.response_id, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
@@ -162,7 +176,8 @@ pub(in crate::store) fn keep<'a>(
     };
     db.prepare_cached(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
-         body, body_dictionary, body_base, response_id) VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+         body, body_dictionary, body_base, response_id, checksum)
+         VALUES (?1, ?2, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, row_checksum(?1, ?2, ?2, 1, ?3, ?4, ?5, ?9))",
     )?
     .execute(params![
         transaction.id.0,

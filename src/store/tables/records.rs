@@ -30,6 +30,13 @@ pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Op
     Ok(json.and_then(parse))
 }
 
+/// Whether the stored record of a transaction changed on the disk.
+pub(in crate::store) fn is_damaged(db: &Connection, transaction: RowId) -> Result<bool, StoreError> {
+    let sql = "SELECT 1 FROM records WHERE transaction_row = ? AND typeof(record) = 'blob'
+               AND NOT is_intact(record, record_dictionary, record_base)";
+    Ok(db.prepare_cached(sql)?.exists([transaction.0])?)
+}
+
 /// Writes the record as an answer changed it, and the last body if no observation holds the same body.
 pub(in crate::store) fn write(
     db: &Connection,

@@ -6,7 +6,7 @@
 
 use rusqlite::{CachedStatement, Connection, Row, params, types::ValueRef};
 
-use super::quotes::RECEIVER;
+use super::{columns, quotes::RECEIVER};
 use crate::{
     domain::{chains, filter::term, ids::RowId},
     store::error::StoreError,
@@ -172,9 +172,8 @@ fn select(condition: &str) -> String {
 fn texts(row: &Row<'_>) -> Result<String, StoreError> {
     let mut texts = String::new();
     for column in 1..row.as_ref().column_count() {
-        let ValueRef::Text(bytes) = row.get_ref(column)? else { continue };
-        // An SQL function reads a damaged text in the same way.
-        let text = String::from_utf8_lossy(bytes).to_lowercase();
+        let value @ ValueRef::Text(_) = row.get_ref(column)? else { continue };
+        let text = columns::readable(value).to_lowercase();
         if !texts.contains(&text) {
             texts.push_str(&text);
             texts.push('\n');

@@ -15,7 +15,7 @@ use crate::{
         status::RouterStatus,
         transaction::{ChainNames, Tracking, Transaction, TransactionHeader, TransactionParams, TransactionState},
     },
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, row_checksum},
 };
 
 /// The SQL condition for transactions that are polled (`Transaction::wants_polling`). The index `transactions_polled`
@@ -24,6 +24,19 @@ pub(in crate::store) const POLLED: &str = "settled_at IS NULL AND untracked = 0 
 
 /// The value of the column `due` for a transaction that doesn't wait: later than every deadline.
 pub(in crate::store) const NEVER_DUE: i64 = i64::MAX;
+
+/// Defines the columns of the checksum, and the condition for a row whose checksum is wrong.
+macro_rules! checked {
+    ($columns:literal) => {
+        /// The columns of the checksum. The others say whether and when the transaction is polled; indexes repeat them.
+        pub(in crate::store) const CHECKED: &str = $columns;
+        const IS_DAMAGED: &str = concat!("checksum <> row_checksum(", $columns, ")");
+    };
+}
+
+checked!(
+    "profile, transaction_id, from_chain, to_chain, quote_id, request_id, estimate, submitted_at, from_address, ticket, first_seen_at, status, status_since, message, last_checked_at, last_changed_at, settled_at, polls, failures, failing_since, last_error, conflict, gmp, from_name, to_name, tracked_by, ticket_by"
+);
 
 /// Defines the row type: each field with the SQL that selects the field. A field with its own column has the column's
 /// name.
@@ -99,6 +112,7 @@ row! {
         WHERE chains.profile = transactions.profile AND chains.id = to_chain)",
     indexing: Option<String> = "(SELECT evidence FROM forecasts WHERE forecasts.profile = transactions.profile
         AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND forecasts.gmp = 0)",
+    is_damaged: bool = IS_DAMAGED,
 }
 
 /// The columns that every answer changes. Most answers leave the other columns, many of which are indexed, unchanged.
@@ -171,6 +185,7 @@ impl TransactionRow {
                 conflict: self.conflict,
             },
             response_ids: Vec::new(),
+            is_damaged: self.is_damaged,
         }
     }
 
@@ -221,14 +236,23 @@ impl TransactionRow {
             from_chain_name: None,
             to_chain_name: None,
             indexing: None,
+            is_damaged: false,
         }
     }
 
     /// Updates these columns of the row.
     fn update(&self, db: &Connection, columns: &[&[&str]]) -> Result<(), StoreError> {
         let columns: Vec<&str> = columns.iter().copied().flatten().copied().collect();
-        let assignments: Vec<String> = columns.iter().map(|column| format!("{column} = ?")).collect();
-        let sql = format!("UPDATE transactions SET {} WHERE id = ?", assignments.join(", "));
+        let place =
+            |column: &str| columns.iter().position(|name| *name == column).map(|place| format!("?{}", place + 1));
+        let assignments: Vec<String> =
+            (1..).zip(&columns).map(|(place, column)| format!("{column} = ?{place}")).collect();
+        let checksum = row_checksum::of_changed_row(CHECKED, place);
+        let sql = format!(
+            "UPDATE transactions SET {}, checksum = {checksum} WHERE id = ?{}",
+            assignments.join(", "),
+            columns.len() + 1
+        );
         let values: Vec<&dyn ToSql> =
             columns.iter().filter_map(|column| self.value(column)).chain([&self.id as &dyn ToSql]).collect();
         db.prepare_cached(&sql)?.execute(values.as_slice())?;
@@ -323,7 +347,8 @@ pub(in crate::store) fn header_of(
 pub(in crate::store) fn whole(db: &Connection, header: TransactionHeader) -> Result<Transaction, StoreError> {
     let record = records::record(db, header.id)?;
     let response_ids = observations::response_ids(db, header.id)?;
-    Ok(Transaction { response_ids, ..header.with_record(record) })
+    let is_damaged = header.is_damaged || records::is_damaged(db, header.id)?;
+    Ok(Transaction { response_ids, is_damaged, ..header.with_record(record) })
 }
 
 /// Returns the transaction with this key, with its full record. The IDs of the service's answers are left out: no write needs

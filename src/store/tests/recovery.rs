@@ -472,3 +472,50 @@ fn removed_store_is_reported_and_its_backups_are_kept() {
     drop(store);
     assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
 }
+
+#[test]
+fn damaged_value_is_taken_from_the_newest_backup() {
+    let (_folder, path) = create_filled_store(20);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    testing::edit(&store, "default", Edit::AddNote { transactions: vec![RowId(3)], text: "asked".into() }, at(60));
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
+    fill(&store, 21..=25);
+    testing::delete(&store, vec![RowId(7)], at(70));
+    drop(store);
+    let db = Connection::open(&path).unwrap();
+    db.execute_batch("UPDATE transactions SET quote_id = 'quite' WHERE id IN (5, 24)").unwrap();
+    let store = Store::open_lasting(&path, at(86_470)).unwrap();
+    // The newest backup has the damage too.
+    Store::backup_if_due(store.path(), at(86_470), &|| true).unwrap().unwrap();
+    drop(store);
+    db.execute_batch(
+        "UPDATE transactions SET quote_id = 'quite' WHERE id = 3;
+         UPDATE notes SET text = CAST(x'ff' AS TEXT); UPDATE records SET record = x'00' WHERE transaction_row = 4",
+    )
+    .unwrap();
+    drop(db);
+    let store = Store::open_lasting(&path, at(86_480)).unwrap();
+    let reader = store.reader().unwrap();
+    let damaged: Vec<_> = reader.load().unwrap().0.iter().filter(|tx| tx.is_damaged).map(|tx| tx.id.0).collect();
+    assert_eq!(damaged, [3, 4, 5, 24], "and all others are shown as they are");
+    let columns: Vec<String> = reader.damaged_values(9).unwrap().into_iter().map(|value| value.column).collect();
+    assert_eq!(columns, ["notes.text", "transactions", "transactions", "transactions", "notes", "records.record"]);
+    drop(reader);
+    store.mark_for_repair("6");
+    drop(store);
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    let recovered = store.recovery().unwrap();
+    assert_eq!((recovered.backup, recovered.transactions), (Some(at(86_470)), 24));
+    let transactions = store.reader().unwrap().load().unwrap().0;
+    let with_id = |id| transactions.iter().find(|tx| tx.id == RowId(id));
+    let repaired = with_id(3).unwrap();
+    assert_eq!(
+        (repaired.params.quote_id.as_str(), &repaired.notes[0], repaired.is_damaged),
+        ("quote-3", &"asked".to_owned(), false)
+    );
+    assert_eq!(with_id(5).unwrap().params.quote_id, "quote-5");
+    assert!(with_id(4).unwrap().state.record.is_some() && with_id(7).is_none());
+    // No backup has this row, so that it stays known as damaged.
+    assert_eq!(store.reader().unwrap().damaged_values(9).unwrap().len(), 1);
+    assert!(with_id(24).unwrap().is_damaged);
+}

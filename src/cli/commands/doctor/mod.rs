@@ -25,7 +25,7 @@ use crate::{
     config::{Account, Settings},
     domain::{filter::Filter, notification, polling::PollingVerdict, span, text},
     notify::Channel,
-    process::program,
+    process::{files, program},
     runtime::{exit::Exit, team_store::TeamAccess},
     store::{AlertCounts, DamagedValue, Reader, TableChecksum, filesystem},
     tui::keys::Keys,
@@ -37,6 +37,7 @@ Examples:
   hoptop doctor                                    print one line for each check
   hoptop doctor --probe                            also send one request to the service
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
+  hoptop doctor --repair                           let the next start take damaged values from the newest backup
   hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
 
 The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files differ.";
@@ -53,6 +54,9 @@ pub(crate) struct DoctorArgs {
     /// Also send one request, within the budget: shows that TLS and the integrator ID work
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub probe: bool,
+    /// Also mark damaged values for repair: the next start takes them from the newest backup
+    #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
+    pub repair: bool,
     /// Print one JSON object
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub json: bool,
@@ -100,7 +104,7 @@ pub(crate) fn doctor(
         "store",
         match &unopened.store {
             Some(reason) => Diagnosis::Error(reason.clone()),
-            None => check_store(tracked, alerts, cx)?,
+            None => check_store(tracked, alerts, args.repair, cx)?,
         },
     ));
     if let Some(team) = team {
@@ -174,11 +178,12 @@ fn check_config(settings: &Settings, unopened: &Unopened) -> Diagnosis {
     })
 }
 
-/// The most unreadable values that are counted.
+/// The most damaged values that are counted.
 const MAX_DAMAGED: usize = 100;
 
-/// Counts what the store holds, and checks that all of it can be read.
-fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagnosis> {
+/// Counts what the store holds, and checks that all of it is as it was written. With `should_repair` damaged values are
+/// repaired by the next start.
+fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context<'_>) -> Result<Diagnosis> {
     let path = cx.store.path().display();
     if let Some(reason) = cx.store.check()? {
         let way_out = "quit all hoptop processes that use it; the next start recovers it";
@@ -188,10 +193,14 @@ fn check_store(transactions: u64, alerts: u64, cx: &Context<'_>) -> Result<Diagn
     if let Some(DamagedValue { column, row }) = damaged.first() {
         let count =
             if damaged.len() == MAX_DAMAGED { format!("{MAX_DAMAGED} or more") } else { damaged.len().to_string() };
-        let (first, way_out) = (text::clean(row), "all else is shown; the backup below may have them");
-        return Ok(Diagnosis::Error(format!(
-            "{path}: unreadable values: {count}, the first in {column} of {first}; {way_out}"
-        )));
+        let damage = format!("damaged values: {count}, the first in {column} of {}", text::clean(row));
+        let way_out = if should_repair {
+            cx.store.mark_for_repair(&count);
+            "quit all hoptop processes that use the store; the next start repairs it from the newest backup"
+        } else {
+            "all else is shown; `hoptop doctor --repair` takes them from the newest backup"
+        };
+        return Ok(Diagnosis::Error(format!("{path}: {damage}; {way_out}")));
     }
     let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
     Ok(match cx.store.fault() {
@@ -257,7 +266,7 @@ fn check_id(settings: &Settings) -> (Diagnosis, Option<String>) {
         Ok(id) => {
             let source = settings.id_source().unwrap_or_default();
             let base = settings.base_url.as_ref().and_then(|url| BaseUrl::parse(url).ok());
-            let fingerprint = base.map(|base| id.fingerprint(base.as_str()));
+            let fingerprint = base.map(|base| id.fingerprint(&base.budget_name()));
             (Diagnosis::Ok(format!("{} from {source}, {} requests/s", id.last4(), settings.rps)), fingerprint)
         }
         Err(error) => (Diagnosis::Error(error.to_string()), None),
@@ -328,6 +337,9 @@ fn check_state(folder: &Path) -> Diagnosis {
         return Diagnosis::Error(format!(
             "{in_the_way} is a file, but the state folder is {shown}; move the file, {way_out}"
         ));
+    }
+    if let (true, Err(reason)) = (existing == folder, files::refuse_shared_folder(folder)) {
+        return Diagnosis::Error(format!("{shown} can't be used: {reason}; {way_out}"));
     }
     match tempfile::tempfile_in(existing) {
         Err(error) => {

@@ -78,6 +78,7 @@ fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
         ("labels", joined(&tx.labels, ", ")),
         ("notes", notes(tx)),
         ("alerts", joined(&alerts, "; ")),
+        ("warning", tx.damage_warning().map(str::to_owned)),
         ("warning", route::contradiction(tx)),
         ("warning", record.and_then(|record| joined(&record.warnings, "; "))),
         ("other", record.and_then(|record| joined(&undocumented(record), "; "))),
