@@ -46,6 +46,7 @@ use crate::{
     runtime::{
         crash,
         exit::Exit,
+        hang_up,
         stderr::{is_closed_pipe, is_wrong_setting, print_line, sentence},
         team_poller,
         team_store::{self, TeamAccess},
@@ -57,10 +58,13 @@ use crate::{
 /// standard error. A closed pipe ends the process without an error.
 pub fn main() -> Exit {
     completers::answer_shell(Cli::command);
+    hang_up::remember_terminals();
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let guided = guide::guide(&arguments, &mut io::stdout().lock());
     match guided.unwrap_or_else(|| dispatch(&Cli::parse())) {
         Ok(exit) => exit,
+        // Nobody can read the error, and the end of the terminal caused it.
+        Err(_) if hang_up::is_any_gone() => Exit::HungUp,
         Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
             print_line(&sentence(&report));

@@ -37,6 +37,7 @@ pub(crate) use self::{
         backup_schedule::BackupSchedule,
         filesystem,
         health::StoreFault,
+        lock_wait::LockAnnouncement,
         recovery::Recovery,
         restore::Restored,
         store_files::StoreFiles,

@@ -148,6 +148,14 @@ impl Process {
         Self { input: child.stdin.take(), child, out: Some(BufReader::new(out)), err: BufReader::new(err) }
     }
 
+    /// Starts a command whose standard output goes elsewhere.
+    #[allow(dead_code, reason = "for the tests of unread output")]
+    pub(crate) fn start_unread(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let err = BufReader::new(child.stderr.take().unwrap());
+        Self { input: child.stdin.take(), child, out: None, err }
+    }
+
     /// Returns the next line of standard error, empty at its end.
     #[allow(dead_code, reason = "for the tests of faults")]
     pub(crate) fn read_error_line(&mut self) -> String {

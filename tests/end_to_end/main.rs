@@ -17,6 +17,8 @@ mod concurrent_processes;
 mod damaged_values;
 mod diagnosis;
 #[cfg(unix)]
+mod endings;
+#[cfg(unix)]
 mod guides;
 mod import_export;
 #[path = "../json_schema/mod.rs"]

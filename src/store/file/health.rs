@@ -11,15 +11,21 @@ use std::{
     },
 };
 
-use super::open_marker::{ExitState, OpenMarker};
-use crate::store::error::{self, StoreError};
+use super::{
+    lock_wait,
+    open_marker::{ExitState, OpenMarker},
+};
+use crate::{
+    process::lock_holder::LockHolder,
+    store::error::{self, StoreError},
+};
 
 /// The file's existence is tested once in this many checks: every second.
 const CHECKS_PER_FILE_TEST: u64 = 4;
 /// The marker is read for damage that another process found once in this many checks: every five seconds.
 const CHECKS_PER_DAMAGE_TEST: u64 = 20;
 /// The writer counts as waiting after it is at the same batch for this many checks in a row, 250 ms apart.
-const CHECKS_UNTIL_WAITING: u32 = 12;
+const CHECKS_UNTIL_WAITING: u32 = 8;
 
 /// What prevents the store from being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,8 +38,8 @@ pub enum StoreFault {
     ReadOnly(PathBuf),
     /// The last write failed. The next write is tried all the same.
     CommitFailed(String),
-    /// Another process holds the store's lock.
-    Waiting,
+    /// Another process holds the store's lock: this one, if that is known.
+    Waiting(Option<LockHolder>),
     /// The team's log can't be appended to, for this reason.
     Log(String),
 }
@@ -42,7 +48,7 @@ impl fmt::Display for StoreFault {
     /// Writes one sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting => out.write_str("another process has locked the store; writes wait until it finishes"),
+            Self::Waiting(holder) => out.write_str(&lock_wait::sentence(holder.as_ref())),
             known => StoreError::from(known.clone()).fmt(out),
         }
     }
@@ -55,7 +61,7 @@ impl From<StoreFault> for StoreError {
             StoreFault::Broken(reason) => Self::Broken(reason),
             StoreFault::ReadOnly(path) => Self::ReadOnly { path },
             StoreFault::CommitFailed(reason) => Self::Commit(reason),
-            StoreFault::Waiting => Self::Commit("another process has locked the store".to_owned()),
+            StoreFault::Waiting(holder) => Self::Commit(lock_wait::sentence(holder.as_ref())),
             StoreFault::Log(reason) => Self::Log(reason),
         }
     }
@@ -94,6 +100,8 @@ struct State {
     has_log_changed: bool,
     /// `batch_phase` at the last check, and the number of checks since it changed.
     last_phase: (u64, u32),
+    /// The process that the writer waits for, if that is known.
+    lock_holder: Option<LockHolder>,
     checks: u64,
 }
 
@@ -109,7 +117,11 @@ impl StoreHealth {
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
             && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
         let log_fault = || state.log_fault.clone().map(StoreFault::Log);
-        state.fault.clone().or(is_waiting.then_some(StoreFault::Waiting)).or_else(log_fault)
+        state
+            .fault
+            .clone()
+            .or_else(|| is_waiting.then(|| StoreFault::Waiting(state.lock_holder.clone())))
+            .or_else(log_fault)
     }
 
     /// Sets why the team's log can't be appended to; `None` if it can.
@@ -173,6 +185,9 @@ impl StoreHealth {
             let is_same_batch = state.last_phase.0 == batch_phase && batch_phase % 2 == 1;
             state.last_phase = (batch_phase, if is_same_batch { state.last_phase.1.saturating_add(1) } else { 0 });
             state.checks += 1;
+            if state.last_phase.1 == CHECKS_UNTIL_WAITING {
+                state.lock_holder = lock_wait::holder(&self.path);
+            }
             // The state stays locked meanwhile, so that no other thread of this process writes the marker.
             let marker = self.marker.as_ref().filter(|_| state.checks.is_multiple_of(CHECKS_PER_DAMAGE_TEST));
             (state.checks, marker.and_then(OpenMarker::reported_damage))
@@ -225,7 +240,7 @@ mod tests {
         let health = StoreHealth::new(file.path(), None);
         health.begin_batch().unwrap();
         assert!((0..CHECKS_UNTIL_WAITING).all(|_| !health.check()));
-        assert!(health.check() && health.fault() == Some(StoreFault::Waiting));
+        assert!(health.check() && health.fault() == Some(StoreFault::Waiting(None)));
         assert_eq!(health.end_batch(Ok(())), Ok(()));
         assert_eq!(health.fault(), None);
         // Between batches the writer never counts as waiting.

@@ -28,6 +28,11 @@ pub(in crate::store) fn companion(store: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Returns the path of the store's open marker.
+pub(in crate::store) fn marker(store: &Path) -> PathBuf {
+    companion(store, ".presence")
+}
+
 /// Creates the folder (0700) and an empty file (0600) if they don't exist.
 pub(in crate::store) fn create_private_file(path: &Path) -> io::Result<()> {
     if path.exists() {
