@@ -64,9 +64,15 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file was removed or replaced after it was opened.
-    #[error("the store {} was removed or replaced while it was open; writing has stopped: restart hoptop", path.display())]
+    #[error("the store's file {} was removed or replaced while it was open; writing has stopped, and the last changes may be lost: restart hoptop", path.display())]
     Gone {
-        /// The path of the file.
+        /// The path of the file: the store, or a file beside it.
+        path: PathBuf,
+    },
+    /// The log was removed while another process has the store open. What this process writes to a new log would be lost.
+    #[error("the write-ahead log of the store {} was removed while another process has the store open; quit all hoptop processes that use it, then try again", path.display())]
+    LogGone {
+        /// The path of the store.
         path: PathBuf,
     },
     /// The file is on a network file system, where SQLite's locks aren't reliable.

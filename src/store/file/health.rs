@@ -14,6 +14,7 @@ use std::{
 use super::{
     lock_wait,
     open_marker::{ExitState, OpenMarker},
+    paths::{self, COMPANIONS},
 };
 use crate::{
     process::lock_holder::LockHolder,
@@ -30,7 +31,7 @@ const CHECKS_UNTIL_WAITING: u32 = 8;
 /// What prevents the store from being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// The file isn't where it was when it was opened.
+    /// This file of the store isn't where it was when it was opened.
     Gone(PathBuf),
     /// The file is damaged.
     Broken(String),
@@ -83,7 +84,8 @@ impl StoreFault {
 #[derive(Debug)]
 pub(in crate::store) struct StoreHealth {
     path: PathBuf,
-    file: Option<FileId>,
+    /// The store's file, and if this process writes to it, its log and the index of the log; as they were opened.
+    files: Vec<(PathBuf, Option<FileId>)>,
     /// Records for the next process how the store was left. Dropped with the last handle.
     marker: Option<OpenMarker>,
     state: Mutex<State>,
@@ -106,9 +108,18 @@ struct State {
 }
 
 impl StoreHealth {
-    pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>) -> Self {
-        let file = file_id(path).ok().flatten();
-        Self { path: path.to_owned(), file, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
+    /// Remembers the files of an open store. With `is_written` this process writes to the store.
+    pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>, is_written: bool) -> Self {
+        // A process that only reads doesn't keep the log from being removed.
+        let companions = COMPANIONS.iter().filter(|_| is_written).map(|ending| paths::companion(path, ending));
+        let files = [path.to_owned()].into_iter().chain(companions);
+        let files = files
+            .map(|file| {
+                let id = file_id(&file).ok().flatten();
+                (file, id)
+            })
+            .collect();
+        Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
     }
 
     /// The present trouble, if there is any.
@@ -134,8 +145,8 @@ impl StoreHealth {
     /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
     pub(in crate::store) fn begin_batch(&self) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
-        if self.is_gone() {
-            self.report(&StoreFault::Gone(self.path.clone()));
+        if let Some(file) = self.gone_file() {
+            self.report(&StoreFault::Gone(file));
         }
         match self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone() {
             Some(fault @ (StoreFault::Gone(_) | StoreFault::Broken(_))) => Err(fault),
@@ -147,9 +158,9 @@ impl StoreHealth {
     pub(in crate::store) fn end_batch(&self, outcome: Result<(), StoreError>) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
-        let outcome = outcome.and_then(|()| match self.is_gone() {
-            true => Err(StoreError::Gone { path: self.path.clone() }),
-            false => Ok(()),
+        let outcome = outcome.and_then(|()| match self.gone_file() {
+            Some(path) => Err(StoreError::Gone { path }),
+            None => Ok(()),
         });
         let outcome = outcome.map_err(|error| StoreFault::from_error(&error));
         match &outcome {
@@ -192,8 +203,10 @@ impl StoreHealth {
             let marker = self.marker.as_ref().filter(|_| state.checks.is_multiple_of(CHECKS_PER_DAMAGE_TEST));
             (state.checks, marker.and_then(OpenMarker::reported_damage))
         };
-        if checks.is_multiple_of(CHECKS_PER_FILE_TEST) && self.is_gone() {
-            self.report(&StoreFault::Gone(self.path.clone()));
+        if checks.is_multiple_of(CHECKS_PER_FILE_TEST)
+            && let Some(file) = self.gone_file()
+        {
+            self.report(&StoreFault::Gone(file));
         }
         if let Some(reason) = reported_damage {
             self.report(&StoreFault::Broken(reason));
@@ -202,12 +215,13 @@ impl StoreHealth {
         self.fault() != before || has_log_changed
     }
 
-    /// Whether the path leads to no file, or to a file other than the opened one.
-    fn is_gone(&self) -> bool {
-        match file_id(&self.path) {
-            Ok(file) => file != self.file,
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        }
+    /// Returns a file whose path leads to no file any more, or to a file other than the opened one.
+    fn gone_file(&self) -> Option<PathBuf> {
+        let is_gone = |(path, opened): &&(PathBuf, Option<FileId>)| match file_id(path) {
+            Ok(file) => file != *opened,
+            Err(error) => error.kind() == io::ErrorKind::NotFound && opened.is_some(),
+        };
+        self.files.iter().find(is_gone).map(|(path, _)| path.clone())
     }
 }
 
@@ -237,7 +251,7 @@ mod tests {
     #[test]
     fn stalled_writer_counts_as_waiting() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let health = StoreHealth::new(file.path(), None);
+        let health = StoreHealth::new(file.path(), None, false);
         health.begin_batch().unwrap();
         assert!((0..CHECKS_UNTIL_WAITING).all(|_| !health.check()));
         assert!(health.check() && health.fault() == Some(StoreFault::Waiting(None)));
@@ -255,7 +269,7 @@ mod tests {
         let health = || {
             let mut marker = OpenMarker::create(&path).unwrap();
             marker.share().unwrap();
-            StoreHealth::new(&path, Some(marker))
+            StoreHealth::new(&path, Some(marker), false)
         };
         let (one, other) = (health(), health());
         let damage = StoreFault::Broken("a torn page".into());
@@ -268,7 +282,7 @@ mod tests {
     #[test]
     fn failed_write_is_forgotten_and_damage_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let health = StoreHealth::new(file.path(), None);
+        let health = StoreHealth::new(file.path(), None, false);
         let full = StoreFault::CommitFailed("no room".into());
         health.begin_batch().unwrap();
         assert_eq!(health.end_batch(Err(StoreError::Commit("no room".into()))), Err(full.clone()));

@@ -13,6 +13,8 @@ use crate::process::files;
 
 /// The name of the folder of a store's backups, beside the store.
 pub(in crate::store) const BACKUP_FOLDER: &str = "backups";
+/// The endings of the files that SQLite keeps beside a store: the log, and the index of the log.
+pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 /// The format of moments in file names: in UTC, and in the order of time.
 pub(in crate::store) const TIMESTAMP_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 

@@ -21,13 +21,11 @@ use super::{
     migrate,
     open_marker::{ExitState, OpenMarker},
     partial_recovery::{self, RecoveredRows},
-    paths::{self, TIMESTAMP_FORMAT},
+    paths::{self, COMPANIONS, TIMESTAMP_FORMAT},
 };
 use crate::{process::files, store::error::StoreError};
 
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
-/// The endings of the files that SQLite keeps beside a store.
-pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
 /// The result of recovering a damaged store.
 #[derive(Clone, Debug, PartialEq, Eq)]
