@@ -182,6 +182,40 @@ fn end_in_an_unread_terminal(end: impl FnOnce(&mut dyn Write, u32), limit: Durat
 }
 
 #[test]
+fn terminal_of_absurd_size_is_drawn_in_a_part() {
+    let home = tempfile::tempdir().unwrap();
+    let size = PtySize { rows: u16::MAX, cols: u16::MAX, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
+    command.args(["demo", "--transactions", "20"]);
+    command.env("TERM", "xterm-256color");
+    command.env("TMPDIR", home.path());
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut terminal = pair.master.try_clone_reader().unwrap();
+    let (mut output, mut buffer) = (String::new(), [0; 4096]);
+    while !output.contains("SAY") {
+        let count = terminal.read(&mut buffer).unwrap();
+        output.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    pair.master.take_writer().unwrap().write_all(b"\x03").unwrap();
+    thread::spawn(move || terminal.read_to_end(&mut Vec::new()));
+    assert_eq!(child.wait().unwrap().exit_code(), 0);
+}
+
+#[test]
+fn wrong_argument_is_shown_without_its_escape_sequences() {
+    let (session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["li\u{1b}]0;title\u{7}st"]);
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 2);
+    assert!(output.contains("unrecognized subcommand") && !output.contains("\u{1b}]"), "{output:?}");
+    let (session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["list\u{7}"]);
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 2);
+    assert!(output.contains("an argument has characters that can't be shown"), "{output:?}");
+}
+
+#[test]
 fn panic_restores_the_terminal_and_writes_a_crash_report() {
     let test_binary = std::env::current_exe().unwrap();
     let arguments = ["--ignored", "--exact", "child_that_panics", "--test-threads=1", "--nocapture"];

@@ -14,7 +14,7 @@ use std::{
 use color_eyre::eyre::{Result, WrapErr, eyre};
 use tokio::sync::{mpsc, watch};
 
-use super::{exit::Exit, stderr::print_at_once};
+use super::{exit::Exit, stderr::print_at_once, tokio_runtime};
 use crate::{
     clock::{Clock, Mono},
     tui::terminal,
@@ -88,7 +88,7 @@ fn send(limit: Limit) {
 impl Ending {
     fn start(ends_at_hang_up: bool) -> Result<Self> {
         // A runtime of its own: no other task or thread can delay it.
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio_runtime::start_on_this_thread()?;
         let signals = {
             let _entered = runtime.enter();
             Signals::listen(ends_at_hang_up)?

@@ -33,6 +33,16 @@ pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>,
     Ok((forced_end::listen(has_terminal)?, Reload::listen(!has_terminal)?))
 }
 
+/// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
+pub(crate) fn survive_file_size_limit() {
+    #[cfg(unix)]
+    {
+        let noted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        // Without a handler the signal ends the process as usual.
+        signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted).ok();
+    }
+}
+
 /// Requests by SIGHUP to reload the settings.
 pub(crate) struct Reload {
     #[cfg(unix)]

@@ -23,6 +23,8 @@ use crossterm::{
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
+use super::bounded_backend::BoundedBackend;
+
 /// Saves the previous title, and restores it (xterm's title stack; other terminals ignore it).
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const OLD_TITLE: &str = "\x1b[23;2t";
@@ -66,7 +68,7 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 pub struct TerminalGuard {
     /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
     /// gone, and panics if standard error is gone too. `restore` restores the cursor instead.
-    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
+    pub terminal: ManuallyDrop<Terminal<BoundedBackend<CrosstermBackend<Stdout>>>>,
 }
 
 impl TerminalGuard {
@@ -75,7 +77,7 @@ impl TerminalGuard {
         // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
         force_color_output(true);
         take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| restore())?;
+        let terminal = Terminal::new(BoundedBackend(CrosstermBackend::new(io::stdout()))).inspect_err(|_| restore())?;
         Ok(Self { terminal: ManuallyDrop::new(terminal) })
     }
 }

@@ -23,6 +23,8 @@ mod guides;
 mod import_export;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;
+#[cfg(unix)]
+mod limits;
 mod metrics;
 mod nothing_watched;
 mod notifications;

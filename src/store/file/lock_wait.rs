@@ -3,6 +3,7 @@
 //! The module must never take a lock itself, nor decide what a failed wait means.
 
 use std::{
+    io,
     path::{Path, PathBuf},
     sync::{Mutex, MutexGuard, PoisonError},
     thread,
@@ -73,6 +74,16 @@ pub(in crate::store) fn wait(attempts: u32, limit: Duration) -> bool {
     #[expect(clippy::disallowed_methods, reason = "SQLite asks on the thread that waits, and no lock wakes a thread")]
     thread::sleep(pause);
     true
+}
+
+/// Waits until `take` has taken a lock, however long that is.
+pub(in crate::store) fn wait_until(mut take: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+    let mut attempts = 0;
+    while !take()? {
+        wait(attempts, Duration::MAX);
+        attempts = attempts.saturating_add(1);
+    }
+    Ok(())
 }
 
 /// Returns the sum of the pauses before this attempt.

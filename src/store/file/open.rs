@@ -62,6 +62,9 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
     }
     let marker = wait_for_log(path, marker)?;
     let exit_state = marker.as_ref().and_then(OpenMarker::exclusive_state).cloned();
+    if lasting_at.is_some() && exit_state.is_some() {
+        backup::remove_abandoned(path);
+    }
     let notice =
         exit_state.as_ref().zip(lasting_at).and_then(|(exit_state, at)| loss_report::notice(path, exit_state, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));

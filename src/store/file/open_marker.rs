@@ -8,7 +8,6 @@ use std::{
     fs::{File, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
-    time::Duration,
 };
 
 use super::{lock_wait, paths};
@@ -110,14 +109,11 @@ impl OpenMarker {
     /// Shares the lock, as soon as no process has it alone: while it opens, migrates or recovers the store. A recovery may
     /// take minutes, so the wait has no limit; a long wait is announced.
     fn wait_for_shared_lock(&self) -> io::Result<()> {
-        for attempts in 0.. {
-            match self.file.try_lock_shared() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) => drop(lock_wait::wait(attempts, Duration::MAX)),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        Ok(())
+        lock_wait::wait_until(|| match self.file.try_lock_shared() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        })
     }
 
     /// Returns how the store was left, if no other process has it open.
