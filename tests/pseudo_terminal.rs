@@ -5,7 +5,13 @@
 
 mod session;
 
-use std::{io::Read, process::Command, sync::mpsc, thread, time::Duration};
+use std::{
+    io::{Read, Write},
+    process::Command,
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use tempfile::TempDir;
@@ -100,6 +106,115 @@ fn signal_restores_the_terminal_and_sets_the_exit_code() {
     }
 }
 
+/// These signals end a program at once. Its parent sees which signal it was.
+#[test]
+fn fatal_signal_restores_the_terminal() {
+    for name in ["QUIT", "ABRT", "USR1", "USR2", "ALRM"] {
+        let (mut session, _home) = start_demo();
+        session.wait_for(&["hoptop DEMO", "SAY"]);
+        session.signal(name);
+        let (status, _) = session.end();
+        assert!(status.signal().is_some(), "{name}: {status:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn terminal_that_nobody_reads_does_not_delay_the_end() {
+    let signal = |name: &'static str| {
+        move |_: &mut dyn Write, id: u32| {
+            assert!(Command::new("kill").args([&format!("-{name}"), &id.to_string()]).status().unwrap().success());
+        }
+    };
+    let limit = Duration::from_secs(3);
+    assert_eq!(end_in_an_unread_terminal(signal("TERM"), limit), 143);
+    assert_eq!(end_in_an_unread_terminal(signal("HUP"), limit), 129);
+    let twice = move |keys: &mut dyn Write, id: u32| {
+        signal("INT")(keys, id);
+        thread::park_timeout(Duration::from_millis(50));
+        signal("INT")(keys, id);
+    };
+    assert_eq!(end_in_an_unread_terminal(twice, Duration::from_secs(1)), 130);
+    let interrupt_keys = |keys: &mut dyn Write, _: u32| {
+        for _ in 0..2 {
+            keys.write_all(b"\x03").unwrap();
+            thread::park_timeout(Duration::from_millis(50));
+        }
+    };
+    assert_eq!(end_in_an_unread_terminal(interrupt_keys, limit), 0);
+}
+
+/// Runs a demo in a terminal that isn't read from its first rows on, ends it, and checks how long the end takes and that
+/// the terminal is restored.
+#[cfg(target_os = "linux")]
+fn end_in_an_unread_terminal(end: impl FnOnce(&mut dyn Write, u32), limit: Duration) -> u32 {
+    let home = tempfile::tempdir().unwrap();
+    let pair = native_pty_system().openpty(PtySize { rows: 50, cols: 200, pixel_width: 0, pixel_height: 0 }).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
+    command.args(["demo", "--transactions", "500", "--speed", "100"]);
+    command.env("TERM", "xterm-256color");
+    command.env("TMPDIR", home.path());
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    let mut terminal = pair.master.try_clone_reader().unwrap();
+    let (mut output, mut buffer) = (String::new(), [0; 4096]);
+    while !output.contains("SAY") {
+        let count = terminal.read(&mut buffer).unwrap();
+        output.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    // The program draws until the terminal's buffer is full: then its main thread stays in a write.
+    let main_thread = format!("/proc/{id}/task/{id}/wchan", id = child.process_id().unwrap());
+    while std::fs::read_to_string(&main_thread).unwrap() != "wait_woken" {
+        thread::park_timeout(Duration::from_millis(50));
+    }
+    let clock = hoptop::internals::clock::Clock::system();
+    let began = clock.now().mono;
+    end(&mut *pair.master.take_writer().unwrap(), child.process_id().unwrap());
+    let status = child.wait().unwrap();
+    let took = clock.now().mono.since(began);
+    assert!(took <= limit, "{took:?}");
+    drop(pair.slave);
+    let mut rest = Vec::new();
+    // Fails at the end, since nobody has the other side open any more.
+    terminal.read_to_end(&mut rest).ok();
+    let rest = String::from_utf8_lossy(&rest);
+    assert!(rest.contains("\u{1b}[?1049l") && rest.contains("\u{1b}[?25h"), "{rest:?}");
+    status.exit_code()
+}
+
+#[test]
+fn terminal_of_absurd_size_is_drawn_in_a_part() {
+    let home = tempfile::tempdir().unwrap();
+    let size = PtySize { rows: u16::MAX, cols: u16::MAX, pixel_width: 0, pixel_height: 0 };
+    let pair = native_pty_system().openpty(size).unwrap();
+    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
+    command.args(["demo", "--transactions", "20"]);
+    command.env("TERM", "xterm-256color");
+    command.env("TMPDIR", home.path());
+    let mut child = pair.slave.spawn_command(command).unwrap();
+    drop(pair.slave);
+    let mut terminal = pair.master.try_clone_reader().unwrap();
+    let (mut output, mut buffer) = (String::new(), [0; 4096]);
+    while !output.contains("SAY") {
+        let count = terminal.read(&mut buffer).unwrap();
+        output.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    }
+    pair.master.take_writer().unwrap().write_all(b"\x03").unwrap();
+    thread::spawn(move || terminal.read_to_end(&mut Vec::new()));
+    assert_eq!(child.wait().unwrap().exit_code(), 0);
+}
+
+#[test]
+fn wrong_argument_is_shown_without_its_escape_sequences() {
+    let (session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["li\u{1b}]0;title\u{7}st"]);
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 2);
+    assert!(output.contains("unrecognized subcommand") && !output.contains("\u{1b}]"), "{output:?}");
+    let (session, _home) = start(env!("CARGO_BIN_EXE_hoptop"), &["list\u{7}"]);
+    let (status, output) = session.end();
+    assert_eq!(status.exit_code(), 2);
+    assert!(output.contains("an argument has characters that can't be shown"), "{output:?}");
+}
+
 #[test]
 fn panic_restores_the_terminal_and_writes_a_crash_report() {
     let test_binary = std::env::current_exe().unwrap();
@@ -149,25 +264,38 @@ fn panic_in_a_background_task_ends_the_dashboard_and_restores_the_terminal() {
 
 #[test]
 fn closed_terminal_ends_the_program_within_two_seconds() {
-    let home = tempfile::tempdir().unwrap();
-    let pair = native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
-    let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
-    command.args(["demo", "--transactions", "20"]);
-    command.env("TERM", "xterm-256color");
-    command.env("TMPDIR", home.path());
-    let mut child = pair.slave.spawn_command(command).unwrap();
-    drop(pair.slave);
-    let mut terminal = pair.master.try_clone_reader().unwrap();
-    let (mut output, mut buffer) = (String::new(), [0; 4096]);
-    while !output.contains("SAY") {
-        let count = terminal.read(&mut buffer).unwrap();
-        output.push_str(&String::from_utf8_lossy(&buffer[..count]));
+    for (arguments, shown) in [
+        (&["demo", "--transactions", "20"][..], "SAY"),
+        (&["--plain", "--no-poll"], "Type help"),
+        (&["watch"], "watching"),
+        (&["watch", "--json"], "watching"),
+    ] {
+        let home = tempfile::tempdir().unwrap();
+        let pair =
+            native_pty_system().openpty(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hoptop"));
+        command.args(arguments);
+        command.env("TERM", "xterm-256color");
+        command.env("TMPDIR", home.path());
+        command.env("HOME", home.path());
+        command.env("HOPTOP_DB", home.path().join("hoptop.db"));
+        command.env("HOPTOP_STATE_DIR", home.path().join("state"));
+        command.env("HOPTOP_BASE_URL", "http://127.0.0.1:9");
+        command.env("HOPTOP_INTEGRATOR_ID", "an-integrator-of-the-tests-7f3a");
+        let mut child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let mut terminal = pair.master.try_clone_reader().unwrap();
+        let (mut output, mut buffer) = (String::new(), [0; 4096]);
+        while !output.contains(shown) {
+            let count = terminal.read(&mut buffer).unwrap();
+            output.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        }
+        drop((terminal, pair.master));
+        let (sender, ended) = mpsc::channel();
+        thread::spawn(move || sender.send(child.wait().unwrap()));
+        let status = ended.recv_timeout(Duration::from_secs(2)).expect("the program still runs without a terminal");
+        assert_eq!(status.exit_code(), 129, "{arguments:?}");
     }
-    drop((terminal, pair.master));
-    let (sender, ended) = mpsc::channel();
-    thread::spawn(move || sender.send(child.wait().unwrap()));
-    let status = ended.recv_timeout(Duration::from_secs(2)).expect("the program still runs without a terminal");
-    assert_eq!(status.exit_code(), 129);
 }
 
 #[test]

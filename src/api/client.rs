@@ -239,6 +239,9 @@ impl Client {
 
     fn transport_failure(&self, error: &reqwest::Error) -> Failure {
         let host = self.endpoint.host_str().unwrap_or("the service");
+        if transport::is_out_of_descriptors(error) {
+            return Failure::Local(transport::OUT_OF_DESCRIPTORS.to_owned());
+        }
         Failure::Transport(transport::describe(error, host, self.timeouts.connect))
     }
 }

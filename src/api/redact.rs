@@ -107,7 +107,7 @@ pub(super) fn outcome(id: &IntegratorId, outcome: Outcome) -> Outcome {
             Failure::Throttled { message, retry_after } => {
                 Failure::Throttled { message: message.map(|message| text(id, message)), retry_after }
             }
-            unchanged @ Failure::TimedOut(_) => unchanged,
+            unchanged @ (Failure::TimedOut(_) | Failure::Local(_)) => unchanged,
         },
     };
     Outcome::Failed(failure)

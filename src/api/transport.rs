@@ -4,7 +4,19 @@
 
 use std::{error::Error, io, time::Duration};
 
-use crate::domain::text;
+use crate::{domain::text, process::files};
+
+/// The description of a failure for lack of file descriptors.
+pub(crate) const OUT_OF_DESCRIPTORS: &str =
+    "no request could be sent: hoptop has too many open files; raise the limit (`ulimit -n`), or end other programs";
+
+/// Whether no connection could be made because this process or this machine has too many open files.
+pub(crate) fn is_out_of_descriptors(error: &reqwest::Error) -> bool {
+    let is_named =
+        || causes(error).into_iter().filter_map(|cause| cause.downcast_ref()).any(files::is_descriptor_shortage);
+    // The resolver says only that a name isn't known.
+    error.is_connect() && (is_named() || files::lacks_descriptors(1))
+}
 
 /// Describes a failure of the connection to `host`. `connect` is the time limit for connecting.
 pub(crate) fn describe(error: &reqwest::Error, host: &str, connect: Duration) -> String {

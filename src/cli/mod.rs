@@ -46,6 +46,7 @@ use crate::{
     runtime::{
         crash,
         exit::Exit,
+        hang_up, signals,
         stderr::{is_closed_pipe, is_wrong_setting, print_line, sentence},
         team_poller,
         team_store::{self, TeamAccess},
@@ -57,10 +58,14 @@ use crate::{
 /// standard error. A closed pipe ends the process without an error.
 pub fn main() -> Exit {
     completers::answer_shell(Cli::command);
+    hang_up::remember_terminals();
+    signals::survive_file_size_limit();
     let arguments: Vec<String> = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
     let guided = guide::guide(&arguments, &mut io::stdout().lock());
-    match guided.unwrap_or_else(|| dispatch(&Cli::parse())) {
+    match guided.unwrap_or_else(|| dispatch(&parse_arguments())) {
         Ok(exit) => exit,
+        // Nobody can read the error, and the end of the terminal caused it.
+        Err(_) if hang_up::is_any_gone() => Exit::HungUp,
         Err(report) if is_closed_pipe(&report) => Exit::Success,
         Err(report) => {
             print_line(&sentence(&report));
@@ -70,6 +75,21 @@ pub fn main() -> Exit {
             if is_wrong_setting(&report) || is_wrong_usage(&report) { Exit::Usage } else { Exit::Error }
         }
     }
+}
+
+/// Parses the arguments of the command line. Ends the process at a wrong one, whose text is cleaned before it is shown.
+fn parse_arguments() -> Cli {
+    Cli::try_parse().unwrap_or_else(|error| {
+        let cleaned = std::env::args_os().map(|word| text::clean(&word.to_string_lossy()));
+        match Cli::try_parse_from(cleaned) {
+            Err(error) => error.exit(),
+            // Only the uncleaned arguments are wrong.
+            Ok(_) => {
+                let message = "an argument has characters that can't be shown";
+                Cli::command().error(error.kind(), message).exit()
+            }
+        }
+    })
 }
 
 /// Whether the arguments of the command line caused the error.

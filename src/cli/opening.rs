@@ -20,10 +20,10 @@ use crate::{
     },
     runtime::{
         exit::Exit,
-        stderr::{print_line, sentence},
+        stderr::{print_at_once, print_line, sentence},
         team_store::{self, TeamAccess},
     },
-    store::{Store, StoreError},
+    store::{LockAnnouncement, Store, StoreError},
 };
 
 /// How long a command waits for the team's database, and for what the team has written.
@@ -62,6 +62,8 @@ pub(crate) fn with_context(
     let is_read_only = matches!(store_use, StoreUse::Read | StoreUse::Inspected);
     let is_temporary = is_missing || store_use == StoreUse::Temporary;
     let temporary = is_temporary.then(open_temporary).transpose()?;
+    // A write that waits is announced too.
+    let _announcement = LockAnnouncement::start(&settings.db, print_at_once);
     let store = match &temporary {
         Some((store, _)) => store.clone(),
         None if team.is_none() && is_read_only && Store::is_backup(&settings.db) => Store::open_backup(&settings.db)?,
@@ -99,6 +101,7 @@ pub(crate) fn open_temporary() -> Result<(Store, TempDir)> {
 
 /// Opens the store. Prints a notice if the store was recovered or if a part of it is missing.
 pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Result<Store> {
+    let _announcement = LockAnnouncement::start(&settings.db, print_at_once);
     let store = Store::open_lasting(&settings.db, Clock::system().now().wall)?.with_author(settings.author.clone());
     if let Some(notice) = store.notice() {
         print_line(&text::clean(&notice));

@@ -15,7 +15,10 @@ use crate::{
         team_address::TeamAddress,
         text::clean,
     },
-    process::secret_source::{COMMAND_LIMIT, SecretSource},
+    process::{
+        files,
+        secret_source::{COMMAND_LIMIT, SecretSource},
+    },
 };
 
 /// A setting as `hoptop config` prints it.
@@ -190,7 +193,26 @@ impl Settings {
     /// # Errors
     /// If there is no base URL or no integrator ID.
     pub fn polling(&self) -> Result<PollingSettings, ConfigError> {
-        self.account().polling()
+        let mut polling = self.account().polling()?;
+        polling.warnings.extend(self.config_warning());
+        Ok(polling)
+    }
+
+    /// Returns a warning if other users of this machine can change the config file, or read a secret in it.
+    fn config_warning(&self) -> Option<String> {
+        let path = self.config_file.as_ref()?;
+        let metadata = path.metadata().ok()?;
+        let path = path.display();
+        if files::others_can_write(&metadata) {
+            return Some(format!(
+                "other users of this machine can change {path}, which names commands that hoptop runs; run: chmod go-w {path}"
+            ));
+        }
+        // Whoever knows the address can post to the webhook.
+        let has_secret = self.alerting.webhook.is_some();
+        (has_secret && files::others_can_read(&metadata)).then(|| {
+            format!("{path} contains the address of a webhook and other users of this machine can read it; run: chmod 600 {path}")
+        })
     }
 
     /// Checks that all profiles of the dashboard have the same store.

@@ -86,6 +86,9 @@ pub enum Failure {
     /// No complete answer came in time. The moment at which the service saw the request is unknown.
     #[error("no whole answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
+    /// This machine couldn't send the request: the process has run out of something. Says nothing about the service.
+    #[error("{0}")]
+    Local(String),
 }
 
 /// Returns advice on an HTTP status that the service doesn't document.

@@ -222,6 +222,7 @@ fn resolution(failure: &Failure) -> &'static str {
             "report it to the provider; `hoptop quote --json` shows the answer"
         }
         Failure::Transport(_) | Failure::TimedOut(_) => "check the base URL and the network",
+        Failure::Local(_) => "end other programs, or raise the limit of open files",
     }
 }
 

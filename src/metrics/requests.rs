@@ -116,5 +116,6 @@ fn failure_label(failure: &Failure) -> &'static str {
         Failure::OtherTransaction(_) => "other_transaction",
         Failure::Transport(_) => "transport",
         Failure::TimedOut(_) => "timed_out",
+        Failure::Local(_) => "local",
     }
 }

@@ -17,7 +17,7 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-/// The number of connections at once. Further connections are closed.
+/// The most connections at once. Further connections are closed.
 pub(super) const MAX_CONNECTIONS: usize = 32;
 /// The time in which a client must send the header of its request.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -28,7 +28,7 @@ const ACCEPT_RETRY: Duration = Duration::from_secs(1);
 
 /// Serves `router` until this future is dropped. Each connection serves one request.
 pub(super) async fn serve(listener: TcpListener, router: Router) {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let permits = Arc::new(Semaphore::new(connection_limit()));
     let mut connections = JoinSet::new();
     loop {
         let stream = match listener.accept().await {
@@ -50,6 +50,18 @@ pub(super) async fn serve(listener: TcpListener, router: Router) {
             drop(permit);
         });
     }
+}
+
+/// Returns the number of connections at once: the rest of the descriptors that the process may have is for polling.
+fn connection_limit() -> usize {
+    /// The part of the process's descriptors that connections may take.
+    const SHARE: u64 = 8;
+    #[cfg(unix)]
+    let descriptors = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    #[cfg(not(unix))]
+    let descriptors = None::<u64>;
+    let share = descriptors.and_then(|most| usize::try_from(most / SHARE).ok());
+    share.map_or(MAX_CONNECTIONS, |share| share.clamp(1, MAX_CONNECTIONS))
 }
 
 async fn serve_connection(stream: TcpStream, router: Router) {

@@ -76,6 +76,8 @@ impl ProfileHealth {
                 self.next_probe = now + REFUSED_PROBE_INTERVAL;
                 self.apply_throttling(failure)
             }
+            // Neither an answer nor an outage of the service.
+            Some(Failure::Local(_)) => None,
             Some(failure) if failure.is_outage() => self.apply_outage(failure, now),
             _ => {
                 self.last_answer = Some(now);
@@ -168,6 +170,19 @@ mod tests {
 
     fn at(seconds: u64) -> Mono {
         Mono(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn failure_of_this_machine_neither_makes_nor_ends_an_outage() {
+        let mut health = ProfileHealth::default();
+        let local = Failure::Local("too many open files".into());
+        assert!((0..20).all(|second| health.apply_result(Some(&local), at(second)).is_none()));
+        assert_eq!(health.poller_health(), PollerHealth::Live);
+        let reset = Failure::Transport("reset".into());
+        let events: Vec<_> = (20..40).filter_map(|second| health.apply_result(Some(&reset), at(second))).collect();
+        assert!(matches!(events[..], [ProfileEvent::Unreachable(_)]), "{events:?}");
+        assert_eq!(health.apply_result(Some(&local), at(41)), None);
+        assert_eq!(health.poller_health(), PollerHealth::Unreachable);
     }
 
     fn refused() -> Failure {

@@ -7,6 +7,7 @@
 pub(crate) mod files;
 pub(crate) mod kill_timer;
 pub(crate) mod lock;
+pub(crate) mod lock_holder;
 pub(crate) mod program;
 pub(crate) mod secret_source;
 

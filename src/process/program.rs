@@ -80,7 +80,7 @@ pub(crate) fn feed(words: &[String], text: &str, limit: Duration) -> io::Result<
     if let Some(mut input) = child.stdin.take() {
         let bytes = encode(words.first().map_or("", String::as_str), text);
         // A program that doesn't read its input would block this thread. The writing thread ends with the program.
-        thread::spawn(move || input.write_all(&bytes));
+        thread::Builder::new().name("program-input".into()).spawn(move || input.write_all(&bytes))?;
     }
     let outcome = wait_for_exit(&mut child, limit);
     if outcome.is_err() {
@@ -114,7 +114,7 @@ pub(crate) fn launch(commands: impl IntoIterator<Item = Command>) -> io::Result<
 /// Returns an error if a program fails within [`EARLY`]. A thread waits for its end after that.
 fn watch_start(mut child: Child) -> io::Result<()> {
     if !succeeds_within(&mut child, EARLY)? {
-        thread::spawn(move || child.wait());
+        thread::Builder::new().name("program".into()).spawn(move || child.wait())?;
     }
     Ok(())
 }

@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use super::program;
+use super::{files, program};
 
 /// The time limit for a command that prints a secret.
 pub(crate) const COMMAND_LIMIT: Duration = Duration::from_secs(10);
@@ -89,7 +89,7 @@ fn decode_text(bytes: Vec<u8>) -> Result<String, String> {
 
 fn read_file(path: &Path) -> io::Result<(Vec<u8>, Option<String>)> {
     let file = fs::File::open(path)?;
-    let exposed = is_exposed(&file.metadata()?);
+    let exposed = files::others_can_read(&file.metadata()?);
     let warning = exposed.then(|| {
         let path = path.display();
         format!("{path} contains a secret and other users of this machine can read it; run: chmod 600 {path}")
@@ -101,17 +101,6 @@ fn read_bounded(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(SIZE_LIMIT + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-#[cfg(unix)]
-fn is_exposed(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    metadata.permissions().mode() & 0o044 != 0
-}
-
-#[cfg(not(unix))]
-fn is_exposed(_: &fs::Metadata) -> bool {
-    false
 }
 
 /// Returns what a command prints. It gets no input. Its error output is discarded, because it may repeat the secret.
@@ -140,7 +129,8 @@ fn wait(child: &mut Child, limit: Duration) -> Result<(ExitStatus, Vec<u8>), Str
     let stdout = child.stdout.take().ok_or("its output can't be read")?;
     let (sender, receiver) = mpsc::channel();
     // A grandchild may keep the output open for ever. Then this thread is abandoned, and the user doesn't wait.
-    thread::spawn(move || sender.send(read_bounded(stdout)));
+    let read = move || sender.send(read_bounded(stdout));
+    thread::Builder::new().name("secret".into()).spawn(read).map_err(|error| format!("no thread: {error}"))?;
     let mut output = None;
     for _ in 0..limit.as_millis() / CHECK_INTERVAL.as_millis() {
         match receiver.recv_timeout(CHECK_INTERVAL) {

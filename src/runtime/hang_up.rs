@@ -3,9 +3,35 @@
 //!
 //! The module must never read from or write to the terminal.
 
-use std::thread;
+use std::{
+    io::{self, IsTerminal},
+    sync::OnceLock,
+    thread,
+};
 
 use tokio::sync::oneshot;
+
+/// Which standard streams were terminals at the start: input, output, error. A terminal that is closed no longer counts as one.
+static TERMINALS: OnceLock<[bool; 3]> = OnceLock::new();
+
+/// Remembers which standard streams are terminals, for [`is_any_gone`].
+pub(crate) fn remember_terminals() {
+    TERMINALS.get_or_init(|| [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()]);
+}
+
+/// Whether the terminal of a standard stream was closed since the start.
+#[cfg(unix)]
+pub(crate) fn is_any_gone() -> bool {
+    let [input, output, error] = TERMINALS.get().copied().unwrap_or_default();
+    input && is_hung_up(io::stdin(), false)
+        || output && is_hung_up(io::stdout(), false)
+        || error && is_hung_up(io::stderr(), false)
+}
+
+#[cfg(not(unix))]
+pub(crate) fn is_any_gone() -> bool {
+    false
+}
 
 /// Starts to watch standard input's terminal. The returned future resolves when the terminal is closed.
 pub(crate) fn listen() -> impl Future<Output = ()> {
@@ -28,7 +54,7 @@ pub(crate) fn listen() -> impl Future<Output = ()> {
 /// Whether standard input's terminal is closed. With `wait`, blocks until it is closed.
 #[cfg(unix)]
 pub(crate) fn is_gone(wait: bool) -> bool {
-    is_hung_up(std::io::stdin(), wait)
+    is_hung_up(io::stdin(), wait)
 }
 
 #[cfg(not(unix))]

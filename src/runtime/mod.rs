@@ -1,17 +1,19 @@
-//! The parts of a process that don't depend on its command: exit codes, signals, the log file, crash reports, the tokio
-//! runtime, the background poller, maintenance, and the part that a process
-//! has in a team.
+//! The parts of a process that don't depend on its command: exit codes, signals, the end by force, the log file, crash reports,
+//! the tokio runtime, the background poller, maintenance, and the part that a process has in a team.
 //!
 //! The module must never know which command runs.
 
 pub(crate) mod background_poller;
 pub(crate) mod crash;
 pub(crate) mod exit;
+pub(crate) mod forced_end;
 pub(crate) mod hang_up;
 pub(crate) mod log_file;
 pub(crate) mod maintenance;
 pub(crate) mod service_client;
 pub(crate) mod service_manager;
+#[cfg(unix)]
+mod signal_stream;
 pub(crate) mod signals;
 pub(crate) mod stderr;
 pub(crate) mod team_poller;

@@ -1,7 +1,8 @@
 //! The signals that end the program (INT, TERM, HUP), reload its settings (HUP without a terminal) and suspend it
 //! (TSTP).
 //!
-//! The module must never end the process itself: it returns the exit code.
+//! The module must never end the process itself: it returns the exit code. [`forced_end`] ends the process if the orderly
+//! end takes too long.
 
 use std::{
     io::{self, IsTerminal},
@@ -9,57 +10,36 @@ use std::{
     time::Duration,
 };
 
-use color_eyre::eyre::{Result, WrapErr};
+use color_eyre::eyre::Result;
 use tokio::{runtime::Runtime, sync::mpsc};
 
-use super::exit::Exit;
 #[cfg(unix)]
-use super::tokio_runtime;
+use super::signal_stream::{next_signal, signal_stream};
+use super::{exit::Exit, forced_end, tokio_runtime};
 use crate::tui::system::suspension::{self, Order, SuspendScope};
 #[cfg(unix)]
 use futures_util::FutureExt;
 
-/// Starts to listen for signals. The returned future resolves with the exit code of the first signal.
+/// Starts to listen for signals. The returned future resolves with the exit code of the first signal. From then on the
+/// process ends within [`forced_end::ORDERLY_END_LIMIT`], and at a second signal at once.
 pub(crate) fn listen() -> Result<impl Future<Output = Exit>> {
-    listen_for(true)
+    forced_end::listen(true)
 }
 
 /// Like `listen`, for a command that may run without a terminal. Without a terminal, SIGHUP does not end the command
 /// but requests that it reload the settings.
 pub(crate) fn listen_for_end_and_reload() -> Result<(impl Future<Output = Exit>, Reload)> {
     let has_terminal = io::stdin().is_terminal() || io::stdout().is_terminal() || io::stderr().is_terminal();
-    Ok((listen_for(has_terminal)?, Reload::listen(!has_terminal)?))
+    Ok((forced_end::listen(has_terminal)?, Reload::listen(!has_terminal)?))
 }
 
-fn listen_for(hang_up: bool) -> Result<impl Future<Output = Exit>> {
+/// Makes a write beyond the limit of the size of a file (`ulimit -f`) fail, instead of ending the process.
+pub(crate) fn survive_file_size_limit() {
     #[cfg(unix)]
     {
-        use rustix::process::Signal;
-        let (mut interrupt, mut terminate) = (signal_stream(Signal::INT)?, signal_stream(Signal::TERM)?);
-        let mut hang_up = hang_up.then(|| signal_stream(Signal::HUP)).transpose()?;
-        Ok(async move {
-            tokio::select! {
-                _ = interrupt.recv() => Exit::Interrupted,
-                _ = terminate.recv() => Exit::Terminated,
-                () = next_signal(&mut hang_up) => Exit::HungUp,
-            }
-        })
-    }
-    #[cfg(not(unix))]
-    Ok(async {
-        match tokio::signal::ctrl_c().await {
-            Ok(()) => Exit::Interrupted,
-            Err(_) => std::future::pending().await,
-        }
-    })
-}
-
-/// Waits for the next signal; for ever if `signal` is `None`.
-#[cfg(unix)]
-async fn next_signal(signal: &mut Option<tokio::signal::unix::Signal>) {
-    match signal {
-        Some(signal) => drop(signal.recv().await),
-        None => std::future::pending().await,
+        let noted = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        // Without a handler the signal ends the process as usual.
+        signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), noted).ok();
     }
 }
 
@@ -131,12 +111,6 @@ enum RequestSource {
     Never,
     /// The dashboard, which restores the terminal before it orders a suspension.
     Orders(mpsc::UnboundedReceiver<Order>),
-}
-
-#[cfg(unix)]
-fn signal_stream(kind: rustix::process::Signal) -> Result<tokio::signal::unix::Signal> {
-    use tokio::signal::unix::{SignalKind, signal};
-    signal(SignalKind::from_raw(kind.as_raw())).wrap_err("can't listen for signals")
 }
 
 impl SuspendHandler {

@@ -27,6 +27,24 @@ pub(crate) fn print_line(line: &str) {
     writeln!(io::stderr(), "hoptop: {line}").ok();
 }
 
+/// Prints one short line on standard error past the lock of its handle, which another thread may hold for long. The line
+/// is lost if the write would have to wait.
+pub(crate) fn print_at_once(line: &str) {
+    let line = format!("hoptop: {line}\n");
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let stderr = io::stderr();
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut watched = [PollFd::new(&stderr, PollFlags::OUT)];
+        if poll(&mut watched, Some(&now)).is_ok() && watched.iter().all(|watched| watched.revents() == PollFlags::OUT) {
+            rustix::io::write(&stderr, line.as_bytes()).ok();
+        }
+    }
+    #[cfg(not(unix))]
+    io::stderr().write_all(line.as_bytes()).ok();
+}
+
 /// Whether an invalid setting caused the error.
 pub(crate) fn is_wrong_setting(report: &Report) -> bool {
     let wrong = |cause: &(dyn Error + 'static)| {

@@ -253,10 +253,12 @@ pub(crate) fn run_as_child() -> Result<Exit> {
 /// Resolves when the parent has ended the pipe, or is dead.
 fn end_of_input() -> impl Future<Output = ()> + Clone {
     let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
-    thread::spawn(move || {
+    let read = move || {
         io::copy(&mut io::stdin().lock().take(u64::MAX), &mut io::sink()).ok();
         drop(sender);
-    });
+    };
+    // Without a thread the sender is dropped here: the process ends.
+    thread::Builder::new().name("parent".into()).spawn(read).ok();
     receiver.map(drop).shared()
 }
 

@@ -9,13 +9,15 @@ use std::{
 use rusqlite::ErrorCode;
 
 use super::file::filesystem;
-use crate::domain::batch::SpoolError;
+use crate::{domain::batch::SpoolError, process::files};
 
 /// How long a connection waits for another process's write lock. A reader of a WAL never has to wait.
 pub(super) const LOCK_TIMEOUT: Duration = Duration::from_secs(45);
 
 /// The reason shown when the disk is full.
 pub(super) const DISK_FULL: &str = "the disk is full";
+/// The number of files that opening a store may need: two connections with their logs and the indexes of these.
+const SQLITE_FILES: usize = 8;
 /// With less free space than this, in bytes, SQLite can't create its files beside a store.
 const MIN_FREE_BYTES: u64 = 256 << 10;
 
@@ -64,9 +66,15 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// The file was removed or replaced after it was opened.
-    #[error("the store {} was removed or replaced while it was open; writing has stopped: restart hoptop", path.display())]
+    #[error("the store's file {} was removed or replaced while it was open; writing has stopped, and the last changes may be lost: restart hoptop", path.display())]
     Gone {
-        /// The path of the file.
+        /// The path of the file: the store, or a file beside it.
+        path: PathBuf,
+    },
+    /// The log was removed while another process has the store open. What this process writes to a new log would be lost.
+    #[error("the write-ahead log of the store {} was removed while another process has the store open; quit all hoptop processes that use it, then try again", path.display())]
+    LogGone {
+        /// The path of the store.
         path: PathBuf,
     },
     /// The file is on a network file system, where SQLite's locks aren't reliable.
@@ -176,6 +184,9 @@ impl StoreError {
             _ if !has_space => Self::DiskFull { path },
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, reason: error.to_string() },
             // In a write-protected folder SQLite can't create its files beside the store.
+            Some(ErrorCode::CannotOpen) if files::lacks_descriptors(SQLITE_FILES) => {
+                Self::Open { path, reason: reason(error) }
+            }
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen) if path.exists() => Self::ReadOnly { path },
             _ => Self::Open { path, reason: reason(error) },
         }
@@ -218,7 +229,15 @@ pub(super) fn reason(error: &rusqlite::Error) -> String {
             format!("another process has locked the store for {seconds} s; wait until it finishes, or end it")
         }
         Some(ErrorCode::DiskFull) => DISK_FULL.to_owned(),
-        Some(ErrorCode::SystemIoFailure) => format!("the disk reported an error ({error})"),
+        Some(ErrorCode::SystemIoFailure) => match filesystem::file_size_limit() {
+            Some(limit) => format!(
+                "a file may not grow beyond {limit} bytes in this process, or the disk reported an error ({error}); raise the limit (`ulimit -f`)"
+            ),
+            None => format!("the disk reported an error ({error})"),
+        },
+        Some(ErrorCode::CannotOpen) if files::lacks_descriptors(SQLITE_FILES) => {
+            "hoptop has too many open files; raise the limit (`ulimit -n`)".to_owned()
+        }
         Some(ErrorCode::ReadOnly) => "the file or its folder is not writable; check their permissions".to_owned(),
         _ => error.to_string(),
     }

@@ -38,6 +38,7 @@ pub(crate) use self::{
         backup_schedule::BackupSchedule,
         filesystem,
         health::StoreFault,
+        lock_wait::LockAnnouncement,
         recovery::Recovery,
         restore::Restored,
         store_files::StoreFiles,
@@ -153,7 +154,7 @@ impl Store {
 
     fn start(opened: Opened) -> Result<Self, StoreError> {
         let path = opened.path.as_path();
-        let health = Arc::new(StoreHealth::new(path, opened.marker));
+        let health = Arc::new(StoreHealth::new(path, opened.marker, opened.connection.is_ok()));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let commit_watcher = Arc::clone(&watcher);
         let writer = match opened.connection {

@@ -22,11 +22,11 @@ use tokio::sync::oneshot;
 
 use super::{
     body_storage::BodyStorage,
-    error::{LOCK_TIMEOUT, StoreError, is_disk_error},
+    error::{StoreError, is_disk_error},
     file::{
         connection::LOG_LIMIT,
         health::{StoreFault, StoreHealth},
-        paths,
+        lock_wait, paths,
     },
     operations::{self, OperationResult},
     replica::{self, Entries},
@@ -376,16 +376,15 @@ impl Worker {
 
     /// After an error, also if another process writes, goes on after the next write.
     fn derive_more(&mut self) {
-        let busy_timeout =
-            |connection: &Connection, timeout| connection.busy_timeout(timeout).map_err(StoreError::from);
-        let more = busy_timeout(&self.connection, Duration::ZERO)
+        let without_waiting = self.connection.busy_timeout(Duration::ZERO).map_err(StoreError::from);
+        let more = without_waiting
             .and_then(|()| operations::complete_derived(&mut self.connection))
             .and_then(|more| Ok(more || operations::extend_search_index(&mut self.connection)?));
         self.is_derived = !more.unwrap_or_else(|error| {
             tracing::info!("identifiers and the search index are not complete yet: {error}");
             false
         });
-        if let Err(error) = busy_timeout(&self.connection, LOCK_TIMEOUT) {
+        if let Err(error) = lock_wait::wait_on(&mut self.connection) {
             tracing::error!("the time limit for locks can't be set: {error}");
         }
         self.limit_log_size();
@@ -485,10 +484,10 @@ impl Worker {
     }
 
     /// Copies the log into the file and truncates the log, if no reader needs it.
-    fn checkpoint(&self) -> rusqlite::Result<()> {
+    fn checkpoint(&mut self) -> rusqlite::Result<()> {
         self.connection.busy_timeout(CHECKPOINT_TIMEOUT)?;
         let outcome = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
-        self.connection.busy_timeout(LOCK_TIMEOUT)?;
+        lock_wait::wait_on(&mut self.connection)?;
         outcome
     }
 }

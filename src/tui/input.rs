@@ -6,7 +6,7 @@
 
 use std::{io, thread, time::Duration};
 
-use crossterm::event::{self, Event};
+use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use futures_util::{Stream, TryStreamExt, stream};
 use tokio::sync::mpsc;
 
@@ -18,14 +18,19 @@ const BATCHES: usize = 4;
 const POLL_TIME: Duration = Duration::from_micros(100);
 
 /// Returns the terminal's events from now on. Events that arrive together are ready together. After an error the stream
-/// ends.
-pub fn events() -> io::Result<impl Stream<Item = io::Result<Event>>> {
+/// ends. `on_interrupt` is called at a ^C if nobody has taken the ^C before.
+pub fn events(on_interrupt: impl Fn() + Send + 'static) -> io::Result<impl Stream<Item = io::Result<Event>>> {
     let (sender, receiver) = mpsc::channel(BATCHES);
     let read = move || {
-        let mut goes_on = true;
+        let (mut goes_on, mut was_interrupted) = (true, false);
         while goes_on {
             let batch = read_batch();
             goes_on = batch.is_ok();
+            let is_interrupted = batch.iter().flatten().any(is_interrupt);
+            if is_interrupted && was_interrupted && sender.capacity() < BATCHES {
+                on_interrupt();
+            }
+            was_interrupted = is_interrupted;
             goes_on &= sender.blocking_send(batch).is_ok();
         }
     };
@@ -33,6 +38,12 @@ pub fn events() -> io::Result<impl Stream<Item = io::Result<Event>>> {
     thread::Builder::new().name("input".into()).spawn(read)?;
     let batches = stream::unfold(receiver, async |mut receiver| Some((receiver.recv().await?, receiver)));
     Ok(batches.map_ok(|batch| stream::iter(batch.into_iter().map(Ok))).try_flatten())
+}
+
+/// Whether an event is ^C.
+fn is_interrupt(event: &Event) -> bool {
+    let Event::Key(key) = event else { return false };
+    key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) && key.kind != KeyEventKind::Release
 }
 
 /// Waits for an event, and returns it with all events that arrived together with it.

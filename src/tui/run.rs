@@ -19,7 +19,7 @@ use std::{io, path::PathBuf, pin::pin, time::Duration};
 
 use crossterm::event::Event;
 use futures_util::{Stream, StreamExt};
-use ratatui::{Terminal, backend::Backend};
+use ratatui::{Terminal, backend::Backend, layout::Size};
 use tokio::task::JoinSet;
 
 pub use self::{dashboard::RunError, log_tail::LogSource};
@@ -29,6 +29,7 @@ use self::{
     theme_state::ThemeState,
 };
 use super::{
+    bounded_backend::bound,
     burst::{Arrived, Bursts},
     dialogs::Dialog,
     effect::Effect,
@@ -258,7 +259,8 @@ impl Dashboard {
                 // Also if the size is unchanged: the terminal may have had another size in between, and lost the
                 // content.
                 self.redraw = true;
-                self.take(Msg::Resize(columns, rows));
+                let size = bound(Size::new(columns, rows));
+                self.take(Msg::Resize(size.width, size.height));
             }
             Event::FocusGained => self.system_state.focus(true),
             Event::FocusLost => self.system_state.focus(false),

@@ -23,6 +23,8 @@ use crossterm::{
 };
 use ratatui::{Terminal, backend::CrosstermBackend};
 
+use super::bounded_backend::BoundedBackend;
+
 /// Saves the previous title, and restores it (xterm's title stack; other terminals ignore it).
 const KEEP_TITLE: &str = "\x1b[22;2t";
 const OLD_TITLE: &str = "\x1b[23;2t";
@@ -66,7 +68,7 @@ fn owner() -> MutexGuard<'static, Option<ThreadId>> {
 pub struct TerminalGuard {
     /// The terminal for drawing. It is never dropped: ratatui's `drop` prints to standard error if the terminal is
     /// gone, and panics if standard error is gone too. `restore` restores the cursor instead.
-    pub terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
+    pub terminal: ManuallyDrop<Terminal<BoundedBackend<CrosstermBackend<Stdout>>>>,
 }
 
 impl TerminalGuard {
@@ -75,7 +77,7 @@ impl TerminalGuard {
         // With NO_COLOR crossterm omits bold and reverse too, so the theme handles the variable.
         force_color_output(true);
         take()?;
-        let terminal = Terminal::new(CrosstermBackend::new(io::stdout())).inspect_err(|_| restore())?;
+        let terminal = Terminal::new(BoundedBackend(CrosstermBackend::new(io::stdout()))).inspect_err(|_| restore())?;
         Ok(Self { terminal: ManuallyDrop::new(terminal) })
     }
 }
@@ -116,14 +118,63 @@ fn take() -> io::Result<()> {
 /// Restores the terminal, if this process has taken it over.
 pub(crate) fn restore() {
     if owner().take().is_some() {
-        let modes = queue!(io::stdout(), EndSynchronizedUpdate, DisableMouseCapture, DisableFocusChange);
-        let title = queue!(io::stdout(), SetTitle(""), Print(OLD_TITLE));
-        let screen = queue!(io::stdout(), DisableBracketedPaste, LeaveAlternateScreen, Show);
-        let given = modes.and(title).and(screen).and(io::stdout().flush());
+        let given = write_restoration(&mut io::stdout());
         if let Err(error) = given.and(disable_raw_mode()) {
             tracing::error!("can't restore the terminal: {error}");
         }
     }
+}
+
+/// Writes the sequences that restore the terminal.
+fn write_restoration(out: &mut impl Write) -> io::Result<()> {
+    queue!(out, EndSynchronizedUpdate, DisableMouseCapture, DisableFocusChange)?;
+    queue!(out, SetTitle(""), Print(OLD_TITLE))?;
+    execute!(out, DisableBracketedPaste, LeaveAlternateScreen, Show)
+}
+
+/// Restores the terminal without waiting, if this process has taken it over: another thread may be stuck in a write to
+/// the terminal, and hold the lock of standard output. What the terminal hasn't read of the last frame is discarded. The
+/// process must end next. SIGUSR1 must have a handler.
+pub(crate) fn restore_by_force() {
+    // Another thread holds this lock only for a moment.
+    if owner().take().is_none() {
+        return;
+    }
+    disable_raw_mode().ok();
+    #[cfg(unix)]
+    {
+        use rustix::{
+            event::{Timespec, poll},
+            fs::{Mode, OFlags},
+            process::{Signal, getpid, kill_process},
+            stdio::dup2_stdout,
+            termios::{QueueSelector, tcflush},
+        };
+        /// Ends an escape sequence of which the terminal has read only a part.
+        const CANCEL: &[u8] = b"\x18";
+        /// No write is possible until another thread's write has ended.
+        const ATTEMPTS: usize = 200;
+        const PAUSE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+        let open = |path, flags| rustix::fs::open(path, flags | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty());
+        // From now on nothing more is drawn.
+        open("/dev/null", OFlags::WRONLY).and_then(dup2_stdout).ok();
+        let mut sequences = CANCEL.to_vec();
+        write_restoration(&mut sequences).ok();
+        if let Ok(tty) = open("/dev/tty", OFlags::WRONLY | OFlags::NONBLOCK) {
+            let try_write = || {
+                tcflush(&tty, QueueSelector::OFlush).ok();
+                if rustix::io::write(&tty, &sequences).is_ok() {
+                    return true;
+                }
+                // Makes a blocked write notice that the terminal's buffer is empty. The signal's handler does nothing.
+                kill_process(getpid(), Signal::USR1).ok();
+                poll(&mut [], Some(&PAUSE)).is_err()
+            };
+            (0..ATTEMPTS).any(|_| try_write());
+        }
+    }
+    #[cfg(not(unix))]
+    write_restoration(&mut io::stdout()).ok();
 }
 
 /// Whether another thread has taken over the terminal, so that this thread must not use it.

@@ -138,3 +138,26 @@ fn gzip_is_imported_from_a_file_and_through_a_pipe() {
     let followed = pipe(&["--db", "fourth.db", "import", "-", "--follow"], &packed);
     followed.assert_exit(2, &["gzip data can't be followed; unpack it first"]);
 }
+
+#[test]
+#[cfg(unix)]
+fn log_removed_under_a_watch_costs_nothing_that_was_acknowledged() {
+    let batch = Batch::repeat(1, ONGOING);
+    let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+    home.import(&batch.csv);
+    let mut watch = Process::start(home.polling_command(&simulation.url, &["watch", "--json"]));
+    watch.read_events_until("status_changed", 1);
+    // Otherwise the watch notices it within a second and ends, and then the import finds a sound store.
+    watch.signal("STOP");
+    for file in ["hoptop.db-wal", "hoptop.db-shm"] {
+        fs::remove_file(home.path().join(file)).unwrap();
+    }
+    let more = home.write("more.csv", &Batch::repeat(2, ONGOING).csv);
+    let refused = home.run(&["import", &more]);
+    refused.assert_exit(1, &["was removed while another process has the store open; quit all hoptop processes"]);
+    watch.signal("CONT");
+    watch.end().assert_exit(1, &["was removed or replaced while it was open", "restart hoptop"]);
+    assert_eq!(home.run(&["import", &more]).code, Some(0));
+    let list = home.list();
+    assert_eq!((list.len(), list.iter().filter(|tx| tx["status"] == "ongoing").count()), (2, 1), "{list:?}");
+}

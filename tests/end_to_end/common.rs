@@ -35,10 +35,12 @@ impl Home {
         path.to_str().unwrap().to_owned()
     }
 
-    /// Writes the program's config file.
+    /// Writes the program's config file, for its owner alone.
     pub(crate) fn configure(&self, text: &str) {
         fs::create_dir_all(self.path().join("config/hoptop")).unwrap();
-        self.write("config/hoptop/config.toml", text);
+        let _path = self.write("config/hoptop/config.toml", text);
+        #[cfg(unix)]
+        fs::set_permissions(_path, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     }
 
     /// Returns a command of the program in this home. Its environment has only the paths of this home, and `PATH`.
@@ -146,6 +148,14 @@ impl Process {
         let mut child = command.spawn().unwrap();
         let (out, err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
         Self { input: child.stdin.take(), child, out: Some(BufReader::new(out)), err: BufReader::new(err) }
+    }
+
+    /// Starts a command whose standard output goes elsewhere.
+    #[allow(dead_code, reason = "for the tests of unread output")]
+    pub(crate) fn start_unread(mut command: Command) -> Self {
+        let mut child = command.spawn().unwrap();
+        let err = BufReader::new(child.stderr.take().unwrap());
+        Self { input: child.stdin.take(), child, out: None, err }
     }
 
     /// Returns the next line of standard error, empty at its end.

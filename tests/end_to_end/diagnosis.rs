@@ -99,3 +99,22 @@ fn wrong_config_or_store_does_not_end_the_other_checks() {
     assert!(store.code == Some(1) && line(&store, "store").starts_with("error"), "{store:?}");
     assert!(line(&store, "service").starts_with("ok"), "{store:?}");
 }
+
+#[test]
+#[cfg(unix)]
+fn config_file_that_others_can_use_gives_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let warnings = |text: &str, mode| {
+        let home = Home::new();
+        home.configure(text);
+        let file = home.path().join("config/hoptop/config.toml");
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        home.watch("http://127.0.0.1:1", &["--allow-empty", "--timeout", "1s"]).err
+    };
+    let webhook = "webhook = \"https://127.0.0.1:1/canary\"\n";
+    assert!(warnings("ascii = true\n", 0o666).contains("other users of this machine can change"));
+    assert!(!warnings("ascii = true\n", 0o644).contains("other users"));
+    let readable = warnings(webhook, 0o644);
+    assert!(readable.contains("contains the address of a webhook") && !readable.contains("canary"), "{readable}");
+    assert!(!warnings(webhook, 0o600).contains("other users"));
+}

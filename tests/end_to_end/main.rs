@@ -17,10 +17,14 @@ mod concurrent_processes;
 mod damaged_values;
 mod diagnosis;
 #[cfg(unix)]
+mod endings;
+#[cfg(unix)]
 mod guides;
 mod import_export;
 #[path = "../json_schema/mod.rs"]
 mod json_schema;
+#[cfg(unix)]
+mod limits;
 mod metrics;
 mod nothing_watched;
 mod notifications;

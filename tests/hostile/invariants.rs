@@ -123,7 +123,7 @@ fn assert_failure(failure: &Failure) {
         }
         Failure::Rejected(text) | Failure::Unauthorized(text) | Failure::Unreadable(text) => assert_clean(text),
         Failure::Server { message, .. } => assert_clean(message),
-        Failure::OtherTransaction(text) | Failure::Transport(text) => assert_clean(text),
+        Failure::OtherTransaction(text) | Failure::Transport(text) | Failure::Local(text) => assert_clean(text),
         Failure::TimedOut(_) => {}
     }
 }

@@ -31,6 +31,7 @@ use crate::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         crash,
         exit::Exit,
+        forced_end::{self, ORDERLY_END_LIMIT},
         hang_up, log_file,
         maintenance::Maintenance,
         signals::{self, SuspendHandler},
@@ -178,8 +179,19 @@ pub(crate) async fn run_screen(
             }
         };
         let mut screen = TerminalGuard::take()?;
-        run(&mut screen.terminal, input::events()?, parts, stop).await
+        // The loop may be stuck in a write to a terminal that nobody reads.
+        let on_interrupt = || forced_end::end_within(ORDERLY_END_LIMIT, Exit::Success);
+        run(&mut screen.terminal, input::events(on_interrupt)?, parts, stop).await
     };
+    // From here only stored answers and sent alerts can delay the end.
+    forced_end::end_within(
+        ORDERLY_END_LIMIT,
+        match &ended {
+            Ok(Some(EndReason::Signal(exit))) => *exit,
+            Ok(None) => Exit::Success,
+            Ok(Some(EndReason::Fault(_))) | Err(_) => Exit::Error,
+        },
+    );
     match ended {
         Err(RunError::Terminal(_)) if hang_up::is_gone(false) => stop_poller(poller, Exit::HungUp).await,
         Err(error) => Err(error.into()),

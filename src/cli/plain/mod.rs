@@ -24,7 +24,8 @@ use crate::{
     runtime::{
         background_poller::{PollerOptions, RunningPollers, ServiceClient},
         exit::Exit,
-        signals,
+        forced_end::{self, ORDERLY_END_LIMIT},
+        hang_up, signals,
         stderr::print_line,
     },
     store::{FeedReader, StoreError, StoreFault, Wake},
@@ -48,10 +49,12 @@ pub(super) async fn show(parts: PlainInputs, pollings: Vec<(ServiceClient, Polle
         }
     };
     let exit = tokio::select! {
-        ended = run(parts) => ended.map(|()| Exit::Success),
+        // A terminal that is gone ends the input, too.
+        ended = run(parts) => ended.map(|()| if hang_up::is_any_gone() { Exit::HungUp } else { Exit::Success }),
         exit = signal => Ok(exit),
         fault = fault => return Err(fault),
     };
+    forced_end::end_within(ORDERLY_END_LIMIT, *exit.as_ref().unwrap_or(&Exit::Error));
     if let Some(poller) = poller {
         poller.stop().await?;
     }

@@ -20,11 +20,11 @@ use tempfile::TempPath;
 use super::{
     connection,
     integrity::{self, Depth},
-    migrate,
+    lock_wait, migrate,
     paths::{self, TIMESTAMP_FORMAT},
 };
 use crate::{
-    process::files,
+    process::{self, files},
     store::error::{self, StoreError},
 };
 
@@ -255,7 +255,10 @@ pub(in crate::store) fn before_migration(
     let from = migrate::version(source)?;
     let refused = |reason| StoreError::NotMigrated { path: store.to_owned(), from, reason };
     // Another process that makes the daily backup finishes soon.
-    let locked = lock_file(store).and_then(|lock| lock.lock().map(|()| lock));
+    let locked = lock_file(store).and_then(|lock| {
+        lock_wait::wait_until(|| process::lock::try_lock(&lock))?;
+        Ok(lock)
+    });
     let _lock = locked.map_err(|error| refused(error.to_string()))?;
     match copy(source, &backup_path(store, at, Some(from)), Existing::Replace, &|| true) {
         Ok(_) => prune(store, at),
@@ -278,6 +281,18 @@ fn prune(store: &Path, now: DateTime<Utc>) {
         if let Err(error) = fs::remove_file(&old.path) {
             tracing::warn!("can't delete the old backup {}: {error}", old.path.display());
         }
+    }
+}
+
+/// Removes copies that killed processes left unfinished, unless a process makes a backup now.
+pub(in crate::store) fn remove_abandoned(store: &Path) {
+    let is_abandoned = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains(UNFINISHED);
+    // Most starts find nothing, and take no lock.
+    if fs::read_dir(folder(store)).into_iter().flatten().flatten().any(|entry| is_abandoned(&entry))
+        && let Ok(lock) = lock_file(store)
+        && lock.try_lock().is_ok()
+    {
+        remove_unfinished(store);
     }
 }
 

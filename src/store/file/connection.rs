@@ -8,9 +8,9 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::{
     integrity::{self, Depth},
-    migrate, paths, sql_functions,
+    lock_wait, migrate, paths, sql_functions,
 };
-use crate::store::error::{self, LOCK_TIMEOUT, StoreError};
+use crate::store::error::{self, StoreError};
 
 /// The value of `PRAGMA application_id` in a hoptop store: `hopt` in ASCII.
 pub(in crate::store) const APPLICATION_ID: i64 = 0x686f_7074;
@@ -33,12 +33,12 @@ pub(in crate::store) fn open_for_writing(
     paths::create_private_file(path).map_err(|source| StoreError::Create { path: path.to_owned(), source })?;
     let has_log = paths::log_size(path) > 0;
     let fault = |error| StoreError::from_open_error(path, &error);
-    let connection =
+    let mut connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)
             .map_err(fault)?;
     // A refused store must stay as it is: closing it must not copy another process's log into it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, has_log).map_err(fault)?;
-    connection.busy_timeout(LOCK_TIMEOUT).map_err(fault)?;
+    lock_wait::wait_on(&mut connection).map_err(fault)?;
     claim(&connection, path)?;
     // SQLite silently opens a write-protected file for reading, and fails much later.
     if connection.is_readonly("main").map_err(fault)? {
@@ -80,8 +80,8 @@ pub(in crate::store) fn open_for_reading(path: &Path) -> Result<Connection, Stor
     };
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |place: &Path, flags| {
-        let connection = Connection::open_with_flags(place, flags)?;
-        connection.busy_timeout(LOCK_TIMEOUT)?;
+        let mut connection = Connection::open_with_flags(place, flags)?;
+        lock_wait::wait_on(&mut connection)?;
         configure(&connection)?;
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok::<_, rusqlite::Error>(connection)

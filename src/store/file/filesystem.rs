@@ -71,6 +71,14 @@ pub fn free(_folder: &Path) -> Option<u64> {
     None
 }
 
+/// Returns the largest size of a file in bytes that this process may write, if there is a limit.
+pub(in crate::store) fn file_size_limit() -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+    #[cfg(not(unix))]
+    None
+}
+
 /// Returns the name of the file system with this device number. `mounts` has lines as in proc(5):
 /// `36 35 98:0 /mnt1 /mnt2 rw - ext3 ...`.
 #[cfg(any(target_os = "linux", test))]

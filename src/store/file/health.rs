@@ -11,20 +11,27 @@ use std::{
     },
 };
 
-use super::open_marker::{ExitState, OpenMarker};
-use crate::store::error::{self, StoreError};
+use super::{
+    lock_wait,
+    open_marker::{ExitState, OpenMarker},
+    paths::{self, COMPANIONS},
+};
+use crate::{
+    process::lock_holder::LockHolder,
+    store::error::{self, StoreError},
+};
 
 /// The file's existence is tested once in this many checks: every second.
 const CHECKS_PER_FILE_TEST: u64 = 4;
 /// The marker is read for damage that another process found once in this many checks: every five seconds.
 const CHECKS_PER_DAMAGE_TEST: u64 = 20;
 /// The writer counts as waiting after it is at the same batch for this many checks in a row, 250 ms apart.
-const CHECKS_UNTIL_WAITING: u32 = 12;
+const CHECKS_UNTIL_WAITING: u32 = 8;
 
 /// What prevents the store from being written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreFault {
-    /// The file isn't where it was when it was opened.
+    /// This file of the store isn't where it was when it was opened.
     Gone(PathBuf),
     /// The file is damaged.
     Broken(String),
@@ -32,8 +39,8 @@ pub enum StoreFault {
     ReadOnly(PathBuf),
     /// The last write failed. The next write is tried all the same.
     CommitFailed(String),
-    /// Another process holds the store's lock.
-    Waiting,
+    /// Another process holds the store's lock: this one, if that is known.
+    Waiting(Option<LockHolder>),
     /// The team's log can't be appended to, for this reason.
     Log(String),
 }
@@ -42,7 +49,7 @@ impl fmt::Display for StoreFault {
     /// Writes one sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Waiting => out.write_str("another process has locked the store; writes wait until it finishes"),
+            Self::Waiting(holder) => out.write_str(&lock_wait::sentence(holder.as_ref())),
             known => StoreError::from(known.clone()).fmt(out),
         }
     }
@@ -55,7 +62,7 @@ impl From<StoreFault> for StoreError {
             StoreFault::Broken(reason) => Self::Broken(reason),
             StoreFault::ReadOnly(path) => Self::ReadOnly { path },
             StoreFault::CommitFailed(reason) => Self::Commit(reason),
-            StoreFault::Waiting => Self::Commit("another process has locked the store".to_owned()),
+            StoreFault::Waiting(holder) => Self::Commit(lock_wait::sentence(holder.as_ref())),
             StoreFault::Log(reason) => Self::Log(reason),
         }
     }
@@ -77,7 +84,8 @@ impl StoreFault {
 #[derive(Debug)]
 pub(in crate::store) struct StoreHealth {
     path: PathBuf,
-    file: Option<FileId>,
+    /// The store's file, and if this process writes to it, its log and the index of the log; as they were opened.
+    files: Vec<(PathBuf, Option<FileId>)>,
     /// Records for the next process how the store was left. Dropped with the last handle.
     marker: Option<OpenMarker>,
     state: Mutex<State>,
@@ -94,13 +102,24 @@ struct State {
     has_log_changed: bool,
     /// `batch_phase` at the last check, and the number of checks since it changed.
     last_phase: (u64, u32),
+    /// The process that the writer waits for, if that is known.
+    lock_holder: Option<LockHolder>,
     checks: u64,
 }
 
 impl StoreHealth {
-    pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>) -> Self {
-        let file = file_id(path).ok().flatten();
-        Self { path: path.to_owned(), file, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
+    /// Remembers the files of an open store. With `is_written` this process writes to the store.
+    pub(in crate::store) fn new(path: &Path, marker: Option<OpenMarker>, is_written: bool) -> Self {
+        // A process that only reads doesn't keep the log from being removed.
+        let companions = COMPANIONS.iter().filter(|_| is_written).map(|ending| paths::companion(path, ending));
+        let files = [path.to_owned()].into_iter().chain(companions);
+        let files = files
+            .map(|file| {
+                let id = file_id(&file).ok().flatten();
+                (file, id)
+            })
+            .collect();
+        Self { path: path.to_owned(), files, marker, state: Mutex::default(), batch_phase: AtomicU64::new(0) }
     }
 
     /// The present trouble, if there is any.
@@ -109,7 +128,11 @@ impl StoreHealth {
         let is_waiting = state.last_phase.1 >= CHECKS_UNTIL_WAITING
             && state.last_phase.0 == self.batch_phase.load(Ordering::Relaxed);
         let log_fault = || state.log_fault.clone().map(StoreFault::Log);
-        state.fault.clone().or(is_waiting.then_some(StoreFault::Waiting)).or_else(log_fault)
+        state
+            .fault
+            .clone()
+            .or_else(|| is_waiting.then(|| StoreFault::Waiting(state.lock_holder.clone())))
+            .or_else(log_fault)
     }
 
     /// Sets why the team's log can't be appended to; `None` if it can.
@@ -122,8 +145,8 @@ impl StoreHealth {
     /// Called when the writer begins a batch. Refuses if the file is damaged, or isn't the store any more.
     pub(in crate::store) fn begin_batch(&self) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
-        if self.is_gone() {
-            self.report(&StoreFault::Gone(self.path.clone()));
+        if let Some(file) = self.gone_file() {
+            self.report(&StoreFault::Gone(file));
         }
         match self.state.lock().unwrap_or_else(PoisonError::into_inner).fault.clone() {
             Some(fault @ (StoreFault::Gone(_) | StoreFault::Broken(_))) => Err(fault),
@@ -135,9 +158,9 @@ impl StoreHealth {
     pub(in crate::store) fn end_batch(&self, outcome: Result<(), StoreError>) -> Result<(), StoreFault> {
         self.batch_phase.fetch_add(1, Ordering::Relaxed);
         // A commit to a file that is gone is lost.
-        let outcome = outcome.and_then(|()| match self.is_gone() {
-            true => Err(StoreError::Gone { path: self.path.clone() }),
-            false => Ok(()),
+        let outcome = outcome.and_then(|()| match self.gone_file() {
+            Some(path) => Err(StoreError::Gone { path }),
+            None => Ok(()),
         });
         let outcome = outcome.map_err(|error| StoreFault::from_error(&error));
         match &outcome {
@@ -173,12 +196,17 @@ impl StoreHealth {
             let is_same_batch = state.last_phase.0 == batch_phase && batch_phase % 2 == 1;
             state.last_phase = (batch_phase, if is_same_batch { state.last_phase.1.saturating_add(1) } else { 0 });
             state.checks += 1;
+            if state.last_phase.1 == CHECKS_UNTIL_WAITING {
+                state.lock_holder = lock_wait::holder(&self.path);
+            }
             // The state stays locked meanwhile, so that no other thread of this process writes the marker.
             let marker = self.marker.as_ref().filter(|_| state.checks.is_multiple_of(CHECKS_PER_DAMAGE_TEST));
             (state.checks, marker.and_then(OpenMarker::reported_damage))
         };
-        if checks.is_multiple_of(CHECKS_PER_FILE_TEST) && self.is_gone() {
-            self.report(&StoreFault::Gone(self.path.clone()));
+        if checks.is_multiple_of(CHECKS_PER_FILE_TEST)
+            && let Some(file) = self.gone_file()
+        {
+            self.report(&StoreFault::Gone(file));
         }
         if let Some(reason) = reported_damage {
             self.report(&StoreFault::Broken(reason));
@@ -187,12 +215,13 @@ impl StoreHealth {
         self.fault() != before || has_log_changed
     }
 
-    /// Whether the path leads to no file, or to a file other than the opened one.
-    fn is_gone(&self) -> bool {
-        match file_id(&self.path) {
-            Ok(file) => file != self.file,
-            Err(error) => error.kind() == io::ErrorKind::NotFound,
-        }
+    /// Returns a file whose path leads to no file any more, or to a file other than the opened one.
+    fn gone_file(&self) -> Option<PathBuf> {
+        let is_gone = |(path, opened): &&(PathBuf, Option<FileId>)| match file_id(path) {
+            Ok(file) => file != *opened,
+            Err(error) => error.kind() == io::ErrorKind::NotFound && opened.is_some(),
+        };
+        self.files.iter().find(is_gone).map(|(path, _)| path.clone())
     }
 }
 
@@ -222,10 +251,10 @@ mod tests {
     #[test]
     fn stalled_writer_counts_as_waiting() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let health = StoreHealth::new(file.path(), None);
+        let health = StoreHealth::new(file.path(), None, false);
         health.begin_batch().unwrap();
         assert!((0..CHECKS_UNTIL_WAITING).all(|_| !health.check()));
-        assert!(health.check() && health.fault() == Some(StoreFault::Waiting));
+        assert!(health.check() && health.fault() == Some(StoreFault::Waiting(None)));
         assert_eq!(health.end_batch(Ok(())), Ok(()));
         assert_eq!(health.fault(), None);
         // Between batches the writer never counts as waiting.
@@ -240,7 +269,7 @@ mod tests {
         let health = || {
             let mut marker = OpenMarker::create(&path).unwrap();
             marker.share().unwrap();
-            StoreHealth::new(&path, Some(marker))
+            StoreHealth::new(&path, Some(marker), false)
         };
         let (one, other) = (health(), health());
         let damage = StoreFault::Broken("a torn page".into());
@@ -253,7 +282,7 @@ mod tests {
     #[test]
     fn failed_write_is_forgotten_and_damage_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let health = StoreHealth::new(file.path(), None);
+        let health = StoreHealth::new(file.path(), None, false);
         let full = StoreFault::CommitFailed("no room".into());
         health.begin_batch().unwrap();
         assert_eq!(health.end_batch(Err(StoreError::Commit("no room".into()))), Err(full.clone()));

@@ -24,18 +24,26 @@ const WAL_FORMAT: (u64, u8) = (18, 2);
 
 /// Returns a notice for the person, if the store's log or file is missing.
 pub(in crate::store) fn notice(path: &Path, exit_state: &ExitState, at: DateTime<Utc>) -> Option<String> {
-    let has_log = paths::companion(path, "-wal").exists();
     match (exit_state, path.exists()) {
         (ExitState::Recovering(_), _) => None,
-        (ExitState::Unclean, true) if !has_log && is_log_missing(path) => Some(report_lost_log(path, at)),
-        (_, false) if !has_log => report_lost_file(path, at),
+        (ExitState::Unclean, true) if is_log_missing(path) => Some(report_lost_log(path, at)),
+        // An empty log holds nothing; what a longer log holds is recovered.
+        (_, false) if paths::log_size(path) == 0 => Some(report_lost_file(path, at)),
         _ => None,
     }
 }
 
+/// Whether a store lay at this path: its backups are there, or its log.
+pub(in crate::store) fn has_remains(path: &Path) -> bool {
+    !path.exists() && (paths::companion(path, "-wal").exists() || !backup::list(path, DateTime::UNIX_EPOCH).is_empty())
+}
+
 /// Whether the store should have a log but has none. A process that opens a store for writing creates a log, and the
 /// last process to close the store in order removes it. A restored backup has no log, and its header says so.
-fn is_log_missing(path: &Path) -> bool {
+pub(in crate::store) fn is_log_missing(path: &Path) -> bool {
+    if paths::companion(path, "-wal").exists() {
+        return false;
+    }
     let format = || {
         let (mut file, mut format) = (File::open(path)?, [0]);
         file.seek(SeekFrom::Start(WAL_FORMAT.0))?;
@@ -68,9 +76,14 @@ fn copy(path: &Path, copy_path: &Path) -> io::Result<()> {
 
 /// Moves the backups of a lost store to a folder of their own. There newer backups don't displace them, and a recovery
 /// of the new store doesn't use them.
-fn report_lost_file(path: &Path, at: DateTime<Utc>) -> Option<String> {
+fn report_lost_file(path: &Path, at: DateTime<Utc>) -> String {
     let kept = backup::list(path, at);
-    let newest = kept.first()?;
+    let Some(newest) = kept.first() else {
+        return format!(
+            "the store {} is missing, so an empty one was created; it has no backup. If the file was moved, quit hoptop and move it back, or name it with --db",
+            path.display()
+        );
+    };
     let folder = newest.path.with_file_name(format!("before-{}", at.format(TIMESTAMP_FORMAT)));
     let moved = |from: &Path| {
         files::create_private_folder(&folder)?;
@@ -84,9 +97,9 @@ fn report_lost_file(path: &Path, at: DateTime<Utc>) -> Option<String> {
         Ok(moved) => (moved, "all its backups were moved to that folder".to_owned()),
         Err(error) => (newest.path.clone(), format!("its backups can't be moved to a separate folder: {error}")),
     };
-    Some(format!(
-        "the store {} is missing, so an empty one was created; its newest backup is {}, and {fate}; `hoptop backup --help` explains how to restore it",
+    format!(
+        "the store {} is missing, so an empty one was created; its newest backup is {newest}, and {fate}; `hoptop restore {newest}` restores it",
         path.display(),
-        newest.display()
-    ))
+        newest = newest.display()
+    )
 }

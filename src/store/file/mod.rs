@@ -8,6 +8,7 @@ pub(super) mod connection;
 pub(crate) mod filesystem;
 pub(super) mod health;
 pub(super) mod integrity;
+pub(super) mod lock_wait;
 mod loss_report;
 pub(super) mod migrate;
 pub(super) mod open;

@@ -7,6 +7,7 @@ use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
     path::{self, Path, PathBuf},
+    time::Duration,
 };
 
 use chrono::{DateTime, Utc};
@@ -16,7 +17,7 @@ use super::{
     backup, connection, filesystem,
     health::StoreFault,
     integrity::Depth,
-    loss_report, migrate,
+    lock_wait, loss_report, migrate,
     open_marker::{ExitState, OpenMarker},
     paths,
     recovery::{self, Recovery},
@@ -51,12 +52,19 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
     if paths::is_backup(path) && path.exists() {
         return open_backup(path);
     }
-    let marker = lock_marker(path)?;
+    let mut marker = lock_marker(path)?;
+    if marker.is_none() && lasting_at.is_some() && loss_report::has_remains(path) {
+        marker = OpenMarker::create(path).ok();
+    }
     if let Some(reason) = marker.as_ref().and_then(OpenMarker::reported_damage) {
         require_latest_schema(path)?;
         return share(path, Err(StoreFault::Broken(reason)), marker);
     }
+    let marker = wait_for_log(path, marker)?;
     let exit_state = marker.as_ref().and_then(OpenMarker::exclusive_state).cloned();
+    if lasting_at.is_some() && exit_state.is_some() {
+        backup::remove_abandoned(path);
+    }
     let notice =
         exit_state.as_ref().zip(lasting_at).and_then(|(exit_state, at)| loss_report::notice(path, exit_state, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));
@@ -223,6 +231,24 @@ fn lock_marker(path: &Path) -> Result<Option<OpenMarker>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
         marker => marker.map_err(|source| StoreError::Create { path: path.to_owned(), source }),
     }
+}
+
+/// Refuses a store whose log was removed while another process has the store open. A process that closes the store in order
+/// removes the log too, so the log is looked for again for a moment.
+fn wait_for_log(path: &Path, mut marker: Option<OpenMarker>) -> Result<Option<OpenMarker>, StoreError> {
+    const LIMIT: Duration = Duration::from_millis(1_500);
+    for attempts in 0.. {
+        let is_shared = marker.as_ref().is_some_and(|marker| marker.exclusive_state().is_none());
+        if !is_shared || !loss_report::is_log_missing(path) {
+            break;
+        }
+        if !lock_wait::wait(attempts, LIMIT) {
+            return Err(StoreError::LogGone { path: path.to_owned() });
+        }
+        drop(marker);
+        marker = lock_marker(path)?;
+    }
+    Ok(marker)
 }
 
 fn is_unwritable(error: &io::Error) -> bool {

@@ -5,12 +5,12 @@
 //! proof that no other process uses a store that is to be moved. This module must never touch the store's own files.
 
 use std::{
-    ffi::OsString,
     fs::{File, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
+use super::{lock_wait, paths};
 use crate::process::files;
 
 /// The most bytes that are read from a marker.
@@ -68,7 +68,7 @@ impl OpenMarker {
     /// Locks the marker if a hoptop has opened the store before; waits for a process that recovers the store. Returns
     /// `None` if there is no marker.
     pub(in crate::store) fn open(store: &Path) -> io::Result<Option<Self>> {
-        match files::private_options().read(true).write(true).open(marker_path(store)) {
+        match files::private_options().read(true).write(true).open(paths::marker(store)) {
             Ok(file) => Self::lock(file).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -77,13 +77,13 @@ impl OpenMarker {
 
     /// Whether a store of that name was ever open: its marker exists.
     pub(in crate::store) fn exists_for(store: &Path) -> bool {
-        marker_path(store).exists()
+        paths::marker(store).exists()
     }
 
     /// Creates and locks the marker of a new store.
     pub(in crate::store) fn create(store: &Path) -> io::Result<Self> {
         Self::lock(
-            files::private_options().read(true).write(true).create(true).truncate(false).open(marker_path(store))?,
+            files::private_options().read(true).write(true).create(true).truncate(false).open(paths::marker(store))?,
         )
     }
 
@@ -95,7 +95,7 @@ impl OpenMarker {
                     marker.exclusive_state = Some(marker.read()?);
                     return Ok(marker);
                 }
-                Err(TryLockError::WouldBlock) => marker.file.lock_shared()?,
+                Err(TryLockError::WouldBlock) => marker.wait_for_shared_lock()?,
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             match marker.read()? {
@@ -104,6 +104,16 @@ impl OpenMarker {
                 _ => return Ok(marker),
             }
         }
+    }
+
+    /// Shares the lock, as soon as no process has it alone: while it opens, migrates or recovers the store. A recovery may
+    /// take minutes, so the wait has no limit; a long wait is announced.
+    fn wait_for_shared_lock(&self) -> io::Result<()> {
+        lock_wait::wait_until(|| match self.file.try_lock_shared() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(error),
+        })
     }
 
     /// Returns how the store was left, if no other process has it open.
@@ -166,13 +176,6 @@ impl Drop for OpenMarker {
     }
 }
 
-/// Returns the path of the marker.
-fn marker_path(store: &Path) -> PathBuf {
-    let mut name = OsString::from(store);
-    name.push(".presence");
-    PathBuf::from(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,10 +195,10 @@ mod tests {
         let second = open_marker(&store);
         assert_eq!(second.exclusive_state(), None);
         // The marker as a killed process leaves it.
-        let abandoned = std::fs::read(marker_path(&store)).unwrap();
+        let abandoned = std::fs::read(paths::marker(&store)).unwrap();
         drop((first, second));
         assert_eq!(open_marker(&store).exclusive_state(), Some(&ExitState::Clean));
-        std::fs::write(marker_path(&store), abandoned).unwrap();
+        std::fs::write(paths::marker(&store), abandoned).unwrap();
         assert_eq!(open_marker(&store).exclusive_state(), Some(&ExitState::Unclean));
     }
 

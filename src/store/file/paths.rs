@@ -13,6 +13,8 @@ use crate::process::files;
 
 /// The name of the folder of a store's backups, beside the store.
 pub(in crate::store) const BACKUP_FOLDER: &str = "backups";
+/// The endings of the files that SQLite keeps beside a store: the log, and the index of the log.
+pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 /// The format of moments in file names: in UTC, and in the order of time.
 pub(in crate::store) const TIMESTAMP_FORMAT: &str = "%Y%m%dT%H%M%SZ";
 
@@ -26,6 +28,11 @@ pub(in crate::store) fn companion(store: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(store);
     name.push(ending);
     PathBuf::from(name)
+}
+
+/// Returns the path of the store's open marker.
+pub(in crate::store) fn marker(store: &Path) -> PathBuf {
+    companion(store, ".presence")
 }
 
 /// Creates the folder (0700) and an empty file (0600) if they don't exist.

@@ -21,7 +21,7 @@ use super::{
     migrate,
     open_marker::{ExitState, OpenMarker},
     partial_recovery::{self, RecoveredRows},
-    paths::{self, TIMESTAMP_FORMAT},
+    paths::{self, COMPANIONS, TIMESTAMP_FORMAT},
     sql_functions,
 };
 use crate::{process::files, store::error::StoreError};
@@ -29,8 +29,6 @@ use crate::{process::files, store::error::StoreError};
 const INTERRUPTED: &str = "an earlier recovery was interrupted";
 /// Begins the reason of a repair that a person asked for. SQLite's own check doesn't find damaged values.
 pub(in crate::store) const DAMAGED_VALUES: &str = "damaged values";
-/// The endings of the files that SQLite keeps beside a store.
-pub(in crate::store) const COMPANIONS: [&str; 2] = ["-wal", "-shm"];
 
 /// The result of recovering a damaged store.
 #[derive(Clone, Debug, PartialEq, Eq)]

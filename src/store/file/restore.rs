@@ -19,8 +19,8 @@ use super::{
     migrate,
     open::{nearest_folder, resolve_links},
     open_marker::{ExitState, OpenMarker},
-    paths,
-    recovery::{COMPANIONS, unused_path},
+    paths::{self, COMPANIONS},
+    recovery::unused_path,
 };
 use crate::{process::files, store::error::StoreError};
 

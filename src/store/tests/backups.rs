@@ -192,3 +192,22 @@ fn schema_is_not_migrated_if_its_backup_fails() {
     );
     assert_eq!(migrate::version(&Connection::open(&path).unwrap()).unwrap(), 1);
 }
+
+#[test]
+fn unfinished_backup_of_a_killed_process_is_removed_at_the_next_start() {
+    let (_folder, store) = open();
+    let path = store.path().to_owned();
+    drop(store);
+    let backups = path.with_file_name("backups");
+    fs::create_dir(&backups).unwrap();
+    let unfinished = backups.join(".hoptop.db.19700110T000000Z.backup.unfinished-killed");
+    fs::write(&unfinished, "half").unwrap();
+    // Another process makes a backup.
+    let lock = fs::File::create(backups.join("hoptop.db.lock")).unwrap();
+    lock.lock().unwrap();
+    drop(Store::open_lasting(&path, at(1)).unwrap());
+    assert!(unfinished.exists());
+    drop(lock);
+    drop(Store::open_lasting(&path, at(2)).unwrap());
+    assert!(!unfinished.exists());
+}

@@ -79,6 +79,36 @@ async fn removed_file_is_detected_and_not_written_to() {
     assert!(tokio::task::spawn_blocking(|| late.wait()).await.unwrap().is_err());
 }
 
+#[cfg(unix)]
+#[test]
+fn removed_log_is_detected_before_a_write_is_acknowledged() {
+    for ending in paths::COMPANIONS {
+        let (_folder, store) = open();
+        import_one(&store);
+        fs::remove_file(paths::companion(store.path(), ending)).unwrap();
+        let late = testing::submit_track(&store, "default", vec![fixtures::new(2)], at(1));
+        let refused = late.wait().unwrap_err().to_string();
+        assert!(refused.contains(&format!("hoptop.db{ending} was removed or replaced")), "{refused}");
+        assert!(matches!(store.fault(), Some(StoreFault::Gone(_))));
+        // What was acknowledged before is in the store once the process has closed it.
+        let path = store.path().to_owned();
+        drop(store);
+        assert_eq!(Store::open(&path).unwrap().reader().unwrap().load().unwrap().0.len(), 1);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn store_whose_log_was_removed_is_not_opened_a_second_time() {
+    let (_folder, store) = open();
+    import_one(&store);
+    fs::remove_file(paths::companion(store.path(), "-wal")).unwrap();
+    fs::remove_file(paths::companion(store.path(), "-shm")).unwrap();
+    let refused = Store::open_lasting(store.path(), at(1)).err().unwrap();
+    assert!(matches!(refused, StoreError::LogGone { .. }), "{refused}");
+    assert!(!paths::companion(store.path(), "-wal").exists(), "a second log was created");
+}
+
 #[test]
 fn log_shrinks_to_its_limit_after_a_long_read_ends() {
     let (_folder, store) = open();

@@ -449,6 +449,36 @@ fn store_known_to_be_damaged_accepts_no_writes() {
     assert!(refused.to_string().contains("it is read-only until it is recovered"), "{refused}");
 }
 
+/// Removes all files of a store that this finds, and returns the notice of the next start.
+fn notice_after_removing(files: &[&str], with_backup: bool) -> Option<String> {
+    let (_folder, path) = create_filled_store(3);
+    if with_backup {
+        Store::backup_if_due(&path, at(60), &|| true).unwrap().unwrap();
+    }
+    fs::write(paths::companion(&path, "-wal"), "").unwrap();
+    for ending in files {
+        fs::remove_file(paths::companion(&path, ending)).unwrap();
+    }
+    let store = Store::open_lasting(&path, at(120)).unwrap();
+    assert!(store.backups(at(120)).is_empty(), "its backups belong to the store that is gone");
+    store.notice()
+}
+
+#[test]
+fn removed_store_is_reported_whatever_is_left_of_it() {
+    let is_missing = |files: &[&str], with_backup| {
+        let notice = notice_after_removing(files, with_backup).unwrap_or_default();
+        assert_eq!(notice.contains("hoptop restore"), with_backup, "{notice}");
+        notice.contains("is missing, so an empty one was created")
+    };
+    assert!(is_missing(&[""], false), "an empty log and the marker");
+    assert!(is_missing(&[""], true));
+    assert!(is_missing(&["", ".presence"], false), "an empty log");
+    assert!(is_missing(&["", "-wal"], false), "the marker");
+    assert!(is_missing(&["", "-wal", ".presence"], true), "a backup");
+    assert_eq!(notice_after_removing(&["", "-wal", ".presence"], false), None, "nothing");
+}
+
 #[test]
 fn removed_store_is_reported_and_its_backups_are_kept() {
     let (folder, path) = create_filled_store(3);

@@ -21,7 +21,7 @@ use crate::{
         background_poller::{RunningPollers, ServiceClient},
         maintenance::Maintenance,
         service_manager::ServiceManager,
-        signals::{self, Reload},
+        signals::Reload,
         team_store::TeamAccess,
     },
     store::Store,
@@ -144,12 +144,7 @@ impl TaskContext<'_> {
             ServiceManager::of_process().report_stopping();
         }
         let stopped = poller.stop().await;
-        // A second signal ends the wait for undelivered alerts.
-        let (second, _) = signals::listen_for_end_and_reload()?;
-        tokio::select! {
-            _ = join_all(started.into_iter().map(|notifier| notifier.finish(notifiers::COMMAND_GRACE))) => {}
-            _ = second => tracing::warn!("a second signal came before all alerts were sent"),
-        }
+        join_all(started.into_iter().map(|notifier| notifier.finish(notifiers::COMMAND_GRACE))).await;
         stopped.map(|()| next)
     }
 

@@ -18,6 +18,7 @@ use std::{
     collections::HashMap,
     io::{self, IsTerminal, Write},
     pin::pin,
+    time::Duration,
 };
 
 use chrono::{DateTime, FixedOffset, Utc};
@@ -62,7 +63,7 @@ use crate::{
     presentation::{glyphs::Glyphs, row_text},
     runtime::{
         exit::Exit,
-        log_file, signals,
+        forced_end, log_file, signals,
         stderr::print_line,
         team_store::{self, TeamAccess},
         tokio_runtime,
@@ -70,23 +71,26 @@ use crate::{
     store::{FeedReader, Listed, Progress, Store, StoreError, StoreFault, Wake},
 };
 
+/// The longest time from the timeout to the end of the process.
+const TIMEOUT_GRACE: Duration = Duration::from_millis(1_800);
+/// The longest wait for open requests and for notifications after a signal or the timeout.
+const TASKS_GRACE: Duration = Duration::from_millis(1_200);
+
 /// Polls and prints until all transactions are settled, the timeout is over, or a signal comes. A signal that requests
 /// a reload loads the settings again, with these `flags`.
 pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Result<Exit> {
-    if args.filter.iter().any(|word| word == PIPE) && !args.is_piped() {
-        print_line("`-` reads standard input and can't be combined with a filter");
-        return Ok(Exit::Usage);
-    }
-    let terms = if args.is_piped() { &[][..] } else { &args.filter };
-    let Some(filter) = list::read_filter(terms, settings.author.as_deref(), &mut io::stderr())? else {
-        return Ok(Exit::Usage);
-    };
+    let Some(filter) = read_filter(args, settings)? else { return Ok(Exit::Usage) };
     let runtime = tokio_runtime::start()?;
     // Listens first, so that a signal is handled even while the ID's command runs.
     let (signal, reload) = {
         let _entered = runtime.enter();
         signals::listen_for_end_and_reload()?
     };
+    // Counts from here: another process may hold the store for long before the watch begins.
+    let ends_at = args.timeout.map(|timeout| Clock::system().now().mono + timeout);
+    if let Some(timeout) = args.timeout {
+        forced_end::end_within(timeout + TIMEOUT_GRACE, Exit::NotSettled);
+    }
     let mut settings = settings.clone();
     background_tasks::keep_named_profiles(&mut settings, flags);
     settings.check_same_store()?;
@@ -155,16 +159,45 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
             biased;
             // Polled first, so that after a signal it can still print which input was not tracked.
             failed = reading, if args.is_piped() => failed.map(|never| match never {}),
-            ended = watching.follow(&store, &clock) => ended,
+            ended = watching.follow(&store, &clock, ends_at) => ended,
             exit = signal => Ok(Some(exit)),
             served = &mut serving => return served.map(|()| Exit::Error),
         };
+        let grace_end = match ended {
+            Ok(Some(_)) => Some(clock.now().mono + TASKS_GRACE),
+            Ok(None) | Err(_) => ends_at.map(|end| end + TASKS_GRACE),
+        };
         // Fails if the background tasks have ended by themselves.
         leave.send(()).ok();
-        serving.await?;
+        tokio::select! {
+            served = serving => served?,
+            // What a webhook doesn't get until then, the webhook gets in the next session.
+            () = until(&clock, grace_end) => tracing::warn!("the watch ends before all answers and alerts are handled"),
+        }
         watching.finish(&clock, ended?).await
     });
+    if let Ok(exit) = &ended {
+        forced_end::set_exit(*exit);
+    }
     ended.inspect_err(|report| opening::report_damage(&store, report))
+}
+
+/// Reads the filter of the arguments. If the filter is wrong, prints the reason and returns `None`.
+fn read_filter(args: &WatchArgs, settings: &Settings) -> Result<Option<Filter>> {
+    if args.filter.iter().any(|word| word == PIPE) && !args.is_piped() {
+        print_line("`-` reads standard input and can't be combined with a filter");
+        return Ok(None);
+    }
+    let terms = if args.is_piped() { &[][..] } else { &args.filter };
+    Ok(list::read_filter(terms, settings.author.as_deref(), &mut io::stderr())?)
+}
+
+/// Waits until a moment; for ever if there is none.
+async fn until(clock: &Clock, moment: Option<Mono>) {
+    match moment {
+        Some(moment) => clock.sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The state of a watch.
@@ -316,11 +349,11 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// Prints changes until the watch ends. Returns the exit code, or `None` if the transactions decide it.
-    async fn follow(&mut self, store: &Store, clock: &Clock) -> Result<Option<Exit>> {
+    /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the transactions
+    /// decide it.
+    async fn follow(&mut self, store: &Store, clock: &Clock, end: Option<Mono>) -> Result<Option<Exit>> {
         let mut commits = store.subscribe(Wake::AnyCommit)?;
         let mut team = TeamNotices::new(store.team(), self.profiles.names());
-        let end = self.args.timeout.map(|timeout| self.started.mono + timeout);
         loop {
             let more = self.process_changes(clock).await?;
             self.check_store_fault(store.fault())?;
@@ -336,12 +369,6 @@ impl<'a> Watching<'a> {
             if more {
                 continue;
             }
-            let until = |moment: Option<Mono>| async move {
-                match moment {
-                    Some(moment) => clock.sleep_until(moment).await,
-                    None => std::future::pending().await,
-                }
-            };
             let redraw = self.bar.is_drawn().then(|| clock.now().mono + bar::REDRAW_INTERVAL);
             let reported = async {
                 match &mut self.piped {
@@ -353,9 +380,9 @@ impl<'a> Watching<'a> {
                 changed = commits.changed() => changed.map_err(|_| eyre!("the store's watcher has ended"))?,
                 () = reported => {}
                 () = team.wait(clock) => {}
-                () = until(redraw) => {}
-                () = until(gives_up_at) => {}
-                () = until(end) => return Ok(None),
+                () = until(clock, redraw) => {}
+                () = until(clock, gives_up_at) => {}
+                () = until(clock, end) => return Ok(None),
             }
         }
     }

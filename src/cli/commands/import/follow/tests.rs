@@ -168,7 +168,7 @@ fn lines_that_can_never_be_saved_are_named_by_the_first_line() {
         })
     });
     let error = crate::cli::sentence(&ended.unwrap_err());
-    assert!(error.starts_with("line 3 and the lines after it were not saved: the store "), "{error}");
+    assert!(error.starts_with("line 3 and the lines after it were not saved: the store's file "), "{error}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,220 @@
+//! Ends the process in time. A thread receives the signals that end the process. After the first signal the process ends
+//! in order; if the order takes too long, or a second signal comes, the thread ends the process.
+//!
+//! Ending by force loses nothing that was acknowledged: a commit is in the store before it is acknowledged, and the
+//! kernel releases all locks. The thread must never wait for anything that another thread may hold: a lock, the store,
+//! standard output.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use color_eyre::eyre::{Result, WrapErr, eyre};
+use tokio::sync::{mpsc, watch};
+
+use super::{exit::Exit, stderr::print_at_once, tokio_runtime};
+use crate::{
+    clock::{Clock, Mono},
+    tui::terminal,
+};
+
+/// The time for an orderly end after the first signal, or after a person quits.
+pub(crate) const ORDERLY_END_LIMIT: Duration = Duration::from_millis(2_500);
+/// Signals that come this soon after the first one leave the process this much time: a shell and the kernel may both
+/// send SIGHUP, and wrappers send a signal again.
+const REPEATED_SIGNAL_LIMIT: Duration = Duration::from_millis(400);
+/// The line on standard error after an end by force.
+const FORCED_END: &str =
+    "ended without waiting any longer; what was confirmed is stored, and answers not yet stored are asked for again";
+
+/// The thread that ends the process, once it has been started.
+static ENDING: Mutex<Option<Ending>> = Mutex::new(None);
+
+struct Ending {
+    limits: mpsc::UnboundedSender<Limit>,
+    first_signal: watch::Receiver<Option<Exit>>,
+}
+
+/// A moment at which the process is ended by force.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    /// `None` keeps an earlier limit's moment.
+    at: Option<Mono>,
+    /// The exit code then.
+    exit: Exit,
+}
+
+/// Starts to listen for the signals that end the process. The returned future resolves with the exit code of the first
+/// signal. The first call of the process decides whether SIGHUP is one of these signals.
+///
+/// # Errors
+/// If the process can't listen for signals.
+pub(super) fn listen(ends_at_hang_up: bool) -> Result<impl Future<Output = Exit> + use<>> {
+    let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let started = match ending.take() {
+        Some(started) => started,
+        None => Ending::start(ends_at_hang_up).wrap_err("can't listen for signals")?,
+    };
+    let mut first_signal = started.first_signal.clone();
+    *ending = Some(started);
+    Ok(async move {
+        match first_signal.wait_for(Option::is_some).await.map(|exit| *exit) {
+            Ok(Some(exit)) => exit,
+            _ => std::future::pending().await,
+        }
+    })
+}
+
+/// Ends the process by force after `limit`, with this exit code, unless it has ended by then. Of several limits the
+/// earliest counts, and of several codes the latest. Has no effect before [`listen`].
+pub(crate) fn end_within(limit: Duration, exit: Exit) {
+    send(Limit { at: Some(Clock::system().now().mono + limit), exit });
+}
+
+/// Sets the exit code of an end by force. Has no effect without a limit.
+pub(crate) fn set_exit(exit: Exit) {
+    send(Limit { at: None, exit });
+}
+
+fn send(limit: Limit) {
+    if let Some(ending) = &*ENDING.lock().unwrap_or_else(PoisonError::into_inner) {
+        // Fails if the thread has ended, which happens only with the process.
+        ending.limits.send(limit).ok();
+    }
+}
+
+impl Ending {
+    fn start(ends_at_hang_up: bool) -> Result<Self> {
+        // A runtime of its own: no other task or thread can delay it.
+        let runtime = tokio_runtime::start_on_this_thread()?;
+        let signals = {
+            let _entered = runtime.enter();
+            Signals::listen(ends_at_hang_up)?
+        };
+        let (limits, received_limits) = mpsc::unbounded_channel();
+        let (first_sender, first_signal) = watch::channel(None);
+        let wait = move || runtime.block_on(wait_for_end(signals, received_limits, &first_sender));
+        thread::Builder::new().name("ending".into()).spawn(wait).map_err(|error| eyre!("no thread: {error}"))?;
+        Ok(Self { limits, first_signal })
+    }
+}
+
+/// Publishes the first signal, and ends the process when a limit is over.
+async fn wait_for_end(
+    mut signals: Signals,
+    mut limits: mpsc::UnboundedReceiver<Limit>,
+    first_signal: &watch::Sender<Option<Exit>>,
+) {
+    let clock = Clock::system();
+    let mut end: Option<(Mono, Exit)> = None;
+    let mut first_at = None;
+    loop {
+        let due = async {
+            match end {
+                Some((at, exit)) => {
+                    clock.sleep_until(at).await;
+                    exit
+                }
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            exit = due => end_now(exit),
+            exit = signals.next() => {
+                let now = clock.now().mono;
+                let at = match first_at {
+                    None => now + ORDERLY_END_LIMIT,
+                    Some(first) => now.max(first + REPEATED_SIGNAL_LIMIT),
+                };
+                first_at.get_or_insert(now);
+                let exit = *first_signal.borrow().as_ref().unwrap_or(&exit);
+                end = Some((end.map_or(at, |(earlier, _)| earlier.min(at)), exit));
+                first_signal.send_if_modified(|first| first.replace(exit).is_none());
+            }
+            Some(Limit { at, exit }) = limits.recv() => {
+                end = match (end, at) {
+                    (Some((earlier, _)), at) => Some((at.map_or(earlier, |at| earlier.min(at)), exit)),
+                    (None, Some(at)) => Some((at, exit)),
+                    (None, None) => None,
+                };
+            }
+        }
+    }
+}
+
+/// Restores the terminal, and ends the process without any further step.
+fn end_now(exit: Exit) -> ! {
+    terminal::restore_by_force();
+    print_at_once(FORCED_END);
+    // Ends the process at once: the usual exit flushes standard output, which may never be read.
+    signal_hook::low_level::exit(exit.code().into())
+}
+
+/// The signals that end the process.
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: Option<tokio::signal::unix::Signal>,
+    /// Signals that end the process at once, after the terminal is restored.
+    others: Vec<(rustix::process::Signal, tokio::signal::unix::Signal)>,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen(ends_at_hang_up: bool) -> Result<Self> {
+        use super::signal_stream::signal_stream;
+        use rustix::process::Signal;
+        let others = [Signal::QUIT, Signal::ABORT, Signal::USR1, Signal::USR2, Signal::ALARM];
+        let others = others.into_iter().map(|kind| Ok((kind, signal_stream(kind)?))).collect::<Result<_>>()?;
+        Ok(Self {
+            interrupt: signal_stream(Signal::INT)?,
+            terminate: signal_stream(Signal::TERM)?,
+            hang_up: ends_at_hang_up.then(|| signal_stream(Signal::HUP)).transpose()?,
+            others,
+        })
+    }
+
+    /// Waits for the next signal. Returns its exit code.
+    async fn next(&mut self) -> Exit {
+        use futures_util::{FutureExt, future::select_all};
+        let Self { interrupt, terminate, hang_up, others } = self;
+        let others = others.iter_mut().map(|(kind, signal)| {
+            let kind = *kind;
+            async move { signal.recv().await.map(|()| kind) }.boxed()
+        });
+        tokio::select! {
+            _ = interrupt.recv() => Exit::Interrupted,
+            _ = terminate.recv() => Exit::Terminated,
+            () = super::signal_stream::next_signal(hang_up) => Exit::HungUp,
+            (kind, ..) = select_all(others) => {
+                terminal::restore_by_force();
+                if let Some(kind) = kind {
+                    // The default action: the parent sees which signal ended the process.
+                    signal_hook::low_level::emulate_default_handler(kind.as_raw()).ok();
+                }
+                Exit::Terminated
+            }
+        }
+    }
+}
+
+/// The signals that end the process.
+#[cfg(not(unix))]
+struct Signals(tokio::signal::windows::CtrlC);
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen(_: bool) -> Result<Self> {
+        Ok(Self(tokio::signal::windows::ctrl_c()?))
+    }
+
+    /// Waits for the next signal. Returns its exit code.
+    async fn next(&mut self) -> Exit {
+        self.0.recv().await;
+        Exit::Interrupted
+    }
+}

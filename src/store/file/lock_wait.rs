@@ -1,0 +1,125 @@
+//! Waits for locks that another process holds, and announces a long wait.
+//!
+//! The module must never take a lock itself, nor decide what a failed wait means.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use rusqlite::Connection;
+
+use super::paths;
+use crate::{
+    process::lock_holder::{self, LockHolder},
+    store::error::LOCK_TIMEOUT,
+};
+
+/// The wait after which it is announced.
+const ANNOUNCED_AFTER: Duration = Duration::from_secs(2);
+/// The pauses, in milliseconds, between the first attempts to take a lock; the last one repeats.
+const PAUSES: [u64; 8] = [1, 2, 5, 10, 15, 20, 25, LAST_PAUSE];
+const LAST_PAUSE: u64 = 50;
+
+/// The path of a store, and the function that announces long waits for its locks.
+type Announcer = (PathBuf, fn(&str));
+
+/// Who announces long waits of this process now.
+static ANNOUNCER: Mutex<Option<Announcer>> = Mutex::new(None);
+
+fn announcer() -> MutexGuard<'static, Option<Announcer>> {
+    ANNOUNCER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// While it exists, long waits of this process for a store's lock are announced.
+#[derive(Debug)]
+pub(crate) struct LockAnnouncement {
+    /// Who announces afterwards.
+    previous: Option<Announcer>,
+}
+
+impl LockAnnouncement {
+    /// Announces waits for the locks of the store at `path`: `print` gets one sentence for each wait of two seconds.
+    pub(crate) fn start(path: &Path, print: fn(&str)) -> Self {
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        Self { previous: announcer().replace((path, print)) }
+    }
+}
+
+impl Drop for LockAnnouncement {
+    fn drop(&mut self) {
+        *announcer() = self.previous.take();
+    }
+}
+
+/// Makes a connection wait for the locks of other processes, up to [`LOCK_TIMEOUT`].
+pub(in crate::store) fn wait_on(connection: &mut Connection) -> rusqlite::Result<()> {
+    connection.busy_handler(Some(|attempts| wait(u32::try_from(attempts).unwrap_or(u32::MAX), LOCK_TIMEOUT)))
+}
+
+/// Waits a little before the next attempt. Returns `false` if the attempts have taken `limit` already. `attempts` is the
+/// number of attempts before; 0 begins a wait.
+pub(in crate::store) fn wait(attempts: u32, limit: Duration) -> bool {
+    let before = waited_after(attempts);
+    let pause = waited_after(attempts.saturating_add(1)).saturating_sub(before);
+    if before < ANNOUNCED_AFTER && before + pause >= ANNOUNCED_AFTER {
+        announce();
+    }
+    if before + pause > limit {
+        return false;
+    }
+    #[expect(clippy::disallowed_methods, reason = "SQLite asks on the thread that waits, and no lock wakes a thread")]
+    thread::sleep(pause);
+    true
+}
+
+/// Waits until `take` has taken a lock, however long that is.
+pub(in crate::store) fn wait_until(mut take: impl FnMut() -> io::Result<bool>) -> io::Result<()> {
+    let mut attempts = 0;
+    while !take()? {
+        wait(attempts, Duration::MAX);
+        attempts = attempts.saturating_add(1);
+    }
+    Ok(())
+}
+
+/// Returns the sum of the pauses before this attempt.
+fn waited_after(attempts: u32) -> Duration {
+    let known = PAUSES.iter().take(attempts as usize).sum::<u64>();
+    let repeated = u64::from(attempts).saturating_sub(PAUSES.len() as u64);
+    Duration::from_millis(known + repeated * LAST_PAUSE)
+}
+
+fn announce() {
+    if let Some((path, print)) = &*announcer() {
+        print(&sentence(holder(path).as_ref()));
+    }
+}
+
+/// Returns the process that holds the lock of a store, if that is known.
+pub(in crate::store) fn holder(store: &Path) -> Option<LockHolder> {
+    lock_holder::find(&[&paths::companion(store, "-shm"), store, &paths::marker(store)])
+}
+
+/// Returns a sentence about a wait for a lock that this process holds.
+pub(in crate::store) fn sentence(holder: Option<&LockHolder>) -> String {
+    let holder = holder.map_or_else(String::new, |holder| format!(" ({holder})"));
+    format!("another process{holder} has locked the store; waiting until it finishes")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_add_up_to_the_limit() {
+        assert_eq!(waited_after(0), Duration::ZERO);
+        assert_eq!(waited_after(3), Duration::from_millis(8));
+        assert_eq!(waited_after(10), Duration::from_millis(128 + 100));
+        assert!(wait(0, Duration::from_secs(1)) && !wait(0, Duration::ZERO));
+        assert!(!wait(u32::MAX, LOCK_TIMEOUT));
+    }
+}
