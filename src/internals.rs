@@ -10,6 +10,10 @@ pub mod budget {
     pub use crate::budget::{Budget, Pace, PaceLeft, Refusal, RequestEnd, SlotPermit};
 }
 
+pub mod chain_rpc {
+    pub use crate::chain_rpc::{ChainNodes, read_body};
+}
+
 pub mod cli {
     pub use crate::cli::{install_hooks, main};
 

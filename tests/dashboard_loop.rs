@@ -163,6 +163,7 @@ impl Fixture {
             seed: 1,
             lease: None,
             heartbeat: Heartbeat::default(),
+            chain_nodes: None,
         };
         (stop, tokio::spawn(async { poller::run(setup, async { stopped.await.unwrap_or(()) }).await.map(drop) }))
     }

@@ -211,6 +211,7 @@ impl Bench {
             seed: 7,
             lease: None,
             heartbeat: Heartbeat::default(),
+            chain_nodes: None,
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(setup, async move { stopped.await.unwrap_or(()) }));

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0014_identifiers.sql"),
     include_str!("../../../assets/migrations/0015_search.sql"),
     include_str!("../../../assets/migrations/0016_response_ids.sql"),
+    include_str!("../../../assets/migrations/0019_on_chain.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.
