@@ -120,6 +120,7 @@ impl Node {
         let at = self.with_pace(|pace| (pace.wait(now.mono) <= LONGEST_WAIT).then(|| pace.take(now.mono)));
         let Some(at) = at else { return Err(self.refusal(CallError::Throttled)) };
         self.clock.sleep_until(at).await;
+        let _hold = self.clock.hold();
         let sent = tokio::time::timeout(self.timeouts.total, self.send(calls)).await;
         sent.unwrap_or_else(
             |_| Err(self.sentence(&format!("no answer within {} s", self.timeouts.total.as_secs_f64()))),

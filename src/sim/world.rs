@@ -8,6 +8,8 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use super::{
+    chain::ChainCourse,
+    chain_cases,
     plan::{ScriptedRoute, Transfer},
     seeded,
 };
@@ -33,6 +35,8 @@ pub struct World {
     transfers: Vec<Transfer>,
     by_key: BTreeMap<String, usize>,
     routes: Vec<ScriptedRoute>,
+    /// What becomes of transactions on their source chains, by hash; the others succeed.
+    chain_courses: BTreeMap<String, ChainCourse>,
 }
 
 impl World {
@@ -46,12 +50,34 @@ impl World {
     pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
         let key = |(index, transfer): (usize, &Transfer)| (transfer.new.params.transaction_id.key(), index);
         let by_key = transfers.iter().enumerate().map(key).collect();
-        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new() }
+        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new(), chain_courses: BTreeMap::new() }
     }
 
     /// Returns the same world with these answers to route requests.
     pub fn with_routes(self, routes: Vec<ScriptedRoute>) -> Self {
         Self { routes, ..self }
+    }
+
+    /// Returns the same world with one more transfer for each thing that a source chain may say about a transfer that the
+    /// service doesn't find.
+    pub fn with_chain_cases(self) -> Self {
+        let (transfers, courses): (Vec<_>, Vec<_>) = chain_cases::cases().into_iter().unzip();
+        let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
+        let courses = transfers.iter().map(hash).zip(courses).collect();
+        let all = self.transfers.into_iter().chain(transfers).collect();
+        let seed = self.seed;
+        Self { seed, ..Self::scripted(all, self.start, self.counts_from).with_routes(self.routes) }
+            .with_chain_courses(courses)
+    }
+
+    /// Returns the same world with these courses of transactions on their source chains.
+    pub fn with_chain_courses(self, courses: Vec<(TxHash, ChainCourse)>) -> Self {
+        Self { chain_courses: courses.into_iter().map(|(hash, course)| (hash.key(), course)).collect(), ..self }
+    }
+
+    /// Returns what becomes of a transaction on its source chain.
+    pub(super) fn chain_course(&self, hash: &TxHash) -> &ChainCourse {
+        self.chain_courses.get(&hash.key()).unwrap_or(&ChainCourse::Succeeded)
     }
 
     /// The seed of the world's random numbers; 0 for a scripted world.
@@ -66,7 +92,14 @@ impl World {
 
     /// Returns the transfers as a person would import them, in order of submission.
     pub fn transfers(&self) -> Vec<NewTransaction> {
-        self.transfers.iter().map(|transfer| transfer.new.clone()).collect()
+        let imported = |transfer: &Transfer| {
+            let mut new = transfer.new.clone();
+            if let ChainCourse::ImportedAs(chain) = self.chain_course(&new.params.transaction_id) {
+                new.params.from_chain = chain.clone();
+            }
+            new
+        };
+        self.transfers.iter().map(imported).collect()
     }
 
     /// Returns the transfer with this hash.

@@ -16,6 +16,7 @@ mod common;
 mod concurrent_processes;
 mod damaged_values;
 mod diagnosis;
+mod evm_node;
 #[cfg(unix)]
 mod guides;
 mod import_export;
@@ -24,6 +25,7 @@ mod json_schema;
 mod metrics;
 mod nothing_watched;
 mod notifications;
+mod npm;
 mod one_shot;
 #[cfg(unix)]
 mod package;

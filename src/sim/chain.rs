@@ -1,0 +1,223 @@
+//! The simulated chains beside the simulated service: what a node of a chain answers to JSON-RPC about the world's transfers.
+//!
+//! Pure: the time is a parameter. It follows the JSON-RPC of EVM nodes, and knows nothing of our client.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Value, json};
+
+use super::{plan::Transfer, world::World};
+use crate::domain::ids::ChainId;
+
+/// The time between two blocks, in seconds, on every chain.
+const BLOCK_TIME: u64 = 2;
+/// How long a transaction is pending before it is mined.
+const PENDING_FOR: Duration = Duration::from_secs(3);
+/// The nonce of every transaction.
+const NONCE: u64 = 7;
+
+/// What becomes of a transfer's transaction on its source chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ChainCourse {
+    /// It is mined and succeeds.
+    #[default]
+    Succeeded,
+    /// It is mined and reverts.
+    Reverted,
+    /// It is never mined.
+    Pending,
+    /// It is pending, and after this time another transaction of the sender takes its place.
+    Replaced(Duration),
+    /// No chain knows it.
+    Unknown,
+    /// It succeeds, but whoever imports it names this source chain, which is wrong.
+    ImportedAs(ChainId),
+}
+
+impl ChainCourse {
+    /// Reads the course of a scenario file.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "succeeded" => Self::Succeeded,
+            "reverted" => Self::Reverted,
+            "pending" => Self::Pending,
+            "replaced" => Self::Replaced(Duration::from_secs(20)),
+            "unknown" => Self::Unknown,
+            other => match other.strip_prefix("imported as ") {
+                Some(chain) => Self::ImportedAs(ChainId::new(chain)),
+                None => {
+                    return Err(
+                        "chain must be succeeded, reverted, pending, replaced, unknown or `imported as CHAIN`".into()
+                    );
+                }
+            },
+        })
+    }
+}
+
+/// A transaction as a node knows it.
+enum Known {
+    Pending,
+    Mined { succeeded: bool, block: u64 },
+}
+
+/// Answers a request to the node of a chain; `None` if there is no such chain or the body is no JSON-RPC.
+pub(super) fn answer(
+    world: &World,
+    start: DateTime<Utc>,
+    chain: &str,
+    body: &[u8],
+    now: DateTime<Utc>,
+) -> Option<String> {
+    let node = Node { world, start, number: chain.parse().ok()?, chain: ChainId::new(chain), now };
+    let answer = match serde_json::from_slice(body).ok()? {
+        Value::Array(calls) => Value::Array(calls.iter().map(|call| node.call(call)).collect()),
+        call => node.call(&call),
+    };
+    Some(answer.to_string())
+}
+
+struct Node<'a> {
+    world: &'a World,
+    start: DateTime<Utc>,
+    number: u64,
+    chain: ChainId,
+    now: DateTime<Utc>,
+}
+
+impl Node<'_> {
+    fn call(&self, call: &Value) -> Value {
+        let id = call.get("id").cloned().unwrap_or(Value::Null);
+        let parameter = call.pointer("/params/0").and_then(Value::as_str).unwrap_or_default();
+        let result = match call.get("method").and_then(Value::as_str).unwrap_or_default() {
+            "eth_chainId" => hex(self.number),
+            "eth_blockNumber" => hex(block_at(self.now)),
+            "eth_getTransactionCount" => hex(NONCE + 1),
+            "eth_getTransactionByHash" => self.find(parameter).map_or(Value::Null, |known| transaction(&known)),
+            "eth_getTransactionReceipt" => self.find(parameter).map_or(Value::Null, |known| receipt(&known)),
+            "eth_getBlockByNumber" => self.block(parameter),
+            _ => {
+                return json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "the method does not exist"}});
+            }
+        };
+        json!({"jsonrpc": "2.0", "id": id, "result": result})
+    }
+
+    /// Returns the transaction with this hash, if this chain knows it.
+    fn find(&self, hash: &str) -> Option<Known> {
+        let transfer = self.world.find(hash).filter(|transfer| transfer.new.params.from_chain == self.chain)?;
+        let submitted = self.start + transfer.begins;
+        let age = (self.now - submitted).to_std().ok()?;
+        let mined = |succeeded| match age < PENDING_FOR {
+            true => Known::Pending,
+            false => Known::Mined { succeeded, block: block_at(submitted + PENDING_FOR) },
+        };
+        match self.course(transfer) {
+            ChainCourse::Succeeded | ChainCourse::ImportedAs(_) => Some(mined(true)),
+            ChainCourse::Reverted => Some(mined(false)),
+            ChainCourse::Pending => Some(Known::Pending),
+            ChainCourse::Replaced(after) => (age < *after).then_some(Known::Pending),
+            ChainCourse::Unknown => None,
+        }
+    }
+
+    fn course(&self, transfer: &Transfer) -> &ChainCourse {
+        self.world.chain_course(&transfer.new.params.transaction_id)
+    }
+
+    fn block(&self, number: &str) -> Value {
+        let number = number.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        let known = number.filter(|number| *number <= block_at(self.now));
+        known.map_or(Value::Null, |number| json!({"number": hex(number), "timestamp": hex(number * BLOCK_TIME)}))
+    }
+}
+
+fn transaction(known: &Known) -> Value {
+    let block = match known {
+        Known::Pending => Value::Null,
+        Known::Mined { block, .. } => hex(*block),
+    };
+    json!({"from": address('a'), "to": address('b'), "nonce": hex(NONCE), "blockNumber": block})
+}
+
+fn receipt(known: &Known) -> Value {
+    match known {
+        Known::Pending => Value::Null,
+        Known::Mined { succeeded, block } => json!({
+            "from": address('a'), "to": address('b'), "status": hex(u64::from(*succeeded)), "blockNumber": hex(*block),
+        }),
+    }
+}
+
+fn address(digit: char) -> String {
+    format!("0x{}", digit.to_string().repeat(40))
+}
+
+fn hex(number: u64) -> Value {
+    Value::String(format!("{number:#x}"))
+}
+
+/// Returns the number of the newest block at a moment.
+fn block_at(moment: DateTime<Utc>) -> u64 {
+    u64::try_from(moment.timestamp()).unwrap_or_default() / BLOCK_TIME
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+
+    use super::*;
+
+    fn asked(course: &str, chain: &str, second: i64) -> String {
+        let scenario = format!(
+            "[[transaction]]\ntransactionId = \"0xab\"\nfromChainId = \"10\"\ntoChainId = \"1\"\nquoteId = \"q\"\n\
+             chain = \"{course}\"\nanswers = [{{ from = 0, http = 404 }}]"
+        );
+        let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let world = super::super::scenario::Scenario::parse(&scenario).unwrap().world(start);
+        let call = |id: u8, method: &str| json!({"id": id, "method": method, "params": ["0xAB", false]});
+        let body = json!([call(1, "eth_getTransactionByHash"), call(2, "eth_getTransactionReceipt")]).to_string();
+        let answer = answer(&world, start, chain, body.as_bytes(), start + TimeDelta::seconds(second)).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        match (&answer[0]["result"], &answer[1]["result"]) {
+            (Value::Null, Value::Null) => "unknown".into(),
+            (_, Value::Null) => "pending".into(),
+            (_, receipt) => format!("mined {}", receipt["status"].as_str().unwrap()),
+        }
+    }
+
+    #[test]
+    fn each_course_is_seen_on_its_chain_over_time() {
+        let table = [
+            ("succeeded", ["unknown", "pending", "mined 0x1", "mined 0x1"]),
+            ("reverted", ["unknown", "pending", "mined 0x0", "mined 0x0"]),
+            ("pending", ["unknown", "pending", "pending", "pending"]),
+            ("replaced", ["unknown", "pending", "pending", "unknown"]),
+            ("unknown", ["unknown"; 4]),
+            ("imported as 42161", ["unknown", "pending", "mined 0x1", "mined 0x1"]),
+        ];
+        for (course, expected) in table {
+            assert_eq!([-1, 0, 3, 60].map(|second| asked(course, "10", second)), expected, "{course}");
+            assert_eq!(asked(course, "1", 60), "unknown", "another chain");
+        }
+    }
+
+    #[test]
+    fn blocks_have_a_time_and_other_methods_are_refused() {
+        let world = World::seeded(1, 1, DateTime::UNIX_EPOCH);
+        let now = DateTime::from_timestamp(1_000, 0).unwrap();
+        let ask = |chain: &str, body: &str| answer(&world, now, chain, body.as_bytes(), now);
+        let block = ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0x10", false]}"#).unwrap();
+        assert!(block.contains(r#""timestamp":"0x20""#), "{block}");
+        assert!(
+            ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0xffff"]}"#).unwrap().contains("null")
+        );
+        assert!(ask("1", r#"{"id": 1, "method": "eth_sendRawTransaction"}"#).unwrap().contains("-32601"));
+        assert!(ask("7", r#"{"id": 1, "method": "eth_chainId"}"#).unwrap().contains(r#""0x7""#));
+        assert_eq!((ask("osmosis-1", "[]"), ask("1", "<html>")), (None, None));
+    }
+}
