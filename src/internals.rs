@@ -11,7 +11,7 @@ pub mod budget {
 }
 
 pub mod chain_rpc {
-    pub use crate::chain_rpc::{ChainNodes, read_body};
+    pub use crate::chain_rpc::{ChainNodes, NodeSetting, read_body};
 }
 
 pub mod cli {
@@ -139,6 +139,10 @@ pub mod schedule {
 pub mod sim {
     pub mod body {
         pub use crate::sim::body::{RecordContent, record};
+    }
+
+    pub mod chain_server {
+        pub use crate::sim::chain_server::serve;
     }
 
     pub mod plan {

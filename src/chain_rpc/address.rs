@@ -16,7 +16,7 @@ const LEAST_SECRET: usize = 6;
 
 /// What the settings say of one chain's node. `Debug` shows no address.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct NodeSetting {
+pub struct NodeSetting {
     /// The chain.
     pub chain: ChainId,
     /// The URL; `None` for the first https URL of the service's `rpcList`.

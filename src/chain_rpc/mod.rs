@@ -9,5 +9,5 @@ mod json_rpc;
 mod nodes;
 mod pace;
 
-pub(crate) use self::{address::NodeSetting, nodes::Question};
-pub use self::{json_rpc::read_body, nodes::ChainNodes};
+pub(crate) use self::nodes::Question;
+pub use self::{address::NodeSetting, json_rpc::read_body, nodes::ChainNodes};

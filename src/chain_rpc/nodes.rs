@@ -52,7 +52,7 @@ pub struct ChainNodes {
 
 impl ChainNodes {
     /// Returns the nodes that the settings name. Nothing is sent.
-    pub(crate) fn new(settings: Vec<NodeSetting>, timeouts: Timeouts, clock: Clock) -> Self {
+    pub fn new(settings: Vec<NodeSetting>, timeouts: Timeouts, clock: Clock) -> Self {
         let settings = settings.into_iter().map(|setting| (setting.chain.clone(), setting)).collect();
         Self { settings, nodes: Mutex::default(), paces: Mutex::default(), timeouts, clock }
     }
@@ -73,7 +73,7 @@ impl ChainNodes {
     }
 
     /// Returns the chains whose node is the first one of the service's list.
-    pub(crate) fn from_service(&self) -> impl Iterator<Item = &ChainId> {
+    pub(crate) fn chains_of_service(&self) -> impl Iterator<Item = &ChainId> {
         self.settings.values().filter(|setting| setting.url.is_none()).map(|setting| &setting.chain)
     }
 

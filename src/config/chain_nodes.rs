@@ -65,13 +65,19 @@ impl NodeReference {
     }
 
     /// Returns where the address stands, for people.
-    pub(super) fn describe(&self) -> String {
+    fn describe(&self) -> String {
         match &self.address {
             AddressSource::Here(_) => "(hidden)".into(),
             AddressSource::Service => OF_SERVICE.into(),
             AddressSource::Elsewhere(source) => describe_secret(source),
         }
     }
+}
+
+/// Returns chains and where their nodes' addresses stand as text for people.
+#[expect(clippy::ptr_arg, reason = "an entry shows what was chosen")]
+pub(super) fn describe(nodes: &Vec<NodeReference>) -> String {
+    nodes.iter().map(|node| format!("{} {}", clean(&node.chain), node.describe())).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the nodes that the config file names. `resolve` completes a path.

@@ -95,7 +95,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("answer", inputs.templates().as_ref(), Clone::clone),
         entry("weights", weights.as_ref(), describe_weights),
         entry("keys", keys.as_ref(), describe_keys),
-        entry("chains", chain_nodes.as_ref(), describe_nodes),
+        entry("chains", chain_nodes.as_ref(), chain_nodes::describe),
     ];
     let secret_variables = inputs.secret_variables(store.as_ref());
     let own_entries = entries.into_iter().chain(alerting_entries).chain([beside_entry]);
@@ -444,12 +444,6 @@ fn scheme_and_host(url: &str) -> String {
         // The whole text may be the secret.
         _ => "an invalid URL".into(),
     }
-}
-
-/// Returns chains and where their nodes' addresses stand as text for people.
-#[expect(clippy::ptr_arg, reason = "an entry shows what was chosen")]
-fn describe_nodes(nodes: &Vec<NodeReference>) -> String {
-    nodes.iter().map(|node| format!("{} {}", clean(&node.chain), node.describe())).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns labels and their weights as text for people.

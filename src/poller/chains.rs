@@ -259,7 +259,7 @@ async fn commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
 
 /// Takes over the service's lists of nodes, for the chains whose node the service names.
 fn learn_nodes(reader: &Reader, nodes: &ChainNodes, profile: &str) -> Result<(), StoreError> {
-    for chain in nodes.from_service() {
+    for chain in nodes.chains_of_service() {
         if let Some(config) = reader.chain(profile, chain)? {
             nodes.learn(chain, &config.rpc_list);
         }

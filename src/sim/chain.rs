@@ -7,7 +7,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::{Value, json};
 
-use super::{plan::Transfer, world::World};
+use super::{
+    plan::{ChainCourse, Transfer},
+    world::World,
+};
 use crate::domain::ids::ChainId;
 
 /// The time between two blocks, in seconds, on every chain.
@@ -16,48 +19,6 @@ const BLOCK_TIME: u64 = 2;
 const PENDING_FOR: Duration = Duration::from_secs(3);
 /// The nonce of every transaction.
 const NONCE: u64 = 7;
-
-/// What becomes of a transfer's transaction on its source chain.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ChainCourse {
-    /// It is mined and succeeds.
-    #[default]
-    Succeeded,
-    /// It is mined and reverts.
-    Reverted,
-    /// It is never mined.
-    Pending,
-    /// It is pending, and after this time another transaction of the sender takes its place.
-    Replaced(Duration),
-    /// No chain knows it.
-    Unknown,
-    /// It succeeds, but whoever imports it names this source chain, which is wrong.
-    ImportedAs(ChainId),
-}
-
-impl ChainCourse {
-    /// Reads the course of a scenario file.
-    ///
-    /// # Errors
-    /// A sentence.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "succeeded" => Self::Succeeded,
-            "reverted" => Self::Reverted,
-            "pending" => Self::Pending,
-            "replaced" => Self::Replaced(Duration::from_secs(20)),
-            "unknown" => Self::Unknown,
-            other => match other.strip_prefix("imported as ") {
-                Some(chain) => Self::ImportedAs(ChainId::new(chain)),
-                None => {
-                    return Err(
-                        "chain must be succeeded, reverted, pending, replaced, unknown or `imported as CHAIN`".into()
-                    );
-                }
-            },
-        })
-    }
-}
 
 /// A transaction as a node knows it.
 enum Known {

@@ -6,10 +6,7 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 
-use super::{
-    chain::ChainCourse,
-    plan::{PlannedAnswer, Transfer, TransferRoute, TransferStage},
-};
+use super::plan::{ChainCourse, PlannedAnswer, Transfer, TransferRoute, TransferStage};
 use crate::domain::{
     ids::{ChainId, TxHash},
     transaction::{NewTransaction, TransactionParams},

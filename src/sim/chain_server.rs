@@ -21,7 +21,7 @@ use super::{chain, world::World};
 use crate::clock::Clock;
 
 /// Serves the chains of a world until `stop` resolves.
-pub(crate) async fn serve(
+pub async fn serve(
     listener: TcpListener,
     world: World,
     clock: Clock,

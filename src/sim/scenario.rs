@@ -40,8 +40,7 @@ use toml::Spanned;
 
 use super::{
     body::{self, RecordContent},
-    chain::ChainCourse,
-    plan::{PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
+    plan::{ChainCourse, PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
     script::{self, AnswerTable, LocatedError, RouteTable},
     service::{Limits, Service},
     world::{CountsFrom, World},

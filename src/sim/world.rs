@@ -8,9 +8,8 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use super::{
-    chain::ChainCourse,
     chain_cases,
-    plan::{ScriptedRoute, Transfer},
+    plan::{ChainCourse, ScriptedRoute, Transfer},
     seeded,
 };
 use crate::domain::{ids::TxHash, transaction::NewTransaction};

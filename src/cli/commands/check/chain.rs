@@ -69,7 +69,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
     for row in rows {
         let reader = cx.store.reader()?;
         let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
-        for chain in nodes.from_service() {
+        for chain in nodes.chains_of_service() {
             if let Some(config) = reader.chain(&tx.profile, chain)? {
                 nodes.learn(chain, &config.rpc_list);
             }
