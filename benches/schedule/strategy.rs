@@ -52,6 +52,8 @@ pub(crate) struct HoptopStrategy {
     scheduler: Scheduler,
     duration_stats: DurationStats,
     transfers: HashMap<usize, Tracked>,
+    /// When the source chains say when transfers were submitted, in microseconds, the earliest first.
+    chains_say: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 /// A transfer, its last answer, and when that arrived; `None` before the first.
@@ -107,10 +109,20 @@ impl Strategy for HoptopStrategy {
     fn add(&mut self, id: usize, transfer: &Transfer) {
         let last = transfer.indexed.is_none().then_some((Answer::UnderWay, transfer.arrives));
         self.transfers.insert(id, Tracked { transfer: *transfer, last });
+        self.chains_say.extend(transfer.chain_says_at.map(|at| Reverse(((at * 1e6) as u64, id))));
         self.reschedule(id, transfer.arrives);
     }
 
     fn next(&mut self, now: f64) -> Decision {
+        while let Some(Reverse((at, id))) =
+            self.chains_say.peek().copied().filter(|Reverse((at, _))| *at as f64 <= now * 1e6)
+        {
+            self.chains_say.pop();
+            if let Some(tracked) = self.transfers.get_mut(&id) {
+                tracked.transfer.is_submission_known = true;
+                self.reschedule(id, at as f64 / 1e6);
+            }
+        }
         match self.scheduler.next_poll(moment(now)) {
             Next::Poll(id) => Decision::Poll(id.0 as usize),
             Next::WaitUntil(at) => Decision::WaitUntil(at.0.as_secs_f64()),

@@ -497,6 +497,7 @@ mod tests {
     use crate::domain::{
         alert::{RuleKind, Subject},
         observation::{Failure, Outcome},
+        on_chain::{ChainReading, Mined, OnChain},
         record::StatusRecord,
         transaction::Tracking,
     };
@@ -530,6 +531,55 @@ mod tests {
             assert!(advice.verdict.starts_with(verdict), "{status:?}: {}", advice.verdict);
             assert!(advice.say.contains(say), "{status:?}: {:?}", advice.say);
             assert!(!advice.act.is_empty() && !advice.act.contains('{'), "{status:?}: {}", advice.act);
+        }
+    }
+
+    #[test]
+    fn the_chains_word_gives_the_situation_where_the_service_does_not_know_the_transaction() {
+        use RouterStatus::{NotFound, Ongoing};
+        let mined = || Mined { block: 7, time: None, confirmations: 9 };
+        let base = || ChainVerdict::Elsewhere(ChainId::new("8453"));
+        let table = [
+            (None, 1, ChainVerdict::Reverted(mined()), "REVERTED on Arbitrum", "nothing was transferred", "try again"),
+            (Some(NotFound), 1, ChainVerdict::Pending, "PENDING on Arbitrum", "not confirmed", "wait"),
+            (Some(NotFound), 1, ChainVerdict::Dropped, "DROPPED", "replaced or dropped", "ask for the hash"),
+            (Some(NotFound), 1, base(), "WRONG CHAIN: found on Base, not on Arbitrum", "on Base", "--from 8453"),
+            (Some(NotFound), 1, ChainVerdict::Unknown(Vec::new()), "INDEXING", "5 to 10 seconds", "nothing"),
+            (Some(NotFound), 4, ChainVerdict::Unknown(Vec::new()), "UNKNOWN on Arbitrum", "once more", "hash again"),
+            (Some(NotFound), 1, ChainVerdict::Succeeded(mined()), "INDEXING", "5 to 10 seconds", "nothing"),
+            (
+                Some(NotFound),
+                4,
+                ChainVerdict::Succeeded(mined()),
+                "NOT FOUND by the service, but mined",
+                "succeeded",
+                "service's",
+            ),
+            (Some(NotFound), 4, ChainVerdict::CannotBeAsked(String::new()), "NOT FOUND for", "confirm", "mined"),
+            (
+                Some(Ongoing),
+                1,
+                ChainVerdict::Reverted(mined()),
+                "CONTRADICTION: the service says ongoing",
+                "unclear",
+                "V asks",
+            ),
+            (Some(Ongoing), 20, ChainVerdict::Succeeded(mined()), "OVERDUE by", "raising it", "support"),
+            (Some(Ongoing), 1, ChainVerdict::Unknown(Vec::new()), "WAITING", "in progress", "nothing"),
+        ];
+        for (status, minutes, verdict, title, say, act) in table {
+            let mut tx = fixtures::transaction(1);
+            let now = tx.first_seen_at + TimeDelta::minutes(minutes);
+            if let Some(status) = status {
+                tx.apply(&fixtures::says(status), now);
+            }
+            let reading = ChainReading::without_node(verdict);
+            tx.on_chain = Some(OnChain::after(None, reading, None, now));
+            let advice = advise(&tx, now, Utc.fix());
+            assert!(advice.verdict.starts_with(title), "{}", advice.verdict);
+            assert!(advice.say.contains(say) && !advice.say.contains('{'), "{title}: {}", advice.say);
+            assert!(advice.act.contains(act) && !advice.act.contains('{'), "{title}: {}", advice.act);
+            assert!(advice.chain.is_some_and(|chain| chain.starts_with("Arbitrum: ")), "{title}");
         }
     }
 
@@ -581,7 +631,7 @@ mod tests {
     #[test]
     fn the_table_uses_known_names_only_and_values_are_not_filled_again() {
         use Situation::*;
-        let known = ["deadline", "source", "destination", "bridge", "from_address"];
+        let known = ["deadline", "source", "destination", "bridge", "from_address", "found", "found_id"];
         let without_alert = [
             NotPolledYet,
             FirstPollFailed,
@@ -594,6 +644,12 @@ mod tests {
             RefundWatched,
             NeedsGasWithoutLink,
             OverdueNotFound,
+            RevertedOnSource,
+            PendingOnSource,
+            DroppedOnSource,
+            WrongSource,
+            UnknownOnChains,
+            MinedNotFound,
         ];
         for situation in without_alert.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
             let (say, act) = situation_texts(situation);

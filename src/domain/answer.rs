@@ -94,7 +94,6 @@ const FIELDS: &[(&str, Style, FieldReader)] = &[
     ("verdict", Style::Words, |facts| facts.advice().verdict),
     ("say", Style::Say, |facts| facts.advice().say),
     ("do", Style::Words, |facts| facts.advice().act),
-    ("chain", Style::Words, |facts| facts.advice().chain.unwrap_or_default()),
     ("hash", Style::Code, |facts| facts.tx.params.transaction_id.to_string()),
     ("route", Style::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
     ("from", Style::Words, |facts| facts.tx.from_name()),
@@ -119,6 +118,7 @@ const FIELDS: &[(&str, Style, FieldReader)] = &[
     ("bridge_link", Style::Link, |facts| facts.link(advice::bridge_link(facts.tx))),
     ("as_of", Style::Words, |facts| facts.as_of()),
     ("age", Style::Words, |facts| facts.age()),
+    ("chain", Style::Words, |facts| facts.advice().chain.unwrap_or_default()),
 ];
 
 fn hash_text(hash: Option<&TxHash>) -> String {
