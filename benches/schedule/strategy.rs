@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     clock::{Mono, Now},
     domain::{
@@ -40,10 +40,12 @@ pub(crate) enum Decision {
 }
 
 pub(crate) fn moment(seconds: f64) -> Now {
-    Now {
-        mono: Mono(Duration::from_secs_f64(seconds)),
-        wall: DateTime::UNIX_EPOCH + TimeDelta::microseconds((seconds * 1e6) as i64),
-    }
+    Now { mono: Mono(Duration::from_secs_f64(seconds)), wall: wall_time(seconds) }
+}
+
+/// Returns the wall time of a moment, which may be before the start.
+fn wall_time(seconds: f64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::microseconds((seconds * 1e6) as i64)
 }
 
 /// The product's scheduler, with forecasts learned as in the product.
@@ -73,7 +75,7 @@ impl HoptopStrategy {
         let estimate = Duration::from_secs_f64(transfer.estimate);
         let forecast = self.duration_stats.evidence(&route(transfer.route)).forecast(Some(estimate));
         let is_unseen = last.is_none_or(|(answer, _)| answer == Answer::NotFound);
-        let since = moment(transfer.since()).wall;
+        let since = wall_time(transfer.since());
         let wait = TimeDelta::from_std((2 * estimate).max(Duration::from_secs(900))).unwrap();
         let deadline = since + wait;
         let poll_context = PollContext {

@@ -20,7 +20,7 @@ use crate::{
     clock::Clock,
     domain::{
         ids::{ChainId, TxHash},
-        on_chain::{self, ChainReading},
+        on_chain::{self, ChainFacts, ChainReading},
         text,
     },
 };
@@ -63,6 +63,11 @@ impl Node {
         self.address.host()
     }
 
+    /// Whether the node's host rests after a refusal, so that another request would only wait.
+    pub(super) fn is_resting(&self) -> bool {
+        self.with_pace(|pace| pace.is_resting(self.clock.now().mono))
+    }
+
     /// Asks the node for its chain's ID.
     ///
     /// # Errors
@@ -77,20 +82,57 @@ impl Node {
     /// # Errors
     /// If the node doesn't answer, or its answers say nothing: a sentence with the host.
     pub(super) async fn read(&self, hash: &TxHash, previous: Option<&ChainReading>) -> Result<ChainReading, String> {
-        let calls = [Call::ChainId, Call::Transaction(hash.clone()), Call::Receipt(hash.clone()), Call::BlockNumber];
+        let mut readings = self.read_all(&[(hash, previous)]).await?;
+        readings.pop().unwrap_or_else(|| Err(self.refusal(CallError::Missing)))
+    }
+
+    /// Asks what the chain says about several transactions, in two requests. Returns a reading or the reason why there is none
+    /// for each, in their order.
+    ///
+    /// # Errors
+    /// If the node doesn't answer: a sentence with the host.
+    pub(super) async fn read_all(
+        &self,
+        wanted: &[(&TxHash, Option<&ChainReading>)],
+    ) -> Result<Vec<Result<ChainReading, String>>, String> {
+        let of_each = |(hash, _): &(&TxHash, _)| [Call::Transaction((*hash).clone()), Call::Receipt((*hash).clone())];
+        let calls: Vec<Call> =
+            [Call::ChainId, Call::BlockNumber].into_iter().chain(wanted.iter().flat_map(of_each)).collect();
         let answers = self.call(&calls).await?;
         self.check(&answers, 0)?;
         let at = |position| answers.at(position).map_err(|error| self.refusal(error));
-        let mut facts = facts(at(1)?, at(2)?, at(3)?);
-        if let Some(block) = facts.receipt.as_ref().and_then(|receipt| receipt.block) {
-            let answers = self.call(&[Call::Block(block)]).await?;
-            // The time is worth having, and the verdict stands without it.
-            facts.block_time = answers.at(0).ok().and_then(block_time);
-        } else if let (None, Some((sender, _))) = (&facts.transaction, previous.and_then(ChainReading::sender)) {
-            let answers = self.call(&[Call::NextNonce(sender.to_owned())]).await?;
-            facts.next_nonce = quantity(answers.at(0).ok());
+        let of_each = (0..wanted.len()).map(|index| Ok(facts(at(2 + 2 * index)?, at(3 + 2 * index)?, at(1)?)));
+        let mut all: Vec<Result<ChainFacts, String>> = of_each.collect();
+        let mut calls = Vec::new();
+        let follow_up = |facts: &ChainFacts, previous: Option<&ChainReading>| match (&facts.receipt, &facts.transaction)
+        {
+            (Some(receipt), _) => receipt.block.map(Call::Block),
+            (None, None) => {
+                previous.and_then(ChainReading::sender).map(|(sender, _)| Call::NextNonce(sender.to_owned()))
+            }
+            (None, Some(_)) => None,
+        };
+        let mut asked = Vec::new();
+        for (facts, (_, previous)) in all.iter_mut().zip(wanted) {
+            let call = facts.as_ref().ok().and_then(|facts| follow_up(facts, *previous));
+            asked.extend(call.is_some().then_some((facts, calls.len())));
+            calls.extend(call);
         }
-        on_chain::read(&facts, self.host(), previous).map_err(|reason| self.sentence(&reason))
+        if !calls.is_empty() {
+            let answers = self.call(&calls).await?;
+            for (facts, position) in asked {
+                // The time of a block is worth having, and the verdict stands without it.
+                let (Ok(facts), Ok(value)) = (facts, answers.at(position)) else { continue };
+                match facts.receipt {
+                    Some(_) => facts.block_time = block_time(value),
+                    None => facts.next_nonce = quantity(Some(value)),
+                }
+            }
+        }
+        let read = |(facts, (_, previous)): (Result<ChainFacts, String>, &(_, Option<&ChainReading>))| {
+            on_chain::read(&facts?, self.host(), *previous).map_err(|reason| self.sentence(&reason))
+        };
+        Ok(all.into_iter().zip(wanted).map(read).collect())
     }
 
     fn check(&self, answers: &Answers, position: usize) -> Result<(), String> {

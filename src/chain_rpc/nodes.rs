@@ -103,12 +103,48 @@ impl ChainNodes {
     /// # Errors
     /// If the source chain's node doesn't answer: a sentence with its host.
     pub(crate) async fn ask(&self, question: &Question) -> Result<OnChain, String> {
-        let Question { chain, hash, second, previous, .. } = question;
-        let previous_source = previous.as_ref().map(|previous| &previous.source);
-        let source = match self.obstacle(chain, hash) {
+        let source = match self.obstacle(&question.chain, &question.hash) {
             Some(obstacle) => ChainReading::without_node(ChainVerdict::CannotBeAsked(obstacle)),
-            None => self.node(chain)?.read(hash, previous_source).await?,
+            None => self.node(&question.chain)?.read(&question.hash, previous_source(question)).await?,
         };
+        Ok(self.complete(question, source).await)
+    }
+
+    /// Asks what the chains say about several transfers from one source chain. Returns the answers in the order of the
+    /// questions.
+    pub(crate) async fn ask_all(&self, questions: &[Question]) -> Vec<Result<OnChain, String>> {
+        let mut answers = Vec::with_capacity(questions.len());
+        for (question, source) in questions.iter().zip(self.read_sources(questions).await) {
+            answers.push(match source {
+                Some(Ok(source)) => Ok(self.complete(question, source).await),
+                Some(Err(reason)) => Err(reason),
+                None => self.ask(question).await,
+            });
+        }
+        answers
+    }
+
+    /// Reads the source transactions in one batch; `None` for each that has to be asked about by itself.
+    async fn read_sources(&self, questions: &[Question]) -> Vec<Option<Result<ChainReading, String>>> {
+        let can_be_asked = |question: &Question| self.obstacle(&question.chain, &question.hash).is_none();
+        let none = || vec![None; questions.len()];
+        let Some(Ok(node)) = questions.first().map(|first| self.node(&first.chain)) else { return none() };
+        if questions.len() < 2 || !questions.iter().all(can_be_asked) {
+            return none();
+        }
+        let wanted: Vec<_> = questions.iter().map(|question| (&question.hash, previous_source(question))).collect();
+        match node.read_all(&wanted).await {
+            Ok(readings) => readings.into_iter().map(Some).collect(),
+            Err(reason) if node.is_resting() => vec![Some(Err(reason)); questions.len()],
+            // A large batch may be what the node refuses.
+            Err(_) => none(),
+        }
+    }
+
+    /// Completes what the source chain says by the other chains, if it doesn't know the transaction, and by the second
+    /// transaction.
+    async fn complete(&self, question: &Question, source: ChainReading) -> OnChain {
+        let Question { second, previous, .. } = question;
         let source = match source.verdict {
             ChainVerdict::Unknown(_) => self.ask_others(question, source).await,
             _ => source,
@@ -122,7 +158,7 @@ impl ChainNodes {
             };
             second_reading = read.inspect_err(|reason| tracing::warn!("chain {chain} can't be asked: {reason}")).ok();
         }
-        Ok(OnChain::after(previous.as_ref(), source, second_reading, self.clock.now().wall))
+        OnChain::after(previous.as_ref(), source, second_reading, self.clock.now().wall)
     }
 
     /// Asks the other chains about a transaction that the source chain doesn't know: once, unless a person asks.
@@ -170,6 +206,11 @@ impl ChainNodes {
         let pace = paces.entry(address.host_and_port()).or_insert_with(|| Arc::new(Mutex::new(HostPace::new(rps))));
         Node::new(chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
     }
+}
+
+/// Returns what the source chain said before.
+fn previous_source(question: &Question) -> Option<&ChainReading> {
+    question.previous.as_ref().map(|previous| &previous.source)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -46,6 +46,11 @@ impl HostPace {
         self.refusals = 0;
     }
 
+    /// Whether the host rests after a refusal.
+    pub(super) fn is_resting(&self, now: Mono) -> bool {
+        self.refusals > 0 && self.next > now
+    }
+
     /// Returns how long a request would wait now.
     pub(super) fn wait(&self, now: Mono) -> Duration {
         self.next.since(now)

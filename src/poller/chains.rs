@@ -31,8 +31,9 @@ use crate::{
     store::{FeedReader, Reader, Store, StoreError, Wake},
 };
 
-/// The questions that are under way at a time.
+/// The requests that are under way at a time, and the questions to one node that share a request.
 const MOST_AT_ONCE: usize = 4;
+const MOST_IN_BATCH: usize = 16;
 /// How soon a due question is noticed.
 const TICK: Duration = Duration::from_secs(1);
 /// The pause after a question that failed; each further failure of the transaction doubles it, up to the longest.
@@ -133,25 +134,32 @@ impl ChainAsking {
         let mut commits = self.store.subscribe(Wake::AnyCommit)?;
         let feed = FeedReader::new(self.store.reader()?);
         let mut agenda = Agenda::default();
-        let mut asking: JoinSet<Asked> = JoinSet::new();
+        let mut asking: JoinSet<Vec<Asked>> = JoinSet::new();
         self.update(&feed, &mut agenda).await?;
         loop {
             while asking.len() < MOST_AT_ONCE && self.may_ask() {
-                let Some((row, is_requested)) = agenda.next(self.clock.now().wall) else { break };
-                match self.read(&feed, move |reader, _| due(reader, row, is_requested)).await? {
-                    None => _ = agenda.under_way.remove(&row),
-                    Some(due) => {
-                        let nodes = Arc::clone(&self.nodes);
-                        asking.spawn(async move {
-                            let answer = nodes.ask(&due.question).await;
-                            Asked { due, answer }
-                        });
+                let now = self.clock.now().wall;
+                let rows: Vec<_> = std::iter::from_fn(|| agenda.next(now)).take(MOST_AT_ONCE * MOST_IN_BATCH).collect();
+                if rows.is_empty() {
+                    break;
+                }
+                let (gone, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
+                gone.iter().for_each(|row| _ = agenda.under_way.remove(row));
+                for due in by_chain {
+                    let mut due = due.into_iter();
+                    while let Some(first) = due.next() {
+                        let batch = std::iter::once(first).chain(due.by_ref().take(MOST_IN_BATCH - 1)).collect();
+                        asking.spawn(ask(Arc::clone(&self.nodes), batch));
                     }
                 }
             }
             let tick = self.clock.now().mono + TICK;
             tokio::select! {
-                Some(asked) = asking.join_next() => self.keep(asked?, &feed, &mut agenda).await?,
+                Some(answered) = asking.join_next() => {
+                    for asked in answered? {
+                        self.keep(asked, &feed, &mut agenda).await?;
+                    }
+                }
                 woken = commit(&mut commits) => {
                     woken?;
                     self.update(&feed, &mut agenda).await?;
@@ -201,7 +209,9 @@ impl ChainAsking {
             for (row, at) in planned {
                 agenda.set(row, at);
             }
-            agenda.requested.extend(requested.into_iter().filter(|row| !agenda.failures.contains_key(row)));
+            // The answer that is under way answers a person, too.
+            let is_new = |row: &RowId| !agenda.failures.contains_key(row) && !agenda.under_way.contains(row);
+            agenda.requested.extend(requested.into_iter().filter(is_new));
             if !more {
                 return Ok(());
             }
@@ -212,6 +222,7 @@ impl ChainAsking {
     async fn keep(&self, asked: Asked, feed: &FeedReader, agenda: &mut Agenda) -> Result<(), PollerError> {
         let Asked { due: Due { row, key, question }, answer } = asked;
         agenda.under_way.remove(&row);
+        agenda.requested.remove(&row);
         let now = self.clock.now();
         let on_chain = match answer {
             Ok(on_chain) => {
@@ -296,6 +307,31 @@ fn has_second(header: &Transaction<RecordSummary>) -> bool {
 fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
     let (chain, _) = second_opinion::second_transaction(tx)?;
     second_opinion::next_second_question(tx).filter(|_| nodes.has(&chain))
+}
+
+/// Asks the questions of a batch.
+async fn ask(nodes: Arc<ChainNodes>, batch: Vec<Due>) -> Vec<Asked> {
+    let questions: Vec<Question> = batch.iter().map(|due| due.question.clone()).collect();
+    let answers = nodes.ask_all(&questions).await;
+    batch.into_iter().zip(answers).map(|(due, answer)| Asked { due, answer }).collect()
+}
+
+/// Returns the questions about the transactions in these rows, by their source chain. What people ask comes first.
+fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<Due>>), StoreError> {
+    let (mut gone, mut by_chain): (Vec<RowId>, Vec<Vec<Due>>) = (Vec::new(), Vec::new());
+    for (row, is_requested) in rows {
+        let Some(due) = due(reader, row, is_requested)? else {
+            gone.push(row);
+            continue;
+        };
+        let same =
+            |group: &&mut Vec<Due>| group.first().is_some_and(|first| first.question.chain == due.question.chain);
+        match by_chain.iter_mut().find(same) {
+            Some(group) => group.push(due),
+            None => by_chain.push(vec![due]),
+        }
+    }
+    Ok((gone, by_chain))
 }
 
 /// Returns the question about the transaction in this row; `None` if the transaction is gone.

@@ -50,7 +50,7 @@ fn results(values: &[Value]) -> String {
 }
 
 fn unknown(chain: u64) -> String {
-    results(&[json!(format!("{chain:#x}")), Value::Null, Value::Null, json!("0x64")])
+    results(&[json!(format!("{chain:#x}")), json!("0x64"), Value::Null, Value::Null])
 }
 
 fn mined(chain: u64, status: &str) -> Vec<String> {
@@ -58,7 +58,7 @@ fn mined(chain: u64, status: &str) -> Vec<String> {
     let tx = json!({"from": address, "nonce": "0x7", "blockNumber": "0x60"});
     let receipt = json!({"status": status, "blockNumber": "0x60"});
     vec![
-        results(&[json!(format!("{chain:#x}")), tx, receipt, json!("0x64")]),
+        results(&[json!(format!("{chain:#x}")), json!("0x64"), tx, receipt]),
         results(&[json!({"timestamp": "0x65000000"})]),
     ]
 }
@@ -86,6 +86,31 @@ async fn a_mined_transaction_is_read_in_two_batches() {
     let seen = lock(&seen);
     assert!(seen.len() == 2 && seen[0].starts_with(&format!("POST /v2/{KEY} HTTP/1.1")), "{seen:?}");
     assert!(seen[0].contains("eth_getTransactionReceipt") && seen[1].contains("[\"0x60\",false]"), "{seen:?}");
+}
+
+#[tokio::test]
+async fn several_transactions_share_two_requests_and_a_refused_batch_is_asked_one_by_one() {
+    let address = format!("0x{}", "ab".repeat(20));
+    let tx = |block: Value| json!({"from": address, "nonce": "0x7", "blockNumber": block});
+    let receipt = json!({"status": "0x1", "blockNumber": "0x60"});
+    let both = results(&[json!("0xa4b1"), json!("0x64"), tx(json!("0x60")), receipt, tx(Value::Null), Value::Null]);
+    let (url, seen) = serve(vec![both, results(&[json!({"timestamp": "0x65000000"})])]).await;
+    let questions = [question(None), question(None)];
+    let answers = nodes(&[("42161", Some(&url))]).ask_all(&questions).await;
+    let verdicts: Vec<_> = answers.into_iter().map(|answer| answer.unwrap().source.verdict).collect();
+    assert!(verdicts[0].mined().is_some_and(|mined| mined.time.is_some()), "{verdicts:?}");
+    assert_eq!((&verdicts[1], lock(&seen).len()), (&ChainVerdict::Pending, 2));
+
+    let too_large = http("413 Too Large", "");
+    let (url, seen) = serve(vec![too_large, unknown(42161)]).await;
+    let answers = nodes(&[("42161", Some(&url))]).ask_all(&questions).await;
+    assert!(answers.iter().all(|answer| answer.as_ref().unwrap().source.verdict.name() == "unknown"), "{answers:?}");
+    assert_eq!(lock(&seen).len(), 3);
+
+    let (url, seen) = serve(vec![http("429 Too Many Requests", "")]).await;
+    let answers = nodes(&[("42161", Some(&url))]).ask_all(&questions).await;
+    assert!(answers.iter().all(|answer| answer.as_ref().unwrap_err().contains("rate limit")), "{answers:?}");
+    assert_eq!(lock(&seen).len(), 1, "a host that rests is not asked again");
 }
 
 #[tokio::test]
@@ -157,7 +182,7 @@ async fn hostile_and_failing_nodes_give_a_sentence_without_the_key() {
         (http("200 OK", "[]"), "left out an answer"),
         (http("200 OK", &" ".repeat(1024 * 1024 + 1)), "larger than 1 MiB"),
         (unknown(8453), "this is a node of chain 8453, not 42161"),
-        (results(&[json!("0xa4b1"), json!({"blockNumber": "0x1"}), json!({}), json!("0x1")]), "doesn't say whether"),
+        (results(&[json!("0xa4b1"), json!("0x1"), json!({"blockNumber": "0x1"}), json!({})]), "doesn't say whether"),
         (results(&[json!("canary"), json!(null), json!(null), json!(null)]), "which chain"),
         ("HTTP/1.1 200 OK\r\n\r\n".to_owned() + "[", "not JSON"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[".to_owned(), "127.0.0.1"),
