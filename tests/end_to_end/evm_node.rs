@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     common::{Home, Process},
-    npm,
+    json_schema, npm,
 };
 
 const PACKAGE: &str = "@foundry-rs/anvil@1.7.1";
@@ -89,7 +89,10 @@ fn ask(home: &Home, hash: &str) -> (i32, Value) {
     let ended = home.run(&["check", hash, "--chain", "--json"]);
     assert_eq!(ended.err, "", "{ended:?}");
     let all: Vec<Value> = serde_json::from_str(&ended.out).unwrap();
-    (ended.code.unwrap(), all.into_iter().next().unwrap())
+    let tx = all.into_iter().next().unwrap();
+    let schema: Value = serde_json::from_str(include_str!("../../assets/schemas/transaction.json")).unwrap();
+    assert_eq!(json_schema::violations(&schema, &tx), [""; 0], "{tx}");
+    (ended.code.unwrap(), tx)
 }
 
 /// Asks the chain, and checks what it says. Returns `onChain`.
