@@ -118,3 +118,78 @@ fn read(
     }
     Ok(NodeReference { chain: chain.to_owned(), rps, address })
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use crate::config::{Environment, Flags, Settings, load};
+
+    fn settings(file: &str, variables: &[(&str, &str)]) -> Result<Settings, String> {
+        let home = tempfile::tempdir().unwrap();
+        fs::create_dir_all(home.path().join(".config/hoptop")).unwrap();
+        fs::write(home.path().join(".config/hoptop/config.toml"), file).unwrap();
+        fs::write(home.path().join(".config/hoptop/node"), "https://file.example/canary\n").unwrap();
+        let loaded = load(Flags::default(), &Environment::fixed(variables, Some(home.path())));
+        let printed = match &loaded {
+            Ok(settings) => format!("{settings:?} {:?}", settings.entries),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        assert!(!printed.contains("canary"), "{printed}");
+        // The file of a node is read while its folder is there.
+        if let Ok(settings) = &loaded {
+            settings.chain_nodes.iter().for_each(|node| drop(node.read()));
+        }
+        loaded.map_err(|error| error.to_string().replace(&home.path().display().to_string(), "HOME"))
+    }
+
+    #[test]
+    fn addresses_come_from_four_sources_and_are_never_shown() {
+        let file = "
+            [chains.1]
+            rpc = 'https://here.example/canary'
+            [chains.10]
+            rpc = 'service'
+            rps = 2.5
+            [chains.42161]
+            rpc_env = 'ARBITRUM_RPC'
+            [chains.8453]
+            rpc_command = ['echo', 'https://command.example/canary']
+            [chains.137]
+            rpc_env = 'MISSING'
+        ";
+        let settings = settings(file, &[("ARBITRUM_RPC", "https://variable.example/canary")]).unwrap();
+        let read = |chain: &str| {
+            let node = settings.chain_nodes.iter().find(|node| node.chain == chain).unwrap();
+            (node.read().map(|url| url.map(|url| url.0)).map_err(|error| error.to_string()), node.rps)
+        };
+        let url = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(read("1"), (url("https://here.example/canary"), 5.0));
+        assert_eq!(read("10"), (Ok(None), 2.5));
+        assert_eq!(read("42161").0, url("https://variable.example/canary"));
+        assert_eq!(read("8453").0, url("https://command.example/canary"));
+        let missing = "no address of the node of chain 137 from MISSING, which is not set: it is not set";
+        assert_eq!(read("137").0, Err(missing.to_owned()));
+        let shown = settings.entries.iter().find(|entry| entry.name == "chains").unwrap();
+        assert_eq!(
+            shown.value,
+            "1 (hidden), 10 service, 137 MISSING, which is not set, 42161 ARBITRUM_RPC, 8453 the command `echo`"
+        );
+        assert!(settings.secret_variables.contains(&"ARBITRUM_RPC".to_owned()));
+    }
+
+    #[test]
+    fn chain_without_a_source_or_with_several_or_a_wrong_rate_is_refused() {
+        let table = [
+            ("[chains.1]\nrps = 1", "chains.1 has no node; give rpc = \"https://...\""),
+            ("[chains.1]\nrpc = 'canary'\nrpc_env = 'A'", "chains.1 has both rpc and rpc_env; keep one of them"),
+            ("[chains.1]\nrpc_file = 'a'\nrpc_env = 'A'", "chains.1 has both rpc_env and rpc_file"),
+            ("[chains.1]\nrpc = 'canary'\nrps = 0", "0 is not a valid rate in requests per second (chains.1.rps"),
+            ("[chains.1]\nrpx = 'canary'", "unknown key `rpx`"),
+        ];
+        for (file, part) in table {
+            let error = settings(file, &[]).unwrap_err();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -3,6 +3,7 @@ mod backups;
 mod edits;
 mod faults;
 mod minutes;
+mod on_chain;
 mod operations;
 mod people;
 mod recovery;
