@@ -136,10 +136,11 @@ pub(crate) fn sentence<R: RecordView>(
 ) -> Option<String> {
     let known = tx.on_chain.as_ref()?;
     let source = tx.from_name();
-    let is_waiting = tx.is_waiting();
+    // Before the deadline an ongoing transfer isn't late.
+    let is_late = matches!(tx.state.status, None | Some(RouterStatus::NotFound)) || tx.is_overdue();
     let first = match &known.source.verdict {
         ChainVerdict::Succeeded(mined) => {
-            let delay = if is_waiting { ": the delay is the service's" } else { "" };
+            let delay = if is_late { ": the delay is the service's" } else { "" };
             format!("{source}: mined and succeeded, {}{delay}", block(mined, write_time))
         }
         ChainVerdict::Reverted(mined) => {

@@ -30,7 +30,7 @@ pub(super) fn cases() -> Vec<(Transfer, ChainCourse)> {
 
 fn transfer(number: u64, chain: &str, course: &ChainCourse) -> Transfer {
     let params = TransactionParams {
-        transaction_id: TxHash::new(format!("0x{:016x}{:048x}", 0xc4a1_0000 + number, number)),
+        transaction_id: TxHash::new(format!("0x{:08x}{:056x}", 0xc4a1_0000 + number, number)),
         from_chain: ChainId::new(chain),
         to_chain: ChainId::new("43114"),
         quote_id: format!("chain-case-{number}"),

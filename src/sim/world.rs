@@ -57,10 +57,20 @@ impl World {
         Self { routes, ..self }
     }
 
-    /// Returns the same world with one more transfer for each thing that a source chain may say about a transfer that the
-    /// service doesn't find.
-    pub fn with_chain_cases(self) -> Self {
-        let (transfers, courses): (Vec<_>, Vec<_>) = chain_cases::cases().into_iter().unzip();
+    /// Creates the world of the demo: a realistic world, in which a few transfers show each thing that a source chain may say
+    /// about a transfer that the service doesn't find, unless there are few transfers.
+    pub fn demo(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
+        /// The fewest transfers among which these don't stand out.
+        const FEWEST: usize = 40;
+        let cases = chain_cases::cases();
+        match count.checked_sub(cases.len()).filter(|_| count >= FEWEST) {
+            Some(count) => Self::seeded(seed, count, start).with_chain_cases(cases),
+            None => Self::seeded(seed, count, start),
+        }
+    }
+
+    fn with_chain_cases(self, cases: Vec<(Transfer, ChainCourse)>) -> Self {
+        let (transfers, courses): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
         let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
         let courses = transfers.iter().map(hash).zip(courses).collect();
         let all = self.transfers.into_iter().chain(transfers).collect();
@@ -142,6 +152,19 @@ mod tests {
         assert_eq!(world(), world());
         assert_ne!(world(), World::seeded(18, 200, DateTime::UNIX_EPOCH));
         assert_eq!(world().by_key.len(), 200);
+    }
+
+    #[test]
+    fn demo_shows_each_course_on_the_chain_once_and_has_as_many_transfers_as_wanted() {
+        let demo = World::demo(7, 60, DateTime::UNIX_EPOCH);
+        assert_eq!((demo.transfers().len(), demo.chain_courses.len()), (60, 5));
+        let first = |world: &World| world.transfers().into_iter().next();
+        assert_eq!(first(&demo), first(&World::seeded(7, 55, DateTime::UNIX_EPOCH)));
+        let wrong = demo.transfers.iter().find(|transfer| transfer.new.params.ticket.as_deref() == Some("SUP-5004"));
+        let wrong = &wrong.unwrap().new.params;
+        let imported = demo.transfers().into_iter().find(|new| new.params.transaction_id == wrong.transaction_id);
+        assert_eq!((wrong.from_chain.as_str(), imported.unwrap().params.from_chain.as_str()), ("8453", "42161"));
+        assert_eq!(World::demo(7, 20, DateTime::UNIX_EPOCH), World::seeded(7, 20, DateTime::UNIX_EPOCH));
     }
 
     #[test]

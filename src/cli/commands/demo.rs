@@ -86,8 +86,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
     let start = clock.now().wall;
-    let world = World::seeded(args.seed, args.transactions as usize, start);
-    let world = if args.transactions == 0 { world } else { world.with_chain_cases() };
+    let world = World::demo(args.seed, args.transactions as usize, start);
     store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;
     let chains = world.clone();
     let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
