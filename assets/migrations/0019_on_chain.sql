@@ -9,3 +9,5 @@ CREATE TABLE on_chain (
     requested_at    INTEGER
 ) STRICT;
 CREATE INDEX on_chain_by_verdict ON on_chain (verdict) WHERE verdict IS NOT NULL;
+-- Read after each commit.
+CREATE INDEX on_chain_requested ON on_chain (requested_at) WHERE requested_at IS NOT NULL;
