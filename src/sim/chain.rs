@@ -2,16 +2,17 @@
 //!
 //! Pure: the time is a parameter. It follows the JSON-RPC of EVM nodes, and knows nothing of our client.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{
+    body::destination_hash,
     plan::{ChainCourse, Transfer},
     world::World,
 };
-use crate::domain::ids::ChainId;
+use crate::domain::ids::{ChainId, TxHash};
 
 /// The time between two blocks, in seconds, on every chain.
 const BLOCK_TIME: u64 = 2;
@@ -26,25 +27,36 @@ enum Known {
     Mined { succeeded: bool, block: u64 },
 }
 
-/// Answers a request to the node of a chain; `None` if there is no such chain or the body is no JSON-RPC.
-pub(super) fn answer(
-    world: &World,
+/// The chains of a world.
+pub(super) struct Chains {
+    world: World,
     start: DateTime<Utc>,
-    chain: &str,
-    body: &[u8],
-    now: DateTime<Utc>,
-) -> Option<String> {
-    let node = Node { world, start, number: chain.parse().ok()?, chain: ChainId::new(chain), now };
-    let answer = match serde_json::from_slice(body).ok()? {
-        Value::Array(calls) => Value::Array(calls.iter().map(|call| node.call(call)).collect()),
-        call => node.call(&call),
-    };
-    Some(answer.to_string())
+    /// The source hashes of transfers by their hash on the destination chain.
+    destinations: HashMap<String, TxHash>,
+}
+
+impl Chains {
+    /// Returns the chains of a world that starts at `start`.
+    pub(super) fn new(world: World, start: DateTime<Utc>) -> Self {
+        let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
+        let destination = |transfer: &Transfer| TxHash::new(destination_hash(transfer)).key();
+        let destinations = world.all().iter().map(|transfer| (destination(transfer), hash(transfer))).collect();
+        Self { world, start, destinations }
+    }
+
+    /// Answers a request to the node of a chain; `None` if there is no such chain or the body is no JSON-RPC.
+    pub(super) fn answer(&self, chain: &str, body: &[u8], now: DateTime<Utc>) -> Option<String> {
+        let node = Node { chains: self, number: chain.parse().ok()?, chain: ChainId::new(chain), now };
+        let answer = match serde_json::from_slice(body).ok()? {
+            Value::Array(calls) => Value::Array(calls.iter().map(|call| node.call(call)).collect()),
+            call => node.call(&call),
+        };
+        Some(answer.to_string())
+    }
 }
 
 struct Node<'a> {
-    world: &'a World,
-    start: DateTime<Utc>,
+    chains: &'a Chains,
     number: u64,
     chain: ChainId,
     now: DateTime<Utc>,
@@ -70,8 +82,11 @@ impl Node<'_> {
 
     /// Returns the transaction with this hash, if this chain knows it.
     fn find(&self, hash: &str) -> Option<Known> {
-        let transfer = self.world.find(hash).filter(|transfer| transfer.new.params.from_chain == self.chain)?;
-        let submitted = self.start + transfer.begins;
+        let Chains { world, start, .. } = self.chains;
+        let Some(transfer) = world.find(hash).filter(|transfer| transfer.new.params.from_chain == self.chain) else {
+            return self.find_destination(hash);
+        };
+        let submitted = *start + transfer.begins;
         let age = (self.now - submitted).to_std().ok()?;
         let mined = |succeeded| match age < PENDING_FOR {
             true => Known::Pending,
@@ -86,8 +101,22 @@ impl Node<'_> {
         }
     }
 
+    /// Returns the transaction with this hash on the destination chain, once the service says that the transfer has ended.
+    fn find_destination(&self, hash: &str) -> Option<Known> {
+        let Chains { world, start, destinations } = self.chains;
+        let transfer = world.find(destinations.get(&TxHash::new(hash).key())?.as_str())?;
+        let transfer = Some(transfer).filter(|transfer| transfer.new.params.to_chain == self.chain)?;
+        let (stage, age) = transfer.stage(self.now - *start)?;
+        let block = block_at(*start + transfer.begins + TimeDelta::from_std(age).ok()?);
+        match stage.answer.status()? {
+            "success" => Some(Known::Mined { succeeded: true, block }),
+            "partial_success" => Some(Known::Mined { succeeded: false, block }),
+            _ => None,
+        }
+    }
+
     fn course(&self, transfer: &Transfer) -> &ChainCourse {
-        self.world.chain_course(&transfer.new.params.transaction_id)
+        self.chains.world.chain_course(&transfer.new.params.transaction_id)
     }
 
     fn block(&self, number: &str) -> Value {
@@ -129,8 +158,6 @@ fn block_at(moment: DateTime<Utc>) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
-
     use super::*;
 
     fn asked(course: &str, chain: &str, second: i64) -> String {
@@ -142,7 +169,8 @@ mod tests {
         let world = super::super::scenario::Scenario::parse(&scenario).unwrap().world(start);
         let call = |id: u8, method: &str| json!({"id": id, "method": method, "params": ["0xAB", false]});
         let body = json!([call(1, "eth_getTransactionByHash"), call(2, "eth_getTransactionReceipt")]).to_string();
-        let answer = answer(&world, start, chain, body.as_bytes(), start + TimeDelta::seconds(second)).unwrap();
+        let answer =
+            Chains::new(world, start).answer(chain, body.as_bytes(), start + TimeDelta::seconds(second)).unwrap();
         let answer: Value = serde_json::from_str(&answer).unwrap();
         match (&answer[0]["result"], &answer[1]["result"]) {
             (Value::Null, Value::Null) => "unknown".into(),
@@ -168,10 +196,30 @@ mod tests {
     }
 
     #[test]
+    fn the_destination_transaction_is_seen_once_the_transfer_has_ended() {
+        let start = DateTime::from_timestamp(1_700_000_000, 0).unwrap();
+        let world = World::seeded(7, 60, start);
+        let seen = |status: &str| {
+            let is_so = |transfer: &&Transfer| {
+                transfer.new.params.to_chain.as_str().parse::<u64>().is_ok()
+                    && transfer.new.params.to_chain != transfer.new.params.from_chain
+                    && transfer.stage(TimeDelta::zero()).is_some_and(|(stage, _)| stage.answer.status() == Some(status))
+            };
+            let transfer = world.all().iter().find(is_so).unwrap();
+            let call = json!({"id": 1, "method": "eth_getTransactionReceipt", "params": [destination_hash(transfer)]});
+            let chain = transfer.new.params.to_chain.as_str();
+            let answer = Chains::new(world.clone(), start).answer(chain, call.to_string().as_bytes(), start).unwrap();
+            serde_json::from_str::<Value>(&answer).unwrap()["result"]["status"].clone()
+        };
+        assert_eq!(["success", "partial_success", "ongoing"].map(seen), [json!("0x1"), json!("0x0"), Value::Null]);
+    }
+
+    #[test]
     fn blocks_have_a_time_and_other_methods_are_refused() {
         let world = World::seeded(1, 1, DateTime::UNIX_EPOCH);
         let now = DateTime::from_timestamp(1_000, 0).unwrap();
-        let ask = |chain: &str, body: &str| answer(&world, now, chain, body.as_bytes(), now);
+        let chains = Chains::new(world, now);
+        let ask = |chain: &str, body: &str| chains.answer(chain, body.as_bytes(), now);
         let block = ask("1", r#"{"id": 1, "method": "eth_getBlockByNumber", "params": ["0x10", false]}"#).unwrap();
         assert!(block.contains(r#""timestamp":"0x20""#), "{block}");
         assert!(

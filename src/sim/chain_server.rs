@@ -17,7 +17,7 @@ use axum::{
 };
 use tokio::net::TcpListener;
 
-use super::{chain, world::World};
+use super::{chain::Chains, world::World};
 use crate::clock::Clock;
 
 /// Serves the chains of a world until `stop` resolves.
@@ -28,7 +28,7 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let start = world.origin().unwrap_or_else(|| clock.now().wall);
-    let state = Arc::new((world, start, clock));
+    let state = Arc::new((Chains::new(world, start), clock));
     let router = Router::new().fallback(answer).with_state(state);
     let serving = axum::serve(listener, router);
     tokio::select! {
@@ -37,12 +37,10 @@ pub async fn serve(
     }
 }
 
-type Chains = (World, chrono::DateTime<chrono::Utc>, Clock);
-
-async fn answer(State(state): State<Arc<Chains>>, uri: Uri, body: Bytes) -> Response {
-    let (world, start, clock) = &*state;
+async fn answer(State(state): State<Arc<(Chains, Clock)>>, uri: Uri, body: Bytes) -> Response {
+    let (chains, clock) = &*state;
     let chain = uri.path().trim_matches('/');
-    match chain::answer(world, *start, chain, &body, clock.now().wall) {
+    match chains.answer(chain, &body, clock.now().wall) {
         Some(answer) => ([(CONTENT_TYPE, "application/json")], answer).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
     }

@@ -111,6 +111,11 @@ impl World {
         self.transfers.iter().map(imported).collect()
     }
 
+    /// Returns all transfers.
+    pub(super) fn all(&self) -> &[Transfer] {
+        &self.transfers
+    }
+
     /// Returns the transfer with this hash.
     pub fn find(&self, hash: &str) -> Option<&Transfer> {
         self.by_key.get(&TxHash::new(hash).key()).and_then(|index| self.transfers.get(*index))
