@@ -10,6 +10,10 @@ pub mod budget {
     pub use crate::budget::{Budget, Pace, PaceLeft, Refusal, RequestEnd, SlotPermit};
 }
 
+pub mod chain_rpc {
+    pub use crate::chain_rpc::{ChainNodes, NodeSetting, read_body};
+}
+
 pub mod cli {
     pub use crate::cli::{install_hooks, main};
 
@@ -143,6 +147,10 @@ pub mod schedule {
 pub mod sim {
     pub mod body {
         pub use crate::sim::body::{RecordContent, record};
+    }
+
+    pub mod chain_server {
+        pub use crate::sim::chain_server::serve;
     }
 
     pub mod plan {

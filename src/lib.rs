@@ -33,6 +33,7 @@
 //! | what a row of a table holds | `store/tables`; `mod.rs` says which file has which tables |
 //! | budget, schedule and forecast for another poller | `engine.rs` |
 //! | how the domain is shown as text, in the dashboard and on the command line | `presentation` |
+//! | what a chain itself says about a transaction | `chain_rpc` asks; `domain/on_chain.rs` and `domain/second_opinion.rs` decide what it means; `poller/chains.rs` decides when |
 //! | a screen or a dialog of the dashboard | `tui/screens`, `tui/dialogs` |
 //! | a command of the command line | `cli/commands` |
 //! | exit codes, signals, log file, crash reports, the poller in the background | `runtime` |
@@ -45,14 +46,15 @@
 //! | `domain` | `clock`, for the type of a moment |
 //! | `presentation`, `schedule`, `alerts`, `intake` | `clock`, `domain` |
 //! | `budget`, `api`, `sim`, `config` | `clock`, `process`, `domain` |
+//! | `chain_rpc` | `clock`, `domain`, `api` |
 //! | `engine` | `clock`, `domain`, `budget`, `schedule` |
 //! | `store` | `clock`, `process`, `domain`, `alerts` |
 //! | `team` | `clock`, `process`, `domain`, `store` |
-//! | `poller` | `clock`, `process`, `domain`, `schedule`, `budget`, `alerts`, `api`, `store` |
+//! | `poller` | `clock`, `process`, `domain`, `schedule`, `budget`, `alerts`, `api`, `chain_rpc`, `store` |
 //! | `notify` | `clock`, `process`, `domain`, `api`, `store` |
 //! | `metrics` | `clock`, `process`, `domain`, `store`, `poller`, `notify` |
 //! | `tui` | `clock`, `process`, `domain`, `presentation`, `alerts`, `store`, `intake`, `poller` |
-//! | `runtime` | `clock`, `process`, `domain`, `budget`, `store`, `team`, `api`, `config`, `poller`, `metrics`, `notify`, `tui` |
+//! | `runtime` | `clock`, `process`, `domain`, `budget`, `store`, `team`, `api`, `chain_rpc`, `config`, `poller`, `metrics`, `notify`, `tui` |
 //! | `cli` | all modules but `schedule`, `engine` and `main` |
 //! | `main` | `cli`, `runtime` |
 //! | `internals` | all modules: names what the program, the tests and the benchmarks use |
@@ -62,6 +64,7 @@
 mod alerts;
 mod api;
 mod budget;
+mod chain_rpc;
 mod cli;
 mod clock;
 mod config;

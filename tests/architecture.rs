@@ -204,7 +204,7 @@ fn update_and_view_do_not_know_each_other() {
 #[test]
 fn each_outside_thing_has_one_user() {
     let owners: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("reqwest", &["api", "notify"][..]),
+        ("reqwest", &["api", "chain_rpc", "notify"][..]),
         ("rusqlite", &["store"]),
         ("tokio_postgres", &["team"]),
         ("tokio_postgres_rustls", &["team"]),

@@ -18,10 +18,17 @@ use chrono::{DateTime, TimeDelta, Utc};
 use crossterm::event::{Event, KeyEvent};
 use futures_util::{Stream, stream};
 use hoptop::internals::{
+    api::Timeouts,
+    chain_rpc::{ChainNodes, NodeSetting},
     clock::Clock,
-    domain::{alert::Rule, filter::Filter, ids::TxHash, operation::Operation},
+    domain::{
+        alert::Rule,
+        filter::Filter,
+        ids::{ChainId, TxHash},
+        operation::Operation,
+    },
     poller::{self, Heartbeat, Scope, Setup},
-    sim::{scenario::Scenario, service::Service},
+    sim::{chain_server, scenario::Scenario, server, service::Service},
     store::{AlertQuery, HistoryLine, Lookup, Store},
     tui::{
         export::ExportOrder,
@@ -90,6 +97,8 @@ struct Fixture {
     service: Arc<Mutex<Service>>,
     /// The clipboard, and everything else that the dashboard uses besides its screen cells.
     system: System,
+    /// The nodes of simulated chains; `None` if no chain is asked.
+    chain_nodes: Option<Arc<ChainNodes>>,
 }
 
 impl Fixture {
@@ -106,7 +115,23 @@ impl Fixture {
         let track = Operation::Track { profile: PROFILE.into(), transactions: tracked };
         store.apply(track, start()).wait().unwrap();
         let service = Arc::new(Mutex::new(scenario.service(start())));
-        Self { folder, store, clock: Clock::starting_at(start()), service, system: System::nowhere() }
+        let clock = Clock::starting_at(start());
+        Self { folder, store, clock, service, system: System::nowhere(), chain_nodes: None }
+    }
+
+    /// Serves the scenario's chains, and lets the poller ask them.
+    async fn with_chains(self, scenario: &str) -> Self {
+        let world = Scenario::parse(scenario).unwrap().world(start());
+        let listener = server::bind(([127, 0, 0, 1], 0).into()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(chain_server::serve(listener, world, self.clock.clone(), std::future::pending()));
+        let node = |chain: &str| NodeSetting {
+            chain: ChainId::new(chain),
+            url: Some(format!("http://{address}/{chain}")),
+            rps: 50.0,
+        };
+        let nodes = ChainNodes::new(["42161", "8453"].map(node).to_vec(), Timeouts::default(), self.clock.clone());
+        Self { chain_nodes: Some(Arc::new(nodes)), ..self }
     }
 
     /// Replaces `outside`.
@@ -130,6 +155,7 @@ impl Fixture {
         let (stop_poller, poller) = self.start_poller();
         let setting = DashboardSettings {
             shown_id: Some("…loop".into()),
+            asks_chains: self.chain_nodes.is_some(),
             ..DashboardSettings::of_profile(PROFILE, std::process::id())
         };
         let export = |_: &Store, order: &ExportOrder| Ok(format!("{} written to {}", order.rows.len(), order.file));
@@ -163,6 +189,7 @@ impl Fixture {
             seed: 1,
             lease: None,
             heartbeat: Heartbeat::default(),
+            chain_nodes: self.chain_nodes.clone(),
         };
         (stop, tokio::spawn(async { poller::run(setup, async { stopped.await.unwrap_or(()) }).await.map(drop) }))
     }
@@ -277,6 +304,34 @@ async fn overdue_alert_is_raised_at_the_deadline_and_the_selection_stays() {
         let raised = alerts.iter().find(|alert| alert.rule == Rule::Overdue).unwrap().raised_at;
         // The first answer after the deadline confirms the alert; that answer is due within five seconds.
         assert!((deadline..deadline + TimeDelta::seconds(6)).contains(&raised), "{raised}");
+        user.press("q");
+    });
+    assert!(matches!(ended.await, Ok(None)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pasted_ticket_with_the_wrong_chain_is_tracked_on_the_right_one_by_two_keys() {
+    let completes = "{ from = 0, status = \"success\", steps = 3 }";
+    let on_base =
+        scenario(&[('d', "pasted", completes)]).replace("\"8453\"", "\"10\"").replace("\"42161\"", "\"8453\"");
+    let scenario_text = scenario(&[('a', "q-a", ONGOING)]) + &on_base + "chain = \"imported as 42161\"\n";
+    let fixture = Fixture::new(&scenario_text, |_| TimeDelta::seconds(30)).with_chains(&scenario_text).await;
+    let ended = fixture.run_script(never(), async |user: &mut User| {
+        user.wait_for("the tracked row", |screen| row_shows(screen, "0xaaa", "● ongoing")).await;
+        user.send(Event::Paste(format!("{},42161,10,pasted", hash('d'))));
+        user.wait_for("the parsed paste", |screen| screen.contains("+ ready         0xddd")).await;
+        user.press("Enter");
+        let advised = |screen: &str| screen.contains("WRONG CHAIN: found on Base, not on Arbitrum");
+        let screen = user.wait_for("the chain's word", advised).await;
+        assert!(screen.contains("We found your transaction on Base"), "{screen}");
+        user.press("W");
+        user.wait_for("the correction", |screen| screen.contains("Source chain corrected to Base")).await;
+        user.wait_for("the status on Base", |screen| row_shows(screen, "0xddd", "✓ success")).await;
+        let reader = user.store.reader().unwrap();
+        let row = reader.find_exact(PROFILE, &TxHash::new(hash('d'))).unwrap().unwrap();
+        assert_eq!(reader.header(row).unwrap().unwrap().params.from_chain, ChainId::new("8453"));
+        user.press("V");
+        user.wait_for("the question", |screen| screen.contains("Asking the chain itself")).await;
         user.press("q");
     });
     assert!(matches!(ended.await, Ok(None)));

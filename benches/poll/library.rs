@@ -77,6 +77,7 @@ pub(crate) fn poller_rate(batch: &Batch, server: &Server, (clock, rps): (&Clock,
         seed: 1,
         lease: None,
         heartbeat: Heartbeat::default(),
+        chain_nodes: None,
     };
     let start = clock.now().mono;
     runtime().block_on(async {

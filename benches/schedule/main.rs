@@ -24,6 +24,8 @@ use world::{Arrivals, Beginning, Durations, Load, MEAN_ROUND_TRIP};
 
 /// The first seed. A load with few transfers takes the means over several seeds.
 const SEED: u64 = 7;
+/// The transactions that a node answers for per second: 16 of them in two requests, at the usual 5 requests per second.
+const NODE_RATE: f64 = 40.0;
 /// The polls per transfer under the steady load.
 const POLLS_PER_TRANSFER: f64 = 3.6;
 
@@ -66,6 +68,21 @@ fn loads() -> Vec<Load> {
             name: "150 imported, submission unknown, 5 RPS",
             beginning: Beginning::SubmissionUnknown,
             ..own_estimates
+        },
+        Load {
+            name: "150 imported, submission unknown, the chain asked, 5 RPS",
+            beginning: Beginning::SubmissionFromChain(NODE_RATE),
+            ..own_estimates
+        },
+        Load {
+            name: "1,000 imported, submission unknown, 10 RPS",
+            beginning: Beginning::SubmissionUnknown,
+            ..batch_of_1000
+        },
+        Load {
+            name: "1,000 imported, submission unknown, the chain asked, 10 RPS",
+            beginning: Beginning::SubmissionFromChain(NODE_RATE),
+            ..batch_of_1000
         },
         slow_batch,
         wrong("1,000 at once, 1 RPS, wrong estimates", slow_batch),

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use chrono::{DateTime, TimeDelta};
+use chrono::{DateTime, TimeDelta, Utc};
 use hoptop::internals::{
     clock::{Mono, Now},
     domain::{
@@ -40,10 +40,12 @@ pub(crate) enum Decision {
 }
 
 pub(crate) fn moment(seconds: f64) -> Now {
-    Now {
-        mono: Mono(Duration::from_secs_f64(seconds)),
-        wall: DateTime::UNIX_EPOCH + TimeDelta::microseconds((seconds * 1e6) as i64),
-    }
+    Now { mono: Mono(Duration::from_secs_f64(seconds)), wall: wall_time(seconds) }
+}
+
+/// Returns the wall time of a moment, which may be before the start.
+fn wall_time(seconds: f64) -> DateTime<Utc> {
+    DateTime::UNIX_EPOCH + TimeDelta::microseconds((seconds * 1e6) as i64)
 }
 
 /// The product's scheduler, with forecasts learned as in the product.
@@ -52,6 +54,8 @@ pub(crate) struct HoptopStrategy {
     scheduler: Scheduler,
     duration_stats: DurationStats,
     transfers: HashMap<usize, Tracked>,
+    /// When the source chains say when transfers were submitted, in microseconds, the earliest first.
+    chains_say: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
 /// A transfer, its last answer, and when that arrived; `None` before the first.
@@ -71,7 +75,7 @@ impl HoptopStrategy {
         let estimate = Duration::from_secs_f64(transfer.estimate);
         let forecast = self.duration_stats.evidence(&route(transfer.route)).forecast(Some(estimate));
         let is_unseen = last.is_none_or(|(answer, _)| answer == Answer::NotFound);
-        let since = moment(transfer.since()).wall;
+        let since = wall_time(transfer.since());
         let wait = TimeDelta::from_std((2 * estimate).max(Duration::from_secs(900))).unwrap();
         let deadline = since + wait;
         let poll_context = PollContext {
@@ -107,10 +111,20 @@ impl Strategy for HoptopStrategy {
     fn add(&mut self, id: usize, transfer: &Transfer) {
         let last = transfer.indexed.is_none().then_some((Answer::UnderWay, transfer.arrives));
         self.transfers.insert(id, Tracked { transfer: *transfer, last });
+        self.chains_say.extend(transfer.chain_says_at.map(|at| Reverse(((at * 1e6) as u64, id))));
         self.reschedule(id, transfer.arrives);
     }
 
     fn next(&mut self, now: f64) -> Decision {
+        while let Some(Reverse((at, id))) =
+            self.chains_say.peek().copied().filter(|Reverse((at, _))| *at as f64 <= now * 1e6)
+        {
+            self.chains_say.pop();
+            if let Some(tracked) = self.transfers.get_mut(&id) {
+                tracked.transfer.is_submission_known = true;
+                self.reschedule(id, at as f64 / 1e6);
+            }
+        }
         match self.scheduler.next_poll(moment(now)) {
             Next::Poll(id) => Decision::Poll(id.0 as usize),
             Next::WaitUntil(at) => Decision::WaitUntil(at.0.as_secs_f64()),

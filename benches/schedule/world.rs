@@ -28,6 +28,8 @@ pub(crate) struct Transfer {
     pub arrives: f64,
     /// Whether the strategies know when the transfer was submitted.
     pub is_submission_known: bool,
+    /// When the source chain says when the transfer was submitted, if it is asked.
+    pub chain_says_at: Option<f64>,
     /// When the service begins to know the transfer, if the transfer begins unknown.
     pub indexed: Option<f64>,
     /// When an answer first says that the transfer is settled.
@@ -101,6 +103,8 @@ pub(crate) enum Beginning {
     NeverAnswered,
     /// The transfer was submitted at an unknown moment of the last minute, and no answer is known yet.
     SubmissionUnknown,
+    /// The same, but the source chains are asked: the node answers so many questions per second, one after another.
+    SubmissionFromChain(f64),
 }
 
 /// The durations of transfers, and the estimates that the strategies receive.
@@ -139,10 +143,16 @@ impl Load {
     pub(crate) fn transfers(&self, seed: u64) -> Vec<Transfer> {
         let mut random = Pcg64Mcg::seed_from_u64(seed);
         let mut now = 0.0;
+        let mut node_free_at = 0.0_f64;
         (0..self.count)
             .map(|_| {
                 now += self.interval(now, &mut random);
-                self.transfer(now, &mut random)
+                let mut transfer = self.transfer(now, &mut random);
+                if let Beginning::SubmissionFromChain(per_second) = self.beginning {
+                    node_free_at = node_free_at.max(now) + 1.0 / per_second;
+                    transfer.chain_says_at = Some(node_free_at);
+                }
+                transfer
             })
             .collect()
     }
@@ -179,7 +189,9 @@ impl Load {
         let (submitted, indexed) = match self.beginning {
             Beginning::UnderWay => (arrives, None),
             Beginning::NeverAnswered => (arrives, Some(INDEXING)),
-            Beginning::SubmissionUnknown => (arrives - 60.0 * random.random::<f64>(), Some(INDEXING)),
+            Beginning::SubmissionUnknown | Beginning::SubmissionFromChain(_) => {
+                (arrives - 60.0 * random.random::<f64>(), Some(INDEXING))
+            }
         };
         let indexed = indexed.map(|(median, sigma)| submitted + median * (sigma * standard_normal(random)).exp());
         let mut settles = submitted + duration;
@@ -188,9 +200,9 @@ impl Load {
             let halt = (submitted / HALT_INTERVAL).ceil() * HALT_INTERVAL;
             settles += if settles > halt { HALT_SECONDS } else { 0.0 };
         }
-        let is_submission_known = self.beginning != Beginning::SubmissionUnknown;
+        let is_submission_known = matches!(self.beginning, Beginning::UnderWay | Beginning::NeverAnswered);
         let settles = settles.max(indexed.unwrap_or(settles));
-        Transfer { route, submitted, arrives, is_submission_known, indexed, settles, estimate }
+        Transfer { route, submitted, arrives, is_submission_known, chain_says_at: None, indexed, settles, estimate }
     }
 }
 

@@ -20,6 +20,7 @@ use crate::domain::{
     advice,
     alert::{Alert, AlertStep, Rule, RuleKind, Severity, Subject},
     operation::ProfileEvent,
+    second_opinion,
     transaction::{Tracking, Transaction},
 };
 
@@ -55,6 +56,18 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
     }
     steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
     steps
+}
+
+/// Returns the steps after the chain itself was asked about a transaction: its word raises and clears one rule alone, for it
+/// says nothing of the service.
+pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
+    const RULE: Rule = Rule::ChainDisagrees;
+    let is_own = |alert: &&Alert| alert.rule == RULE && alert.subject == Subject::Transaction(tx.id);
+    match (active.iter().find(is_own), second_opinion::contradiction(tx)) {
+        (None, Some(message)) => vec![AlertStep::Raise { rule: RULE, message }],
+        (Some(alert), None) => vec![AlertStep::Clear { id: alert.id, rule: RULE }],
+        (Some(_), Some(_)) | (None, None) => Vec::new(),
+    }
 }
 
 fn highest_severity<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {
@@ -96,6 +109,7 @@ fn message(tx: &Transaction, rule: Rule) -> String {
         (Rule::PartialSuccess, _) => "the destination transaction reverted".into(),
         (Rule::Refund | Rule::RefundSlow, _) => "funds return on the source chain".into(),
         (Rule::NotFoundLong, _) => state.message.clone().unwrap_or_else(|| "no on-chain record yet".into()),
+        (Rule::ChainDisagrees, _) => second_opinion::contradiction(tx).unwrap_or_default(),
         (Rule::Rejected | Rule::Unauthorized | Rule::Unreachable | Rule::Throttled | Rule::BudgetShort, _) => {
             String::new()
         }

@@ -52,6 +52,27 @@ fn each_status_raises_its_alert_once() {
 }
 
 #[test]
+fn the_chains_word_raises_and_clears_its_rule_alone_and_a_status_that_agrees_clears_it_too() {
+    use crate::domain::on_chain::{ChainReading, ChainVerdict, Mined, OnChain};
+    let (mut tx, at) = after_answer(RouterStatus::Ongoing, 20);
+    let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
+    tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
+    // Overdue needs an answer of the service.
+    assert_eq!(raised(&judge_chain(&tx, &[])), [Rule::ChainDisagrees]);
+    let active = [alert(1, Rule::ChainDisagrees, Subject::Transaction(tx.id), 0)];
+    assert_eq!(judge_chain(&tx, &active), []);
+    tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
+    assert_eq!(judge_chain(&tx, &active), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
+    let of_another = [alert(1, Rule::ChainDisagrees, Subject::Transaction(crate::domain::ids::RowId(99)), 0)];
+    assert_eq!(judge_chain(&tx, &of_another), []);
+    // An answer of the service judges the rule like the others.
+    tx.on_chain = says(ChainVerdict::Dropped);
+    let (answered, later) = (fixtures::says(RouterStatus::Success), at + TimeDelta::seconds(9));
+    tx.apply(&answered, later);
+    assert_eq!(raised(&judge(&tx, &[], later)), [Rule::ChainDisagrees]);
+}
+
+#[test]
 fn failure_alone_raises_no_alert_about_a_long_wait() {
     for (status, rule) in [(RouterStatus::NotFound, Rule::NotFoundLong), (RouterStatus::Refund, Rule::RefundSlow)] {
         let (mut tx, at) = after_answer(status.clone(), 1);

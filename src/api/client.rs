@@ -15,7 +15,8 @@ use reqwest::{
 use super::{
     answer::{Reply, StatusAnswer, interpret},
     base_url::{BaseUrl, BaseUrlError},
-    redact, transport,
+    redact,
+    transport::{self, BodyCut},
 };
 use crate::{
     clock::Clock,
@@ -207,23 +208,12 @@ impl Client {
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = response.status().as_u16();
         let response_id = response.headers().get(RESPONSE_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut answer = RawAnswer { status, retry_after, response_id, body: Vec::new(), cut: None };
-        loop {
-            match response.chunk().await {
-                Ok(Some(chunk)) if answer.body.len() + chunk.len() > BODY_LIMIT => {
-                    let remaining = BODY_LIMIT - answer.body.len();
-                    answer.body.extend(chunk.iter().take(remaining));
-                    answer.cut = Some(Failure::Unreadable("the body is larger than 1 MiB".into()));
-                    return Ok(answer);
-                }
-                Ok(Some(chunk)) => answer.body.extend_from_slice(&chunk),
-                Ok(None) => return Ok(answer),
-                Err(error) => {
-                    answer.cut = Some(self.transport_failure(&error));
-                    return Ok(answer);
-                }
-            }
-        }
+        let (body, cut) = transport::read_body(&mut response, BODY_LIMIT).await;
+        let cut = cut.map(|cut| match cut {
+            BodyCut::TooLarge => Failure::Unreadable("the body is larger than 1 MiB".into()),
+            BodyCut::Broken(error) => self.transport_failure(&error),
+        });
+        Ok(RawAnswer { status, retry_after, response_id, body, cut })
     }
 
     fn status_url(&self, params: &TransactionParams) -> Url {

@@ -2,7 +2,7 @@
 //! returns a quote (`service.md` 4, 7).
 //!
 //! This module reports what the service answers and decides nothing: no retries, no waiting, no budget. Besides it only
-//! the webhook client uses reqwest. The integrator ID must never be part of a value that it returns or prints.
+//! the webhook client and `chain_rpc` use reqwest. The integrator ID must never be part of a value that it returns or prints.
 
 mod answer;
 mod base_url;
@@ -27,5 +27,6 @@ pub(crate) use base_url::is_loopback;
 pub(crate) use client::builder as http_builder;
 pub use client::{BODY_LIMIT, Client, Timeouts};
 pub(crate) use reach::{Endpoint, reach};
+pub(crate) use retry_after::parse_header as retry_after;
 pub use route::interpret as interpret_route;
-pub(crate) use transport::{describe, innermost};
+pub(crate) use transport::{BodyCut, describe, innermost, read_body};

@@ -11,7 +11,7 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// Returns the wait that a header asks for at time `wall`, as seconds or an HTTP date. Returns `None` for a past date,
 /// zero, a negative number and any other text.
-pub(super) fn parse_header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
+pub(crate) fn parse_header(text: &str, wall: DateTime<Utc>) -> Option<Duration> {
     let text = text.trim();
     if text.starts_with(|first: char| first.is_ascii_digit()) {
         return from_seconds(text.parse().ok()?);

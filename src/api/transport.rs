@@ -44,6 +44,32 @@ pub(crate) fn describe(error: &reqwest::Error, host: &str, connect: Duration) ->
     }
 }
 
+/// Why a body ends before its end.
+#[derive(Debug)]
+pub(crate) enum BodyCut {
+    /// The body is larger than the limit.
+    TooLarge,
+    /// The connection failed.
+    Broken(reqwest::Error),
+}
+
+/// Reads a body up to `limit` bytes. Returns what came, and what cut it short.
+pub(crate) async fn read_body(response: &mut reqwest::Response, limit: usize) -> (Vec<u8>, Option<BodyCut>) {
+    let mut body = Vec::new();
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() > limit => {
+                let remaining = limit - body.len();
+                body.extend(chunk.iter().take(remaining));
+                return (body, Some(BodyCut::TooLarge));
+            }
+            Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+            Ok(None) => return (body, None),
+            Err(error) => return (body, Some(BodyCut::Broken(error))),
+        }
+    }
+}
+
 /// Returns the text of the innermost cause, the only one that describes the failure and can't repeat the URL.
 pub(crate) fn innermost(error: &reqwest::Error) -> String {
     causes(error).last().map_or_else(|| "no reason given".to_owned(), ToString::to_string)

@@ -3,11 +3,13 @@
 use color_eyre::eyre::{Result, WrapErr, bail};
 
 use crate::{
+    clock::Clock,
     config::Settings,
     domain::text,
     poller::Scope,
     runtime::{
         background_poller::{PollerOptions, ServiceClient},
+        chain_nodes,
         team_store::TeamAccess,
     },
 };
@@ -34,6 +36,11 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
             );
         }
         clients.push(client);
+    }
+    // All profiles share the pace of a node's host.
+    let nodes = chain_nodes::open(settings, &Clock::system());
+    for client in &mut clients {
+        client.chain_nodes.clone_from(&nodes);
     }
     Ok(clients)
 }

@@ -83,6 +83,26 @@ pub enum ConfigError {
         /// Another of the keys.
         second: &'static str,
     },
+    /// A chain of the config file has no source of its node's address.
+    #[error(
+        "{file}: {place} has no node; give rpc = \"https://...\" or rpc = \"service\", or rpc_env, rpc_file or rpc_command"
+    )]
+    NoNodeAddress {
+        /// The place in the config file.
+        place: String,
+        /// The config file.
+        file: String,
+    },
+    /// The address of a chain's node can't be read.
+    #[error("no address of the node of chain {chain} from {origin}: {reason}")]
+    NodeAddress {
+        /// The chain.
+        chain: String,
+        /// The source of the address.
+        origin: String,
+        /// The reason.
+        reason: String,
+    },
     /// The address of the team's store can't be used.
     #[error("{given_by}: {reason}")]
     Store {

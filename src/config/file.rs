@@ -87,6 +87,9 @@ pub(super) struct ConfigFile {
     /// Keys of the dashboard, by the names of their commands. The dashboard validates the names.
     #[serde(default)]
     pub keys: BTreeMap<String, KeyNames>,
+    /// The nodes of chains, by the chain's ID.
+    #[serde(default)]
+    pub chains: BTreeMap<String, ChainNode>,
     /// The profiles by name.
     #[serde(default)]
     pub profiles: BTreeMap<String, Profile>,
@@ -122,6 +125,22 @@ pub(super) struct Profile {
     pub store_password_file: Option<PathBuf>,
     /// The command that prints the password of the team's store and nothing else.
     pub store_password_command: Option<Argv>,
+}
+
+/// The node of a chain. Its address may hold a key.
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ChainNode {
+    /// The address, or `service` for the first https address of the service's list.
+    pub rpc: Option<String>,
+    /// The variable that holds the address.
+    pub rpc_env: Option<String>,
+    /// The file that holds the address and nothing else.
+    pub rpc_file: Option<PathBuf>,
+    /// The command that prints the address and nothing else.
+    pub rpc_command: Option<Argv>,
+    /// The requests per second of the node's host.
+    pub rps: Option<f64>,
 }
 
 /// This machine's part in the team.

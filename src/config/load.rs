@@ -12,10 +12,12 @@ use std::{
 
 use super::{
     ColorChoice, Flags, ThemeChoice,
+    chain_nodes::{self, NodeReference},
     environment::{Environment, Folders},
     error::ConfigError,
     file::{self, Argv, ConfigFile, KeyNames, Profile, Rank, Retention, Weight},
-    settings::{Account, Alerting, Hidden, SettingEntry, Settings},
+    secret::Hidden,
+    settings::{Account, Alerting, SettingEntry, Settings},
     source::SettingSource,
     team_store::{SecretKeys, TeamStore, default_store_path, describe_secret},
 };
@@ -73,6 +75,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let theme = inputs.theme()?;
     let (alerting, alerting_entries) = inputs.alerting();
     let hyperlinks = from_file(inputs.file.hyperlinks, "hyperlinks").unwrap_or((false, SettingSource::Default));
+    let chain_nodes = inputs.chain_nodes()?;
     let entries = vec![
         entry("config", inputs.config.as_ref(), |path| path.display().to_string()),
         entry("profile", Some(&inputs.name), Clone::clone),
@@ -92,6 +95,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("answer", inputs.templates().as_ref(), Clone::clone),
         entry("weights", weights.as_ref(), describe_weights),
         entry("keys", keys.as_ref(), describe_keys),
+        entry("chains", chain_nodes.as_ref(), chain_nodes::describe),
     ];
     let secret_variables = inputs.secret_variables(store.as_ref());
     let own_entries = entries.into_iter().chain(alerting_entries).chain([beside_entry]);
@@ -116,6 +120,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         alerting,
         secret_variables,
         beside,
+        chain_nodes: chain_nodes.map(|(nodes, _)| nodes).unwrap_or_default(),
         keep_bodies: keep_bodies.map(|(kept, _)| kept),
         answer: inputs.file.answer,
         weights: weights.map(|(weights, _)| weights).unwrap_or_default(),
@@ -163,6 +168,13 @@ impl<'a> Inputs<'a> {
         let variable = self.env.text("HOPTOP_NAME")?.and_then(|name| people::clean_name(&name));
         let in_file = self.file.me.name.as_deref().and_then(people::clean_name);
         Ok(from_variable(variable, "HOPTOP_NAME").or_else(|| from_file(in_file, "me.name")))
+    }
+
+    /// Returns the nodes of chains. Their addresses are read when a chain is asked.
+    fn chain_nodes(&self) -> Result<Option<Chosen<Vec<NodeReference>>>, ConfigError> {
+        let path = self.config.as_ref().map_or_else(String::new, |(path, _)| path.display().to_string());
+        let nodes = chain_nodes::read_all(&self.file, &path, self.env, |path| self.resolve(path))?;
+        Ok(from_file(Some(nodes).filter(|nodes| !nodes.is_empty()), "chains"))
     }
 
     fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
@@ -293,8 +305,14 @@ impl<'a> Inputs<'a> {
         let ids = profiles().filter_map(|profile| profile.integrator_id_env.clone());
         let passwords = profiles().filter_map(|profile| profile.store_password_env.clone());
         let standard = store.map(|_| "PGPASSWORD".to_owned());
+        let nodes = self.file.chains.values().filter_map(|node| node.rpc_env.clone());
         let webhook = self.file.webhook_secret_env.iter().chain(self.file.webhook_headers.values()).cloned();
-        ids.chain(passwords).chain(webhook).chain(self.file.store_password_env.clone()).chain(standard).collect()
+        ids.chain(passwords)
+            .chain(nodes)
+            .chain(webhook)
+            .chain(self.file.store_password_env.clone())
+            .chain(standard)
+            .collect()
     }
 
     fn state(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
@@ -717,7 +735,7 @@ mod tests {
                 &[],
                 Some("\nasci = true"),
                 "HOME/.config/hoptop/config.toml, line 2: unknown key `asci`; did you mean `ascii`? \
-                 known keys: db, store, store_password_env, store_password_file, store_password_command, team, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, on_event, events, webhook, webhook_secret_env, webhook_secret_file, webhook_secret_command, webhook_headers, hyperlinks, keep_bodies, me, answer, weights, keys, profiles"
+                 known keys: db, store, store_password_env, store_password_file, store_password_command, team, default_profile, beside, color, ascii, theme, clipboard, mouse, notify, bell, on_alert, on_event, events, webhook, webhook_secret_env, webhook_secret_file, webhook_secret_command, webhook_headers, hyperlinks, keep_bodies, me, answer, weights, keys, chains, profiles"
                     .into(),
             ),
             (

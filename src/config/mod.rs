@@ -3,6 +3,7 @@
 //! A setting that only polling needs may be missing until polling is requested. The integrator ID must never be part of
 //! a message, a debug print or a file.
 
+mod chain_nodes;
 mod environment;
 mod error;
 mod file;

@@ -2,10 +2,20 @@
 //!
 //! A value that was read must never be part of a message or a debug print.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
 use super::error::ConfigError;
 use crate::{domain::secret::IntegratorId, process::secret_source::SecretSource};
+
+/// A text that may hold a secret. `Debug` doesn't show the text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(pub String);
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Hidden(...)")
+    }
+}
 
 /// Reads the ID and returns it with warnings for the user. A command may take up to `limit`.
 ///

@@ -2,10 +2,15 @@
 //!
 //! The integrator ID must never be read before polling needs it: a command that prints the ID may be slow.
 
-use std::{collections::BTreeMap, fmt, path::PathBuf, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use super::{
-    ColorChoice, ThemeChoice, error::ConfigError, secret::read_id, source::SettingSource, team_store::TeamStore,
+    ColorChoice, ThemeChoice,
+    chain_nodes::NodeReference,
+    error::ConfigError,
+    secret::{Hidden, read_id},
+    source::SettingSource,
+    team_store::TeamStore,
 };
 use crate::{
     domain::{
@@ -77,6 +82,8 @@ pub struct Settings {
     pub secret_variables: Vec<String>,
     /// How long bodies of settled transactions are kept; `None` means for ever.
     pub keep_bodies: Option<Duration>,
+    /// The nodes of chains that may be asked what a chain itself says.
+    pub chain_nodes: Vec<NodeReference>,
     /// Templates for the reply to a ticket.
     pub answer: Templates,
     /// The weight of a delay for transactions with these labels.
@@ -148,16 +155,6 @@ impl Alerting {
         };
         self.webhook_headers.iter().try_for_each(value)?;
         Ok(self.webhook_headers.iter().filter_map(|(name, _, value)| Some((name.as_str(), value.as_ref()?))).collect())
-    }
-}
-
-/// A text that may hold a secret. `Debug` doesn't show the text.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Hidden(pub String);
-
-impl fmt::Debug for Hidden {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str("Hidden(...)")
     }
 }
 

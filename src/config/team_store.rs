@@ -11,7 +11,7 @@ use std::{
 use super::{
     environment::Environment,
     error::ConfigError,
-    file::{Argv, ConfigFile, Profile},
+    file::{Argv, ChainNode, ConfigFile, Profile},
     source::SettingSource,
 };
 use crate::{
@@ -120,6 +120,16 @@ impl<'a> SecretKeys<'a> {
             variable: file.webhook_secret_env.as_ref(),
             file: file.webhook_secret_file.as_ref(),
             command: file.webhook_secret_command.as_ref(),
+        }
+    }
+
+    /// Returns the keys for the address of a chain's node.
+    pub(super) fn of_chain(node: &'a ChainNode) -> Self {
+        Self {
+            names: ["rpc_env", "rpc_file", "rpc_command"],
+            variable: node.rpc_env.as_ref(),
+            file: node.rpc_file.as_ref(),
+            command: node.rpc_command.as_ref(),
         }
     }
 

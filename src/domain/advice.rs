@@ -9,6 +9,10 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use super::{
     alert::{Alert, Rule},
+    ids::ChainId,
+    on_chain::ChainVerdict,
+    record::chain_name,
+    second_opinion,
     settled_duration::SettledDuration,
     span,
     status::RouterStatus,
@@ -45,6 +49,18 @@ pub(crate) enum Situation {
     NeedsGasWithoutLink,
     /// Overdue, and never found by the service: "still in progress" would claim too much.
     OverdueNotFound,
+    /// The service doesn't know the transaction, and the source chain says that it reverted.
+    RevertedOnSource,
+    /// The service doesn't know the transaction, and it isn't mined yet.
+    PendingOnSource,
+    /// The service doesn't know the transaction, and it was dropped or replaced.
+    DroppedOnSource,
+    /// The service doesn't know the transaction, and it was found on another chain than the given source.
+    WrongSource,
+    /// Not found for long, and unknown on every configured chain.
+    UnknownOnChains,
+    /// Not found for long by the service, and mined on the source chain.
+    MinedNotFound,
     /// A condition that has an alert.
     Alert(Rule),
 }
@@ -60,6 +76,8 @@ pub(crate) struct Advice {
     pub say: String,
     /// What the support engineer should do.
     pub act: String,
+    /// What the chain itself says, if it was asked.
+    pub chain: Option<String>,
 }
 
 /// Returns the conditions that hold for a transaction at `now`, the most urgent first.
@@ -77,6 +95,7 @@ pub(crate) fn conditions(tx: &Transaction, now: DateTime<Utc>) -> Vec<Rule> {
         Rule::NotFoundLong => {
             status == Some(&RouterStatus::NotFound) && tx.age(now) >= tx.not_found_limit() && !is_not_filled(tx)
         }
+        Rule::ChainDisagrees => second_opinion::contradiction(tx).is_some(),
         Rule::Rejected => tx.is_parked(),
         Rule::Regressed => state.conflict.is_some() || matches!(status, Some(RouterStatus::Unknown(_))),
         Rule::PollFailing => {
@@ -96,7 +115,8 @@ pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTi
         Rule::NotFoundLong => Some(tx.deadline().submitted),
         Rule::PollFailing => tx.state.failing_since,
         Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow => tx.state.status_since,
-        Rule::Rejected
+        Rule::ChainDisagrees
+        | Rule::Rejected
         | Rule::Regressed
         | Rule::Unauthorized
         | Rule::Unreachable
@@ -112,8 +132,13 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         return Situation::Untracked;
     }
     let rules = conditions(tx, now);
+    if let Some(situation) = chain_situation(tx, &rules) {
+        return situation;
+    }
     // A condition that casts doubt on the status comes before the status.
-    if let Some(rule) = [Rule::Rejected, Rule::Regressed].into_iter().find(|rule| rules.contains(rule)) {
+    if let Some(rule) =
+        [Rule::Rejected, Rule::Regressed, Rule::ChainDisagrees].into_iter().find(|rule| rules.contains(rule))
+    {
         return Situation::Alert(rule);
     }
     match (rules.first(), &tx.state.status) {
@@ -136,6 +161,35 @@ pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
         Some(RouterStatus::PartialSuccess) => Situation::Alert(Rule::PartialSuccess),
         Some(RouterStatus::Refund) => Situation::Alert(Rule::Refund),
         Some(RouterStatus::Unknown(_)) => Situation::Alert(Rule::Regressed),
+    }
+}
+
+/// Returns the situation that the source chain's word gives, where the service doesn't know the transaction.
+fn chain_situation(tx: &Transaction, rules: &[Rule]) -> Option<Situation> {
+    let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound)) && !is_not_filled(tx);
+    let known = tx.on_chain.as_ref().filter(|_| is_unknown)?;
+    let is_long = rules.contains(&Rule::NotFoundLong) || rules.contains(&Rule::Overdue);
+    match &known.source.verdict {
+        ChainVerdict::Reverted(_) => Some(Situation::RevertedOnSource),
+        ChainVerdict::Pending => Some(Situation::PendingOnSource),
+        ChainVerdict::Dropped => Some(Situation::DroppedOnSource),
+        ChainVerdict::Elsewhere(_) => Some(Situation::WrongSource),
+        ChainVerdict::Unknown(_) => is_long.then_some(Situation::UnknownOnChains),
+        ChainVerdict::Succeeded(_) => is_long.then_some(Situation::MinedNotFound),
+        ChainVerdict::CannotBeAsked(_) => None,
+    }
+}
+
+/// Returns the chain on which the transaction was found, if that isn't the given source.
+pub(crate) fn found_elsewhere<R>(tx: &Transaction<R>) -> Option<&ChainId> {
+    match &tx.on_chain.as_ref()?.source.verdict {
+        ChainVerdict::Elsewhere(chain) => Some(chain),
+        ChainVerdict::Succeeded(_)
+        | ChainVerdict::Reverted(_)
+        | ChainVerdict::Pending
+        | ChainVerdict::Dropped
+        | ChainVerdict::Unknown(_)
+        | ChainVerdict::CannotBeAsked(_) => None,
     }
 }
 
@@ -173,6 +227,8 @@ pub(crate) fn advise_with(
         "source" => tx.from_name(),
         "destination" => tx.to_name(),
         "bridge" => bridge_link(tx).unwrap_or_default().to_owned(),
+        "found" => found_elsewhere(tx).map_or_else(String::new, |chain| chain_name(None, None, chain)),
+        "found_id" => found_elsewhere(tx).map_or_else(String::new, ToString::to_string),
         // `from_address`; a test checks that the table names no other value.
         _ => tx.params.from_address.clone().unwrap_or_else(|| "the order's fromAddress".into()),
     };
@@ -183,7 +239,8 @@ pub(crate) fn advise_with(
         _ => act,
     };
     let act = format!("{}{}", fill(act, value), failure_warning(tx, situation));
-    Advice { situation, verdict: verdict(tx, situation, now, write_time), say, act }
+    let chain = second_opinion::sentence(tx, write_time);
+    Advice { situation, verdict: verdict(tx, situation, now, write_time), say, act, chain }
 }
 
 /// Returns a warning to append if all seems well but polls have failed since the last answer.
@@ -245,12 +302,28 @@ fn verdict(
         Situation::RefundWatched => format!("REFUND first seen {in_status} ago, no longer polled"),
         Situation::NeedsGasWithoutLink => needs_gas(),
         Situation::OverdueNotFound => format!("{}, never found", overdue_by(tx, now)),
+        Situation::RevertedOnSource => format!("REVERTED on {}", tx.from_name()),
+        Situation::PendingOnSource => format!("PENDING on {}, not mined yet", tx.from_name()),
+        Situation::DroppedOnSource => format!("DROPPED or replaced on {}", tx.from_name()),
+        Situation::WrongSource => {
+            let found = found_elsewhere(tx).map_or_else(String::new, |chain| chain_name(None, None, chain));
+            format!("WRONG CHAIN: found on {found}, not on {}", tx.from_name())
+        }
+        Situation::UnknownOnChains => format!("UNKNOWN on {} and every other configured chain", tx.from_name()),
+        Situation::MinedNotFound => {
+            let mined = tx.on_chain.as_ref().and_then(|known| known.source.verdict.mined());
+            let confirmations = mined.map_or(0, |mined| mined.confirmations);
+            format!("NOT FOUND by the service, but mined on {} ({confirmations} confirmations)", tx.from_name())
+        }
         Situation::Alert(rule) => match rule {
             Rule::Overdue => overdue_by(tx, now),
             Rule::PartialSuccess => "PARTIAL: the destination transaction reverted".into(),
             Rule::NeedsGas => needs_gas(),
             Rule::Refund => format!("REFUND in progress for {in_status}"),
             Rule::RefundSlow => format!("REFUND SLOW, in progress for {in_status}"),
+            Rule::ChainDisagrees => {
+                format!("CONTRADICTION: {}", second_opinion::contradiction(tx).unwrap_or_default())
+            }
             Rule::NotFoundLong => format!("NOT FOUND for {}", span::long(tx.age(now))),
             Rule::Rejected => "REJECTED by the service".into(),
             Rule::Regressed => match (&tx.state.conflict, &tx.state.status) {
@@ -318,6 +391,35 @@ fn situation_texts(situation: Situation) -> (&'static str, &'static str) {
             "check that the hash is from the source chain (not the destination), the source chain is right, and the \
              transaction is mined; then contact the routing provider's support with the hash, both chains, quoteId and requestId",
         ),
+        Situation::RevertedOnSource => (
+            "Your transaction on {source} failed, so nothing was transferred. Only the network fee was charged. You can try \
+             again.",
+            "tell the user to try again; nothing was bridged",
+        ),
+        Situation::PendingOnSource => (
+            "Your transaction is not confirmed on {source} yet. The transfer starts once the network has confirmed it.",
+            "wait until it is mined; if it stays pending, the user can speed it up or cancel it in the wallet",
+        ),
+        Situation::DroppedOnSource => (
+            "Your transaction on {source} was replaced or dropped, so it will not be carried out. If you sent another one in \
+             its place, please send us its transaction hash.",
+            "ask for the hash of the transaction that replaced it, and stop polling this one",
+        ),
+        Situation::WrongSource => (
+            "We found your transaction on {found}, not on {source}. We are checking it there.",
+            "correct the source chain to {found} ({found_id}): W in the dashboard, or add it again with --from {found_id}",
+        ),
+        Situation::UnknownOnChains => (
+            "We can't find your transaction on {source}. Please send us the transaction hash once more, and tell us on which \
+             network you sent it. You find both in the history of your wallet.",
+            "ask for the hash again; no configured chain knows it",
+        ),
+        Situation::MinedNotFound => (
+            "Your transaction on {source} succeeded, but its transfer takes longer than usual to appear. We are raising it \
+             with the provider.",
+            "contact the routing provider's support with the hash, both chains, quoteId and requestId; the source transaction \
+             is mined, so the delay is the service's",
+        ),
         Situation::Alert(rule) => alert_texts(rule),
     }
 }
@@ -350,6 +452,11 @@ fn alert_texts(rule: Rule) -> (&'static str, &'static str) {
         Rule::RefundSlow => (
             "The refund of your transfer takes longer than usual. We are checking it.",
             "check {from_address} on {source}",
+        ),
+        Rule::ChainDisagrees => (
+            "The status that we received for your transfer is unclear. We are clarifying it with the provider and will let \
+             you know.",
+            "compare the block explorer with the service's answer, and report both to the provider; V asks the chain again",
         ),
         Rule::NotFoundLong => (
             "We can't see your transfer yet. Please confirm the transaction hash and that it was sent on {source}.",
@@ -390,6 +497,7 @@ mod tests {
     use crate::domain::{
         alert::{RuleKind, Subject},
         observation::{Failure, Outcome},
+        on_chain::{ChainReading, Mined, OnChain},
         record::StatusRecord,
         transaction::Tracking,
     };
@@ -423,6 +531,55 @@ mod tests {
             assert!(advice.verdict.starts_with(verdict), "{status:?}: {}", advice.verdict);
             assert!(advice.say.contains(say), "{status:?}: {:?}", advice.say);
             assert!(!advice.act.is_empty() && !advice.act.contains('{'), "{status:?}: {}", advice.act);
+        }
+    }
+
+    #[test]
+    fn the_chains_word_gives_the_situation_where_the_service_does_not_know_the_transaction() {
+        use RouterStatus::{NotFound, Ongoing};
+        let mined = || Mined { block: 7, time: None, confirmations: 9 };
+        let base = || ChainVerdict::Elsewhere(ChainId::new("8453"));
+        let table = [
+            (None, 1, ChainVerdict::Reverted(mined()), "REVERTED on Arbitrum", "nothing was transferred", "try again"),
+            (Some(NotFound), 1, ChainVerdict::Pending, "PENDING on Arbitrum", "not confirmed", "wait"),
+            (Some(NotFound), 1, ChainVerdict::Dropped, "DROPPED", "replaced or dropped", "ask for the hash"),
+            (Some(NotFound), 1, base(), "WRONG CHAIN: found on Base, not on Arbitrum", "on Base", "--from 8453"),
+            (Some(NotFound), 1, ChainVerdict::Unknown(Vec::new()), "INDEXING", "5 to 10 seconds", "nothing"),
+            (Some(NotFound), 4, ChainVerdict::Unknown(Vec::new()), "UNKNOWN on Arbitrum", "once more", "hash again"),
+            (Some(NotFound), 1, ChainVerdict::Succeeded(mined()), "INDEXING", "5 to 10 seconds", "nothing"),
+            (
+                Some(NotFound),
+                4,
+                ChainVerdict::Succeeded(mined()),
+                "NOT FOUND by the service, but mined",
+                "succeeded",
+                "service's",
+            ),
+            (Some(NotFound), 4, ChainVerdict::CannotBeAsked(String::new()), "NOT FOUND for", "confirm", "mined"),
+            (
+                Some(Ongoing),
+                1,
+                ChainVerdict::Reverted(mined()),
+                "CONTRADICTION: the service says ongoing",
+                "unclear",
+                "V asks",
+            ),
+            (Some(Ongoing), 20, ChainVerdict::Succeeded(mined()), "OVERDUE by", "raising it", "support"),
+            (Some(Ongoing), 1, ChainVerdict::Unknown(Vec::new()), "WAITING", "in progress", "nothing"),
+        ];
+        for (status, minutes, verdict, title, say, act) in table {
+            let mut tx = fixtures::transaction(1);
+            let now = tx.first_seen_at + TimeDelta::minutes(minutes);
+            if let Some(status) = status {
+                tx.apply(&fixtures::says(status), now);
+            }
+            let reading = ChainReading::without_node(verdict);
+            tx.on_chain = Some(OnChain::after(None, reading, None, now));
+            let advice = advise(&tx, now, Utc.fix());
+            assert!(advice.verdict.starts_with(title), "{}", advice.verdict);
+            assert!(advice.say.contains(say) && !advice.say.contains('{'), "{title}: {}", advice.say);
+            assert!(advice.act.contains(act) && !advice.act.contains('{'), "{title}: {}", advice.act);
+            assert!(advice.chain.is_some_and(|chain| chain.starts_with("Arbitrum: ")), "{title}");
         }
     }
 
@@ -474,7 +631,7 @@ mod tests {
     #[test]
     fn the_table_uses_known_names_only_and_values_are_not_filled_again() {
         use Situation::*;
-        let known = ["deadline", "source", "destination", "bridge", "from_address"];
+        let known = ["deadline", "source", "destination", "bridge", "from_address", "found", "found_id"];
         let without_alert = [
             NotPolledYet,
             FirstPollFailed,
@@ -487,6 +644,12 @@ mod tests {
             RefundWatched,
             NeedsGasWithoutLink,
             OverdueNotFound,
+            RevertedOnSource,
+            PendingOnSource,
+            DroppedOnSource,
+            WrongSource,
+            UnknownOnChains,
+            MinedNotFound,
         ];
         for situation in without_alert.into_iter().chain(Rule::ALL.iter().map(|rule| Alert(*rule))) {
             let (say, act) = situation_texts(situation);

@@ -81,6 +81,8 @@ rules! {
     NeedsGas "needs_gas" Warning,
     /// A refund takes longer than usual.
     RefundSlow "refund_slow" Warning,
+    /// The chain itself contradicts the service.
+    ChainDisagrees "chain_disagrees" Warning,
     /// Not found for much longer than usual.
     NotFoundLong "not_found_long" Warning,
     /// The service refuses this transaction's parameters.
@@ -129,7 +131,12 @@ impl Rule {
             Self::Unreachable => RuleKind::Outage(Outage::Unreachable),
             Self::Throttled => RuleKind::Outage(Outage::Throttled),
             Self::BudgetShort => RuleKind::Budget,
-            Self::PartialSuccess | Self::NeedsGas | Self::Rejected | Self::Regressed | Self::Refund => RuleKind::Answer,
+            Self::PartialSuccess
+            | Self::NeedsGas
+            | Self::ChainDisagrees
+            | Self::Rejected
+            | Self::Regressed
+            | Self::Refund => RuleKind::Answer,
             Self::NotFoundLong | Self::RefundSlow => RuleKind::LastingState,
             Self::Overdue | Self::PollFailing => RuleKind::Delay,
         }

@@ -34,7 +34,7 @@ impl ReplyFormat {
         match self {
             Self::Markdown => {
                 "**{verdict}**\n\n{say}\n\n\
-                 - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n\
+                 - Transaction: {hash}\n- Route: {route}\n- Status: {status}\n- Service says: {message}\n- Chain says: {chain}\n\
                  - Error: {error}\n- Last attempt: {last_try}\n- Submitted: {submitted}\n- Contact support after: {deadline}\n\
                  - Refund goes to: {refund_to}\n- Source: {source_link}\n- Destination: {destination_link}\n\
                  - Bridge: {bridge_link}\n- As of: {as_of}\n"
@@ -42,6 +42,7 @@ impl ReplyFormat {
             Self::Text => {
                 "{verdict}\n\n{say}\n\n\
                  Transaction   {hash}\nRoute         {route}\nStatus        {status}\nService says  {message}\n\
+                 Chain says    {chain}\n\
                  Error         {error}\nLast attempt  {last_try}\nSubmitted     {submitted}\nSupport after {deadline}\nRefund to     {refund_to}\n\
                  Source        {source_link}\nDestination   {destination_link}\nBridge        {bridge_link}\n\
                  As of         {as_of}\n"
@@ -60,6 +61,7 @@ const CUSTOMER: &str = "\
 const PACKET: &str = "\
     transactionId  {hash}\nfromChainId    {from_chain}\ntoChainId      {to_chain}\nquoteId        {quote_id}\n\
     requestId      {request_id}\nx-request-id   {response_id}\n\nRoute          {route}\nStatus         {status}\nService says   {message}\n\
+    Chain says     {chain}\n\
     Error          {error}\nLast attempt   {last_try}\nSubmitted      {submitted}\nDestination tx {destination_hash}\n\
     Source         {source_link}\nDestination    {destination_link}\nBridge         {bridge_link}\n\
     As of          {as_of}\n";
@@ -116,6 +118,7 @@ const FIELDS: &[(&str, Style, FieldReader)] = &[
     ("bridge_link", Style::Link, |facts| facts.link(advice::bridge_link(facts.tx))),
     ("as_of", Style::Words, |facts| facts.as_of()),
     ("age", Style::Words, |facts| facts.age()),
+    ("chain", Style::Words, |facts| facts.advice().chain.unwrap_or_default()),
 ];
 
 fn hash_text(hash: Option<&TxHash>) -> String {
@@ -159,6 +162,9 @@ impl ReplyInputs<'_> {
         let deadline = self.tx.deadline();
         let at = self.stamp(deadline.submitted);
         match (deadline.from_first_seen, self.audience) {
+            (false, Audience::Provider | Audience::Team(_)) if self.tx.is_submission_from_chain() => {
+                format!("{at} (the block's time)")
+            }
             (false, _) => at,
             (true, Audience::Customer) => String::new(),
             (true, Audience::Provider | Audience::Team(_)) => format!("unknown; first seen {at}"),

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     alert::{self, Outage, Rule, Severity},
-    ids::{RowId, TxHash},
+    ids::{ChainId, RowId, TxHash},
     notification::NotifiedEvent,
-    people, span, text,
+    people, record, span, text,
 };
 
 /// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
@@ -143,6 +143,17 @@ pub enum ChangeKind {
     Imported,
     /// A person asked to poll the transaction now.
     PollRequested,
+    /// A person asked what the chain itself says about the transaction.
+    ChainRequested,
+    /// The chain itself says something new about the transaction.
+    ChainChecked {
+        /// What the chain says: a name of `ChainVerdict`.
+        state: String,
+        /// The chain that was asked, or on which the transaction was found.
+        chain: ChainId,
+        /// The block, if the transaction was mined.
+        block: Option<u64>,
+    },
     /// A person asked for a route.
     QuoteAsked {
         /// The store's number of the request.
@@ -273,6 +284,8 @@ impl ChangeKind {
             Self::Recovered => ("recovered", Outage(OutageChange::Ended)),
             Self::Imported => ("imported", Service),
             Self::PollRequested => ("poll_requested", Action),
+            Self::ChainRequested => ("chain_requested", Action),
+            Self::ChainChecked { .. } => ("chain_checked", Service),
             Self::QuoteAsked { .. } => ("quote_asked", Action),
             Self::QuoteAnswered { .. } => ("quote_answered", Action),
             Self::Edited { .. } => ("edited", Action),
@@ -364,6 +377,12 @@ impl ChangeKind {
             Self::Recovered => "service answers again".into(),
             Self::Imported => format!("tracking started{by}"),
             Self::PollRequested => format!("poll requested{by}"),
+            Self::ChainRequested => format!("chain asked{by}"),
+            Self::ChainChecked { state, chain, block } => {
+                let state = if state == "elsewhere" { "found on another chain than the source" } else { state };
+                let block = block.map_or_else(String::new, |block| format!(", block {block}"));
+                format!("the chain {} says: {}{block}", record::chain_name(None, None, chain), state.replace('_', " "))
+            }
             Self::QuoteAsked { .. } => "quote requested".into(),
             Self::QuoteAnswered { .. } => "quote request answered".into(),
             Self::Edited { fields, reversal } => {

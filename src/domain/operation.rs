@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     alert::{Rule, Snooze},
-    ids::TransactionKey,
+    ids::{ChainId, TransactionKey},
     notification::NotificationCursor,
     observation::Observation,
+    on_chain::OnChain,
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
     transaction::NewTransaction,
@@ -70,6 +71,19 @@ pub enum Operation {
         transaction: TransactionKey,
         /// The result of the request.
         observation: Box<Observation>,
+    },
+    /// Stores what the chain itself says about one transaction, and updates its alerts. Without a given submission time, the
+    /// block's time becomes the submission time.
+    ObserveChain {
+        /// The transaction.
+        transaction: TransactionKey,
+        /// What the chain says.
+        on_chain: Box<OnChain>,
+    },
+    /// Asks the poller to ask the chains about these transactions now.
+    RequestChain {
+        /// The transactions.
+        transactions: Vec<TransactionKey>,
     },
     /// Applies a change that a person can undo.
     Edit {
@@ -176,6 +190,8 @@ impl Operation {
             | Self::RecordProfileEvent { .. }
             | Self::ReportPolling { .. } => true,
             Self::Track { .. }
+            | Self::ObserveChain { .. }
+            | Self::RequestChain { .. }
             | Self::Edit { .. }
             | Self::Undo { .. }
             | Self::Redo { .. }
@@ -199,6 +215,8 @@ impl Operation {
             | Self::Delete { .. }
             | Self::AnswerQuote { .. } => true,
             Self::Observe { .. }
+            | Self::ObserveChain { .. }
+            | Self::RequestChain { .. }
             | Self::DropBodies { .. }
             | Self::RequestPoll { .. }
             | Self::Pause { .. }
@@ -264,6 +282,14 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
         /// The alerts.
         alerts: Vec<A>,
     },
+    /// Corrects the source chain of a transaction, which is then polled like a new one. Nothing changes if the hash is tracked
+    /// on that chain already.
+    CorrectSource {
+        /// The transactions.
+        transactions: Vec<T>,
+        /// The chain on which the transaction was sent.
+        chain: ChainId,
+    },
 }
 
 /// An edit whose transactions and alerts are identified by one store's row numbers.
@@ -304,6 +330,9 @@ impl<T, A> Edit<T, A> {
             Self::Acknowledge { alerts, note } => Edit::Acknowledge { alerts: all(alerts, alert)?, note },
             Self::Snooze { alerts, until } => Edit::Snooze { alerts: all(alerts, alert)?, until },
             Self::Unacknowledge { alerts } => Edit::Unacknowledge { alerts: all(alerts, alert)? },
+            Self::CorrectSource { transactions, chain } => {
+                Edit::CorrectSource { transactions: all(transactions, transaction)?, chain }
+            }
         })
     }
 
@@ -327,6 +356,7 @@ impl<T, A> Edit<T, A> {
             Self::Acknowledge { alerts, .. } => format!("acknowledge {}", count_alerts(alerts.len())),
             Self::Snooze { alerts, .. } => format!("snooze {}", count_alerts(alerts.len())),
             Self::Unacknowledge { alerts } => format!("unacknowledge {}", count_alerts(alerts.len())),
+            Self::CorrectSource { transactions, chain } => format!("source chain {chain}{}", of(transactions)),
         }
     }
 }

@@ -15,6 +15,7 @@ use super::{
     forecast::Quantile,
     ids::{ChainId, RowId, TransactionKey, TxHash},
     observation::{Failure, Observation, Outcome},
+    on_chain::OnChain,
     people::{self, Authors},
     record::{RecordSummary, RecordView, StatusRecord, chain_name},
     span,
@@ -169,6 +170,8 @@ pub struct Transaction<R = StatusRecord> {
     pub tracking: Tracking,
     /// The state according to the service.
     pub state: TransactionState<R>,
+    /// What the chain itself says, if it was asked.
+    pub on_chain: Option<OnChain>,
     /// The service's IDs of its answers that are stored, oldest first; empty in a header.
     pub response_ids: Vec<String>,
     /// Whether a stored value changed on the disk, so that what is shown may be wrong.
@@ -227,6 +230,12 @@ impl<R> Transaction<R> {
     /// Returns the deadline, from which contacting support is right.
     pub fn deadline(&self) -> Deadline {
         Deadline::new(self.params.submitted_at, self.first_seen_at, self.params.estimate)
+    }
+
+    /// Whether the submission time is the time of the block with the transaction, and nobody gave one.
+    pub fn is_submission_from_chain(&self) -> bool {
+        let from_chain = self.on_chain.as_ref().and_then(OnChain::submitted_at);
+        self.params.submitted_at.is_some() && self.params.submitted_at == from_chain
     }
 
     /// Whether the transaction waits for time alone, so that its deadline applies: ongoing, not found, or not answered
@@ -310,6 +319,7 @@ impl TransactionHeader {
             poll_requested_at: self.poll_requested_at,
             indexing: self.indexing,
             tracking: self.tracking,
+            on_chain: self.on_chain,
             response_ids: self.response_ids,
             is_damaged: self.is_damaged,
             state: TransactionState {

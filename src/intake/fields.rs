@@ -60,7 +60,7 @@ fields! {
 }
 
 /// Further columns of an export. They are observations of the exporting store, so an import ignores them silently.
-const EXPORT_ONLY_COLUMNS: [&str; 38] = [
+const EXPORT_ONLY_COLUMNS: [&str; 40] = [
     "status",
     "requestIds",
     "rawStatus",
@@ -88,6 +88,8 @@ const EXPORT_ONLY_COLUMNS: [&str; 38] = [
     "verdict",
     "routeKind",
     "message",
+    "onChain",
+    "submittedAtIsFromChain",
     "warnings",
     "noteAuthors",
     "schema",

@@ -3,6 +3,7 @@
 //! `core::Core` decides and is pure; [`run`] is its tokio driver. The poller reports only to the store. The poller must
 //! never send a request that the budget didn't allow.
 
+mod chains;
 mod core;
 mod driver;
 mod health;

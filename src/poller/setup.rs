@@ -7,6 +7,7 @@ use tokio::{sync::watch, task::JoinError};
 use super::heartbeat::Heartbeat;
 use crate::{
     budget::{Pace, PaceLeft},
+    chain_rpc::ChainNodes,
     clock::{Clock, Mono},
     process::lock::LockError,
     store::{Store, StoreError},
@@ -40,6 +41,8 @@ pub struct Setup<W> {
     pub lease: Option<LeasePermit>,
     /// Counts the turns of the poll loop.
     pub heartbeat: Heartbeat,
+    /// The nodes of the chains that are asked what they themselves say; `None` if the settings name none.
+    pub chain_nodes: Option<Arc<ChainNodes>>,
 }
 
 /// What a poller knows of the lease of its integrator ID, which decides which machine of a team may poll.

@@ -4,6 +4,7 @@
 //! The module must never know which command runs.
 
 pub(crate) mod background_poller;
+pub(crate) mod chain_nodes;
 pub(crate) mod crash;
 pub(crate) mod exit;
 pub(crate) mod forced_end;

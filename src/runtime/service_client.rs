@@ -9,6 +9,7 @@ use color_eyre::eyre::Result;
 use super::{stderr::print_line, team_store::TeamAccess};
 use crate::{
     api::{BaseUrl, Client, Timeouts},
+    chain_rpc::ChainNodes,
     clock::Clock,
     config::{ConfigError, Settings},
     domain::{secret::IntegratorId, text},
@@ -31,6 +32,8 @@ pub(crate) struct ServiceClient {
     pub requests: Requests,
     /// The heartbeat of the poller that uses the client.
     pub heartbeat: Heartbeat,
+    /// The nodes of the chains that the poller asks besides; `None` if it asks none.
+    pub chain_nodes: Option<Arc<ChainNodes>>,
 }
 
 impl ServiceClient {
@@ -48,6 +51,7 @@ impl ServiceClient {
             shown_id,
             requests: Requests::default(),
             heartbeat: Heartbeat::default(),
+            chain_nodes: None,
         })
     }
 
@@ -81,7 +85,7 @@ impl ServiceClient {
         store: &Store,
         clock: &Clock,
     ) -> impl Fn() -> Setup<Counted<HttpWire>> + Send + Sync + 'static {
-        let Self { client, rps, fingerprint, shown_id, requests, heartbeat, .. } = self;
+        let Self { client, rps, fingerprint, shown_id, requests, heartbeat, chain_nodes, .. } = self;
         let (store, clock) = (store.clone(), clock.clone());
         let counted = place.profile.to_owned();
         let count = Box::new(move |sent| requests.count(&counted, sent));
@@ -102,6 +106,7 @@ impl ServiceClient {
             seed: rand::random(),
             lease: None,
             heartbeat: heartbeat.clone(),
+            chain_nodes: chain_nodes.clone(),
         }
     }
 }

@@ -37,6 +37,7 @@ use super::{
 use crate::{
     api::{BaseUrl, Client, Timeouts},
     budget::{Pace, PaceLeft},
+    chain_rpc::{ChainNodes, NodeSetting},
     clock::{Clock, Mono},
     domain::{
         secret::IntegratorId,
@@ -94,6 +95,9 @@ struct PollOrder {
     rps: f64,
     weights: BTreeMap<String, f64>,
     sends_requests_only: bool,
+    /// The nodes of chains. Their addresses hold keys.
+    #[serde(default)]
+    chain_nodes: Vec<NodeSetting>,
 }
 
 /// A poller in a child process.
@@ -125,6 +129,7 @@ impl TeamPoller {
             rps: polling.rps,
             weights: options.weights.clone(),
             sends_requests_only: options.scope == Scope::RequestsOnly,
+            chain_nodes: polling.chain_nodes.map(|nodes| nodes.settings()).unwrap_or_default(),
         };
         Self { access, order, requests: polling.requests, heartbeat: polling.heartbeat }
     }
@@ -378,6 +383,8 @@ fn poller_setup(
 ) -> Result<Setup<Counted<HttpWire>>> {
     let (shown_id, fingerprint) = (id.last4(), id.fingerprint(&base.budget_name()));
     let client = Client::new(base, id, Timeouts::default())?;
+    let nodes = Some(order.chain_nodes).filter(|nodes| !nodes.is_empty());
+    let chain_nodes = nodes.map(|nodes| Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
     Ok(Setup {
         store,
         wire: Arc::new(Counted { wire: HttpWire { client, clock: clock.clone() }, count: report_to_parent()? }),
@@ -392,6 +399,7 @@ fn poller_setup(
         seed: rand::random(),
         lease: Some(lease),
         heartbeat: Heartbeat::default(),
+        chain_nodes,
     })
 }
 

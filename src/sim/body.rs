@@ -54,6 +54,11 @@ impl TransferDetails {
     }
 }
 
+/// Returns the hash of a transfer's transaction on the destination chain.
+pub(super) fn destination_hash(transfer: &Transfer) -> String {
+    TransferDetails::of(transfer).to_hash
+}
+
 /// One side of a transfer, as far as the side is known.
 struct SideContent<'a> {
     chain: &'a ChainId,

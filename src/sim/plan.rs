@@ -8,7 +8,7 @@ use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::edit::RecordEdit;
-use crate::domain::transaction::NewTransaction;
+use crate::domain::{ids::ChainId, transaction::NewTransaction};
 
 /// The kind of a transfer's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +156,48 @@ pub struct ScriptedRoute {
     pub content: AnswerContent,
     /// Additional headers.
     pub headers: Headers,
+}
+
+/// What becomes of a transfer's transaction on its source chain.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ChainCourse {
+    /// It is mined and succeeds.
+    #[default]
+    Succeeded,
+    /// It is mined and reverts.
+    Reverted,
+    /// It is never mined.
+    Pending,
+    /// It is pending, and after this time another transaction of the sender takes its place.
+    Replaced(Duration),
+    /// No chain knows it.
+    Unknown,
+    /// It succeeds, but whoever imports it names this source chain, which is wrong.
+    ImportedAs(ChainId),
+}
+
+impl ChainCourse {
+    /// Reads the course of a scenario file.
+    ///
+    /// # Errors
+    /// A sentence.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "succeeded" => Self::Succeeded,
+            "reverted" => Self::Reverted,
+            "pending" => Self::Pending,
+            "replaced" => Self::Replaced(Duration::from_secs(20)),
+            "unknown" => Self::Unknown,
+            other => match other.strip_prefix("imported as ") {
+                Some(chain) => Self::ImportedAs(ChainId::new(chain)),
+                None => {
+                    return Err(
+                        "chain must be succeeded, reverted, pending, replaced, unknown or `imported as CHAIN`".into()
+                    );
+                }
+            },
+        })
+    }
 }
 
 /// One transfer of the world.

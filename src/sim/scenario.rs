@@ -12,6 +12,9 @@
 //! toChainId = "8453"
 //! quoteId = "q-1"
 //! ticket = "SUP-1"                  # optional, like requestId, estimatedRouteDuration and bridged
+//! # What becomes of it on the simulated chain: succeeded (if nothing is said), reverted, pending, replaced (after 20 s),
+//! # unknown, or `imported as CHAIN`: it succeeds, but an import names this wrong source chain.
+//! chain = "reverted"
 //! answers = [
 //!   { from = 0, http = 404 },       # with the service's own body, or with a `body`
 //!   { from = 6, status = "ongoing", steps = 1 },
@@ -37,7 +40,7 @@ use toml::Spanned;
 
 use super::{
     body::{self, RecordContent},
-    plan::{PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
+    plan::{ChainCourse, PlannedAnswer, ScriptedRoute, Transfer, TransferRoute, TransferStage},
     script::{self, AnswerTable, LocatedError, RouteTable},
     service::{Limits, Service},
     world::{CountsFrom, World},
@@ -64,6 +67,7 @@ pub struct Scenario {
     counts_from: CountsFrom,
     transfers: Vec<Transfer>,
     routes: Vec<ScriptedRoute>,
+    courses: Vec<(TxHash, ChainCourse)>,
 }
 
 #[derive(Deserialize)]
@@ -98,6 +102,7 @@ struct TransactionTable {
     estimated_route_duration: Option<f64>,
     bridged: Option<bool>,
     ticket: Option<String>,
+    chain: Option<Spanned<String>>,
     answers: Vec<Spanned<AnswerTable>>,
 }
 
@@ -112,8 +117,13 @@ impl Scenario {
         let counts_from = file.service.counts_from;
         let mut seen = BTreeMap::new();
         let mut transfers = Vec::with_capacity(file.transaction.len());
-        for table in file.transaction {
+        let mut courses = Vec::new();
+        for mut table in file.transaction {
             let (at, hash) = (table.transaction_id.span().start, TxHash::new(table.transaction_id.get_ref().as_str()));
+            if let Some(course) = table.chain.take() {
+                let parsed = ChainCourse::parse(course.get_ref());
+                courses.push((hash.clone(), parsed.map_err(|reason| error(course.span().start, reason))?));
+            }
             let transfer =
                 transfer(table).map_err(|(at, reason)| error(at, format!("transaction {hash}: {reason}")))?;
             if let Some(first) = seen.insert(hash.key(), at) {
@@ -123,7 +133,7 @@ impl Scenario {
             transfers.push(transfer);
         }
         let routes = routes(file.route).map_err(|(at, reason)| error(at, reason))?;
-        Ok(Self { limits, counts_from, transfers, routes })
+        Ok(Self { limits, counts_from, transfers, routes, courses })
     }
 
     /// Returns the service's limits and latency.
@@ -133,7 +143,8 @@ impl Scenario {
 
     /// Returns the world of this scenario, for a service that starts at `start`.
     pub fn world(&self, start: DateTime<Utc>) -> World {
-        World::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone())
+        let world = World::scripted(self.transfers.clone(), start, self.counts_from).with_routes(self.routes.clone());
+        world.with_chain_courses(self.courses.clone())
     }
 
     /// Returns a service that plays this scenario from `start` on.

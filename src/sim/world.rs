@@ -8,7 +8,8 @@ use chrono::{DateTime, Utc};
 use serde::Deserialize;
 
 use super::{
-    plan::{ScriptedRoute, Transfer},
+    chain_cases,
+    plan::{ChainCourse, ScriptedRoute, Transfer},
     seeded,
 };
 use crate::domain::{ids::TxHash, transaction::NewTransaction};
@@ -33,6 +34,8 @@ pub struct World {
     transfers: Vec<Transfer>,
     by_key: BTreeMap<String, usize>,
     routes: Vec<ScriptedRoute>,
+    /// What becomes of transactions on their source chains, by hash; the others succeed.
+    chain_courses: BTreeMap<String, ChainCourse>,
 }
 
 impl World {
@@ -46,12 +49,44 @@ impl World {
     pub fn scripted(transfers: Vec<Transfer>, start: DateTime<Utc>, counts_from: CountsFrom) -> Self {
         let key = |(index, transfer): (usize, &Transfer)| (transfer.new.params.transaction_id.key(), index);
         let by_key = transfers.iter().enumerate().map(key).collect();
-        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new() }
+        Self { seed: 0, start, counts_from, transfers, by_key, routes: Vec::new(), chain_courses: BTreeMap::new() }
     }
 
     /// Returns the same world with these answers to route requests.
     pub fn with_routes(self, routes: Vec<ScriptedRoute>) -> Self {
         Self { routes, ..self }
+    }
+
+    /// Creates the world of the demo: a realistic world, in which a few transfers show each thing that a source chain may say
+    /// about a transfer that the service doesn't find, unless there are few transfers.
+    pub fn demo(seed: u64, count: usize, start: DateTime<Utc>) -> Self {
+        /// The fewest transfers among which these don't stand out.
+        const FEWEST: usize = 40;
+        let cases = chain_cases::cases();
+        match count.checked_sub(cases.len()).filter(|_| count >= FEWEST) {
+            Some(count) => Self::seeded(seed, count, start).with_chain_cases(cases),
+            None => Self::seeded(seed, count, start),
+        }
+    }
+
+    fn with_chain_cases(self, cases: Vec<(Transfer, ChainCourse)>) -> Self {
+        let (transfers, courses): (Vec<_>, Vec<_>) = cases.into_iter().unzip();
+        let hash = |transfer: &Transfer| transfer.new.params.transaction_id.clone();
+        let courses = transfers.iter().map(hash).zip(courses).collect();
+        let all = self.transfers.into_iter().chain(transfers).collect();
+        let seed = self.seed;
+        Self { seed, ..Self::scripted(all, self.start, self.counts_from).with_routes(self.routes) }
+            .with_chain_courses(courses)
+    }
+
+    /// Returns the same world with these courses of transactions on their source chains.
+    pub fn with_chain_courses(self, courses: Vec<(TxHash, ChainCourse)>) -> Self {
+        Self { chain_courses: courses.into_iter().map(|(hash, course)| (hash.key(), course)).collect(), ..self }
+    }
+
+    /// Returns what becomes of a transaction on its source chain.
+    pub(super) fn chain_course(&self, hash: &TxHash) -> &ChainCourse {
+        self.chain_courses.get(&hash.key()).unwrap_or(&ChainCourse::Succeeded)
     }
 
     /// The seed of the world's random numbers; 0 for a scripted world.
@@ -66,7 +101,19 @@ impl World {
 
     /// Returns the transfers as a person would import them, in order of submission.
     pub fn transfers(&self) -> Vec<NewTransaction> {
-        self.transfers.iter().map(|transfer| transfer.new.clone()).collect()
+        let imported = |transfer: &Transfer| {
+            let mut new = transfer.new.clone();
+            if let ChainCourse::ImportedAs(chain) = self.chain_course(&new.params.transaction_id) {
+                new.params.from_chain = chain.clone();
+            }
+            new
+        };
+        self.transfers.iter().map(imported).collect()
+    }
+
+    /// Returns all transfers.
+    pub(super) fn all(&self) -> &[Transfer] {
+        &self.transfers
     }
 
     /// Returns the transfer with this hash.
@@ -110,6 +157,19 @@ mod tests {
         assert_eq!(world(), world());
         assert_ne!(world(), World::seeded(18, 200, DateTime::UNIX_EPOCH));
         assert_eq!(world().by_key.len(), 200);
+    }
+
+    #[test]
+    fn demo_shows_each_course_on_the_chain_once_and_has_as_many_transfers_as_wanted() {
+        let demo = World::demo(7, 60, DateTime::UNIX_EPOCH);
+        assert_eq!((demo.transfers().len(), demo.chain_courses.len()), (60, 5));
+        let first = |world: &World| world.transfers().into_iter().next();
+        assert_eq!(first(&demo), first(&World::seeded(7, 55, DateTime::UNIX_EPOCH)));
+        let wrong = demo.transfers.iter().find(|transfer| transfer.new.params.ticket.as_deref() == Some("SUP-5004"));
+        let wrong = &wrong.unwrap().new.params;
+        let imported = demo.transfers().into_iter().find(|new| new.params.transaction_id == wrong.transaction_id);
+        assert_eq!((wrong.from_chain.as_str(), imported.unwrap().params.from_chain.as_str()), ("8453", "42161"));
+        assert_eq!(World::demo(7, 20, DateTime::UNIX_EPOCH), World::seeded(7, 20, DateTime::UNIX_EPOCH));
     }
 
     #[test]

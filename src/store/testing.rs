@@ -11,6 +11,7 @@ use crate::domain::{
     alert::Alert,
     ids::{RowId, TransactionKey},
     observation::Observation,
+    on_chain::OnChain,
     operation::{LocalEdit, Operation, ProfileEvent, QuoteKey},
     poller::PollerReport,
     quote::{QuoteObservation, QuoteRequest},
@@ -56,6 +57,11 @@ pub(crate) fn key(store: &Store, row: RowId) -> TransactionKey {
 pub(crate) fn observe(store: &Store, row: RowId, observation: Observation, at: DateTime<Utc>) -> Observed {
     let operation = Operation::Observe { transaction: key(store, row), observation: Box::new(observation) };
     *apply(store, operation, at).unwrap().observed().unwrap()
+}
+
+pub(crate) fn observe_chain(store: &Store, row: RowId, on_chain: OnChain, at: DateTime<Utc>) {
+    let operation = Operation::ObserveChain { transaction: key(store, row), on_chain: Box::new(on_chain) };
+    apply(store, operation, at).unwrap();
 }
 
 pub(crate) fn try_edit(store: &Store, profile: &str, edit: LocalEdit, at: DateTime<Utc>) -> Result<usize, StoreError> {

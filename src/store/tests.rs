@@ -4,6 +4,7 @@ mod bit_flips;
 mod edits;
 mod faults;
 mod minutes;
+mod on_chain;
 mod operations;
 mod people;
 mod recovery;
@@ -764,7 +765,7 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
         .execute_batch(
             "DROP TRIGGER search_after_transaction; DROP TRIGGER search_after_label; DROP TRIGGER search_after_note;
              DROP TABLE search; DROP TABLE search_progress; DROP TABLE search_outdated;
-             DROP TABLE identifiers; DROP TABLE unindexed_records;
+             DROP TABLE identifiers; DROP TABLE unindexed_records; DROP TABLE on_chain;
              ALTER TABLE observations DROP COLUMN response_id; ALTER TABLE transactions DROP COLUMN checksum;
              ALTER TABLE observations DROP COLUMN checksum; ALTER TABLE notes DROP COLUMN checksum;
              ALTER TABLE alerts DROP COLUMN checksum; ALTER TABLE changes DROP COLUMN checksum;

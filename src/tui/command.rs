@@ -187,7 +187,7 @@ commands! {
     CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
     Sort          Find               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">;
     Reverse       Find               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
-    Columns       View               [List]                          "columns"       ""         ["V"]            "choose the columns and their order" <"NAME,NAME">;
+    Columns       View               [List]                          "columns"       ""         ["H"]            "choose the columns and their order" <"NAME,NAME">;
     FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list";
     Recent        Find               [List]                          "recent"        ""         ["F"]            "choose from the newest changes, and go to the transaction";
     Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or only its verdict";
@@ -205,6 +205,8 @@ commands! {
     Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";
     Unacknowledge Triage needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires";
     PollNow       Track needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
+    AskChain      Track needs Marked  [List Detail]                   "ask_chain"     ""         ["V"]            "ask the source chain itself: mined, reverted, pending, or sent on another chain";
+    WrongChain    Track needs One     [List Detail]                   "wrong_chain"   ""         ["W"]            "track on the chain where the transaction was found, and poll it";
     PollMarked    Track              [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)";
     Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">;
     Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";

@@ -162,6 +162,8 @@ pub enum Effect {
     Import(Vec<NewTransaction>),
     /// Request that these transactions are polled now.
     PollNow(Vec<RowId>),
+    /// Request that the chains are asked about these transactions.
+    AskChain(Vec<RowId>),
     /// Pause polling for this many minutes, except for requests of a person; `None` resumes it.
     Pause(Option<i64>),
     /// Write to the store, or to a file.

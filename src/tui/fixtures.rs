@@ -43,7 +43,11 @@ use crate::{
 
 /// Returns a dashboard without data, which polls and shows UTC.
 pub(super) fn blank(size: (u16, u16)) -> TestDashboard {
-    let setting = DashboardSettings { shown_id: Some("…7f3a".into()), ..DashboardSettings::of_profile("default", 7) };
+    let setting = DashboardSettings {
+        shown_id: Some("…7f3a".into()),
+        asks_chains: true,
+        ..DashboardSettings::of_profile("default", 7)
+    };
     TestDashboard {
         model: Model::new(setting, size),
         transactions: HashMap::new(),

@@ -48,6 +48,7 @@ use super::{
 };
 use crate::{
     clock::{Clock, Mono, Now},
+    domain::operation::Operation,
     store::{FeedReader, SharedReader, Store, Wake},
 };
 
@@ -354,7 +355,8 @@ impl Dashboard {
             Effect::Suspend => self.request_suspension(),
             Effect::Redraw => self.redraw = true,
             Effect::Import(batch) => self.import(batch, at),
-            Effect::PollNow(rows) => self.poll_now(rows, at),
+            Effect::PollNow(rows) => self.request(rows, at, |transactions| Operation::RequestPoll { transactions }),
+            Effect::AskChain(rows) => self.request(rows, at, |transactions| Operation::RequestChain { transactions }),
             Effect::Pause(minutes) => self.pause(minutes, at),
             Effect::Write(write) => self.write(write, at),
             Effect::Delete(rows) => self.delete(rows, at),

@@ -18,6 +18,7 @@ mod damaged_values;
 mod diagnosis;
 #[cfg(unix)]
 mod endings;
+mod evm_node;
 #[cfg(unix)]
 mod guides;
 mod import_export;
@@ -28,6 +29,7 @@ mod limits;
 mod metrics;
 mod nothing_watched;
 mod notifications;
+mod npm;
 mod one_shot;
 #[cfg(unix)]
 mod package;

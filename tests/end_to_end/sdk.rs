@@ -3,8 +3,6 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
-    path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
@@ -13,54 +11,11 @@ use serde_json::{Value, json};
 use super::{
     SUCCESS,
     common::{Batch, Home, ID, ProcessOutput, Simulation},
+    npm,
 };
 
 /// The client, and the package that the client lists for development only but loads when it starts.
 const PACKAGES: [&str; 2] = ["@0xsquid/sdk@2.13.1", "@0xsquid/squid-types@0.1.216"];
-/// The seconds that the installation may take.
-const INSTALL_LIMIT: &str = "180";
-
-/// Returns the folder with the installed client, or why there is none.
-fn install() -> Result<PathBuf, String> {
-    let is_there = |program: &str, args: &[&str]| {
-        Command::new(program).args(args).output().is_ok_and(|ended| ended.status.success())
-    };
-    if !is_there("node", &["--eval", "process.exit(parseInt(process.versions.node) < 18 ? 1 : 0)"]) {
-        return Err("there is no node, or one before version 18".to_owned());
-    }
-    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    let installed = target.join("tools/npm/sdk-2.13.1");
-    if installed.exists() {
-        return Ok(installed);
-    }
-    if !is_there("npm", &["--version"]) || !is_there("timeout", &["1", "true"]) {
-        return Err("there is no npm, or no timeout command".to_owned());
-    }
-    let parent = installed.parent().unwrap();
-    fs::create_dir_all(parent).unwrap();
-    // A folder with the final name is complete: an installation that is cut off leaves none.
-    let temporary = tempfile::tempdir_in(parent).unwrap();
-    let mut npm = Command::new("timeout");
-    npm.args([INSTALL_LIMIT, "npm", "install", "--prefix"]).arg(temporary.path()).args(PACKAGES).args([
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--no-package-lock",
-        "--prefer-offline",
-        "--loglevel=error",
-    ]);
-    let ended = ProcessOutput::new(npm.stdin(Stdio::null()).output().unwrap());
-    if ended.code != Some(0) {
-        // The first line has the error's code; the others can name the registry.
-        let error = ended.err.lines().next().unwrap_or("no message");
-        return Err(format!("npm can't install the client within {INSTALL_LIMIT} s: {error}"));
-    }
-    let renamed = fs::rename(temporary.path(), &installed);
-    // Another run of the tests may have been faster.
-    assert!(installed.exists(), "{renamed:?}");
-    Ok(installed)
-}
-
 /// Checks an error as the client reports it: its fields, and that its response names the sent integrator ID.
 #[track_caller]
 fn assert_error(error: &Value, status: u16, fields: &Value) {
@@ -72,7 +27,7 @@ fn assert_error(error: &Value, status: u16, fields: &Value) {
 
 #[test]
 fn npm_client_of_the_service_works_against_the_simulated_service() {
-    let folder = match install() {
+    let folder = match npm::install("sdk-2.13.1", &PACKAGES) {
         Ok(folder) => folder,
         Err(missing_requirement) => {
             println!("skipped: {missing_requirement}");

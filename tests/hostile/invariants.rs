@@ -43,6 +43,20 @@ pub(crate) fn params() -> TransactionParams {
     }
 }
 
+/// The longest text that what a node says may become, in characters.
+const CHAIN_LIMIT: usize = FIELD_LIMIT + 400;
+
+/// Fails unless a node's answer became a verdict or a sentence, with inert text of a bounded length.
+pub(crate) fn assert_chain_read(read: &Result<String, String>) {
+    let (Ok(text) | Err(text)) = read;
+    assert_inert(text);
+    assert!(text.chars().count() <= CHAIN_LIMIT, "{text}");
+    if read.is_ok() {
+        let known = ["Succeeded(", "Reverted(", "Pending", "Unknown("];
+        assert!(known.iter().any(|verdict| text.contains(&format!("verdict: {verdict}"))), "{text}");
+    }
+}
+
 /// Fails unless a text consists of letters, marks, numbers, punctuation, symbols and single spaces, with at most four
 /// marks in a row.
 fn assert_inert(text: &str) {

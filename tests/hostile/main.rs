@@ -1,6 +1,6 @@
 //! Hostile input from the service, from a file and from the clipboard (`cases.md` 1 to 19, 29, 48, 53, 59).
 //!
-//! Five properties, checked with a few hundred inputs each. A million inputs each, with bounds of time and memory:
+//! Six properties, checked with a few hundred inputs each. A million inputs each, with bounds of time and memory:
 //! `cargo test --release --test hostile -- --ignored --nocapture`. The targets in `fuzz/` check the same invariants.
 
 #![allow(
@@ -50,6 +50,11 @@ fn sanitised_text_is_clean() {
     Run::new(FEW).check_texts();
 }
 
+#[test]
+fn answer_of_a_node_with_a_spoiled_field_is_a_verdict_or_a_sentence() {
+    Run::new(FEW).check_chains();
+}
+
 /// Checks a million inputs, prints the highest costs, and fails if one exceeds its bound.
 fn check_a_million(name: &str, check: fn(&mut Run)) {
     let mut run = Run::new(MILLION);
@@ -81,6 +86,12 @@ fn million_rests_are_within_bounds() {
 #[ignore = "takes minutes, and only a release build keeps the time"]
 fn million_imports_are_within_bounds() {
     check_a_million("import", Run::check_imports);
+}
+
+#[test]
+#[ignore = "takes minutes, and only a release build keeps the time"]
+fn million_answers_of_nodes_are_within_bounds() {
+    check_a_million("JSON-RPC", Run::check_chains);
 }
 
 #[test]

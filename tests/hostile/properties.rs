@@ -1,4 +1,4 @@
-//! The five properties: the generated input, the call, and what must be true of the result.
+//! The six properties: the generated input, the call, and what must be true of the result.
 
 use std::{
     cell::RefCell,
@@ -10,6 +10,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
     api::{Reply, interpret, interpret_route},
+    chain_rpc::read_body,
     domain::{
         observation::{Failure, Outcome},
         text::{FIELD_LIMIT, clean},
@@ -218,6 +219,32 @@ impl Run {
         self.for_each_input((status, generators::error_body()), |(status, body)| {
             drop(self.interpret_reply(&Reply { status, retry_after: None, body: &body }, DateTime::UNIX_EPOCH));
         });
+    }
+}
+
+// --- Nodes of chains ---
+
+impl Run {
+    /// Spoils up to three fields of a node's answer, or sends a body that is no answer.
+    pub(crate) fn check_chains(&mut self) {
+        let whole: Value = serde_json::from_str(include_str!("../../fuzz/seeds/json_rpc/mined")).unwrap();
+        let pointers = generators::pointers(&whole);
+        let spoiled = prop::collection::vec((any::<Index>(), prop::option::of(generators::json())), 0..4);
+        let body = prop_oneof![
+            4 => spoiled.prop_map(move |spoiled| {
+                let mut answer = whole.clone();
+                for (index, raw) in spoiled {
+                    let pointer = index.get(&pointers);
+                    if answer.pointer(pointer).is_some() {
+                        let text = replace_at(&answer, pointer, raw.as_deref());
+                        answer = serde_json::from_str(&text).unwrap_or(answer);
+                    }
+                }
+                answer.to_string().into_bytes()
+            }),
+            1 => generators::error_body(),
+        ];
+        self.for_each_input(body, |body| invariants::assert_chain_read(&self.measure(|| read_body(&body))));
     }
 }
 

@@ -83,6 +83,7 @@ pub(crate) fn show() {
             seed: SEED,
             lease: None,
             heartbeat: Heartbeat::default(),
+            chain_nodes: None,
         };
         let polling = tokio::spawn(poller::run(setup, std::future::pending::<()>()));
         let hurry = Hurry::start(&store);

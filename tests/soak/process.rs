@@ -74,6 +74,7 @@ impl Process {
             scope: Scope::Everything,
             seed,
             lease: None,
+            chain_nodes: None,
             heartbeat: Heartbeat::default(),
         };
         let (stop, stopped) = oneshot::channel::<()>();

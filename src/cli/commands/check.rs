@@ -2,6 +2,7 @@
 //!
 //! It must never present an older answer as a new one.
 
+mod chain;
 pub(crate) mod untracked;
 
 use std::time::Duration;
@@ -35,9 +36,11 @@ Examples:
   hoptop check 0x9f3c41 0x41aa90 --json            poll two, and print JSON
   hoptop check HASH --from 42161 --to 8453 --quote-id ID
                                                    poll a transaction that isn't tracked; nothing is stored
+  hoptop check 0x9f3c41 --chain                    ask the source chain itself, at the node that the config file names
 
 Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
 the integrator ID, 6 no transaction was answered, 1 only some were, 2 a value of --from, --to or --quote-id is invalid.
+With --chain: 0 mined and succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.
 With a team's store only tracked transactions can be checked.";
 
 /// The arguments of `hoptop check`.
@@ -59,6 +62,9 @@ pub(crate) struct CheckArgs {
     /// The route's quoteId, for a transaction that isn't tracked
     #[arg(long, value_name = "ID", requires_all = ["from", "to"])]
     pub quote_id: Option<String>,
+    /// Ask the source chain itself instead of the service: mined, reverted, pending, or sent on another chain
+    #[arg(long, conflicts_with = "from")]
+    pub chain: bool,
     /// Accept chain IDs of an unknown form, for a transaction that isn't tracked
     #[arg(long, requires = "from")]
     pub any_chain: bool,
@@ -85,6 +91,9 @@ pub(crate) fn check(
         writeln!(cx.err, "nothing was polled")?;
         return Ok(Exit::Error);
     };
+    if args.chain {
+        return chain::check(&rows, args.json, settings, cx);
+    }
     let polling = ServiceClient::checked(settings.polling())?;
     poll_and_print(&rows, polling, PollSource { settings, team, json: args.json }, cx)
 }
@@ -240,6 +249,9 @@ fn print_transaction(checked: &CheckedTransaction, cx: &mut Context) -> Result<(
         row_text::status_of(tx, Glyphs::Ascii)
     )?;
     writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
+    if let Some(chain) = &advice.chain {
+        writeln!(cx.out, "  CHAIN    {chain}")?;
+    }
     writeln!(cx.out, "  SAY      {}", advice.say)?;
     let act = match result {
         CheckResult::Unauthorized => advice::profile_action(Rule::Unauthorized),

@@ -108,6 +108,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         polls: !pollings.is_empty(),
         process: process::run_id(),
         zone: clock::local_offset(),
+        asks_chains: !settings.chain_nodes.is_empty(),
         any_chain: args.any_chain,
         templates: settings.answer.clone(),
         keys: Keys::new(&settings.keys)?,

@@ -4,7 +4,7 @@
 //! real service or read the settings of one.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, IsTerminal},
     net::{Ipv4Addr, SocketAddr},
     sync::{Arc, Mutex},
@@ -15,10 +15,12 @@ use color_eyre::eyre::{Result, WrapErr, bail};
 
 use super::{dashboard, export::to_new_file};
 use crate::{
+    api::Timeouts,
+    chain_rpc::{ChainNodes, NodeSetting},
     cli::{plain, theme},
     clock::{self, Clock},
     config::{ColorChoice, Environment, Flags},
-    domain::{notification::NotificationMode, operation::Operation, secret::IntegratorId},
+    domain::{ids::ChainId, notification::NotificationMode, operation::Operation, secret::IntegratorId},
     poller::Scope,
     process,
     runtime::{
@@ -27,7 +29,7 @@ use crate::{
         log_file, tokio_runtime,
     },
     sim::{
-        server,
+        chain_server, server,
         service::{Limits, Service},
         world::World,
     },
@@ -38,6 +40,8 @@ use crate::{
 /// The limit of the demo's integrator ID, in requests per second.
 const RPS: f64 = 10.0;
 const PROFILE: &str = "demo";
+/// The requests per second that the simulated nodes get together.
+const NODE_RPS: f64 = 20.0;
 
 /// The text below the options in the help.
 pub(crate) const EXAMPLES: &str = "\
@@ -82,14 +86,16 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let clock = Clock::accelerated(args.speed);
     let log = Some(log_file::start(folder.path(), &folder.path().join("demo.db"), clock.clone())?);
     let start = clock.now().wall;
-    let world = World::seeded(args.seed, args.transactions as usize, start);
+    let world = World::demo(args.seed, args.transactions as usize, start);
     store.apply(Operation::Track { profile: PROFILE.into(), transactions: world.transfers() }, start).wait()?;
+    let chains = world.clone();
     let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
     let theme = theme::of_environment(color, flags.ascii)?;
     let setting = DashboardSettings {
         demo: true,
+        asks_chains: true,
         zone: clock::local_offset(),
         ..DashboardSettings::of_profile(PROFILE, process::run_id())
     };
@@ -97,7 +103,11 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
         let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
         let url = format!("http://{}", listener.local_addr()?);
         let serving = tokio::spawn(server::serve(listener, service, clock.clone(), std::future::pending()));
-        let polling = ServiceClient::new(&url, demo_id()?, RPS)?;
+        let listener = server::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).await?;
+        let nodes = chain_nodes(&chains, listener.local_addr()?);
+        let _chains = tokio::spawn(chain_server::serve(listener, chains, clock.clone(), std::future::pending()));
+        let mut polling = ServiceClient::new(&url, demo_id()?, RPS)?;
+        polling.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())));
         let place = PollerOptions {
             profile: PROFILE,
             weights: &BTreeMap::new(),
@@ -119,6 +129,14 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
             ended = serving => bail!("the simulated service ended: {ended:?}"),
         }
     })
+}
+
+/// Returns the nodes of the simulated chains from which the world's transfers start.
+fn chain_nodes(world: &World, address: SocketAddr) -> Vec<NodeSetting> {
+    let chains: BTreeSet<ChainId> = world.transfers().into_iter().map(|new| new.params.from_chain).collect();
+    let node = |chain: ChainId| NodeSetting { url: Some(format!("http://{address}/{chain}")), chain, rps: NODE_RPS };
+    // Only EVM chains have numbers.
+    chains.into_iter().filter(|chain| chain.as_str().parse::<u64>().is_ok()).map(node).collect()
 }
 
 /// Returns the demo's integrator ID. The simulated service accepts any ID.

@@ -205,6 +205,9 @@ impl TransactionPage<'_> {
             .last_checked_at
             .map_or_else(String::new, |at| format!("; checked {} ago", span::long(span::between(at, self.now.wall))));
         self.write_field("VERDICT", &format!("{}{checked}", advice.verdict))?;
+        if let Some(chain) = &advice.chain {
+            self.write_field("CHAIN", chain)?;
+        }
         self.write_field("SAY", &advice.say)?;
         self.write_field("DO", &advice.act)
     }

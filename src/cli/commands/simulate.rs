@@ -20,6 +20,7 @@ use crate::{
     domain::{text, transaction::NewTransaction},
     runtime::{exit::Exit, signals, tokio_runtime},
     sim::{
+        chain_server,
         scenario::Scenario,
         server,
         service::{Limits, Service},
@@ -49,6 +50,9 @@ pub(crate) struct SimulateArgs {
     /// The number of generated transactions
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     transactions: u32,
+    /// Also serve simulated chains at this address: http://ADDR/CHAIN is the node of a chain, for `[chains.CHAIN]` in the config file
+    #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
+    chain_listen: Option<SocketAddr>,
     /// Write the transactions as CSV for `hoptop import`, then serve
     #[arg(long, value_name = "FILE", add = ArgValueCompleter::new(completers::files))]
     batch: Option<PathBuf>,
@@ -75,6 +79,7 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
         let (count, path) = (transfers.len(), text::clean_path(path));
         writeln!(io::stdout(), "{count} transfers written to {path}, ready for `hoptop import`")?;
     }
+    let chains = world.clone();
     let service = Arc::new(Mutex::new(Service::new(world, limits)));
     tokio_runtime::start()?.block_on(async {
         let signal = signals::listen()?;
@@ -82,6 +87,15 @@ pub(crate) fn simulate(args: &SimulateArgs, rps: Option<f64>) -> Result<Exit> {
             .await
             .wrap_err_with(|| format!("can't listen on {}; choose another address with --listen", args.listen))?;
         print_start(listen::reachable(listener.local_addr()?), transfers.len(), limits.rps)?;
+        if let Some(address) = args.chain_listen {
+            let listener = server::bind(address)
+                .await
+                .wrap_err_with(|| format!("can't listen on {address}; choose another address with --chain-listen"))?;
+            let address = listen::reachable(listener.local_addr()?);
+            writeln!(io::stdout(), "simulated chains on http://{address}: in the config file, for example:")?;
+            writeln!(io::stdout(), "  [chains.42161]\n  rpc = \"http://{address}/42161\"")?;
+            tokio::spawn(chain_server::serve(listener, chains, clock.clone(), std::future::pending()));
+        }
         let (exit_sender, exit_receiver) = tokio::sync::oneshot::channel();
         let stop = async move {
             exit_sender.send(signal.await).ok();

@@ -9,7 +9,7 @@ use chrono::{DateTime, Offset, Utc};
 use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
-use super::schema::Schema;
+use super::{on_chain_json::OnChainView, schema::Schema};
 use crate::{
     domain::{
         advice,
@@ -80,6 +80,10 @@ pub(crate) struct TransactionView<'a> {
     note_authors: &'a [Option<String>],
     /// The service's IDs of its answers, oldest first: of a repeated answer the last one.
     request_ids: &'a [String],
+    /// What the chain itself says; `null` if it was not asked.
+    on_chain: Option<OnChainView<'a>>,
+    /// Whether the submission time is the time of the block with the transaction, because nobody gave one.
+    submitted_at_is_from_chain: bool,
     /// Absent within an event, which has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<Schema>,
@@ -165,6 +169,8 @@ impl<'a> TransactionView<'a> {
             notes: &tx.notes,
             note_authors: &tx.authors.notes,
             request_ids: &tx.response_ids,
+            on_chain: tx.on_chain.as_ref().map(OnChainView::new),
+            submitted_at_is_from_chain: tx.is_submission_from_chain(),
             schema: Some(Schema::Transaction),
         }
     }
@@ -394,7 +400,7 @@ mod tests {
             r#""say":"We do not have the status of your transfer yet. We will check it and let you know.""#.into(),
             r#""do":"nothing yet; the first poll brings the status","verdict":"NOT CHECKED YET","routeKind":null"#
                 .into(),
-            r#""message":null,"warnings":[],"other":null,"notes":[],"requestIds":[],"schema":"hoptop/transaction/1"}"#.into(),
+            r#""message":null,"warnings":[],"other":null,"notes":[],"requestIds":[],"onChain":null,"submittedAtIsFromChain":false,"schema":"hoptop/transaction/1"}"#.into(),
         ];
         assert_eq!(json, expected.join(","));
     }

@@ -4,6 +4,7 @@
 
 pub(crate) mod json;
 pub(crate) mod markdown;
+mod on_chain_json;
 pub(crate) mod quote_json;
 pub(crate) mod schema;
 pub(crate) mod table;

@@ -26,7 +26,7 @@ const ARROWS: [&str; 3] = ["→", "->", ">"];
 /// The term for what the person did who filters.
 const MINE: &str = "mine";
 const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
-const STATES: [(&str, FilterState); 10] = [
+const STATES: [(&str, FilterState); 13] = [
     ("attention", FilterState::Attention),
     ("overdue", FilterState::Overdue),
     ("unsettled", FilterState::Unsettled),
@@ -37,6 +37,9 @@ const STATES: [(&str, FilterState); 10] = [
     ("active", FilterState::Active),
     ("parked", FilterState::Parked),
     ("untracked", FilterState::Untracked),
+    ("reverted", FilterState::Reverted),
+    ("pending", FilterState::Pending),
+    ("wrong-chain", FilterState::WrongChain),
 ];
 
 /// Returns the beginnings of terms: each key with its most common operator, and `mine`.

@@ -80,6 +80,12 @@ pub enum FilterState {
     Parked,
     /// A person stopped the polling.
     Untracked,
+    /// The source chain says that the transaction reverted.
+    Reverted,
+    /// The source chain says that the transaction isn't mined yet.
+    Pending,
+    /// The transaction was found on another chain than the given source.
+    WrongChain,
 }
 
 /// A value of `status:`.
@@ -197,8 +203,16 @@ impl FilterState {
             Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
             Self::Parked => tx.is_parked(),
             Self::Untracked => tx.tracking == Tracking::Untracked,
+            Self::Reverted => says(tx, "reverted"),
+            Self::Pending => says(tx, "pending"),
+            Self::WrongChain => says(tx, "elsewhere"),
         }
     }
+}
+
+/// Whether the source chain says this of a transaction: a name of a `ChainVerdict`.
+fn says<R>(tx: &Transaction<R>, verdict: &str) -> bool {
+    tx.on_chain.as_ref().is_some_and(|known| known.source.verdict.name() == verdict)
 }
 
 impl StatusTest {

@@ -6,7 +6,8 @@ use super::{
     super::{
         alert::{Acknowledgement, Handling, Rule, Snooze, Snoozed, Subject},
         fixtures::{self, at, says},
-        ids::RowId,
+        ids::{ChainId, RowId},
+        on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
         status::RouterStatus,
         transaction::Tracking,
     },
@@ -65,6 +66,9 @@ const MATCHING: &[&str] = &[
     "is:active",
     "-is:parked",
     "-is:untracked",
+    "-is:reverted",
+    "-is:pending",
+    "-is:wrong-chain",
     "status:ongoing",
     "status:NOT_FOUND,ongoing",
     "-status:unknown,none",
@@ -183,6 +187,14 @@ fn other_states_match_their_terms() {
     odd.apply(&says(RouterStatus::Unknown("settling".into())), at(1_001));
     odd.tracking = Tracking::Parked("no".into());
     for text in ["status:unknown", "is:parked", "is:active", "-due<0s"] {
+        assert!(matches(text, &odd, &[]), "{text}");
+    }
+    for (verdict, text) in [
+        (ChainVerdict::Reverted(Mined::default()), "is:reverted -is:pending"),
+        (ChainVerdict::Pending, "is:pending -is:reverted"),
+        (ChainVerdict::Elsewhere(ChainId::new("10")), "is:wrong-chain -is:pending"),
+    ] {
+        odd.on_chain = Some(OnChain::after(None, ChainReading::without_node(verdict), None, at(1)));
         assert!(matches(text, &odd, &[]), "{text}");
     }
     odd.tracking = Tracking::Untracked;

@@ -1,5 +1,6 @@
 //! Tests of the real driver with a real store and the simulated service, under paused time.
 
+mod chains;
 mod day;
 mod need;
 mod pause;
@@ -25,6 +26,7 @@ use tokio::{
 use super::*;
 use crate::{
     api,
+    chain_rpc::ChainNodes,
     clock::{Clock, Mono},
     domain::{
         alert::Rule,
@@ -142,6 +144,7 @@ struct Bench {
     service: Arc<Mutex<Service>>,
     rps: f64,
     weights: BTreeMap<String, f64>,
+    chain_nodes: Option<Arc<ChainNodes>>,
 }
 
 impl Bench {
@@ -163,6 +166,7 @@ impl Bench {
             scenario,
             rps,
             weights: BTreeMap::new(),
+            chain_nodes: None,
         }
     }
 
@@ -211,6 +215,7 @@ impl Bench {
             seed: 7,
             lease: None,
             heartbeat: Heartbeat::default(),
+            chain_nodes: self.chain_nodes.clone(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(run(setup, async move { stopped.await.unwrap_or(()) }));

@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0015_search.sql"),
     include_str!("../../../assets/migrations/0016_response_ids.sql"),
     include_str!("../../../assets/migrations/0017_checksums.sql"),
+    include_str!("../../../assets/migrations/0018_on_chain.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.

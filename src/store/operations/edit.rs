@@ -13,6 +13,7 @@ use crate::{
         alert::{Acknowledgement, Handling, Snoozed},
         ids::TransactionKey,
         operation::{AlertKey, Edit, Stamp},
+        status::RouterStatus,
         transaction::TransactionHeader,
     },
     store::{
@@ -76,6 +77,15 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreE
             steps = plan_handling(db, alerts, Some(&handling))?;
         }
         Edit::Unacknowledge { alerts } => steps = plan_handling(db, alerts, None)?,
+        Edit::CorrectSource { transactions, chain } => {
+            for tx in load_headers(db, transactions)? {
+                // What the service has found is on the right chain.
+                let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound));
+                let differs = tx.params.from_chain != *chain;
+                let (before, after) = (tx.params.from_chain, chain.clone());
+                steps.extend((is_unknown && differs).then_some(Step::Source { row: tx.id.0, before, after }));
+            }
+        }
     }
     Ok(steps)
 }

@@ -9,6 +9,7 @@ mod edit;
 mod import_report;
 mod indexes;
 mod light;
+mod on_chain;
 mod poll;
 mod profile;
 mod quotes;
@@ -120,6 +121,12 @@ pub(in crate::store) fn apply(
         }
         Operation::Observe { transaction, observation } => poll::observe(db, transaction, observation, storage, at)
             .map(|observed| OperationResult::Observed(Box::new(observed))),
+        Operation::ObserveChain { transaction, on_chain } => {
+            on_chain::observe(db, transaction, on_chain, at).map(|()| OperationResult::Done)
+        }
+        Operation::RequestChain { transactions } => {
+            on_chain::request(db, transactions, stamp).map(|()| OperationResult::Done)
+        }
         Operation::Edit { profile, edit } => edit::apply(db, profile, edit, stamp).map(OperationResult::Changed),
         Operation::Undo { profile } => undo::undo(db, profile, stamp).map(OperationResult::Reversed),
         Operation::Redo { profile } => undo::redo(db, profile, stamp).map(OperationResult::Reversed),

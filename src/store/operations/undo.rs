@@ -5,6 +5,7 @@
 
 use std::{collections::HashSet, ops::RangeInclusive};
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
 use super::alerts as alert_changes;
@@ -12,7 +13,7 @@ use crate::{
     domain::{
         alert::{Handling, Subject},
         change::{ChangeKind, PARAMS_FIELD, ReversalKind},
-        ids::{RowId, TxHash},
+        ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
     },
     store::{
@@ -22,7 +23,7 @@ use crate::{
         tables::{
             alerts,
             changes::{self, Entry},
-            notes, transaction_keys, transactions,
+            notes, on_chain, transaction_keys, transactions,
             undo_history::{self, RecordedEdit, Step, StoredTracking, Target, WrittenHandling},
         },
     },
@@ -121,6 +122,7 @@ impl Reader {
             | Step::Ticket { .. }
             | Step::Label { .. }
             | Step::Note { .. }
+            | Step::Source { .. }
             | Step::Acknowledged { .. } => 0,
         };
         Ok(edit.steps.iter().map(imported).sum())
@@ -243,6 +245,11 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             let withdrawn_at = (pass.direction == UndoDirection::Undo).then_some(pass.stamp.at);
             record_edit(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
         }
+        Step::Source { row, before, after } => {
+            let (from, to) = pass.in_direction(&*before, &*after);
+            let done = correct_source(db, RowId(*row), from, to, pass.stamp.at)?;
+            record_edit(db, done, *row, &format!("source chain {to}"), pass)
+        }
         Step::Acknowledged { alert, before, after } => {
             let (from, to) = pass.in_direction(before, after);
             let Some(active) = alerts::by_id(db, *alert)? else { return Ok(false) };
@@ -253,6 +260,24 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             Ok(true)
         }
     }
+}
+
+/// Writes another source chain of a transaction, unless the hash is tracked on that chain already. Returns whether it did.
+fn correct_source(
+    db: &Connection,
+    row: RowId,
+    from: &ChainId,
+    to: &ChainId,
+    at: DateTime<Utc>,
+) -> Result<bool, StoreError> {
+    let Some(key) = transaction_keys::key(db, row)?.filter(|key| key.from_chain == *from) else { return Ok(false) };
+    if transactions::row_of(db, &TransactionKey { from_chain: to.clone(), ..key })?.is_some() {
+        return Ok(false);
+    }
+    alert_changes::clear_all(db, row, at)?;
+    on_chain::remove(db, row)?;
+    transactions::write_source(db, row, to)?;
+    Ok(true)
 }
 
 /// Records in the feed that a person did what another person had done before. Returns `true`.
@@ -266,7 +291,11 @@ fn record_repetition(db: &Connection, step: &Step, pass: Pass<'_>) -> Result<boo
             }
             Ok(true)
         }
-        Step::Tracked { .. } | Step::Params { .. } | Step::Tracking { .. } | Step::Note { .. } => Ok(true),
+        Step::Tracked { .. }
+        | Step::Params { .. }
+        | Step::Tracking { .. }
+        | Step::Note { .. }
+        | Step::Source { .. } => Ok(true),
     }
 }
 
@@ -351,7 +380,12 @@ fn resume_polling(
 fn except_kept(rows: &RangeInclusive<i64>, pass: Pass<'_>) -> String {
     let row = |target: &Target| match target {
         Target::Tracking(row) => rows.contains(row).then(|| row.to_string()),
-        Target::Params(_) | Target::Ticket(_) | Target::Label(..) | Target::Note(_) | Target::Handling(_) => None,
+        Target::Params(_)
+        | Target::Ticket(_)
+        | Target::Label(..)
+        | Target::Note(_)
+        | Target::Source(_)
+        | Target::Handling(_) => None,
     };
     let kept: Vec<String> = pass.kept.iter().filter_map(row).collect();
     if kept.is_empty() { String::new() } else { format!(" AND id NOT IN ({})", kept.join(", ")) }

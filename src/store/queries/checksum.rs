@@ -99,6 +99,11 @@ const TABLES: &[ChecksumTable] = &[
         steps: None,
     },
     table(
+        "on_chain",
+        "SELECT profile, from_chain, transaction_key, verdict, reading, requested_at FROM on_chain
+         JOIN transactions ON transactions.id = transaction_row ORDER BY 1, 2, 3",
+    ),
+    table(
         "alerts",
         "SELECT alerts.profile, from_chain, transaction_key, rule, raised_at, clean, alerts.message, cleared_at,
          acknowledged_at, acknowledged_note, snoozed_at, snoozed_until, flapping, handled_by FROM alerts

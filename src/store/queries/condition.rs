@@ -294,7 +294,15 @@ fn state_sql(state: FilterState, now: i64) -> Cow<'static, str> {
         FilterState::Active => "settled_at IS NULL AND untracked = 0",
         FilterState::Parked => "untracked = 0 AND parked_reason IS NOT NULL",
         FilterState::Untracked => "untracked = 1",
+        FilterState::Reverted => return on_chain_sql("reverted"),
+        FilterState::Pending => return on_chain_sql("pending"),
+        FilterState::WrongChain => return on_chain_sql("elsewhere"),
     })
+}
+
+/// Returns the condition for transactions of which the source chain says this.
+fn on_chain_sql(verdict: &str) -> Cow<'static, str> {
+    Cow::Owned(format!("id IN (SELECT transaction_row FROM on_chain WHERE verdict = '{verdict}')"))
 }
 
 /// The SQL query for the active alerts of a transaction.

@@ -30,8 +30,15 @@ const TEXT_COLUMNS: &str = "
     FROM pragma_table_list AS tables JOIN pragma_table_info(tables.name) AS columns
     WHERE tables.schema = 'main' AND tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' ORDER BY tables.name = 'transactions' DESC, 1, 2";
 /// The columns that hold JSON.
-const JSON: [&str; 6] =
-    ["changes.what", "chains.config", "edits.steps", "forecasts.evidence", "pollers.state", "quotes.request"];
+const JSON: [&str; 7] = [
+    "changes.what",
+    "chains.config",
+    "edits.steps",
+    "forecasts.evidence",
+    "on_chain.reading",
+    "pollers.state",
+    "quotes.request",
+];
 
 impl Reader {
     /// Returns at most `limit` damaged values. Reads all rows of all tables.

@@ -14,6 +14,7 @@ use crate::{
         fixtures,
         ids::ChainId,
         observation::Observation,
+        on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
         operation::Edit,
         poller::PollerReport,
         record::{ChainSide, StatusRecord},
@@ -125,6 +126,16 @@ fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
             let observation = answer_with_status(status.clone(), generated.chains.0);
             testing::observe(&store, report.added.first[0], observation, at(generated.added + second));
         }
+        if generated.hash.is_multiple_of(7) {
+            let verdict = match generated.hash / 7 % 4 {
+                0 => ChainVerdict::Pending,
+                1 => ChainVerdict::Elsewhere(ChainId::new("10")),
+                2 => ChainVerdict::Unknown(Vec::new()),
+                _ => ChainVerdict::Reverted(Mined { block: 1, time: Some(at(generated.added - 90)), confirmations: 1 }),
+            };
+            let on_chain = OnChain::after(None, ChainReading::without_node(verdict), None, at(2_400));
+            testing::observe_chain(&store, report.added.first[0], on_chain, at(2_400));
+        }
         let active = store.reader().unwrap().alerts(AlertQuery::OfTransaction(report.added.first[0])).unwrap();
         let mut alerts: Vec<i64> = active.iter().map(|alert| alert.id).collect();
         // For some transactions only the first alert is handled.
@@ -160,6 +171,10 @@ const TERMS: &[&str] = &[
     "-is:firing is:attention",
     "is:active",
     "is:parked",
+    "is:reverted",
+    "is:pending",
+    "-is:pending",
+    "is:wrong-chain or label:vip",
     "-is:overdue",
     "status:ongoing,not_found",
     "status:unknown",

@@ -224,6 +224,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
                 Edit::Untrack { transactions }
                 | Edit::AddNote { transactions, .. }
                 | Edit::SetTicket { transactions, .. }
+                | Edit::CorrectSource { transactions, .. }
                 | Edit::ChangeLabels { transactions, .. } => transactions.is_empty(),
                 Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
                     alerts.is_empty()
@@ -234,12 +235,16 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
             }
             Operation::Edit { profile: profile.clone(), edit }
         }
-        Operation::Observe { transaction, .. } if !stays(transaction) => return None,
+        Operation::Observe { transaction, .. } | Operation::ObserveChain { transaction, .. } if !stays(transaction) => {
+            return None;
+        }
+        Operation::RequestChain { transactions } => Operation::RequestChain { transactions: kept(transactions)? },
         Operation::DropBodies { transactions } => Operation::DropBodies { transactions: kept(transactions)? },
         Operation::RequestPoll { transactions } => Operation::RequestPoll { transactions: kept(transactions)? },
         // The deletion itself is needed again if the database loses it.
         Operation::Delete { .. }
         | Operation::Observe { .. }
+        | Operation::ObserveChain { .. }
         | Operation::Undo { .. }
         | Operation::Redo { .. }
         | Operation::Pause { .. }

@@ -34,6 +34,7 @@ pub(super) mod minutes;
 pub(super) mod notes;
 pub(super) mod notification_cursors;
 pub(super) mod observations;
+pub(super) mod on_chain;
 pub(super) mod open_transactions;
 pub(super) mod pollers;
 pub(super) mod quotes;

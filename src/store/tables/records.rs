@@ -37,6 +37,12 @@ pub(in crate::store) fn is_damaged(db: &Connection, transaction: RowId) -> Resul
     Ok(db.prepare_cached(sql)?.exists([transaction.0])?)
 }
 
+/// Removes the record and the last body of a transaction. Its history keeps the answers.
+pub(in crate::store) fn remove(db: &Connection, transaction: RowId) -> Result<(), StoreError> {
+    db.prepare_cached("DELETE FROM records WHERE transaction_row = ?")?.execute([transaction.0])?;
+    Ok(())
+}
+
 /// Writes the record as an answer changed it, and the last body if no observation holds the same body.
 pub(in crate::store) fn write(
     db: &Connection,

@@ -6,7 +6,7 @@
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::{columns, durations, observations, records, transaction_keys};
+use super::{columns, durations, observations, on_chain, records, transaction_keys};
 use crate::{
     domain::{
         ids::{ChainId, RowId, TransactionKey, TxHash},
@@ -113,6 +113,7 @@ row! {
     indexing: Option<String> = "(SELECT evidence FROM forecasts WHERE forecasts.profile = transactions.profile
         AND forecasts.from_chain = transactions.from_chain AND forecasts.to_chain = '' AND forecasts.gmp = 0)",
     is_damaged: bool = IS_DAMAGED,
+    on_chain: Option<String> = "(SELECT reading FROM on_chain WHERE transaction_row = transactions.id)",
 }
 
 /// The columns that every answer changes. Most answers leave the other columns, many of which are indexed, unchanged.
@@ -184,6 +185,7 @@ impl TransactionRow {
                 last_error: self.last_error,
                 conflict: self.conflict,
             },
+            on_chain: on_chain::parse(self.on_chain.as_deref()),
             response_ids: Vec::new(),
             is_damaged: self.is_damaged,
         }
@@ -237,6 +239,7 @@ impl TransactionRow {
             to_chain_name: None,
             indexing: None,
             is_damaged: false,
+            on_chain: None,
         }
     }
 
@@ -393,6 +396,21 @@ pub(in crate::store) fn request_poll(db: &Connection, row: RowId, at: DateTime<U
     db.prepare_cached("UPDATE transactions SET poll_requested_at = ? WHERE id = ?")?
         .execute(params![columns::moment(at), row.0])?;
     Ok(())
+}
+
+/// Writes the source chain of a transaction, which is then as if it had never been answered.
+pub(in crate::store) fn write_source(db: &Connection, row: RowId, chain: &ChainId) -> Result<(), StoreError> {
+    let Some(header) = header(db, row)? else { return Ok(()) };
+    let before = header.with_record(None);
+    let mut after = Transaction { state: TransactionState::default(), tracking: Tracking::Active, ..before.clone() };
+    after.params.from_chain = chain.clone();
+    after.state.polls = before.state.polls;
+    let checksum = row_checksum::of_changed_row(CHECKED, |column| (column == "from_chain").then(|| "?1".to_owned()));
+    db.prepare_cached(&format!("UPDATE transactions SET from_chain = ?1, checksum = {checksum} WHERE id = ?2"))?
+        .execute(params![chain.as_str(), row.0])?;
+    records::remove(db, row)?;
+    let changed = [POLL_COLUMNS, STATUS_COLUMNS, TRACKING_COLUMNS, PARAMETER_COLUMNS];
+    TransactionRow::from_transaction(&after, RecordSummary::default()).update(db, &changed)
 }
 
 /// Writes the changes of an answer, and only the groups of columns that changed.

@@ -12,7 +12,7 @@ use super::columns;
 use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snooze, Snoozed},
-        ids::RowId,
+        ids::{ChainId, RowId},
         transaction::{Tracking, TransactionParams},
     },
     store::error::StoreError,
@@ -65,6 +65,8 @@ pub(in crate::store) enum Step {
     },
     /// A note was added.
     Note { row: i64, note: i64 },
+    /// The source chain was corrected.
+    Source { row: i64, before: ChainId, after: ChainId },
     /// The handling of an alert changed. Equal handlings: another person had handled the alert in the same way.
     Acknowledged { alert: i64, before: Option<WrittenHandling>, after: Option<WrittenHandling> },
 }
@@ -83,7 +85,8 @@ impl Step {
             | Self::Tracking { row, .. }
             | Self::Ticket { row, .. }
             | Self::Label { row, .. }
-            | Self::Note { row, .. } => Some(RowId(*row)),
+            | Self::Note { row, .. }
+            | Self::Source { row, .. } => Some(RowId(*row)),
         }
     }
 
@@ -94,7 +97,11 @@ impl Step {
             Self::Ticket { before, after, .. } => before == after,
             Self::Label { repeated, .. } => *repeated,
             Self::Acknowledged { before, after, .. } => before == after,
-            Self::Tracked { .. } | Self::Params { .. } | Self::Tracking { .. } | Self::Note { .. } => false,
+            Self::Tracked { .. }
+            | Self::Params { .. }
+            | Self::Tracking { .. }
+            | Self::Note { .. }
+            | Self::Source { .. } => false,
         }
     }
 
@@ -110,6 +117,7 @@ impl Step {
             Self::Ticket { row, .. } => vec![Target::Ticket(*row)],
             Self::Label { row, label, .. } => vec![Target::Label(*row, label.clone())],
             Self::Note { note, .. } => vec![Target::Note(*note)],
+            Self::Source { row, .. } => vec![Target::Source(*row)],
             Self::Acknowledged { alert, .. } => vec![Target::Handling(*alert)],
         }
     }
@@ -136,6 +144,8 @@ pub(in crate::store) enum Target {
     Label(i64, String),
     /// A note.
     Note(i64),
+    /// The source chain of a transaction.
+    Source(i64),
     /// The handling of an alert.
     Handling(i64),
 }

@@ -11,6 +11,7 @@ use crate::domain::{
     ids::{ChainId, TransactionKey},
     need::Need,
     notification::NotificationCursor,
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
     operation::{AlertKey, AlertSubject, QuoteKey},
     record::{ChainSide, RouteStep, StatusRecord},
     team::{LogEntry, LogPosition, Nonce},
@@ -194,10 +195,40 @@ fn observation() -> impl Strategy<Value = Observation> {
     )
 }
 
+fn reading() -> impl Strategy<Value = ChainReading> {
+    let mined = (1_u64..3, prop::option::of(-90_i64..90), 1_u64..99).prop_map(|(block, time, confirmations)| Mined {
+        block,
+        time: time.map(|time| millis(time * 1_000)),
+        confirmations,
+    });
+    let verdict = prop_oneof![
+        mined.clone().prop_map(ChainVerdict::Succeeded),
+        mined.prop_map(ChainVerdict::Reverted),
+        Just(ChainVerdict::Pending),
+        Just(ChainVerdict::Dropped),
+        Just(ChainVerdict::Elsewhere(ChainId::new("10"))),
+        Just(ChainVerdict::Unknown(vec![ChainId::new("8453")])),
+        Just(ChainVerdict::CannotBeAsked("no node".into())),
+    ];
+    (verdict, maybe(&["0xaa"]), prop::option::of(0_u64..9)).prop_map(|(verdict, from, nonce)| ChainReading {
+        from,
+        nonce,
+        node: "node.example".into(),
+        ..ChainReading::without_node(verdict)
+    })
+}
+
+fn on_chain() -> impl Strategy<Value = OnChain> {
+    (reading(), prop::option::of(reading()), moment())
+        .prop_map(|(source, second, at)| OnChain::after(None, source, second, at))
+}
+
 fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         2 => keys().prop_map(|transactions| Edit::Untrack { transactions }),
         1 => keys().prop_map(|transactions| Edit::AddNote { transactions, text: "seen".into() }),
+        1 => (keys(), select(&["10", "42161"][..]))
+            .prop_map(|(transactions, chain)| Edit::CorrectSource { transactions, chain: ChainId::new(chain) }),
         1 => (keys(), maybe(&["SUP-1", "SUP-3"])).prop_map(|(transactions, ticket)| Edit::SetTicket { transactions, ticket }),
         1 => (keys(), words(&["vip", "late", "batch", "vip", "late", REFUSED], 2), words(&["vip", "late"], 2))
             .prop_map(|(transactions, add, remove)| Edit::ChangeLabels { transactions, add, remove }),
@@ -277,6 +308,9 @@ fn draft() -> impl Strategy<Value = Draft> {
         5 => (profile(), batch()).prop_map(|(profile, transactions)| Track { profile, transactions }),
         20 => (key(), observation())
             .prop_map(|(transaction, observation)| Observe { transaction, observation: Box::new(observation) }),
+        6 => (key(), on_chain())
+            .prop_map(|(transaction, on_chain)| ObserveChain { transaction, on_chain: Box::new(on_chain) }),
+        1 => keys().prop_map(|transactions| RequestChain { transactions }),
         3 => (profile(), edit()).prop_map(|(profile, edit)| Edit { profile, edit }),
         4 => profile().prop_map(|profile| Undo { profile }),
         3 => profile().prop_map(|profile| Redo { profile }),
@@ -592,6 +626,7 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
         Edit::Snooze { alerts: alerts(), until: Snooze::Until(millis(1_234)) },
         Edit::Snooze { alerts: alerts(), until: Snooze::Change },
         Edit::Unacknowledge { alerts: alerts() },
+        Edit::CorrectSource { transactions: transactions.clone(), chain: ChainId::new("10") },
     ];
     let edits = edits.map(|edit| Operation::Edit { profile: profile.clone(), edit });
     let events = [
@@ -627,6 +662,10 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
         paused_until: Some(millis(5)),
         ..PollerReport::default()
     };
+    let mined = Mined { block: 7, time: Some(millis(6_000)), confirmations: 3 };
+    let second = ChainReading::without_node(ChainVerdict::Unknown(vec![ChainId::new("1")]));
+    let source = ChainReading::without_node(ChainVerdict::Reverted(mined));
+    let on_chain = OnChain::after(None, source, Some(second), millis(1));
     let cursor = NotificationCursor { channel: "webhook".into(), seq: 7, error: Some("refused".into()) };
     let others = [
         Operation::Track { profile: profile.clone(), transactions: vec![new, fixtures::new(2)] },
@@ -634,7 +673,9 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
         Operation::Redo { profile: profile.clone() },
         Operation::Delete { transactions: transactions.clone() },
         Operation::DropBodies { transactions: transactions.clone() },
-        Operation::RequestPoll { transactions },
+        Operation::RequestPoll { transactions: transactions.clone() },
+        Operation::RequestChain { transactions },
+        Operation::ObserveChain { transaction: transaction.clone(), on_chain: Box::new(on_chain) },
         Operation::Pause { profile: profile.clone(), until: Some(millis(4)) },
         Operation::Pause { profile: profile.clone(), until: None },
         Operation::AskQuote { profile: profile.clone(), request: quote.request.clone(), wanted_until: millis(6) },
@@ -652,6 +693,8 @@ fn describe_variant(operation: &Operation) -> (&'static str, bool) {
     match operation {
         Operation::Track { .. } => ("track", false),
         Operation::Observe { .. } => ("observe", true),
+        Operation::ObserveChain { .. } => ("observe_chain", true),
+        Operation::RequestChain { .. } => ("request_chain", true),
         Operation::Edit { .. } => ("edit", true),
         Operation::Undo { .. } => ("undo", false),
         Operation::Redo { .. } => ("redo", false),
@@ -673,7 +716,7 @@ fn describe_variant(operation: &Operation) -> (&'static str, bool) {
 fn every_operation_survives_a_json_round_trip() {
     let operations = operations_of_each_variant(&absent_targets());
     let names: BTreeSet<_> = operations.iter().map(|operation| describe_variant(operation).0).collect();
-    assert_eq!(names.len(), 16, "{names:?}");
+    assert_eq!(names.len(), 18, "{names:?}");
     for (number, operation) in (0..).zip(operations) {
         let author = (number % 2 == 0).then(|| "ann".to_owned());
         let envelope = Envelope::new(operation, Stamp::new(millis(number), author));
@@ -743,5 +786,5 @@ fn operation_on_an_absent_target_changes_nothing() {
             effective_variants.insert(describe_variant(&operation).0);
         }
     }
-    assert_eq!(effective_variants.len(), 8, "{effective_variants:?}");
+    assert_eq!(effective_variants.len(), 10, "{effective_variants:?}");
 }

@@ -26,6 +26,8 @@ pub struct DashboardSettings {
     pub process: u32,
     /// The person's time zone.
     pub zone: FixedOffset,
+    /// Whether the settings name a node of a chain, so that chains can be asked.
+    pub asks_chains: bool,
     /// Whether unknown chain IDs are accepted.
     pub any_chain: bool,
     /// The user's templates for replies.
@@ -48,6 +50,7 @@ impl DashboardSettings {
             polls: true,
             process,
             zone: Utc.fix(),
+            asks_chains: false,
             any_chain: false,
             templates: Templates::default(),
             keys: Keys::default(),

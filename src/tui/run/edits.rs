@@ -9,7 +9,7 @@ use crate::{
         alert::Alert,
         ids::RowId,
         operation::{Edit, LocalEdit, Operation},
-        span, text,
+        record, span, text,
     },
     store::{AlertQuery, Reversal, Store, StoreError},
     tui::{
@@ -39,6 +39,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
         | Edit::Untrack { .. }
         | Edit::AddNote { .. }
         | Edit::SetTicket { .. }
+        | Edit::CorrectSource { .. }
         | Edit::ChangeLabels { .. } => |_| true,
     };
     let reader = context.store.reader()?;
@@ -53,7 +54,14 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
     let operation = Operation::Edit { profile: context.profile.clone(), edit: reader.resolve(edit.clone())? };
     Ok(match context.store.apply(operation, context.at).wait()?.changed()? {
         0 => unchanged_reason(&edit).to_owned(),
-        changed => format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(Id::Undo)),
+        changed => {
+            if let Edit::CorrectSource { transactions, .. } = &edit {
+                // The key has changed with the chain.
+                let transactions = context.store.reader()?.keys(transactions)?;
+                context.store.apply(Operation::RequestPoll { transactions }, context.at).wait()?;
+            }
+            format!("{}; {} undoes this.", edit_outcome(&edit, changed), context.keys.shown(Id::Undo))
+        }
     })
 }
 
@@ -100,6 +108,9 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
         Edit::Acknowledge { .. } => counted(count, "alert acknowledged", "alerts acknowledged"),
         Edit::Snooze { .. } => counted(count, "alert snoozed", "alerts snoozed"),
         Edit::Unacknowledge { .. } => counted(count, "alert fires again", "alerts fire again"),
+        Edit::CorrectSource { chain, .. } => {
+            format!("Source chain corrected to {}; polled next", record::chain_name(None, None, chain))
+        }
     }
 }
 
@@ -113,6 +124,9 @@ fn unchanged_reason(edit: &LocalEdit) -> &'static str {
         Edit::Acknowledge { .. } => "Already acknowledged. Type a new note to replace the old one.",
         Edit::Snooze { .. } => "No alert to snooze.",
         Edit::Unacknowledge { .. } => "No acknowledged or snoozed alert here.",
+        Edit::CorrectSource { .. } => {
+            "No change: this hash is tracked on that chain already, or the service knows it here."
+        }
     }
 }
 

@@ -11,7 +11,11 @@ use super::{
     edits::{self, WriteContext},
 };
 use crate::{
-    domain::{ids::RowId, operation::Operation, transaction::NewTransaction},
+    domain::{
+        ids::{RowId, TransactionKey},
+        operation::Operation,
+        transaction::NewTransaction,
+    },
     store::{OpenMark, OperationResult, StoreError},
     tui::{
         effect::{QuoteWork, Write},
@@ -67,12 +71,18 @@ impl Dashboard {
         });
     }
 
-    pub(super) fn poll_now(&mut self, rows: Vec<RowId>, at: DateTime<Utc>) {
+    /// Requests something of the poller for these transactions.
+    pub(super) fn request(
+        &mut self,
+        rows: Vec<RowId>,
+        at: DateTime<Utc>,
+        operation: fn(Vec<TransactionKey>) -> Operation,
+    ) {
         let store = self.store.clone();
         self.spawn(move || {
             let request = || {
                 let transactions = store.reader()?.keys(&rows)?;
-                store.apply(Operation::RequestPoll { transactions }, at).wait()
+                store.apply(operation(transactions), at).wait()
             };
             request().map_or_else(|error| Msg::Failed(error.to_string()), |_| Msg::Tick)
         });

@@ -3,7 +3,7 @@
 //! The match over the commands must stay exhaustive, so that a command without a function doesn't compile.
 #![expect(clippy::unit_arg, reason = "a command that changes the model alone takes one line, like the others")]
 
-use super::{actions, poll, theme};
+use super::{actions, chain, poll, theme};
 use crate::{
     clock::{Mono, Now},
     domain::{answer::Audience, change::RecentChange, filter::Direction},
@@ -65,6 +65,8 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::CopyPart => detail::update::copy(model, now),
         Id::Report => log::update::report(model, now),
         Id::PollNow => poll::poll_selected(model, now),
+        Id::AskChain => chain::ask(model, now.mono),
+        Id::WrongChain => chain::correct_source(model, now.mono),
         Id::PollMarked => poll::poll_marked(model, now),
         Id::Pause => poll::pause(model, now),
         Id::Acknowledge => no_effects(match model.screen {

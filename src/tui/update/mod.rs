@@ -3,6 +3,7 @@
 //! Keys must be dispatched to commands only here. An open text field takes the keys first.
 
 pub(crate) mod actions;
+mod chain;
 mod dispatch;
 mod pointer;
 pub(crate) mod poll;

@@ -10,8 +10,10 @@ use crate::{
         change::ChangeKind,
         filter::Named,
         fixtures as tx,
-        ids::TxHash,
+        ids::{ChainId, TxHash},
         observation::Outcome,
+        on_chain::{ChainReading, ChainVerdict, OnChain},
+        operation::Edit,
         poller::{PollerHealth, PollerReport},
         record::{RouteStep, StatusRecord},
         status::RouterStatus,
@@ -207,6 +209,11 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Links => matches!(&model.dialog, Dialog::CopyMenu(menu) if menu.purpose == copy::state::LinkAction::Open),
         Id::Suspend => effects == [Effect::Suspend],
         Id::PollNow => effects == [Effect::PollNow(vec![RowId(21)])],
+        Id::AskChain => effects == [Effect::AskChain(vec![RowId(21)])],
+        Id::WrongChain => {
+            let edit = Edit::CorrectSource { transactions: vec![RowId(21)], chain: ChainId::new("8453") };
+            effects == [Effect::Write(Write::Edit(edit))]
+        }
         Id::PollMarked => {
             model.status_message.as_ref().is_some_and(|notice| notice.text.starts_with("No transaction is marked"))
         }
@@ -283,6 +290,11 @@ fn every_key_of_every_command_does_what_its_help_says() {
         for (context, key) in contexts.iter().flat_map(|context| keys.iter().map(move |key| (*context, *key))) {
             let tab = if *id == Id::All { "2" } else { "5" };
             let mut model = dashboard_in(context, tab);
+            if *id == Id::WrongChain {
+                let base = ChainReading::without_node(ChainVerdict::Elsewhere(ChainId::new("8453")));
+                let tx = model.transactions.get_mut(&RowId(21)).unwrap();
+                tx.on_chain = Some(OnChain::after(None, base, None, now().wall));
+            }
             let before = position(&model);
             let effects = press(&mut model, &[key], now());
             let did = did_as_promised(*id, before, &model, &effects);

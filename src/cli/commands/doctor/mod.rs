@@ -35,7 +35,7 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop doctor                                    print one line for each check
-  hoptop doctor --probe                            also send one request to the service
+  hoptop doctor --probe                            also send one request to the service, and one to the node of each chain
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
   hoptop doctor --repair                           let the next start take damaged values from the newest backup
   hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
@@ -51,7 +51,8 @@ pub(crate) struct DoctorArgs {
     /// Only build a second copy of the team's store from its database, and compare each table (reads both stores)
     #[arg(long, conflicts_with = "checksums")]
     pub verify_replica: bool,
-    /// Also send one request, within the budget: shows that TLS and the integrator ID work
+    /// Also send one request, within the budget, and ask the node of each chain for its chain: shows that TLS, the integrator ID
+    /// and the nodes work
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub probe: bool,
     /// Also mark damaged values for repair: the next start takes them from the newest backup
@@ -144,6 +145,9 @@ pub(crate) fn doctor(
         let of_team = "not sent: with a team's store one machine sends the requests of the whole team";
         let probed = if is_team { Diagnosis::Warning(of_team.into()) } else { probe::probe(settings, cx)? };
         findings.push(("probe", probed));
+    }
+    if args.probe {
+        findings.extend(probe::chains(settings, cx)?);
     }
     findings.extend(settings.beside.iter().map(|account| ("beside", check_profile(account, reach))));
     findings.push(("alerting", check_alerting(settings, &reader, reach)?));

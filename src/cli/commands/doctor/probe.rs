@@ -9,6 +9,8 @@ use color_eyre::eyre::Result;
 
 use super::finding::Diagnosis;
 use crate::{
+    api::Timeouts,
+    chain_rpc::{ChainNodes, NodeSetting},
     cli::{
         commands::add,
         context::Context,
@@ -17,10 +19,38 @@ use crate::{
     },
     clock::Clock,
     config::Settings,
-    domain::operation::Operation,
+    domain::{ids::ChainId, operation::Operation, record},
     intake::Field,
-    runtime::{background_poller::ServiceClient, exit::Exit},
+    runtime::{background_poller::ServiceClient, exit::Exit, tokio_runtime},
 };
+
+/// Asks the node of each chain that the settings name for its chain.
+pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'static str, Diagnosis)>> {
+    let (runtime, reader) = (tokio_runtime::start()?, cx.store.reader()?);
+    let mut findings = Vec::new();
+    for reference in &settings.chain_nodes {
+        let chain = ChainId::new(reference.chain.clone());
+        let name = format!("{} ({chain})", record::chain_name(None, None, &chain));
+        let checked = match reference.read() {
+            Err(error) => Err(error.to_string()),
+            Ok(url) => {
+                let is_of_service = url.is_none();
+                let setting = NodeSetting { chain: chain.clone(), url: url.map(|url| url.0), rps: reference.rps };
+                let nodes = ChainNodes::new(vec![setting], Timeouts::default(), Clock::system());
+                if let Some(config) = reader.chain(&settings.profile, &chain)? {
+                    nodes.learn(&chain, &config.rpc_list);
+                }
+                let from = if is_of_service { ", the first of the service's list" } else { "" };
+                runtime
+                    .block_on(nodes.check(&chain))
+                    .map(|host| format!("{name}: {host}{from}, is a node of this chain"))
+            }
+        };
+        let checked = checked.map_or_else(|reason| Diagnosis::Error(format!("{name}: {reason}")), Diagnosis::Ok);
+        findings.push(("chain", checked));
+    }
+    Ok(findings)
+}
 
 /// The longest wait for the answer.
 const MAX_WAIT: Duration = Duration::from_secs(30);

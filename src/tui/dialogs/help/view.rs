@@ -183,9 +183,10 @@ const MOUSE: [&str; 4] = [
     "Shift with a drag: select text, as the terminal does",
 ];
 
-const FILTERS: [&str; 7] = [
+const FILTERS: [&str; 8] = [
     "is:attention is:firing is:acked is:snoozed is:overdue is:active",
     "is:unsettled is:settled is:parked is:untracked   status:ongoing,not_found",
+    "is:reverted is:pending is:wrong-chain   as the source chain itself says",
     "chain:base from:42161 to:8453   ticket:SUP-4412 label:batch-17",
     "age>30m due<5m checked>2m   profile:prod   by:Ana mine",
     "is:firing or (is:overdue -label:test)   ARB>BASE",

@@ -55,7 +55,10 @@ impl Prompt {
                     let labels = LabelChange::parse(self.input.value())?;
                     (*add, *remove) = (labels.add, labels.remove);
                 }
-                Edit::Untrack { .. } | Edit::Snooze { .. } | Edit::Unacknowledge { .. } => {}
+                Edit::Untrack { .. }
+                | Edit::Snooze { .. }
+                | Edit::Unacknowledge { .. }
+                | Edit::CorrectSource { .. } => {}
             },
             Write::Export { file, .. } => *file = typed.ok_or("Type a file name, or press Esc to cancel.")?,
         }
@@ -73,6 +76,7 @@ impl Prompt {
                 Edit::Untrack { .. } => "Untrack",
                 Edit::Snooze { .. } => "Snooze",
                 Edit::Unacknowledge { .. } => "Unacknowledge",
+                Edit::CorrectSource { .. } => "Source chain of",
             },
             Write::Export { .. } => "Export",
         }
@@ -89,6 +93,7 @@ impl Prompt {
                 Edit::Untrack { .. } => "untrack",
                 Edit::Snooze { .. } => "snooze",
                 Edit::Unacknowledge { .. } => "unacknowledge",
+                Edit::CorrectSource { .. } => "correct the source chain",
             },
             Write::Export { .. } => "write the file",
         }
@@ -102,7 +107,10 @@ impl Prompt {
                 Edit::AddNote { .. } => "A note for your team, kept with the transaction.",
                 Edit::SetTicket { .. } => "The ticket's number; leave empty to remove it.",
                 Edit::ChangeLabels { .. } => "+vip adds a label, -batch-17 removes one; separate labels by spaces.",
-                Edit::Untrack { .. } | Edit::Snooze { .. } | Edit::Unacknowledge { .. } => "",
+                Edit::Untrack { .. }
+                | Edit::Snooze { .. }
+                | Edit::Unacknowledge { .. }
+                | Edit::CorrectSource { .. } => "",
             },
             Write::Export { .. } => "A new file; its extension sets the format: .csv .json .ndjson .md .html",
         }
@@ -115,6 +123,7 @@ impl Prompt {
                 Edit::Untrack { transactions }
                 | Edit::AddNote { transactions, .. }
                 | Edit::SetTicket { transactions, .. }
+                | Edit::CorrectSource { transactions, .. }
                 | Edit::ChangeLabels { transactions, .. } => Some(transactions.clone()),
                 Edit::Acknowledge { alerts, .. } | Edit::Snooze { alerts, .. } | Edit::Unacknowledge { alerts } => {
                     let row = |alert: &AlertTarget| match alert {

@@ -54,6 +54,7 @@ impl EntryKind {
             ChangeKind::Edited { .. } if what.is_added_note() => Self::Note,
             ChangeKind::Imported
             | ChangeKind::PollRequested
+            | ChangeKind::ChainRequested
             | ChangeKind::QuoteAsked { .. }
             | ChangeKind::QuoteAnswered { .. }
             | ChangeKind::Edited { .. }
@@ -64,6 +65,7 @@ impl EntryKind {
             | ChangeKind::BodiesDropped { .. } => Self::Edit,
             ChangeKind::StatusChanged { .. }
             | ChangeKind::StepAdded { .. }
+            | ChangeKind::ChainChecked { .. }
             | ChangeKind::Settled
             | ChangeKind::Rejected { .. }
             | ChangeKind::Throttled { .. }

@@ -14,7 +14,7 @@ fn columns(model: &TestDashboard) -> String {
 #[test]
 fn column_is_hidden_and_shown_in_this_view_only() {
     let mut model = dashboard("5");
-    press(&mut model, &["V", "5"], now());
+    press(&mut model, &["H", "5"], now());
     assert_eq!(columns(&model), "sev,status,tx,route,age,due,profile,ticket,checked,labels,notes,changed");
     assert!(
         matches!(&model.dialog, Dialog::Menu(menu) if menu.cursor == 4),
@@ -24,7 +24,7 @@ fn column_is_hidden_and_shown_in_this_view_only() {
     assert_eq!(columns(&model), "sev,status,tx,route,due,profile,ticket,checked,labels,notes,changed");
     press(&mut model, &["2"], now());
     assert_eq!(columns(&model), ListColumns::default().written());
-    press(&mut model, &["5", "V", "5"], now());
+    press(&mut model, &["5", "H", "5"], now());
     assert_eq!(columns(&model), "sev,status,tx,route,progress,due,profile,ticket,checked,labels,notes,changed");
 }
 

@@ -53,6 +53,8 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
             .into_iter()
             .flat_map(|words| advice_lines("OPEN", &words, columns, context.theme.label())),
     );
+    let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
+    lines.extend(chain);
     lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
     lines.extend(advice_lines("DO", &sentence(&advice.act), columns, context.theme.label()));
     lines
@@ -128,11 +130,17 @@ fn verdict(context: &DrawContext<'_>, tx: &Transaction, advice: &Advice, columns
         Situation::OverdueNotFound => context.theme.severity(Rule::Overdue.severity()),
         Situation::Alert(rule) => context.theme.severity(rule.severity()),
         Situation::Completed => context.theme.good(),
-        Situation::DeadlinePassed => context.theme.warning(),
+        Situation::DeadlinePassed
+        | Situation::RevertedOnSource
+        | Situation::DroppedOnSource
+        | Situation::WrongSource
+        | Situation::UnknownOnChains
+        | Situation::MinedNotFound => context.theme.warning(),
         Situation::NotPolledYet
         | Situation::FirstPollFailed
         | Situation::Waiting
         | Situation::Indexing
+        | Situation::PendingOnSource
         | Situation::NotFilled
         | Situation::Untracked
         | Situation::RefundWatched
@@ -170,7 +178,11 @@ fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
         return Vec::new();
     }
     let zone = context.model.setting.zone;
-    let since = if deadline.from_first_seen { "First seen" } else { "Submitted" };
+    let since = match deadline.from_first_seen {
+        true => "First seen",
+        false if tx.is_submission_from_chain() => "Submitted (block time)",
+        false => "Submitted",
+    };
     let text = format!(
         "{since} {}, {} ago. Limit {}: {}.",
         span::clock_time(deadline.submitted, context.now.wall, zone),

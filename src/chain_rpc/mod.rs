@@ -1,0 +1,13 @@
+//! EVM JSON-RPC: asks the nodes that the settings name what a chain says about a transaction.
+//!
+//! The answers go through `domain::on_chain`, which decides what they mean. Nothing here may spend the integrator's budget, or
+//! send anything to a node that the settings don't name. The address of a node is a secret: only its host may be shown.
+
+mod address;
+mod client;
+mod json_rpc;
+mod nodes;
+mod pace;
+
+pub(crate) use self::nodes::Question;
+pub use self::{address::NodeSetting, json_rpc::read_body, nodes::ChainNodes};

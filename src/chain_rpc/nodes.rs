@@ -1,0 +1,221 @@
+//! The nodes that the settings name, and the questions that they answer together.
+//!
+//! A node is asked about its own chain alone. The other chains are asked only about a transaction that the source chain
+//! doesn't know. Nothing here may decide when to ask.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{
+    address::{NodeAddress, NodeSetting, first_of},
+    client::{NOT_EVM, Node, chain_number},
+    pace::HostPace,
+};
+use crate::{
+    api::Timeouts,
+    clock::Clock,
+    domain::{
+        ids::{ChainId, TxHash},
+        on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
+    },
+};
+
+/// What is asked about one transfer.
+#[derive(Clone, Debug)]
+pub(crate) struct Question {
+    /// The source chain.
+    pub chain: ChainId,
+    /// The hash on it.
+    pub hash: TxHash,
+    /// The transaction on the destination chain or that of the refund, if its hash is known and it matters.
+    pub second: Option<(ChainId, TxHash)>,
+    /// What the chain said before.
+    pub previous: Option<OnChain>,
+    /// Whether a person asks, so that all chains are asked again.
+    pub is_requested: bool,
+}
+
+/// The paces of the hosts, by name and port.
+type Paces = HashMap<(String, u16), Arc<Mutex<HostPace>>>;
+
+/// The nodes of all chains that the settings name.
+pub struct ChainNodes {
+    settings: BTreeMap<ChainId, NodeSetting>,
+    /// The clients that exist so far, each with the address that it was made for.
+    nodes: Mutex<BTreeMap<ChainId, Arc<Node>>>,
+    paces: Mutex<Paces>,
+    timeouts: Timeouts,
+    clock: Clock,
+}
+
+impl ChainNodes {
+    /// Returns the nodes that the settings name. Nothing is sent.
+    pub fn new(settings: Vec<NodeSetting>, timeouts: Timeouts, clock: Clock) -> Self {
+        let settings = settings.into_iter().map(|setting| (setting.chain.clone(), setting)).collect();
+        Self { settings, nodes: Mutex::default(), paces: Mutex::default(), timeouts, clock }
+    }
+
+    /// Returns what the settings say. It holds secrets.
+    pub(crate) fn settings(&self) -> Vec<NodeSetting> {
+        self.settings.values().cloned().collect()
+    }
+
+    /// Whether the settings name a node of this chain.
+    pub(crate) fn has(&self, chain: &ChainId) -> bool {
+        self.settings.contains_key(chain)
+    }
+
+    /// Returns the chains that the settings name.
+    pub(crate) fn chains(&self) -> impl Iterator<Item = &ChainId> {
+        self.settings.keys()
+    }
+
+    /// Returns the chains whose node is the first one of the service's list.
+    pub(crate) fn chains_of_service(&self) -> impl Iterator<Item = &ChainId> {
+        self.settings.values().filter(|setting| setting.url.is_none()).map(|setting| &setting.chain)
+    }
+
+    /// Takes the service's list of a chain's nodes, if the settings say so.
+    pub(crate) fn learn(&self, chain: &ChainId, rpc_list: &[String]) {
+        let wants_list = self.settings.get(chain).is_some_and(|setting| setting.url.is_none());
+        if wants_list && !lock(&self.nodes).contains_key(chain) {
+            let node = first_of(rpc_list).map(|address| self.create(chain, address));
+            if let Some(Ok(node)) = node {
+                tracing::info!("chain {chain} is asked at {}, from the service's list", node.host());
+                lock(&self.nodes).insert(chain.clone(), Arc::new(node));
+            }
+        }
+    }
+
+    /// Asks one chain's node for its chain. Returns the host.
+    ///
+    /// # Errors
+    /// If it can't be asked, or is a node of another chain: a sentence.
+    pub(crate) async fn check(&self, chain: &ChainId) -> Result<String, String> {
+        let node = self.node(chain)?;
+        node.check_chain().await.map(|()| node.host().to_owned())
+    }
+
+    /// Asks what the chains say about a transfer.
+    ///
+    /// # Errors
+    /// If the source chain's node doesn't answer: a sentence with its host.
+    pub(crate) async fn ask(&self, question: &Question) -> Result<OnChain, String> {
+        let source = match self.obstacle(&question.chain, &question.hash) {
+            Some(obstacle) => ChainReading::without_node(ChainVerdict::CannotBeAsked(obstacle)),
+            None => self.node(&question.chain)?.read(&question.hash, previous_source(question)).await?,
+        };
+        Ok(self.complete(question, source).await)
+    }
+
+    /// Asks what the chains say about several transfers from one source chain. Returns the answers in the order of the
+    /// questions.
+    pub(crate) async fn ask_all(&self, questions: &[Question]) -> Vec<Result<OnChain, String>> {
+        let mut answers = Vec::with_capacity(questions.len());
+        for (question, source) in questions.iter().zip(self.read_sources(questions).await) {
+            answers.push(match source {
+                Some(Ok(source)) => Ok(self.complete(question, source).await),
+                Some(Err(reason)) => Err(reason),
+                None => self.ask(question).await,
+            });
+        }
+        answers
+    }
+
+    /// Reads the source transactions in one batch; `None` for each that has to be asked about by itself.
+    async fn read_sources(&self, questions: &[Question]) -> Vec<Option<Result<ChainReading, String>>> {
+        let can_be_asked = |question: &Question| self.obstacle(&question.chain, &question.hash).is_none();
+        let none = || vec![None; questions.len()];
+        let Some(Ok(node)) = questions.first().map(|first| self.node(&first.chain)) else { return none() };
+        if questions.len() < 2 || !questions.iter().all(can_be_asked) {
+            return none();
+        }
+        let wanted: Vec<_> = questions.iter().map(|question| (&question.hash, previous_source(question))).collect();
+        match node.read_all(&wanted).await {
+            Ok(readings) => readings.into_iter().map(Some).collect(),
+            Err(reason) if node.is_resting() => vec![Some(Err(reason)); questions.len()],
+            // A large batch may be what the node refuses.
+            Err(_) => none(),
+        }
+    }
+
+    /// Completes what the source chain says by the other chains, if it doesn't know the transaction, and by the second
+    /// transaction.
+    async fn complete(&self, question: &Question, source: ChainReading) -> OnChain {
+        let Question { second, previous, .. } = question;
+        let source = match source.verdict {
+            ChainVerdict::Unknown(_) => self.ask_others(question, source).await,
+            _ => source,
+        };
+        let mut second_reading = None;
+        if let Some((chain, hash)) = second.as_ref().filter(|(chain, hash)| self.obstacle(chain, hash).is_none()) {
+            let before = previous.as_ref().and_then(|previous| previous.second.as_ref());
+            let read = match self.node(chain) {
+                Ok(node) => node.read(hash, before).await,
+                Err(reason) => Err(reason),
+            };
+            second_reading = read.inspect_err(|reason| tracing::warn!("chain {chain} can't be asked: {reason}")).ok();
+        }
+        OnChain::after(previous.as_ref(), source, second_reading, self.clock.now().wall)
+    }
+
+    /// Asks the other chains about a transaction that the source chain doesn't know: once, unless a person asks.
+    async fn ask_others(&self, question: &Question, source: ChainReading) -> ChainReading {
+        let asked = match question.previous.as_ref().map(|previous| &previous.source.verdict) {
+            Some(ChainVerdict::Unknown(asked)) if !question.is_requested => asked.clone(),
+            _ => Vec::new(),
+        };
+        let mut unknown = asked.clone();
+        for chain in self.chains().filter(|chain| **chain != question.chain && !asked.contains(chain)) {
+            let Ok(node) = self.node(chain) else { continue };
+            match node.read(&question.hash, None).await {
+                Ok(ChainReading { verdict: ChainVerdict::Unknown(_), .. }) => unknown.push(chain.clone()),
+                Ok(found) => return ChainReading { verdict: ChainVerdict::Elsewhere(chain.clone()), ..found },
+                Err(reason) => tracing::warn!("chain {chain} can't be asked: {reason}"),
+            }
+        }
+        ChainReading { verdict: ChainVerdict::Unknown(unknown), ..source }
+    }
+
+    /// Returns why a transaction on this chain can't be asked about, whatever its node says.
+    fn obstacle(&self, chain: &ChainId, hash: &TxHash) -> Option<String> {
+        if chain_number(chain).is_none() || !is_evm_hash(hash) {
+            return Some(NOT_EVM.into());
+        }
+        let missing = || format!("no node is set: add [chains.{chain}] with rpc to the config file");
+        (!self.has(chain)).then(missing)
+    }
+
+    /// Returns a chain's node.
+    fn node(&self, chain: &ChainId) -> Result<Arc<Node>, String> {
+        if let Some(node) = lock(&self.nodes).get(chain) {
+            return Ok(Arc::clone(node));
+        }
+        let setting = self.settings.get(chain).ok_or("no node is set")?;
+        let url = setting.url.as_ref().ok_or("the service hasn't named a node of this chain yet")?;
+        let node = Arc::new(self.create(chain, NodeAddress::parse(url)?)?);
+        lock(&self.nodes).insert(chain.clone(), Arc::clone(&node));
+        Ok(node)
+    }
+
+    fn create(&self, chain: &ChainId, address: NodeAddress) -> Result<Node, String> {
+        let rps = self.settings.get(chain).map_or(super::address::DEFAULT_RPS, |setting| setting.rps);
+        let mut paces = lock(&self.paces);
+        let pace = paces.entry(address.host_and_port()).or_insert_with(|| Arc::new(Mutex::new(HostPace::new(rps))));
+        Node::new(chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
+    }
+}
+
+/// Returns what the source chain said before.
+fn previous_source(question: &Question) -> Option<&ChainReading> {
+    question.previous.as_ref().map(|previous| &previous.source)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,125 @@
+//! `hoptop check --chain`: asks the chains themselves about tracked transactions, and prints what they say.
+//!
+//! It never asks the service. What a chain says is stored like any other answer.
+
+use std::sync::Arc;
+
+use color_eyre::eyre::{Result, bail};
+
+use crate::{
+    chain_rpc::{ChainNodes, Question},
+    cli::{commands::list::JsonList, context::Context},
+    clock::Clock,
+    config::Settings,
+    domain::{
+        advice,
+        ids::RowId,
+        on_chain::{ChainVerdict, OnChain},
+        operation::Operation,
+        second_opinion,
+    },
+    presentation::{glyphs::Glyphs, row_text},
+    runtime::{chain_nodes, exit::Exit, log_file, tokio_runtime},
+    store::Listed,
+};
+
+/// Asks the chains about these transactions, and prints them.
+///
+/// # Errors
+/// If the settings name no node.
+pub(super) fn check(rows: &[RowId], json: bool, settings: &Settings, cx: &mut Context) -> Result<Exit> {
+    let clock = Clock::system();
+    let Some(nodes) = chain_nodes::open(settings, &clock) else {
+        bail!(
+            "no chain can be asked: the config file names no node; add [chains.ID] with rpc = \"https://...\" or \
+             rpc = \"service\" (`hoptop help support` says more)"
+        );
+    };
+    log_file::start(&settings.state_dir, &settings.db, clock.clone())?;
+    let asked = ask_all(rows, &nodes, &clock, cx)?;
+    cx.now = clock.now();
+    print_all(&asked, json, cx)?;
+    let answers: Vec<&OnChain> = asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()).collect();
+    Ok(match answers.len() {
+        0 => Exit::Unreachable,
+        count if count < asked.len() => Exit::Error,
+        _ if answers.iter().all(|answer| is_fine(&answer.source.verdict)) => Exit::Success,
+        _ => Exit::NeedsAttention,
+    })
+}
+
+/// Whether nobody has to do anything about what the chain says.
+fn is_fine(verdict: &ChainVerdict) -> bool {
+    match verdict {
+        ChainVerdict::Succeeded(_) | ChainVerdict::Pending => true,
+        ChainVerdict::Reverted(_)
+        | ChainVerdict::Dropped
+        | ChainVerdict::Elsewhere(_)
+        | ChainVerdict::Unknown(_)
+        | ChainVerdict::CannotBeAsked(_) => false,
+    }
+}
+
+/// A transaction, and what its chain says or why it says nothing.
+type Asked = (RowId, Result<OnChain, String>);
+
+/// Asks the chains about each transaction, and stores what they say.
+fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context) -> Result<Vec<Asked>> {
+    let mut asked = Vec::new();
+    for row in rows {
+        let reader = cx.store.reader()?;
+        let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
+        for chain in nodes.chains_of_service() {
+            if let Some(config) = reader.chain(&tx.profile, chain)? {
+                nodes.learn(chain, &config.rpc_list);
+            }
+        }
+        let key = tx.key();
+        let question = Question {
+            chain: key.from_chain.clone(),
+            hash: key.hash.clone(),
+            second: second_opinion::second_transaction(&tx),
+            previous: tx.on_chain.clone(),
+            is_requested: true,
+        };
+        drop(reader);
+        let answer = tokio_runtime::start()?.block_on(nodes.ask(&question));
+        if let Ok(on_chain) = &answer {
+            let on_chain = Box::new(on_chain.clone());
+            cx.store.apply(Operation::ObserveChain { transaction: key, on_chain }, clock.now().wall).wait()?;
+        }
+        asked.push((*row, answer));
+    }
+    Ok(asked)
+}
+
+fn print_all(asked: &[Asked], json: bool, cx: &mut Context) -> Result<()> {
+    let reader = cx.store.reader()?;
+    if json {
+        let mut list = JsonList::begin(cx.out);
+        for (row, _) in asked {
+            if let Some(Listed { transaction, alerts }) = reader.listed(*row)? {
+                list.push(&transaction, &alerts, cx.now.wall)?;
+            }
+        }
+        list.end()?;
+    }
+    for (row, answer) in asked {
+        let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
+        if !json {
+            let advice = advice::advise(&tx, cx.now.wall, cx.zone);
+            let (route, status) = (row_text::route(&tx, Glyphs::Ascii), row_text::status_of(&tx, Glyphs::Ascii));
+            writeln!(cx.out, "{}  {route}  {status}", tx.params.transaction_id)?;
+            writeln!(cx.out, "  VERDICT  {}", advice.verdict)?;
+            if let Some(chain) = &advice.chain {
+                writeln!(cx.out, "  CHAIN    {chain}")?;
+            }
+            writeln!(cx.out, "  SAY      {}", advice.say)?;
+            writeln!(cx.out, "  DO       {}", advice.act)?;
+        }
+        if let Err(reason) = answer {
+            writeln!(cx.err, "{}: the chain can't be asked: {reason}", tx.params.transaction_id)?;
+        }
+    }
+    Ok(())
+}

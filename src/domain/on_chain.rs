@@ -1,0 +1,269 @@
+//! What a chain itself says about a transaction: whether it was mined, reverted, is pending, or was sent elsewhere.
+//!
+//! `chain_rpc` asks a node; this module decides what the facts of the node mean. It must never know the service's status:
+//! `second_opinion` compares both.
+
+use std::time::Duration;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::ids::{ChainId, TxHash};
+
+/// The confirmations from which on a block isn't expected to be replaced any more.
+pub(crate) const FINAL_CONFIRMATIONS: u64 = 64;
+/// The shortest and the longest pause between two questions about one transaction.
+const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
+
+/// What is known of the block with a transaction.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mined {
+    /// The block's number.
+    pub block: u64,
+    /// The block's time, if the node said it.
+    #[serde(default)]
+    pub time: Option<DateTime<Utc>>,
+    /// The number of blocks from this one to the newest, both included, when the chain was asked.
+    pub confirmations: u64,
+}
+
+/// What a chain says about a transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainVerdict {
+    /// Mined, and executed without reverting.
+    Succeeded(Mined),
+    /// Mined, and reverted: nothing happened but that the sender paid the fee.
+    Reverted(Mined),
+    /// Known to the node, and not mined yet.
+    Pending,
+    /// Was seen, is gone, and the sender's nonce is past it: it can't be mined any more.
+    Dropped,
+    /// Unknown on this chain, and found on this other one.
+    Elsewhere(ChainId),
+    /// Unknown on this chain, and on these others.
+    Unknown(Vec<ChainId>),
+    /// The chain can't be asked, for this reason.
+    CannotBeAsked(String),
+}
+
+impl ChainVerdict {
+    /// Returns the name in JSON, in the store and after `is:`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Succeeded(_) => "succeeded",
+            Self::Reverted(_) => "reverted",
+            Self::Pending => "pending",
+            Self::Dropped => "dropped",
+            Self::Elsewhere(_) => "elsewhere",
+            Self::Unknown(_) => "unknown",
+            Self::CannotBeAsked(_) => "cannot_be_asked",
+        }
+    }
+
+    /// Returns the block, if the transaction was mined.
+    pub fn mined(&self) -> Option<&Mined> {
+        match self {
+            Self::Succeeded(mined) | Self::Reverted(mined) => Some(mined),
+            Self::Pending | Self::Dropped | Self::Elsewhere(_) | Self::Unknown(_) | Self::CannotBeAsked(_) => None,
+        }
+    }
+
+    /// Whether nothing that the chain says later is expected to differ.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Succeeded(mined) | Self::Reverted(mined) => mined.confirmations >= FINAL_CONFIRMATIONS,
+            Self::Dropped | Self::Elsewhere(_) => true,
+            Self::Pending | Self::Unknown(_) | Self::CannotBeAsked(_) => false,
+        }
+    }
+
+    /// Whether both say the same of the transaction, apart from the confirmations.
+    fn says_the_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Succeeded(one), Self::Succeeded(other)) | (Self::Reverted(one), Self::Reverted(other)) => {
+                (one.block, one.time) == (other.block, other.time)
+            }
+            _ => self == other,
+        }
+    }
+}
+
+/// What one chain says about one transaction on it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainReading {
+    /// What the chain says.
+    pub verdict: ChainVerdict,
+    /// The sender's address.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// The receiver's address: mostly a contract.
+    #[serde(default)]
+    pub to: Option<String>,
+    /// The sender's nonce.
+    #[serde(default)]
+    pub nonce: Option<u64>,
+    /// The host of the node that answered; empty if none was asked.
+    #[serde(default)]
+    pub node: String,
+}
+
+impl ChainReading {
+    /// Returns a reading that no node gave.
+    pub fn without_node(verdict: ChainVerdict) -> Self {
+        Self { verdict, from: None, to: None, nonce: None, node: String::new() }
+    }
+
+    /// Returns the sender and the nonce, if the chain has known the transaction.
+    pub fn sender(&self) -> Option<(&str, u64)> {
+        self.from.as_deref().zip(self.nonce)
+    }
+}
+
+/// What the chains say about a transfer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnChain {
+    /// The transaction on the source chain.
+    pub source: ChainReading,
+    /// The transaction on the destination chain, or that of the refund, if it was asked for.
+    #[serde(default)]
+    pub second: Option<ChainReading>,
+    /// When the chain was asked last.
+    #[serde(with = "chrono::serde::ts_milliseconds")]
+    pub checked_at: DateTime<Utc>,
+    /// How often in a row the chain said the same.
+    #[serde(default)]
+    pub repeats: u32,
+}
+
+impl OnChain {
+    /// Returns what is known after the chain was asked once more at `at`. A second transaction that wasn't asked for stays.
+    pub fn after(
+        previous: Option<&Self>,
+        source: ChainReading,
+        second: Option<ChainReading>,
+        at: DateTime<Utc>,
+    ) -> Self {
+        let repeats = previous.filter(|previous| previous.source.verdict.says_the_same(&source.verdict));
+        let second = second.or_else(|| previous.and_then(|previous| previous.second.clone()));
+        Self { source, second, checked_at: at, repeats: repeats.map_or(0, |previous| previous.repeats + 1) }
+    }
+
+    /// Whether this says anything else than `previous`, apart from the confirmations and the moment.
+    pub fn differs(&self, previous: Option<&Self>) -> bool {
+        let same = |one: &ChainReading, other: &ChainReading| one.verdict.says_the_same(&other.verdict);
+        previous.is_none_or(|previous| {
+            let is_same_second = match (&self.second, &previous.second) {
+                (Some(one), Some(other)) => same(one, other),
+                (None, None) => true,
+                (Some(_), None) | (None, Some(_)) => false,
+            };
+            !same(&self.source, &previous.source) || !is_same_second
+        })
+    }
+
+    /// Returns the time of the block with the source transaction: when the transfer was submitted.
+    pub fn submitted_at(&self) -> Option<DateTime<Utc>> {
+        self.source.verdict.mined().and_then(|mined| mined.time)
+    }
+
+    /// Returns the pause before the chain is asked again: longer each time that it says the same.
+    pub(super) fn pause(&self) -> TimeDelta {
+        let pause = SHORTEST_PAUSE.saturating_mul(1 << self.repeats.min(5)).min(LONGEST_PAUSE);
+        TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)
+    }
+}
+
+/// What a node says about a transaction, as far as it could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChainFacts {
+    /// The transaction, if the node knows it.
+    pub transaction: Option<TransactionFacts>,
+    /// The receipt, if the transaction was mined.
+    pub receipt: Option<ReceiptFacts>,
+    /// The number of the newest block.
+    pub head: Option<u64>,
+    /// The time of the block with the transaction.
+    pub block_time: Option<DateTime<Utc>>,
+    /// The nonce of the sender's next transaction, if it was asked for.
+    pub next_nonce: Option<u64>,
+}
+
+/// `eth_getTransactionByHash`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TransactionFacts {
+    /// The sender.
+    pub from: Option<String>,
+    /// The receiver.
+    pub to: Option<String>,
+    /// The nonce.
+    pub nonce: Option<u64>,
+    /// The block's number; `None` while the transaction is pending.
+    pub block: Option<u64>,
+}
+
+/// `eth_getTransactionReceipt`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ReceiptFacts {
+    /// Whether the transaction was executed without reverting; `None` if the receipt has no status.
+    pub succeeded: Option<bool>,
+    /// The block's number.
+    pub block: Option<u64>,
+    /// The sender and the receiver.
+    pub from: Option<String>,
+    /// The receiver.
+    pub to: Option<String>,
+}
+
+/// Returns what the facts of the node `node` mean. `previous` is what the chain said before.
+///
+/// # Errors
+/// If the facts say neither that the transaction was mined nor that it wasn't: a sentence.
+pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReading>) -> Result<ChainReading, String> {
+    let transaction = facts.transaction.as_ref();
+    let known = previous.filter(|previous| previous.sender().is_some());
+    let verdict = match (&facts.receipt, transaction) {
+        (Some(receipt), _) => {
+            let block = receipt.block.or_else(|| transaction?.block).ok_or("the node's receipt has no block")?;
+            let head = facts.head.ok_or("the node didn't say its newest block")?;
+            let confirmations = head.checked_sub(block).map_or(0, |blocks| blocks.saturating_add(1));
+            let mined = Mined { block, time: facts.block_time, confirmations };
+            match receipt.succeeded.ok_or("the node's receipt doesn't say whether the transaction reverted")? {
+                true => ChainVerdict::Succeeded(mined),
+                false => ChainVerdict::Reverted(mined),
+            }
+        }
+        (None, Some(TransactionFacts { block: Some(_), .. })) => {
+            return Err("the node has the block but no receipt of the transaction yet".into());
+        }
+        (None, Some(_)) => ChainVerdict::Pending,
+        (None, None) => match known.and_then(ChainReading::sender) {
+            None => ChainVerdict::Unknown(Vec::new()),
+            Some((_, nonce)) => match facts.next_nonce.ok_or("the node didn't say the sender's next nonce")? {
+                next if next > nonce => ChainVerdict::Dropped,
+                // Another node may still have it.
+                _ => ChainVerdict::Pending,
+            },
+        },
+    };
+    let receipt = facts.receipt.as_ref();
+    let from = transaction.and_then(|tx| tx.from.clone()).or_else(|| receipt?.from.clone());
+    let to = transaction.and_then(|tx| tx.to.clone()).or_else(|| receipt?.to.clone());
+    Ok(ChainReading {
+        verdict,
+        from: from.or_else(|| known?.from.clone()),
+        to: to.or_else(|| known?.to.clone()),
+        nonce: transaction.and_then(|tx| tx.nonce).or_else(|| known?.nonce),
+        node: node.to_owned(),
+    })
+}
+
+/// Whether a text is the hash of a transaction on an EVM chain.
+pub(crate) fn is_evm_hash(hash: &TxHash) -> bool {
+    let key = hash.key();
+    key.len() == 66 && key.starts_with("0x")
+}
+
+#[cfg(test)]
+mod tests;

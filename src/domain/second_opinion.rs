@@ -1,0 +1,190 @@
+//! When a chain is asked about a transaction, and what its word means beside the service's status.
+//!
+//! The chain's word stands beside the status. It must never replace a status, and never decide whether a transaction is
+//! settled.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    deadline::LONGEST_ESTIMATE,
+    evidence,
+    forecast::Quantile,
+    ids::{ChainId, TxHash},
+    on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
+    record::{RecordView, chain_name},
+    status::RouterStatus,
+    transaction::{Tracking, Transaction},
+};
+
+/// The transaction on the destination chain, or that of the refund, of a transfer whose outcome depends on it.
+pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> {
+    let record = tx.state.record.as_ref()?;
+    let params = &tx.params;
+    match tx.state.status.as_ref()? {
+        RouterStatus::PartialSuccess => {
+            let chain = record.to.chain_id.as_ref().unwrap_or(&params.to_chain);
+            Some((chain.clone(), record.to.transaction_id.clone()?))
+        }
+        RouterStatus::Refund => record.steps.iter().rev().find_map(|step| {
+            let hash = step.transaction_id.as_ref().filter(|hash| hash.key() != params.transaction_id.key())?;
+            Some((step.chain_id.clone().filter(|chain| *chain == params.from_chain)?, hash.clone()))
+        }),
+        RouterStatus::Success
+        | RouterStatus::NeedsGas
+        | RouterStatus::Ongoing
+        | RouterStatus::NotFound
+        | RouterStatus::Unknown(_) => None,
+    }
+}
+
+/// Returns when the source chain should be asked about a transaction next; `None` if there is no reason.
+///
+/// The reasons: no submission time is known; the transaction isn't found for longer than the chain's 95th percentile; its
+/// deadline has passed. What is final isn't asked again.
+pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
+    if tx.is_settled() || tx.tracking == Tracking::Untracked {
+        return None;
+    }
+    let deadline = tx.deadline();
+    let is_known = !matches!(tx.state.status, None | Some(RouterStatus::NotFound));
+    let usual = evidence::indexing(&tx.indexing).quantile(Quantile::P95).min(LONGEST_ESTIMATE);
+    let missed = (!is_known).then(|| deadline.submitted + usual);
+    let overdue = tx.is_waiting().then_some(deadline.at);
+    let submission = tx.params.submitted_at.is_none().then_some(tx.first_seen_at);
+    let because = [submission, missed, overdue].into_iter().flatten().min()?;
+    match &tx.on_chain {
+        None => Some(because),
+        Some(OnChain { source: ChainReading { verdict: ChainVerdict::CannotBeAsked(_), .. }, .. }) => Some(because),
+        Some(known) if known.source.verdict.is_final() => None,
+        Some(known) => {
+            // A block's time answers the first reason for good.
+            let reasons = if known.source.verdict.mined().is_some() {
+                [None, missed, overdue]
+            } else {
+                [submission, missed, overdue]
+            };
+            let because = reasons.into_iter().flatten().min()?;
+            Some(because.max(known.checked_at + known.pause()))
+        }
+    }
+}
+
+/// Returns when the second transaction should be asked about next; `None` if there is no reason.
+pub(crate) fn next_second_question(tx: &Transaction) -> Option<DateTime<Utc>> {
+    second_transaction(tx)?;
+    let since = tx.state.status_since.unwrap_or(tx.first_seen_at);
+    match tx.on_chain.as_ref() {
+        None => Some(since),
+        Some(OnChain { second: None, .. }) => Some(since),
+        Some(OnChain { second: Some(second), .. }) if second.verdict.mined().is_some() => None,
+        // A few times, and then a person asks.
+        Some(known) if known.repeats < 5 => Some(known.checked_at + known.pause()),
+        Some(_) => None,
+    }
+}
+
+/// Returns a sentence on how the chain contradicts the service; `None` if it doesn't.
+pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String> {
+    let known = tx.on_chain.as_ref()?;
+    let status = tx.state.status.as_ref()?;
+    let (has_started, has_left_source) = match status {
+        RouterStatus::Ongoing => (true, false),
+        RouterStatus::Success | RouterStatus::NeedsGas | RouterStatus::PartialSuccess | RouterStatus::Refund => {
+            (true, true)
+        }
+        RouterStatus::NotFound | RouterStatus::Unknown(_) => (false, false),
+    };
+    let source = tx.from_name();
+    let of_source = match &known.source.verdict {
+        ChainVerdict::Reverted(mined) if has_started => {
+            Some(format!("{source} says reverted in block {}", mined.block))
+        }
+        ChainVerdict::Dropped if has_started => Some(format!("{source} says dropped or replaced")),
+        ChainVerdict::Elsewhere(chain) if has_started => {
+            Some(format!("it was found on {}, not on {source}", name(chain)))
+        }
+        ChainVerdict::Pending if has_left_source => Some(format!("{source} says not mined yet")),
+        ChainVerdict::Succeeded(_)
+        | ChainVerdict::Reverted(_)
+        | ChainVerdict::Pending
+        | ChainVerdict::Dropped
+        | ChainVerdict::Elsewhere(_)
+        | ChainVerdict::Unknown(_)
+        | ChainVerdict::CannotBeAsked(_) => None,
+    };
+    let of_second = match (status, known.second.as_ref().map(|second| &second.verdict)) {
+        (RouterStatus::PartialSuccess, Some(ChainVerdict::Succeeded(mined))) => {
+            Some(format!("{} says succeeded in block {}", tx.to_name(), mined.block))
+        }
+        (RouterStatus::Refund, Some(ChainVerdict::Reverted(mined))) => {
+            Some(format!("{source} says that the refund reverted in block {}", mined.block))
+        }
+        _ => None,
+    };
+    of_source.or(of_second).map(|says| format!("the service says {status}, {says}"))
+}
+
+/// Returns a chain's name for people, of which only the ID is known.
+fn name(chain: &ChainId) -> String {
+    chain_name(None, None, chain)
+}
+
+/// Returns what the chain says in one line, with times by `write_time`: `Arbitrum: reverted in block 12, …`.
+pub(crate) fn sentence<R: RecordView>(
+    tx: &Transaction<R>,
+    write_time: &dyn Fn(DateTime<Utc>) -> String,
+) -> Option<String> {
+    let known = tx.on_chain.as_ref()?;
+    let source = tx.from_name();
+    // Before the deadline an ongoing transfer isn't late.
+    let is_late = matches!(tx.state.status, None | Some(RouterStatus::NotFound)) || tx.is_overdue();
+    let first = match &known.source.verdict {
+        ChainVerdict::Succeeded(mined) => {
+            let delay = if is_late { ": the delay is the service's" } else { "" };
+            format!("{source}: mined and succeeded, {}{delay}", block(mined, write_time))
+        }
+        ChainVerdict::Reverted(mined) => {
+            format!("{source}: reverted, {}: nothing was bridged", block(mined, write_time))
+        }
+        ChainVerdict::Pending => format!("{source}: pending, not mined yet"),
+        ChainVerdict::Dropped => format!("{source}: dropped or replaced by another transaction of the sender"),
+        ChainVerdict::Elsewhere(chain) => {
+            format!("{source}: unknown here, but found on {}: the wrong source chain was given", name(chain))
+        }
+        ChainVerdict::Unknown(others) if others.is_empty() => format!("{source}: unknown; no other chain was asked"),
+        ChainVerdict::Unknown(others) => {
+            let others: Vec<String> = others.iter().map(name).collect();
+            format!("{source}: unknown, also on {}", others.join(", "))
+        }
+        ChainVerdict::CannotBeAsked(reason) => format!("{source}: can't be asked: {reason}"),
+    };
+    let second = known.second.as_ref().map(|second| {
+        let chain =
+            if tx.state.status == Some(RouterStatus::Refund) { format!("{source}, the refund") } else { tx.to_name() };
+        match &second.verdict {
+            ChainVerdict::Succeeded(mined) => format!("{chain}: mined and succeeded, {}", block(mined, write_time)),
+            ChainVerdict::Reverted(mined) => format!("{chain}: reverted, {}", block(mined, write_time)),
+            ChainVerdict::Pending => format!("{chain}: pending"),
+            ChainVerdict::Dropped => format!("{chain}: dropped or replaced"),
+            ChainVerdict::Elsewhere(_) | ChainVerdict::Unknown(_) => format!("{chain}: unknown"),
+            ChainVerdict::CannotBeAsked(reason) => format!("{chain}: can't be asked: {reason}"),
+        }
+    });
+    let asked = match known.source.node.as_str() {
+        "" => String::new(),
+        node => format!(" ({node}, {})", write_time(known.checked_at)),
+    };
+    Some(format!("{}{asked}", std::iter::once(first).chain(second).collect::<Vec<_>>().join("; ")))
+}
+
+fn block(mined: &Mined, write_time: &dyn Fn(DateTime<Utc>) -> String) -> String {
+    let time = mined.time.map_or_else(String::new, |time| format!(" at {}", write_time(time)));
+    let confirmations = match mined.confirmations {
+        1 => "1 confirmation".to_owned(),
+        more => format!("{more} confirmations"),
+    };
+    format!("block {}{time}, {confirmations}", mined.block)
+}
+
+#[cfg(test)]
+mod tests;

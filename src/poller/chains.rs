@@ -1,0 +1,348 @@
+//! Asks the chains themselves: when a transfer gives a reason, or a person asks.
+//!
+//! It runs beside the driver, in the process that polls the profile, so that a chain is asked once. `domain` says when a
+//! question is due, `chain_rpc` asks, and the answer is an operation. It must never spend the integrator's budget.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+    time::Duration,
+};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use tokio::{
+    sync::watch,
+    task::{JoinHandle, JoinSet, spawn_blocking},
+};
+
+use super::setup::{LeasePermit, PollerError, Scope, Setup};
+use crate::{
+    chain_rpc::{ChainNodes, Question},
+    clock::Clock,
+    domain::{
+        ids::{RowId, TransactionKey},
+        on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
+        operation::Operation,
+        record::RecordSummary,
+        second_opinion,
+        status::RouterStatus,
+        transaction::Transaction,
+    },
+    store::{FeedReader, Reader, Store, StoreError, Wake},
+};
+
+/// The requests that are under way at a time, and the questions to one node that share a request.
+const MOST_AT_ONCE: usize = 4;
+const MOST_IN_BATCH: usize = 16;
+/// How soon a due question is noticed.
+const TICK: Duration = Duration::from_secs(1);
+/// The pause after a question that failed; each further failure of the transaction doubles it, up to the longest.
+const FAILURE_PAUSE: Duration = Duration::from_secs(30);
+const LONGEST_FAILURE_PAUSE: Duration = Duration::from_secs(15 * 60);
+
+/// What the asking of one profile's chains needs.
+pub(super) struct ChainAsking {
+    nodes: Arc<ChainNodes>,
+    store: Store,
+    clock: Clock,
+    profile: String,
+    /// The lease; `None` if no other machine asks.
+    lease: Option<LeasePermit>,
+    /// Whether only what people ask is asked.
+    requests_only: bool,
+}
+
+/// A due question, and how its transaction is named in every store.
+struct Due {
+    row: RowId,
+    key: TransactionKey,
+    question: Question,
+}
+
+/// The result of one question.
+struct Asked {
+    due: Due,
+    answer: Result<OnChain, String>,
+}
+
+/// When each transaction's chain is asked next.
+#[derive(Default)]
+struct Agenda {
+    at: HashMap<RowId, DateTime<Utc>>,
+    order: BTreeSet<(DateTime<Utc>, RowId)>,
+    /// What people ask for.
+    requested: BTreeSet<RowId>,
+    /// The failures in a row.
+    failures: HashMap<RowId, u32>,
+    under_way: BTreeSet<RowId>,
+}
+
+impl Agenda {
+    fn set(&mut self, row: RowId, at: Option<DateTime<Utc>>) {
+        if let Some(before) = self.at.remove(&row) {
+            self.order.remove(&(before, row));
+        }
+        if let Some(at) = at {
+            self.at.insert(row, at);
+            self.order.insert((at, row));
+        }
+    }
+
+    /// Returns the next transaction to ask about, what people ask for first.
+    fn next(&mut self, now: DateTime<Utc>) -> Option<(RowId, bool)> {
+        let requested = self.requested.iter().copied().find(|row| !self.under_way.contains(row));
+        let due = || self.order.iter().take_while(|(at, _)| *at <= now).map(|(_, row)| *row);
+        let next = requested.or_else(|| due().find(|row| !self.under_way.contains(row)))?;
+        self.set(next, None);
+        self.under_way.insert(next);
+        Some((next, self.requested.remove(&next)))
+    }
+}
+
+/// Asks until it is dropped.
+pub(super) struct ChainTask(JoinHandle<()>);
+
+impl Drop for ChainTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl ChainAsking {
+    /// Returns the asking of the chains for a poller, if its settings name nodes.
+    pub(super) fn of<W>(setup: &Setup<W>) -> Option<Self> {
+        Some(Self {
+            nodes: Arc::clone(setup.chain_nodes.as_ref()?),
+            store: setup.store.clone(),
+            clock: setup.clock.clone(),
+            profile: setup.profile.clone(),
+            lease: setup.lease.clone(),
+            requests_only: setup.scope == Scope::RequestsOnly,
+        })
+    }
+
+    /// Starts to ask. A failure is logged: polling goes on without the chains' word.
+    pub(super) fn start(self) -> ChainTask {
+        ChainTask(tokio::spawn(async move {
+            if let Err(error) = self.run().await {
+                tracing::error!("the chains are no longer asked: {error}");
+            }
+        }))
+    }
+
+    async fn run(self) -> Result<(), PollerError> {
+        let mut commits = self.store.subscribe(Wake::AnyCommit)?;
+        let feed = FeedReader::new(self.store.reader()?);
+        let mut agenda = Agenda::default();
+        let mut asking: JoinSet<Vec<Asked>> = JoinSet::new();
+        self.update(&feed, &mut agenda).await?;
+        loop {
+            while asking.len() < MOST_AT_ONCE && self.may_ask() {
+                let now = self.clock.now().wall;
+                let rows: Vec<_> = std::iter::from_fn(|| agenda.next(now)).take(MOST_AT_ONCE * MOST_IN_BATCH).collect();
+                if rows.is_empty() {
+                    break;
+                }
+                let (gone, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
+                gone.iter().for_each(|row| _ = agenda.under_way.remove(row));
+                for due in by_chain {
+                    let mut due = due.into_iter();
+                    while let Some(first) = due.next() {
+                        let batch = std::iter::once(first).chain(due.by_ref().take(MOST_IN_BATCH - 1)).collect();
+                        asking.spawn(ask(Arc::clone(&self.nodes), batch));
+                    }
+                }
+            }
+            let tick = self.clock.now().mono + TICK;
+            tokio::select! {
+                Some(answered) = asking.join_next() => {
+                    for asked in answered? {
+                        self.keep(asked, &feed, &mut agenda).await?;
+                    }
+                }
+                woken = commit(&mut commits) => {
+                    woken?;
+                    self.update(&feed, &mut agenda).await?;
+                }
+                () = self.clock.sleep_until(tick) => {}
+            }
+        }
+    }
+
+    /// Whether this machine may ask now.
+    fn may_ask(&self) -> bool {
+        self.lease.as_ref().is_none_or(|lease| lease.is_granted(&self.clock))
+    }
+
+    /// Reads the store on tokio's blocking pool.
+    async fn read<T: Send + 'static>(
+        &self,
+        feed: &FeedReader,
+        work: impl FnOnce(&Reader, &ChainNodes) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, PollerError> {
+        let (feed, nodes) = (feed.clone(), Arc::clone(&self.nodes));
+        Ok(spawn_blocking(move || feed.read(|reader| work(reader, &nodes))).await??)
+    }
+
+    /// Takes over what changed in the store.
+    async fn update(&self, feed: &FeedReader, agenda: &mut Agenda) -> Result<(), PollerError> {
+        loop {
+            let (feed, nodes, profile) = (feed.clone(), Arc::clone(&self.nodes), self.profile.clone());
+            let requests_only = self.requests_only;
+            let read = move || {
+                feed.changes_with(|changes, reader| {
+                    learn_nodes(reader, &nodes, &profile)?;
+                    let mut planned: Vec<(RowId, Option<DateTime<Utc>>)> = Vec::new();
+                    if requests_only {
+                        // Nothing is asked without a person.
+                    } else if changes.resync {
+                        reader.each_polled(&profile, |tx| planned.push((tx.id, first_due(&tx, &nodes))))?;
+                    } else {
+                        for row in changes.rows(false) {
+                            planned.push((row, next_due(reader, &nodes, &profile, row)?));
+                        }
+                    }
+                    Ok((planned, reader.requested_chains(&profile)?, changes.more))
+                })
+            };
+            let (planned, requested, more) = spawn_blocking(read).await??;
+            for (row, at) in planned {
+                agenda.set(row, at);
+            }
+            // The answer that is under way answers a person, too.
+            let is_new = |row: &RowId| !agenda.failures.contains_key(row) && !agenda.under_way.contains(row);
+            agenda.requested.extend(requested.into_iter().filter(is_new));
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Stores an answer, and plans the next question about the transaction.
+    async fn keep(&self, asked: Asked, feed: &FeedReader, agenda: &mut Agenda) -> Result<(), PollerError> {
+        let Asked { due: Due { row, key, question }, answer } = asked;
+        agenda.under_way.remove(&row);
+        agenda.requested.remove(&row);
+        let now = self.clock.now();
+        let on_chain = match answer {
+            Ok(on_chain) => {
+                agenda.failures.remove(&row);
+                Some(on_chain)
+            }
+            Err(reason) => {
+                let failures = agenda.failures.entry(row).or_insert(0);
+                let pause = FAILURE_PAUSE.saturating_mul(1 << (*failures).min(5)).min(LONGEST_FAILURE_PAUSE);
+                *failures += 1;
+                tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
+                agenda.set(row, Some(now.wall + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
+                // A person waits. What the chain said before stays.
+                let obstacle = ChainReading::without_node(ChainVerdict::CannotBeAsked(reason));
+                let is_first = question.is_requested && question.previous.is_none();
+                is_first.then(|| OnChain::after(None, obstacle, None, now.wall))
+            }
+        };
+        let Some(on_chain) = on_chain else { return Ok(()) };
+        let operation = Operation::ObserveChain { transaction: key, on_chain: Box::new(on_chain) };
+        let stored = {
+            let _hold = self.clock.hold();
+            self.store.apply(operation, now.wall).await
+        };
+        if let Err(error) = stored {
+            // The next question brings the answer again.
+            tracing::warn!("what the chain says can't be stored: {error}");
+        }
+        if !agenda.failures.contains_key(&row) && !self.requests_only {
+            let profile = self.profile.clone();
+            let next = self.read(feed, move |reader, nodes| next_due(reader, nodes, &profile, row)).await?;
+            agenda.set(row, next);
+        }
+        Ok(())
+    }
+}
+
+/// Resolves after the next commit to the store.
+async fn commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
+    match commits.changed().await {
+        Ok(()) => Ok(()),
+        Err(_) => Err(StoreError::Closed.into()),
+    }
+}
+
+/// Takes over the service's lists of nodes, for the chains whose node the service names.
+fn learn_nodes(reader: &Reader, nodes: &ChainNodes, profile: &str) -> Result<(), StoreError> {
+    for chain in nodes.chains_of_service() {
+        if let Some(config) = reader.chain(profile, chain)? {
+            nodes.learn(chain, &config.rpc_list);
+        }
+    }
+    Ok(())
+}
+
+/// Returns when the source chain of a transaction is asked next.
+fn first_due<R>(tx: &Transaction<R>, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
+    let can_be_asked = nodes.has(&tx.params.from_chain) && is_evm_hash(&tx.params.transaction_id);
+    second_opinion::next_question(tx).filter(|_| can_be_asked)
+}
+
+/// Returns when a chain is asked next about the transaction in this row.
+fn next_due(
+    reader: &Reader,
+    nodes: &ChainNodes,
+    profile: &str,
+    row: RowId,
+) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let Some(header) = reader.header(row)?.filter(|header| header.profile == profile) else { return Ok(None) };
+    let second = match has_second(&header) {
+        true => reader.listed(row)?.and_then(|listed| second_due(&listed.transaction, nodes)),
+        false => None,
+    };
+    Ok([first_due(&header, nodes), second].into_iter().flatten().min())
+}
+
+/// Whether a second transaction may matter, so that the record is worth reading.
+fn has_second(header: &Transaction<RecordSummary>) -> bool {
+    matches!(header.state.status, Some(RouterStatus::PartialSuccess | RouterStatus::Refund))
+}
+
+fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
+    let (chain, _) = second_opinion::second_transaction(tx)?;
+    second_opinion::next_second_question(tx).filter(|_| nodes.has(&chain))
+}
+
+/// Asks the questions of a batch.
+async fn ask(nodes: Arc<ChainNodes>, batch: Vec<Due>) -> Vec<Asked> {
+    let questions: Vec<Question> = batch.iter().map(|due| due.question.clone()).collect();
+    let answers = nodes.ask_all(&questions).await;
+    batch.into_iter().zip(answers).map(|(due, answer)| Asked { due, answer }).collect()
+}
+
+/// Returns the questions about the transactions in these rows, by their source chain. What people ask comes first.
+fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<Due>>), StoreError> {
+    let (mut gone, mut by_chain): (Vec<RowId>, Vec<Vec<Due>>) = (Vec::new(), Vec::new());
+    for (row, is_requested) in rows {
+        let Some(due) = due(reader, row, is_requested)? else {
+            gone.push(row);
+            continue;
+        };
+        let same =
+            |group: &&mut Vec<Due>| group.first().is_some_and(|first| first.question.chain == due.question.chain);
+        match by_chain.iter_mut().find(same) {
+            Some(group) => group.push(due),
+            None => by_chain.push(vec![due]),
+        }
+    }
+    Ok((gone, by_chain))
+}
+
+/// Returns the question about the transaction in this row; `None` if the transaction is gone.
+fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<Due>, StoreError> {
+    let Some(header) = reader.header(row)? else { return Ok(None) };
+    let second = match has_second(&header) {
+        true => reader.listed(row)?.and_then(|listed| second_opinion::second_transaction(&listed.transaction)),
+        false => None,
+    };
+    let key = header.key();
+    let (chain, hash) = (key.from_chain.clone(), key.hash.clone());
+    let question = Question { chain, hash, second, previous: header.on_chain, is_requested };
+    Ok(Some(Due { row, key, question }))
+}

@@ -1,0 +1,139 @@
+//! Tests of what the chains themselves say: the real driver, a real store, and the simulated chains over HTTP.
+
+use std::net::Ipv4Addr;
+
+use super::*;
+use crate::{
+    api::Timeouts,
+    chain_rpc::{ChainNodes, NodeSetting},
+    domain::{
+        advice::{self, Situation},
+        filter::Filter,
+        ids::ChainId,
+        operation::Edit,
+    },
+    sim::{chain_server, server},
+};
+
+const SCENARIO: &str = include_str!("../../../assets/scenarios/chains.toml");
+
+impl Bench {
+    /// Creates a bench whose poller asks simulated chains.
+    async fn with_chains(rps: f64) -> Self {
+        let mut bench = Self::empty(SCENARIO, rps);
+        let listener = server::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let world = bench.scenario.world(start());
+        tokio::spawn(chain_server::serve(listener, world, bench.clock.clone(), std::future::pending()));
+        let node = |chain: &str| NodeSetting {
+            rps: 50.0,
+            ..NodeSetting::new(chain, Some(&format!("http://{address}/{chain}")))
+        };
+        let nodes = ["42161", "8453", "10"].map(node).to_vec();
+        bench.chain_nodes = Some(Arc::new(ChainNodes::new(nodes, Timeouts::default(), bench.clock.clone())));
+        bench.import(bench.scenario.world(start()).transfers()).await;
+        bench
+    }
+
+    async fn with_ticket(&self, ticket: &str) -> Transaction {
+        let all = self.transactions().await;
+        all.into_iter().find(|tx| tx.params.ticket.as_deref() == Some(ticket)).unwrap()
+    }
+
+    async fn until_said(&self, ticket: &'static str, verdict: &'static str) -> Transaction {
+        self.until(move |reader| {
+            let all = testing::load_transactions(reader);
+            let tx = all.iter().find(|tx| tx.params.ticket.as_deref() == Some(ticket)).unwrap();
+            tx.on_chain.as_ref().is_some_and(|known| known.source.verdict.name() == verdict)
+        })
+        .await;
+        self.with_ticket(ticket).await
+    }
+
+    async fn count_of(&self, filter: &'static str) -> u64 {
+        let now = self.clock.now().wall;
+        self.read(move |reader| reader.listing(&Filter::parse(filter).unwrap(), now).count().unwrap()).await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() {
+    let bench = Bench::with_chains(10.0).await;
+    let poller = bench.start(|_| Behavior::Fine);
+    let table = [
+        ("chain-succeeded", "succeeded", Situation::MinedNotFound),
+        ("chain-reverted", "reverted", Situation::RevertedOnSource),
+        ("chain-pending", "pending", Situation::PendingOnSource),
+        ("chain-replaced", "dropped", Situation::DroppedOnSource),
+        ("chain-wrong", "elsewhere", Situation::WrongSource),
+        ("chain-unknown", "unknown", Situation::UnknownOnChains),
+        ("chain-contradiction", "reverted", Situation::Alert(Rule::ChainDisagrees)),
+    ];
+    for (ticket, verdict, _) in table {
+        bench.until_said(ticket, verdict).await;
+    }
+    bench.advance(Duration::from_secs(10 * 60)).await;
+    let now = bench.clock.now().wall;
+    for (ticket, verdict, situation) in table {
+        let tx = bench.with_ticket(ticket).await;
+        let advice = advice::advise_with(&tx, now, &|moment| moment.to_rfc3339());
+        assert_eq!(advice.situation, situation, "{ticket}: {advice:?}");
+        assert!(!advice.say.contains('{') && advice.chain.is_some(), "{advice:?}");
+        // The block is mined three seconds after the start; block times are even.
+        let is_mined = verdict == "succeeded" || verdict == "reverted";
+        assert_eq!(tx.is_submission_from_chain(), is_mined, "{ticket}");
+        if is_mined {
+            let submitted = tx.deadline().submitted;
+            assert!((start()..start() + TimeDelta::seconds(4)).contains(&submitted), "{submitted}");
+        }
+    }
+    // A chain that can't be asked isn't.
+    assert_eq!(bench.with_ticket("chain-cosmos").await.on_chain, None);
+    assert!(bench.alerts().await.contains(&Rule::ChainDisagrees));
+    assert_eq!(bench.count_of("is:reverted").await, 2);
+    assert_eq!((bench.count_of("is:pending").await, bench.count_of("is:wrong-chain").await), (1, 1));
+    bench.assert_within_budget();
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
+    let bench = Bench::with_chains(10.0).await;
+    let poller = bench.start(|_| Behavior::Fine);
+    let wrong = bench.until_said("chain-wrong", "elsewhere").await;
+    assert!(wrong.is_parked() || wrong.state.status.is_none(), "{wrong:?}");
+    let cosmos = bench.with_ticket("chain-cosmos").await;
+    bench.apply(Operation::RequestChain { transactions: vec![cosmos.key()] }).await;
+    let cosmos = bench.until_said("chain-cosmos", "cannot_be_asked").await;
+    let says = crate::domain::second_opinion::sentence(&cosmos, &|_| String::new()).unwrap();
+    assert!(says.contains("only EVM chains"), "{says}");
+
+    let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };
+    bench.apply(Operation::Edit { profile: "default".into(), edit }).await;
+    let corrected = bench.until_said("chain-wrong", "succeeded").await;
+    assert_eq!((corrected.id, corrected.params.from_chain.as_str()), (wrong.id, "8453"));
+    bench.until(|reader| reader.load().unwrap().0.iter().any(Transaction::is_settled)).await;
+    assert_eq!(bench.with_ticket("chain-wrong").await.state.status, Some(RouterStatus::Success));
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_final_is_not_asked_again_and_undo_brings_the_wrong_chain_back() {
+    let bench = Bench::with_chains(10.0).await;
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.until_said("chain-contradiction", "reverted").await;
+    bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_overdue()).count() > 2).await;
+    bench.advance(Duration::from_secs(15 * 60)).await;
+    let reverted = bench.with_ticket("chain-contradiction").await.on_chain.unwrap();
+    assert!(reverted.source.verdict.is_final());
+    bench.advance(Duration::from_secs(20 * 60)).await;
+    assert_eq!(bench.with_ticket("chain-contradiction").await.on_chain, Some(reverted));
+
+    let wrong = bench.with_ticket("chain-wrong").await;
+    let edit = Edit::CorrectSource { transactions: vec![wrong.key()], chain: ChainId::new("8453") };
+    bench.apply(Operation::Edit { profile: "default".into(), edit }).await;
+    bench.apply(Operation::Undo { profile: "default".into() }).await;
+    let undone = bench.until_said("chain-wrong", "elsewhere").await;
+    assert_eq!(undone.params.from_chain, wrong.params.from_chain);
+    poller.stop().await.unwrap();
+}

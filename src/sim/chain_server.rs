@@ -1,0 +1,47 @@
+//! Serves the simulated chains over HTTP: `POST /CHAIN` is the node of a chain.
+//!
+//! The server must never decide an answer.
+
+use std::{
+    future::{Future, IntoFuture},
+    io,
+    sync::Arc,
+};
+
+use axum::{
+    Router,
+    body::Bytes,
+    extract::State,
+    http::{StatusCode, Uri, header::CONTENT_TYPE},
+    response::{IntoResponse, Response},
+};
+use tokio::net::TcpListener;
+
+use super::{chain::Chains, world::World};
+use crate::clock::Clock;
+
+/// Serves the chains of a world until `stop` resolves.
+pub async fn serve(
+    listener: TcpListener,
+    world: World,
+    clock: Clock,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let start = world.origin().unwrap_or_else(|| clock.now().wall);
+    let state = Arc::new((Chains::new(world, start), clock));
+    let router = Router::new().fallback(answer).with_state(state);
+    let serving = axum::serve(listener, router);
+    tokio::select! {
+        done = serving.into_future() => done,
+        () = stop => Ok(()),
+    }
+}
+
+async fn answer(State(state): State<Arc<(Chains, Clock)>>, uri: Uri, body: Bytes) -> Response {
+    let (chains, clock) = &*state;
+    let chain = uri.path().trim_matches('/');
+    match chains.answer(chain, &body, clock.now().wall) {
+        Some(answer) => ([(CONTENT_TYPE, "application/json")], answer).into_response(),
+        None => StatusCode::NOT_FOUND.into_response(),
+    }
+}

@@ -1,0 +1,73 @@
+//! What the chain itself says: a person's request to ask the chain, and the effects of the chain's answer.
+//!
+//! The answer must never change what the service said: only the submission time that nobody gave, and one alert.
+
+use chrono::{DateTime, Utc};
+use rusqlite::Connection;
+
+use super::alerts as alert_changes;
+use crate::{
+    alerts::judge_chain,
+    domain::{
+        change::ChangeKind,
+        ids::TransactionKey,
+        on_chain::{ChainVerdict, OnChain},
+        operation::Stamp,
+        transaction::TransactionParams,
+    },
+    store::{
+        error::StoreError,
+        tables::{
+            alerts,
+            changes::{self, Entry},
+            on_chain, transactions,
+        },
+    },
+};
+
+/// Applies what the chain says: writes it, the submission time that it gives, the feed and the alert.
+pub(super) fn observe(
+    db: &Connection,
+    key: &TransactionKey,
+    reading: &OnChain,
+    at: DateTime<Utc>,
+) -> Result<(), StoreError> {
+    let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
+    let reading = OnChain { checked_at: at, ..reading.clone() };
+    let before = header.on_chain.clone();
+    let was_requested = on_chain::is_requested(db, header.id)?;
+    on_chain::write(db, header.id, &reading)?;
+    // A time that the chain gave before is replaced: the block may have been replaced, too.
+    let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();
+    let submitted_at = reading.submitted_at().or(header.params.submitted_at.filter(|_| was_given));
+    if !was_given && submitted_at != header.params.submitted_at {
+        let params = TransactionParams { submitted_at, ..header.params.clone() };
+        transactions::write_params(db, &header, &params, None)?;
+    }
+    let entry = Entry::of_row(header.id, at);
+    // Whoever asked learns from the feed that the answer came.
+    if was_requested || reading.differs(before.as_ref()) {
+        let verdict = &reading.source.verdict;
+        let chain = match verdict {
+            ChainVerdict::Elsewhere(found) => found,
+            _ => &key.from_chain,
+        };
+        let (state, block) = (verdict.name().to_owned(), verdict.mined().map(|mined| mined.block));
+        changes::append(db, &entry, &ChangeKind::ChainChecked { state, chain: chain.clone(), block })?;
+    }
+    let Some(transaction) = transactions::whole_of(db, key)? else { return Ok(()) };
+    let active = alerts::active_for(db, &key.profile, transaction.id)?;
+    alert_changes::carry_out(db, &judge_chain(&transaction, &active), &Entry { profile: &key.profile, ..entry })
+}
+
+/// Asks the poller to ask the chains about these transactions now.
+pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<(), StoreError> {
+    for key in keys {
+        if let Some(row) = transactions::row_of(db, key)? {
+            let entry = Entry::of_row(row, stamp.at).by(stamp.author.as_deref());
+            changes::append(db, &entry, &ChangeKind::ChainRequested)?;
+            on_chain::request(db, row, stamp.at)?;
+        }
+    }
+    Ok(())
+}

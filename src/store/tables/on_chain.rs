@@ -1,0 +1,59 @@
+//! The `on_chain` table: what the chain itself says about a transaction, and whether a person asks for it.
+
+use chrono::{DateTime, Utc};
+use rusqlite::{Connection, params};
+
+use super::columns;
+use crate::{
+    domain::{ids::RowId, on_chain::OnChain},
+    store::{error::StoreError, reader::Reader},
+};
+
+/// Returns what is stored of the chain's word.
+pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
+    columns::parse_or_omit(reading?, format_args!("the chain's word on a transaction"))
+}
+
+/// Writes what the chain says, which answers what a person asked.
+pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<(), StoreError> {
+    let reading = serde_json::to_string(on_chain).map_err(|error| columns::unreadable(2, error))?;
+    db.prepare_cached(
+        "INSERT INTO on_chain (transaction_row, verdict, reading) VALUES (?1, ?2, ?3)
+         ON CONFLICT (transaction_row) DO UPDATE SET verdict = ?2, reading = ?3, requested_at = NULL",
+    )?
+    .execute(params![row.0, on_chain.source.verdict.name(), reading])?;
+    Ok(())
+}
+
+/// Writes that a person asks what the chain says.
+pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
+    db.prepare_cached(
+        "INSERT INTO on_chain (transaction_row, requested_at) VALUES (?1, ?2)
+         ON CONFLICT (transaction_row) DO UPDATE SET requested_at = ?2",
+    )?
+    .execute(params![row.0, columns::moment(at)])?;
+    Ok(())
+}
+
+/// Whether a person asks what the chain says, and the chain hasn't been asked since.
+pub(in crate::store) fn is_requested(db: &Connection, row: RowId) -> Result<bool, StoreError> {
+    let sql = "SELECT EXISTS (SELECT 1 FROM on_chain WHERE transaction_row = ? AND requested_at IS NOT NULL)";
+    Ok(db.prepare_cached(sql)?.query_row([row.0], |row| row.get(0))?)
+}
+
+/// Removes what the chain said of a transaction.
+pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreError> {
+    db.prepare_cached("DELETE FROM on_chain WHERE transaction_row = ?")?.execute([row.0])?;
+    Ok(())
+}
+
+impl Reader {
+    /// Returns the transactions of a profile for which a person asks what the chain says.
+    pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>, StoreError> {
+        let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row
+                   WHERE requested_at IS NOT NULL AND profile = ? ORDER BY requested_at, transaction_row";
+        let mut statement = self.db().prepare_cached(sql)?;
+        let rows = statement.query_map([profile], |row| row.get(0).map(RowId))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
