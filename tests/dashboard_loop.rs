@@ -367,7 +367,7 @@ async fn requested_poll_is_sent_and_recorded_in_the_history() {
             user.wait_for("success", |screen| row_shows(screen, "0xaaa", "✓ success")).await;
             user.wait_for("no more polling", |screen| screen.contains("nothing to poll")).await;
             user.press("r");
-            user.wait_for("the confirmation", |screen| screen.contains("Polled next")).await;
+            user.wait_for("the confirmation", |screen| screen.contains("is polled next")).await;
             ["Enter", "]", "]", "]"].iter().for_each(|key| user.press(key));
             user.wait_for("the second answer", |screen| screen.contains("poll    success (HTTP 200), 2 times")).await;
             let reader = user.store.reader().unwrap();
