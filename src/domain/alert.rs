@@ -178,7 +178,7 @@ pub struct Alert {
     pub raised_at: DateTime<Utc>,
     /// The number of clean observations in a row since the condition last held. Two clear the alert.
     pub clean: u32,
-    /// Whether the alert flaps: raised [`FLAPPING_RAISES`] times within [`FLAPPING_WITHIN`], this raise included.
+    /// Whether the alert flaps: raised `FLAPPING_RAISES` times within `FLAPPING_WITHIN`, this raise included.
     pub flapping: bool,
     /// One line that describes this case.
     pub message: String,
