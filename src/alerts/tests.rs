@@ -66,7 +66,7 @@ fn the_chains_word_raises_and_clears_its_rule_alone_and_a_status_that_agrees_cle
     let of_another = [alert(1, Rule::ChainDisagrees, Subject::Transaction(crate::domain::ids::RowId(99)), 0)];
     assert_eq!(judge_chain(&tx, &of_another), []);
     // An answer of the service judges the rule like the others.
-    tx.on_chain = says(ChainVerdict::Dropped);
+    tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     let (answered, later) = (fixtures::says(RouterStatus::Success), at + TimeDelta::seconds(9));
     tx.apply(&answered, later);
     assert_eq!(raised(&judge(&tx, &[], later)), [Rule::ChainDisagrees]);

@@ -97,12 +97,24 @@ impl fmt::Debug for NodeAddress {
 /// Returns the first address of the service's `rpcList` that can be asked: https, without a placeholder for a key.
 pub(super) fn first_of(rpc_list: &[String]) -> Option<NodeAddress> {
     let is_complete = |url: &&String| !url.contains(['{', '$', '<']);
-    rpc_list.iter().filter(is_complete).find_map(|url| NodeAddress::parse(url).ok())
+    rpc_list
+        .iter()
+        .filter(is_complete)
+        .find_map(|url| NodeAddress::parse(url).ok().filter(|address| address.0.scheme() == "https"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn service_can_not_name_a_node_on_this_machine() {
+        let list =
+            ["http://127.0.0.1:8545", "http://node.example", "https://node.example/{KEY}", "https://node.example/a"];
+        let first = first_of(&list.map(str::to_owned)).unwrap();
+        assert_eq!(first.host(), "node.example");
+        assert!(first_of(&["http://127.0.0.1:8545".to_owned()]).is_none());
+    }
 
     #[test]
     fn only_encrypted_or_local_addresses_are_accepted_and_none_is_shown() {

@@ -12,7 +12,7 @@ use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
 
 use super::{
     address::NodeAddress,
-    json_rpc::{Answers, Call, CallError, block_time, decode, encode, facts, quantity},
+    json_rpc::{Answers, Call, CallError, block_time, decode, encode, facts, is_about, quantity},
     pace::HostPace,
 };
 use crate::{
@@ -101,7 +101,13 @@ impl Node {
         let answers = self.call(&calls).await?;
         self.check(&answers, 0)?;
         let at = |position| answers.at(position).map_err(|error| self.refusal(error));
-        let of_each = (0..wanted.len()).map(|index| Ok(facts(at(2 + 2 * index)?, at(3 + 2 * index)?, at(1)?)));
+        let of_each = wanted.iter().enumerate().map(|(index, (hash, _))| {
+            let (transaction, receipt) = (at(2 + 2 * index)?, at(3 + 2 * index)?);
+            match is_about(transaction, "hash", hash) && is_about(receipt, "transactionHash", hash) {
+                true => Ok(facts(transaction, receipt, at(1)?)),
+                false => Err(self.sentence("the node answered about another transaction")),
+            }
+        });
         let mut all: Vec<Result<ChainFacts, String>> = of_each.collect();
         let mut calls = Vec::new();
         let follow_up = |facts: &ChainFacts, previous: Option<&ChainReading>| match (&facts.receipt, &facts.transaction)

@@ -154,6 +154,11 @@ fn address(value: Option<&Value>) -> Option<String> {
     is_address.then(|| format!("0x{}", digits.to_ascii_lowercase()))
 }
 
+/// Whether a transaction or a receipt is about this hash, as far as it names one.
+pub(super) fn is_about(value: &Value, field: &str, hash: &TxHash) -> bool {
+    value.get(field).and_then(Value::as_str).is_none_or(|named| TxHash::new(named).key() == hash.key())
+}
+
 /// Returns the facts in the results of [`Call::Transaction`], [`Call::Receipt`] and [`Call::BlockNumber`].
 pub(super) fn facts(transaction: &Value, receipt: &Value, head: &Value) -> ChainFacts {
     let transaction = transaction.is_object().then(|| TransactionFacts {

@@ -45,6 +45,11 @@ pub struct NodeReference {
 }
 
 impl NodeReference {
+    /// Whether the config file itself holds the address.
+    pub(super) fn is_written_here(&self) -> bool {
+        matches!(self.address, AddressSource::Here(_))
+    }
+
     /// Reads the address; `None` if the service names it. This may run a command.
     ///
     /// # Errors

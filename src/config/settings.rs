@@ -205,10 +205,14 @@ impl Settings {
                 "other users of this machine can change {path}, which names commands that hoptop runs; run: chmod go-w {path}"
             ));
         }
-        // Whoever knows the address can post to the webhook.
-        let has_secret = self.alerting.webhook.is_some();
-        (has_secret && files::others_can_read(&metadata)).then(|| {
-            format!("{path} contains the address of a webhook and other users of this machine can read it; run: chmod 600 {path}")
+        // Whoever knows the address can post to the webhook, or use the node's key.
+        let secret = match self.chain_nodes.iter().any(NodeReference::is_written_here) {
+            _ if self.alerting.webhook.is_some() => Some("a webhook"),
+            true => Some("a node"),
+            false => None,
+        };
+        secret.filter(|_| files::others_can_read(&metadata)).map(|secret| {
+            format!("{path} contains the address of {secret} and other users of this machine can read it; run: chmod 600 {path}")
         })
     }
 

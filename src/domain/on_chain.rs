@@ -115,9 +115,17 @@ impl ChainReading {
         Self { verdict, from: None, to: None, nonce: None, node: String::new() }
     }
 
-    /// Returns the sender and the nonce, if the chain has known the transaction.
+    /// Returns the sender and the nonce, if the chain has known the transaction. The nonce on another chain says nothing.
     pub fn sender(&self) -> Option<(&str, u64)> {
-        self.from.as_deref().zip(self.nonce)
+        match self.verdict {
+            ChainVerdict::Elsewhere(_) => None,
+            ChainVerdict::Succeeded(_)
+            | ChainVerdict::Reverted(_)
+            | ChainVerdict::Pending
+            | ChainVerdict::Dropped
+            | ChainVerdict::Unknown(_)
+            | ChainVerdict::CannotBeAsked(_) => self.from.as_deref().zip(self.nonce),
+        }
     }
 }
 
@@ -148,6 +156,28 @@ impl OnChain {
         let repeats = previous.filter(|previous| previous.source.verdict.says_the_same(&source.verdict));
         let second = second.or_else(|| previous.and_then(|previous| previous.second.clone()));
         Self { source, second, checked_at: at, repeats: repeats.map_or(0, |previous| previous.repeats + 1) }
+    }
+
+    /// Returns this, with what the source chain said before if it couldn't be asked now: a machine without a node must not
+    /// erase what another has learned.
+    pub(crate) fn keeping(self, previous: Option<&Self>) -> Self {
+        match (&self.source.verdict, previous) {
+            (ChainVerdict::CannotBeAsked(_), Some(previous)) => {
+                Self { source: previous.source.clone(), repeats: previous.repeats, ..self }
+            }
+            _ => self,
+        }
+    }
+
+    /// Whether the source chain said that the transaction was dropped, and again at the next question: it may have been mined
+    /// between the requests of one question.
+    pub(crate) fn is_surely_dropped(&self) -> bool {
+        self.source.verdict == ChainVerdict::Dropped && self.repeats > 0
+    }
+
+    /// Whether nothing that the source chain says later is expected to differ.
+    pub(crate) fn is_final(&self) -> bool {
+        self.source.verdict.is_final() && (self.source.verdict != ChainVerdict::Dropped || self.is_surely_dropped())
     }
 
     /// Whether this says anything else than `previous`, apart from the confirmations and the moment.

@@ -55,7 +55,7 @@ pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
     match &tx.on_chain {
         None => Some(because),
         Some(OnChain { source: ChainReading { verdict: ChainVerdict::CannotBeAsked(_), .. }, .. }) => Some(because),
-        Some(known) if known.source.verdict.is_final() => None,
+        Some(known) if known.is_final() => None,
         Some(known) => {
             // A block's time answers the first reason for good.
             let reasons = if known.source.verdict.mined().is_some() {
@@ -99,11 +99,18 @@ pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String
         ChainVerdict::Reverted(mined) if has_started => {
             Some(format!("{source} says reverted in block {}", mined.block))
         }
-        ChainVerdict::Dropped if has_started => Some(format!("{source} says dropped or replaced")),
+        ChainVerdict::Dropped if has_started && known.is_surely_dropped() => {
+            Some(format!("{source} says dropped or replaced"))
+        }
         ChainVerdict::Elsewhere(chain) if has_started => {
             Some(format!("it was found on {}, not on {source}", name(chain)))
         }
-        ChainVerdict::Pending if has_left_source => Some(format!("{source} says not mined yet")),
+        // The chain was asked before the service said more: the transaction was mined since.
+        ChainVerdict::Pending
+            if has_left_source && tx.state.status_since.is_none_or(|since| known.checked_at >= since) =>
+        {
+            Some(format!("{source} says not mined yet"))
+        }
         ChainVerdict::Succeeded(_)
         | ChainVerdict::Reverted(_)
         | ChainVerdict::Pending

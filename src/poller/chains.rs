@@ -20,6 +20,7 @@ use crate::{
     chain_rpc::{ChainNodes, Question},
     clock::Clock,
     domain::{
+        change::{Change, ChangeKind},
         ids::{RowId, TransactionKey},
         on_chain::{ChainReading, ChainVerdict, OnChain, is_evm_hash},
         operation::Operation,
@@ -124,13 +125,17 @@ impl ChainAsking {
     /// Starts to ask. A failure is logged: polling goes on without the chains' word.
     pub(super) fn start(self) -> ChainTask {
         ChainTask(tokio::spawn(async move {
-            if let Err(error) = self.run().await {
-                tracing::error!("the chains are no longer asked: {error}");
+            while let Err(error) = self.run().await {
+                if matches!(&error, PollerError::Store(error) if error.is_lasting()) {
+                    return tracing::error!("the chains are no longer asked: {error}");
+                }
+                tracing::warn!("the chains are asked again in {} s: {error}", FAILURE_PAUSE.as_secs());
+                self.clock.sleep_until(self.clock.now().mono + FAILURE_PAUSE).await;
             }
         }))
     }
 
-    async fn run(self) -> Result<(), PollerError> {
+    async fn run(&self) -> Result<(), PollerError> {
         let mut commits = self.store.subscribe(Wake::AnyCommit)?;
         let feed = FeedReader::new(self.store.reader()?);
         let mut agenda = Agenda::default();
@@ -202,10 +207,15 @@ impl ChainAsking {
                             planned.push((row, next_due(reader, &nodes, &profile, row)?));
                         }
                     }
-                    Ok((planned, reader.requested_chains(&profile)?, changes.more))
+                    // Who asks again after a failure doesn't wait for the next try.
+                    let is_request = |change: &&Change| matches!(change.what, ChangeKind::ChainRequested);
+                    let anew: Vec<RowId> =
+                        changes.changes.iter().filter(is_request).filter_map(|change| change.transaction).collect();
+                    Ok((planned, anew, reader.requested_chains(&profile)?, changes.more))
                 })
             };
-            let (planned, requested, more) = spawn_blocking(read).await??;
+            let (planned, anew, requested, more) = spawn_blocking(read).await??;
+            anew.iter().for_each(|row| _ = agenda.failures.remove(row));
             for (row, at) in planned {
                 agenda.set(row, at);
             }

@@ -116,11 +116,14 @@ async fn several_transactions_share_two_requests_and_a_refused_batch_is_asked_on
 #[tokio::test]
 async fn an_unknown_transaction_is_looked_for_on_the_other_chains_once() {
     let (source, source_seen) = serve(vec![unknown(42161)]).await;
-    let (base, _) = serve(mined(8453, "0x1")).await;
+    let (base, _) = serve([mined(8453, "0x1"), mined(8453, "0x1")].concat()).await;
     let (optimism, optimism_seen) = serve(vec![unknown(10)]).await;
     let found = nodes(&[("42161", Some(&source)), ("8453", Some(&base)), ("10", Some(&optimism))]);
     let asked = found.ask(&question(None)).await.unwrap();
     assert_eq!(asked.source.verdict, ChainVerdict::Elsewhere(ChainId::new("8453")));
+    // The sender's nonce on the other chain says nothing of this one: it is found there again.
+    let requested = Question { is_requested: true, ..question(Some(asked.clone())) };
+    assert_eq!(found.ask(&requested).await.unwrap().source.verdict, asked.source.verdict);
 
     let not_found = nodes(&[("42161", Some(&source)), ("10", Some(&optimism))]);
     let asked = not_found.ask(&question(None)).await.unwrap();
@@ -132,7 +135,7 @@ async fn an_unknown_transaction_is_looked_for_on_the_other_chains_once() {
     let requested = Question { is_requested: true, ..question(Some(asked)) };
     not_found.ask(&requested).await.unwrap();
     assert_eq!(lock(&optimism_seen).len(), before + 1, "a person asks again");
-    assert_eq!(lock(&source_seen).len(), 4);
+    assert_eq!(lock(&source_seen).len(), 5);
 }
 
 #[tokio::test]
@@ -183,6 +186,10 @@ async fn hostile_and_failing_nodes_give_a_sentence_without_the_key() {
         (http("200 OK", &" ".repeat(1024 * 1024 + 1)), "larger than 1 MiB"),
         (unknown(8453), "this is a node of chain 8453, not 42161"),
         (results(&[json!("0xa4b1"), json!("0x1"), json!({"blockNumber": "0x1"}), json!({})]), "doesn't say whether"),
+        (
+            results(&[json!("0xa4b1"), json!("0x1"), json!({"hash": format!("0x{}", "cd".repeat(32))}), json!(null)]),
+            "answered about another transaction",
+        ),
         (results(&[json!("canary"), json!(null), json!(null), json!(null)]), "which chain"),
         ("HTTP/1.1 200 OK\r\n\r\n".to_owned() + "[", "not JSON"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n[".to_owned(), "127.0.0.1"),
@@ -213,11 +220,13 @@ async fn the_service_names_a_node_only_where_the_settings_say_so() {
     let nodes = nodes(&[("42161", None), ("10", Some("not a url canary"))]);
     let reason = nodes.ask(&question(None)).await.unwrap_err();
     assert!(reason.contains("hasn't named"), "{reason}");
-    let (url, _) = serve(vec![unknown(42161)]).await;
+    // Nothing listens there, so that the error names the host.
+    let list = ["wss://other.example", "http://127.0.0.1:1/", "https://localhost:9/"].map(str::to_owned);
     for chain in ["42161", "10", "8453"] {
-        nodes.learn(&ChainId::new(chain), &["wss://other.example".to_owned(), url.clone()]);
+        nodes.learn(&ChainId::new(chain), &list);
     }
-    assert_eq!(nodes.check(&ChainId::new("42161")).await, Ok("127.0.0.1".to_owned()));
+    let reason = nodes.check(&ChainId::new("42161")).await.unwrap_err();
+    assert!(reason.starts_with("localhost refuses"), "{reason}");
     let reason = nodes.check(&ChainId::new("10")).await.unwrap_err();
     assert!(reason.contains("not a URL") && !reason.contains("canary"), "{reason}");
     assert_eq!(nodes.check(&ChainId::new("8453")).await, Err("no node is set".to_owned()));

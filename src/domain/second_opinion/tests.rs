@@ -100,11 +100,27 @@ fn a_contradiction_needs_a_status_that_the_verdict_excludes() {
             let mut tx = fixtures::transaction(1);
             tx.apply(&says(status.clone()), at(5));
             says_chain(&mut tx, verdict.clone(), 6);
+            says_chain(&mut tx, verdict.clone(), 7);
             contradiction(&tx).is_some()
         };
         assert!(contradicted.iter().all(contradicts), "{verdict:?}");
         assert!(!agreed.iter().any(contradicts), "{verdict:?}");
     }
+}
+
+#[test]
+fn what_the_chain_said_once_or_before_the_service_contradicts_nothing() {
+    let mut tx = fixtures::transaction(1);
+    says_chain(&mut tx, ChainVerdict::Pending, 4);
+    tx.apply(&says(RouterStatus::Success), at(5));
+    assert_eq!(contradiction(&tx), None, "it was mined since");
+    let mut tx = fixtures::transaction(1);
+    tx.apply(&says(RouterStatus::Ongoing), at(5));
+    says_chain(&mut tx, ChainVerdict::Dropped, 6);
+    assert_eq!(contradiction(&tx), None, "it may have been mined between two requests");
+    assert!(next_question(&tx).is_some());
+    says_chain(&mut tx, ChainVerdict::Dropped, 40);
+    assert!(contradiction(&tx).is_some() && next_question(&tx).is_none());
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub(super) fn observe(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
-    let reading = OnChain { checked_at: at, ..reading.clone() };
     let before = header.on_chain.clone();
+    let reading = OnChain { checked_at: at, ..reading.clone() }.keeping(before.as_ref());
     let was_requested = on_chain::is_requested(db, header.id)?;
     on_chain::write(db, header.id, &reading)?;
     // A time that the chain gave before is replaced: the block may have been replaced, too.

@@ -52,6 +52,26 @@ fn the_blocks_time_is_the_submission_time_unless_one_was_given() {
 }
 
 #[test]
+fn a_machine_that_can_not_ask_erases_nothing() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    says(&store, row, ChainVerdict::Succeeded(mined(7, -100)), 10);
+    says(&store, row, ChainVerdict::CannotBeAsked("no node is set".into()), 20);
+    let known = header(&store, row);
+    let verdict = known.on_chain.map(|known| known.source.verdict);
+    assert_eq!((verdict, known.params.submitted_at), (Some(ChainVerdict::Succeeded(mined(7, -100))), Some(at(-100))));
+}
+
+#[test]
+fn a_corrected_source_chain_keeps_the_row_s_checksum_right() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let edit = Edit::CorrectSource { transactions: vec![row], chain: ChainId::new("10") };
+    assert_eq!(testing::edit(&store, "default", edit, at(10)), 1);
+    assert_eq!(store.reader().unwrap().damaged_values(10).unwrap(), []);
+}
+
+#[test]
 fn news_and_requested_answers_are_in_the_history_and_repetitions_are_not() {
     let (_folder, store) = open();
     let row = import_one(&store);
