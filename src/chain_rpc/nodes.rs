@@ -136,8 +136,14 @@ impl ChainNodes {
         match node.read_all(&wanted).await {
             Ok(readings) => readings.into_iter().map(Some).collect(),
             Err(reason) if node.is_resting() => vec![Some(Err(reason)); questions.len()],
-            // A large batch may be what the node refuses.
-            Err(_) => none(),
+            // A large batch may be what the node refuses. If it doesn't answer one question either, the others don't wait for it.
+            Err(_) => {
+                let Some((hash, previous)) = wanted.first() else { return none() };
+                match node.read(hash, *previous).await {
+                    Ok(first) => std::iter::once(Some(Ok(first))).chain(none().into_iter().skip(1)).collect(),
+                    Err(reason) => vec![Some(Err(reason)); questions.len()],
+                }
+            }
         }
     }
 

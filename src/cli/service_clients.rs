@@ -37,7 +37,7 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
         }
         clients.push(client);
     }
-    // All profiles share the pace of a node's host.
+    // The profiles of this process share the pace of a node's host. With a team's store each polls in a process of its own.
     let nodes = chain_nodes::open(settings, &Clock::system());
     for client in &mut clients {
         client.chain_nodes.clone_from(&nodes);

@@ -15,6 +15,7 @@ use crate::{
         change::{ChangeKind, PARAMS_FIELD, ReversalKind},
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
+        status::RouterStatus,
     },
     store::{
         error::StoreError,
@@ -272,6 +273,11 @@ fn correct_source(
 ) -> Result<bool, StoreError> {
     let Some(key) = transaction_keys::key(db, row)?.filter(|key| key.from_chain == *from) else { return Ok(false) };
     if transactions::row_of(db, &TransactionKey { from_chain: to.clone(), ..key })?.is_some() {
+        return Ok(false);
+    }
+    // What the service has found is on the right chain.
+    let status = transactions::header(db, row)?.and_then(|header| header.state.status);
+    if status.is_some_and(|status| status != RouterStatus::NotFound) {
         return Ok(false);
     }
     alert_changes::clear_all(db, row, at)?;

@@ -72,6 +72,18 @@ fn a_corrected_source_chain_keeps_the_row_s_checksum_right() {
 }
 
 #[test]
+fn undo_of_a_corrected_source_chain_keeps_what_the_service_has_found() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    let edit = Edit::CorrectSource { transactions: vec![row], chain: ChainId::new("10") };
+    assert_eq!(testing::edit(&store, "default", edit, at(10)), 1);
+    observe(&store, row, fixtures::says(RouterStatus::Success), 20);
+    testing::undo(&store, "default", at(30));
+    let known = header(&store, row);
+    assert_eq!((known.params.from_chain.as_str(), known.state.status), ("10", Some(RouterStatus::Success)));
+}
+
+#[test]
 fn news_and_requested_answers_are_in_the_history_and_repetitions_are_not() {
     let (_folder, store) = open();
     let row = import_one(&store);
