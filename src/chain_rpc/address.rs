@@ -9,8 +9,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{api::is_loopback, domain::ids::ChainId};
 
-/// The requests per second that a host gets unless the settings say otherwise.
-pub(crate) const DEFAULT_RPS: f64 = 5.0;
 /// The shortest part of an address that is removed from texts of a node: shorter parts are words.
 const LEAST_SECRET: usize = 6;
 
@@ -26,10 +24,10 @@ pub struct NodeSetting {
 }
 
 impl NodeSetting {
-    /// Returns the setting with the usual rate.
+    /// Returns the setting with 5 requests per second.
     #[cfg(test)]
     pub(crate) fn new(chain: &str, url: Option<&str>) -> Self {
-        Self { chain: ChainId::new(chain), url: url.map(str::to_owned), rps: DEFAULT_RPS }
+        Self { chain: ChainId::new(chain), url: url.map(str::to_owned), rps: 5.0 }
     }
 }
 

@@ -72,16 +72,20 @@ impl ChainNodes {
         self.settings.keys()
     }
 
-    /// Returns the chains whose node is the first one of the service's list.
-    pub(crate) fn chains_of_service(&self) -> impl Iterator<Item = &ChainId> {
-        self.settings.values().filter(|setting| setting.url.is_none()).map(|setting| &setting.chain)
+    /// Returns the chains whose node the service's list has to name, and hasn't named yet.
+    pub(crate) fn chains_without_node(&self) -> impl Iterator<Item = &ChainId> {
+        self.settings.values().filter(|setting| self.awaits_service(setting)).map(|setting| &setting.chain)
+    }
+
+    fn awaits_service(&self, setting: &NodeSetting) -> bool {
+        setting.url.is_none() && !lock(&self.nodes).contains_key(&setting.chain)
     }
 
     /// Takes the service's list of a chain's nodes, if the settings say so.
     pub(crate) fn learn(&self, chain: &ChainId, rpc_list: &[String]) {
-        let wants_list = self.settings.get(chain).is_some_and(|setting| setting.url.is_none());
-        if wants_list && !lock(&self.nodes).contains_key(chain) {
-            let node = first_of(rpc_list).map(|address| self.create(chain, address));
+        let setting = self.settings.get(chain).filter(|setting| self.awaits_service(setting));
+        if let Some(setting) = setting {
+            let node = first_of(rpc_list).map(|address| self.create(setting, address));
             if let Some(Ok(node)) = node {
                 tracing::info!("chain {chain} is asked at {}, from the service's list", node.host());
                 lock(&self.nodes).insert(chain.clone(), Arc::new(node));
@@ -201,16 +205,16 @@ impl ChainNodes {
         }
         let setting = self.settings.get(chain).ok_or("no node is set")?;
         let url = setting.url.as_ref().ok_or("the service hasn't named a node of this chain yet")?;
-        let node = Arc::new(self.create(chain, NodeAddress::parse(url)?)?);
+        let node = Arc::new(self.create(setting, NodeAddress::parse(url)?)?);
         lock(&self.nodes).insert(chain.clone(), Arc::clone(&node));
         Ok(node)
     }
 
-    fn create(&self, chain: &ChainId, address: NodeAddress) -> Result<Node, String> {
-        let rps = self.settings.get(chain).map_or(super::address::DEFAULT_RPS, |setting| setting.rps);
+    fn create(&self, setting: &NodeSetting, address: NodeAddress) -> Result<Node, String> {
         let mut paces = lock(&self.paces);
-        let pace = paces.entry(address.host_and_port()).or_insert_with(|| Arc::new(Mutex::new(HostPace::new(rps))));
-        Node::new(chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
+        let pace =
+            paces.entry(address.host_and_port()).or_insert_with(|| Arc::new(Mutex::new(HostPace::new(setting.rps))));
+        Node::new(setting.chain.clone(), address, Arc::clone(pace), self.timeouts, self.clock.clone())
     }
 }
 

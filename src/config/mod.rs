@@ -14,6 +14,7 @@ mod source;
 mod team_store;
 mod theme_choice;
 
+pub(crate) use chain_nodes::NodeReference;
 pub use environment::Environment;
 pub(crate) use error::ConfigError;
 pub use load::load;

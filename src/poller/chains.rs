@@ -42,7 +42,7 @@ const FAILURE_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_FAILURE_PAUSE: Duration = Duration::from_secs(15 * 60);
 
 /// What the asking of one profile's chains needs.
-pub(super) struct ChainAsking {
+pub(super) struct ChainPoller {
     nodes: Arc<ChainNodes>,
     store: Store,
     clock: Clock,
@@ -54,21 +54,21 @@ pub(super) struct ChainAsking {
 }
 
 /// A due question, and how its transaction is named in every store.
-struct Due {
+struct DueQuestion {
     row: RowId,
     key: TransactionKey,
     question: Question,
 }
 
 /// The result of one question.
-struct Asked {
-    due: Due,
+struct AnsweredQuestion {
+    due: DueQuestion,
     answer: Result<OnChain, String>,
 }
 
 /// When each transaction's chain is asked next.
 #[derive(Default)]
-struct Agenda {
+struct QuestionSchedule {
     at: HashMap<RowId, DateTime<Utc>>,
     order: BTreeSet<(DateTime<Utc>, RowId)>,
     /// What people ask for.
@@ -78,7 +78,7 @@ struct Agenda {
     under_way: BTreeSet<RowId>,
 }
 
-impl Agenda {
+impl QuestionSchedule {
     fn set(&mut self, row: RowId, at: Option<DateTime<Utc>>) {
         if let Some(before) = self.at.remove(&row) {
             self.order.remove(&(before, row));
@@ -109,7 +109,7 @@ impl Drop for ChainTask {
     }
 }
 
-impl ChainAsking {
+impl ChainPoller {
     /// Returns the asking of the chains for a poller, if its settings name nodes.
     pub(super) fn of<W>(setup: &Setup<W>) -> Option<Self> {
         Some(Self {
@@ -138,18 +138,19 @@ impl ChainAsking {
     async fn run(&self) -> Result<(), PollerError> {
         let mut commits = self.store.subscribe(Wake::AnyCommit)?;
         let feed = FeedReader::new(self.store.reader()?);
-        let mut agenda = Agenda::default();
-        let mut asking: JoinSet<Vec<Asked>> = JoinSet::new();
-        self.update(&feed, &mut agenda).await?;
+        let mut schedule = QuestionSchedule::default();
+        let mut asking: JoinSet<Vec<AnsweredQuestion>> = JoinSet::new();
+        self.update(&feed, &mut schedule).await?;
         loop {
             while asking.len() < MOST_AT_ONCE && self.may_ask() {
                 let now = self.clock.now().wall;
-                let rows: Vec<_> = std::iter::from_fn(|| agenda.next(now)).take(MOST_AT_ONCE * MOST_IN_BATCH).collect();
+                let rows: Vec<_> =
+                    std::iter::from_fn(|| schedule.next(now)).take(MOST_AT_ONCE * MOST_IN_BATCH).collect();
                 if rows.is_empty() {
                     break;
                 }
                 let (gone, by_chain) = self.read(&feed, move |reader, _| load_due(reader, rows)).await?;
-                gone.iter().for_each(|row| _ = agenda.under_way.remove(row));
+                gone.iter().for_each(|row| _ = schedule.under_way.remove(row));
                 for due in by_chain {
                     let mut due = due.into_iter();
                     while let Some(first) = due.next() {
@@ -162,12 +163,12 @@ impl ChainAsking {
             tokio::select! {
                 Some(answered) = asking.join_next() => {
                     for asked in answered? {
-                        self.keep(asked, &feed, &mut agenda).await?;
+                        self.keep(asked, &feed, &mut schedule).await?;
                     }
                 }
                 woken = commit(&mut commits) => {
                     woken?;
-                    self.update(&feed, &mut agenda).await?;
+                    self.update(&feed, &mut schedule).await?;
                 }
                 () = self.clock.sleep_until(tick) => {}
             }
@@ -190,7 +191,7 @@ impl ChainAsking {
     }
 
     /// Takes over what changed in the store.
-    async fn update(&self, feed: &FeedReader, agenda: &mut Agenda) -> Result<(), PollerError> {
+    async fn update(&self, feed: &FeedReader, schedule: &mut QuestionSchedule) -> Result<(), PollerError> {
         loop {
             let (feed, nodes, profile) = (feed.clone(), Arc::clone(&self.nodes), self.profile.clone());
             let requests_only = self.requests_only;
@@ -215,13 +216,13 @@ impl ChainAsking {
                 })
             };
             let (planned, anew, requested, more) = spawn_blocking(read).await??;
-            anew.iter().for_each(|row| _ = agenda.failures.remove(row));
+            anew.iter().for_each(|row| _ = schedule.failures.remove(row));
             for (row, at) in planned {
-                agenda.set(row, at);
+                schedule.set(row, at);
             }
             // The answer that is under way answers a person, too.
-            let is_new = |row: &RowId| !agenda.failures.contains_key(row) && !agenda.under_way.contains(row);
-            agenda.requested.extend(requested.into_iter().filter(is_new));
+            let is_new = |row: &RowId| !schedule.failures.contains_key(row) && !schedule.under_way.contains(row);
+            schedule.requested.extend(requested.into_iter().filter(is_new));
             if !more {
                 return Ok(());
             }
@@ -229,22 +230,27 @@ impl ChainAsking {
     }
 
     /// Stores an answer, and plans the next question about the transaction.
-    async fn keep(&self, asked: Asked, feed: &FeedReader, agenda: &mut Agenda) -> Result<(), PollerError> {
-        let Asked { due: Due { row, key, question }, answer } = asked;
-        agenda.under_way.remove(&row);
-        agenda.requested.remove(&row);
+    async fn keep(
+        &self,
+        asked: AnsweredQuestion,
+        feed: &FeedReader,
+        schedule: &mut QuestionSchedule,
+    ) -> Result<(), PollerError> {
+        let AnsweredQuestion { due: DueQuestion { row, key, question }, answer } = asked;
+        schedule.under_way.remove(&row);
+        schedule.requested.remove(&row);
         let now = self.clock.now();
         let on_chain = match answer {
             Ok(on_chain) => {
-                agenda.failures.remove(&row);
+                schedule.failures.remove(&row);
                 Some(on_chain)
             }
             Err(reason) => {
-                let failures = agenda.failures.entry(row).or_insert(0);
+                let failures = schedule.failures.entry(row).or_insert(0);
                 let pause = FAILURE_PAUSE.saturating_mul(1 << (*failures).min(5)).min(LONGEST_FAILURE_PAUSE);
                 *failures += 1;
                 tracing::warn!("chain {} can't be asked about {}: {reason}", key.from_chain, key.hash);
-                agenda.set(row, Some(now.wall + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
+                schedule.set(row, Some(now.wall + TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)));
                 // A person waits. What the chain said before stays.
                 let obstacle = ChainReading::without_node(ChainVerdict::CannotBeAsked(reason));
                 let is_first = question.is_requested && question.previous.is_none();
@@ -261,10 +267,10 @@ impl ChainAsking {
             // The next question brings the answer again.
             tracing::warn!("what the chain says can't be stored: {error}");
         }
-        if !agenda.failures.contains_key(&row) && !self.requests_only {
+        if !schedule.failures.contains_key(&row) && !self.requests_only {
             let profile = self.profile.clone();
             let next = self.read(feed, move |reader, nodes| next_due(reader, nodes, &profile, row)).await?;
-            agenda.set(row, next);
+            schedule.set(row, next);
         }
         Ok(())
     }
@@ -279,8 +285,8 @@ async fn commit(commits: &mut watch::Receiver<u64>) -> Result<(), PollerError> {
 }
 
 /// Takes over the service's lists of nodes, for the chains whose node the service names.
-fn learn_nodes(reader: &Reader, nodes: &ChainNodes, profile: &str) -> Result<(), StoreError> {
-    for chain in nodes.chains_of_service() {
+pub(crate) fn learn_nodes(reader: &Reader, nodes: &ChainNodes, profile: &str) -> Result<(), StoreError> {
+    for chain in nodes.chains_without_node() {
         if let Some(config) = reader.chain(profile, chain)? {
             nodes.learn(chain, &config.rpc_list);
         }
@@ -320,22 +326,23 @@ fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {
 }
 
 /// Asks the questions of a batch.
-async fn ask(nodes: Arc<ChainNodes>, batch: Vec<Due>) -> Vec<Asked> {
+async fn ask(nodes: Arc<ChainNodes>, batch: Vec<DueQuestion>) -> Vec<AnsweredQuestion> {
     let questions: Vec<Question> = batch.iter().map(|due| due.question.clone()).collect();
     let answers = nodes.ask_all(&questions).await;
-    batch.into_iter().zip(answers).map(|(due, answer)| Asked { due, answer }).collect()
+    batch.into_iter().zip(answers).map(|(due, answer)| AnsweredQuestion { due, answer }).collect()
 }
 
 /// Returns the questions about the transactions in these rows, by their source chain. What people ask comes first.
-fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<Due>>), StoreError> {
-    let (mut gone, mut by_chain): (Vec<RowId>, Vec<Vec<Due>>) = (Vec::new(), Vec::new());
+fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Vec<Vec<DueQuestion>>), StoreError> {
+    let (mut gone, mut by_chain): (Vec<RowId>, Vec<Vec<DueQuestion>>) = (Vec::new(), Vec::new());
     for (row, is_requested) in rows {
         let Some(due) = due(reader, row, is_requested)? else {
             gone.push(row);
             continue;
         };
-        let same =
-            |group: &&mut Vec<Due>| group.first().is_some_and(|first| first.question.chain == due.question.chain);
+        let same = |group: &&mut Vec<DueQuestion>| {
+            group.first().is_some_and(|first| first.question.chain == due.question.chain)
+        };
         match by_chain.iter_mut().find(same) {
             Some(group) => group.push(due),
             None => by_chain.push(vec![due]),
@@ -345,7 +352,7 @@ fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Ve
 }
 
 /// Returns the question about the transaction in this row; `None` if the transaction is gone.
-fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<Due>, StoreError> {
+fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQuestion>, StoreError> {
     let Some(header) = reader.header(row)? else { return Ok(None) };
     let second = match has_second(&header) {
         true => reader.listed(row)?.and_then(|listed| second_opinion::second_transaction(&listed.transaction)),
@@ -354,5 +361,5 @@ fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<Due>, S
     let key = header.key();
     let (chain, hash) = (key.from_chain.clone(), key.hash.clone());
     let question = Question { chain, hash, second, previous: header.on_chain, is_requested };
-    Ok(Some(Due { row, key, question }))
+    Ok(Some(DueQuestion { row, key, question }))
 }

@@ -17,7 +17,7 @@ use tokio::{
 };
 
 use super::{
-    chains::ChainAsking,
+    chains::ChainPoller,
     core::{Action, Core, EndedRequest, RequestCounts, ServiceRequest},
     journal,
     poll_plan::{PlanContext, PollPlan, PollTarget, StoreChanges},
@@ -89,7 +89,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         () = &mut stop => return Ok(Drain::Complete),
         role = takeover::acquire_poller_lock(&setup) => role?,
     };
-    let _chains = ChainAsking::of(&setup).map(ChainAsking::start);
+    let _chains = ChainPoller::of(&setup).map(ChainPoller::start);
     let mut driver = Driver::start(setup, role).await?;
     loop {
         driver.setup.heartbeat.beat();

@@ -16,6 +16,7 @@ mod shortage;
 mod takeover;
 mod wire;
 
+pub(crate) use self::chains::learn_nodes;
 pub use self::{
     driver::run,
     heartbeat::Heartbeat,

@@ -9,18 +9,15 @@ use crate::{
     api::Timeouts,
     chain_rpc::{ChainNodes, NodeSetting},
     clock::Clock,
-    config::Settings,
+    config::{ConfigError, NodeReference, Settings},
     domain::ids::ChainId,
 };
 
 /// Reads the addresses of the nodes that the settings name; `None` if they name none. This may run commands. A chain whose
 /// address can't be read isn't asked; standard error says so.
 pub(crate) fn open(settings: &Settings, clock: &Clock) -> Option<Arc<ChainNodes>> {
-    let read = settings.chain_nodes.iter().filter_map(|reference| match reference.read() {
-        Ok(url) => {
-            let (chain, url) = (ChainId::new(reference.chain.clone()), url.map(|url| url.0));
-            Some(NodeSetting { chain, url, rps: reference.rps })
-        }
+    let read = settings.chain_nodes.iter().filter_map(|reference| match read(reference) {
+        Ok(setting) => Some(setting),
         Err(error) => {
             print_line(&format!("warning: {error}; this chain isn't asked"));
             None
@@ -28,4 +25,13 @@ pub(crate) fn open(settings: &Settings, clock: &Clock) -> Option<Arc<ChainNodes>
     });
     let nodes: Vec<NodeSetting> = read.collect();
     (!nodes.is_empty()).then(|| Arc::new(ChainNodes::new(nodes, Timeouts::default(), clock.clone())))
+}
+
+/// Reads the address of one node. This may run a command.
+///
+/// # Errors
+/// If the address can't be read.
+pub(crate) fn read(reference: &NodeReference) -> Result<NodeSetting, ConfigError> {
+    let url = reference.read()?.map(|url| url.0);
+    Ok(NodeSetting { chain: ChainId::new(reference.chain.clone()), url, rps: reference.rps })
 }

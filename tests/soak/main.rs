@@ -37,7 +37,7 @@ use hoptop::internals::{
     store::{Reader, Store},
 };
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use process::{PROFILE, Process, blocking};
+use process::{PROFILE, Process, TOLD, blocking};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use rusqlite::Connection;
@@ -342,12 +342,11 @@ fn observe(reader: &Reader, now: DateTime<Utc>, last_change: i64) -> Seen {
         .each(&rows, |tx, alerts| {
             let has = |rule: Rule| alerts.iter().any(|alert| alert.rule == rule);
             let hash = tx.params.transaction_id.key();
-            let is_overdue = has(Rule::Overdue) != (tx.is_overdue() && tx.wants_polling());
-            let is_partial = has(Rule::PartialSuccess) != (tx.state.status == Some(RouterStatus::PartialSuccess));
-            for (rule, _) in [(Rule::Overdue, is_overdue), (Rule::PartialSuccess, is_partial)]
-                .iter()
-                .filter(|(_, is_wrong)| *is_wrong)
-            {
+            let expected = [
+                (Rule::Overdue, tx.is_overdue() && tx.wants_polling()),
+                (Rule::PartialSuccess, tx.state.status == Some(RouterStatus::PartialSuccess)),
+            ];
+            for (rule, _) in expected.into_iter().filter(|(rule, is_expected)| has(*rule) != *is_expected) {
                 seen.wrong_alerts.insert((hash.clone(), rule.name()), tx.is_settled());
             }
             seen.transfers.insert(hash, SeenTransfer { notes: tx.notes.clone(), is_polled: tx.wants_polling() });
@@ -356,14 +355,7 @@ fn observe(reader: &Reader, now: DateTime<Utc>, last_change: i64) -> Seen {
         .unwrap();
     let changes = reader.changes_after(last_change, 1_000_000).unwrap().changes;
     for change in changes {
-        let is_told = matches!(
-            change.what.notified(),
-            Some(
-                hoptop::internals::domain::notification::NotifiedEvent::Settled
-                    | hoptop::internals::domain::notification::NotifiedEvent::AlertRaised
-                    | hoptop::internals::domain::notification::NotifiedEvent::AlertCleared
-            )
-        );
+        let is_told = change.what.notified().is_some_and(|event| TOLD.contains(&event));
         if is_told {
             seen.events.push(change.seq);
         }

@@ -21,6 +21,10 @@ use super::service::{RPS, SimulatedService};
 
 pub(crate) const PROFILE: &str = "default";
 
+/// The events that the webhook gets.
+pub(crate) const TOLD: [NotifiedEvent; 3] =
+    [NotifiedEvent::Settled, NotifiedEvent::AlertRaised, NotifiedEvent::AlertCleared];
+
 /// A running process.
 pub(crate) struct Process {
     store: Store,
@@ -57,7 +61,7 @@ impl Process {
             profile: PROFILE.to_owned(),
             clock: clock.clone(),
             render,
-            events: vec![NotifiedEvent::Settled, NotifiedEvent::AlertRaised, NotifiedEvent::AlertCleared],
+            events: TOLD.to_vec(),
             posts: WebhookPosts::default(),
         };
         let notifier = Notifier::start(&setup, vec![Channel::Webhook(Webhook::new(url).unwrap())]).await.ok()?;

@@ -18,6 +18,7 @@ use crate::{
         operation::Operation,
         second_opinion,
     },
+    poller::learn_nodes,
     presentation::{glyphs::Glyphs, row_text},
     runtime::{chain_nodes, exit::Exit, log_file, tokio_runtime},
     store::Listed,
@@ -61,19 +62,15 @@ fn is_fine(verdict: &ChainVerdict) -> bool {
 }
 
 /// A transaction, and what its chain says or why it says nothing.
-type Asked = (RowId, Result<OnChain, String>);
+type ChainAnswer = (RowId, Result<OnChain, String>);
 
 /// Asks the chains about each transaction, and stores what they say.
-fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context) -> Result<Vec<Asked>> {
-    let mut asked = Vec::new();
+fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context) -> Result<Vec<ChainAnswer>> {
+    let (mut asked, runtime) = (Vec::new(), tokio_runtime::start()?);
     for row in rows {
         let reader = cx.store.reader()?;
         let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
-        for chain in nodes.chains_of_service() {
-            if let Some(config) = reader.chain(&tx.profile, chain)? {
-                nodes.learn(chain, &config.rpc_list);
-            }
-        }
+        learn_nodes(&reader, nodes, &tx.profile)?;
         let key = tx.key();
         let question = Question {
             chain: key.from_chain.clone(),
@@ -83,7 +80,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
             is_requested: true,
         };
         drop(reader);
-        let answer = tokio_runtime::start()?.block_on(nodes.ask(&question));
+        let answer = runtime.block_on(nodes.ask(&question));
         if let Ok(on_chain) = &answer {
             let on_chain = Box::new(on_chain.clone());
             cx.store.apply(Operation::ObserveChain { transaction: key, on_chain }, clock.now().wall).wait()?;
@@ -93,7 +90,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
     Ok(asked)
 }
 
-fn print_all(asked: &[Asked], json: bool, cx: &mut Context) -> Result<()> {
+fn print_all(asked: &[ChainAnswer], json: bool, cx: &mut Context) -> Result<()> {
     let reader = cx.store.reader()?;
     if json {
         let mut list = JsonList::begin(cx.out);

@@ -10,7 +10,7 @@ use color_eyre::eyre::Result;
 use super::finding::Diagnosis;
 use crate::{
     api::Timeouts,
-    chain_rpc::{ChainNodes, NodeSetting},
+    chain_rpc::ChainNodes,
     cli::{
         commands::add,
         context::Context,
@@ -21,7 +21,8 @@ use crate::{
     config::Settings,
     domain::{ids::ChainId, operation::Operation, record},
     intake::Field,
-    runtime::{background_poller::ServiceClient, exit::Exit, tokio_runtime},
+    poller::learn_nodes,
+    runtime::{background_poller::ServiceClient, chain_nodes, exit::Exit, tokio_runtime},
 };
 
 /// Asks the node of each chain that the settings name for its chain.
@@ -31,15 +32,12 @@ pub(super) fn chains(settings: &Settings, cx: &Context<'_>) -> Result<Vec<(&'sta
     for reference in &settings.chain_nodes {
         let chain = ChainId::new(reference.chain.clone());
         let name = format!("{} ({chain})", record::chain_name(None, None, &chain));
-        let checked = match reference.read() {
+        let checked = match chain_nodes::read(reference) {
             Err(error) => Err(error.to_string()),
-            Ok(url) => {
-                let is_of_service = url.is_none();
-                let setting = NodeSetting { chain: chain.clone(), url: url.map(|url| url.0), rps: reference.rps };
+            Ok(setting) => {
+                let is_of_service = setting.url.is_none();
                 let nodes = ChainNodes::new(vec![setting], Timeouts::default(), Clock::system());
-                if let Some(config) = reader.chain(&settings.profile, &chain)? {
-                    nodes.learn(&chain, &config.rpc_list);
-                }
+                learn_nodes(&reader, &nodes, &settings.profile)?;
                 let from = if is_of_service { ", the first of the service's list" } else { "" };
                 runtime
                     .block_on(nodes.check(&chain))

@@ -62,17 +62,17 @@ pub(super) struct ReportPage<'a> {
 }
 
 /// A bar that shows the share of transfers within their deadline, in hundredths.
-struct LevelBar {
+struct DeadlineBar {
     name: String,
     percent: String,
     share: usize,
 }
 
 /// The transfers that settled within their deadline: all in a sentence, by route and by week.
-struct Levels {
+struct DeadlineChart {
     sentence: String,
-    routes: Vec<LevelBar>,
-    weeks: Vec<LevelBar>,
+    routes: Vec<DeadlineBar>,
+    weeks: Vec<DeadlineBar>,
 }
 
 /// A bar of a chart: its name, colour class and count, and its length in hundredths of the longest bar.
@@ -102,7 +102,7 @@ struct Head {
     attention: usize,
     outcomes: Vec<ChartBar>,
     timeline: Option<Timeline>,
-    levels: Option<Levels>,
+    levels: Option<DeadlineChart>,
     durations: Vec<ChartBar>,
     quantiles: Option<String>,
 }
@@ -202,10 +202,10 @@ impl ReportTotals {
         self.outcomes.iter().map(bar).collect()
     }
 
-    fn levels(&self) -> Option<Levels> {
+    fn levels(&self) -> Option<DeadlineChart> {
         let bar = |name: String, level: &ServiceLevel| {
             let share = (level.share()? * 100.0) as usize;
-            Some(LevelBar { name, percent: level.percent()?, share })
+            Some(DeadlineBar { name, percent: level.percent()?, share })
         };
         let mut routes: Vec<_> = self.levels.by_route.iter().collect();
         // The routes with the most transfers first.
@@ -213,7 +213,7 @@ impl ReportTotals {
         let routes = routes.into_iter().filter_map(|(route, level)| bar(route_name(route), level));
         let weeks = self.levels.by_week.iter().rev();
         let weeks = weeks.filter_map(|(week, level)| bar(service_level::week_name(*week), level));
-        Some(Levels {
+        Some(DeadlineChart {
             sentence: self.levels.total().sentence()?,
             routes: routes.take(MAX_BARS).collect(),
             weeks: weeks.take(MAX_BARS).collect(),
