@@ -24,7 +24,7 @@
 //!
 //! | to find | read |
 //! | --- | --- |
-//! | what a key does | `tui/command.rs` (the keys), `tui/update/dispatch.rs` (the functions) |
+//! | what a key does | `tui/command.rs`: the table of commands, each with its function |
 //! | how a 429 is handled | `api/answer.rs` recognises it; `budget/pace.rs` (rest and rate), `poller/health.rs` (the profile's state), `store/operations/profile.rs` (its alert) |
 //! | how an acknowledged alert fires again | `domain/alert/life.rs` has the condition, `alerts/mod.rs` decides, `store/operations/alerts.rs` applies the decision |
 //! | who wrote what | `domain/people.rs` (names and authors), `store/operations/undo.rs` (each person's undo) |

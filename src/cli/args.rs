@@ -60,7 +60,7 @@ Examples:
 
 Guides: `hoptop help TOPIC` prints support, integrators, operators, team or keys.
 
-Exit codes: 0 fine, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
+Exit codes: 0 success, 1 error, 2 usage, 3 not settled at the timeout, 4 settled but something needs attention,
 5 unauthorized, 6 no usable answer: unreachable or throttled, 130 and 143 by signal.";
 
 /// top for cross-chain hops: watch many cross-chain transactions through one rate-limited status endpoint
@@ -164,7 +164,7 @@ pub(crate) enum Command {
     /// Show one transaction with its history
     Show(ShowArgs),
     #[command(after_help = check::EXAMPLES)]
-    /// Poll transactions now, once each, and print them; or one that isn't tracked
+    /// Poll transactions once, now, and print the results; also an untracked one
     Check(CheckArgs),
     #[command(after_help = answer::EXAMPLES)]
     /// Print the reply for a ticket: verdict, what to say, times, links
@@ -209,7 +209,7 @@ pub(crate) enum Command {
     /// Write a verified copy of the store to a file
     Backup(BackupArgs),
     #[command(after_help = restore::EXAMPLES)]
-    /// Put a backup in the place of the store; the store that was there is kept
+    /// Restore a backup; the previous store is kept
     Restore(RestoreArgs),
     /// Check configuration, store, budget, clock, terminal and connection, and say what to do
     #[command(after_help = doctor::EXAMPLES)]

@@ -9,18 +9,19 @@ use color_eyre::eyre::Result;
 use crate::{
     cli::context::Context,
     domain::{
-        alert::Snooze,
-        operation::{Edit, LocalEdit, Operation},
-        span, text,
+        operation::{LocalEdit, Operation},
+        text,
     },
     runtime::exit::Exit,
     store::AlertQuery,
 };
 
-/// Applies the edit to all named alerts, and prints how many it changed. Changes nothing if one of them can't be found.
+/// Applies the edit to all named alerts, and prints how many it changed; `done` says what they are then. Changes nothing if one
+/// of the alerts can't be found.
 pub(crate) fn handle_alerts(
     named: &[String],
     edit: impl FnOnce(Vec<i64>) -> LocalEdit,
+    done: &str,
     cx: &mut Context,
 ) -> Result<Exit> {
     let alerts = match find_alerts(named, cx)? {
@@ -31,14 +32,6 @@ pub(crate) fn handle_alerts(
         }
     };
     let (count, edit) = (alerts.len(), edit(alerts));
-    let done = match &edit {
-        Edit::Acknowledge { .. } => "acknowledged".to_owned(),
-        Edit::Snooze { until: Snooze::Until(moment), .. } => {
-            format!("snoozed until {}", span::clock_time(*moment, cx.now.wall, cx.zone))
-        }
-        Edit::Snooze { until: Snooze::Change, .. } => "snoozed until the status changes".to_owned(),
-        _ => "no longer acknowledged or snoozed".to_owned(),
-    };
     let edit = cx.store.reader()?.resolve(edit)?;
     let operation = Operation::Edit { profile: cx.profile.clone(), edit };
     let changed = cx.store.apply(operation, cx.now.wall).wait()?.changed()?;
@@ -89,12 +82,14 @@ mod tests {
     use super::*;
     use crate::{
         cli::context::testing::CommandFixture,
-        domain::{fixtures, status::RouterStatus},
+        domain::{fixtures, operation::Edit, status::RouterStatus},
     };
 
     fn acknowledge(bench: &mut CommandFixture, named: &[&str]) -> (String, String, Exit) {
         let named: Vec<String> = named.iter().map(|name| (*name).to_owned()).collect();
-        bench.run(|cx| handle_alerts(&named, |alerts| Edit::Acknowledge { alerts, note: None }, cx).unwrap())
+        bench.run(|cx| {
+            handle_alerts(&named, |alerts| Edit::Acknowledge { alerts, note: None }, "acknowledged", cx).unwrap()
+        })
     }
 
     #[test]

@@ -109,7 +109,7 @@ pub(crate) fn open_store(settings: &Settings, team: Option<&TeamAccess>) -> Resu
     match team {
         Some(team) => team.follow(store),
         // Its entries would be in no log.
-        None if store.reader()?.is_replica()? => Err(StoreError::ReplicaAlone.into()),
+        None if store.reader()?.replica()?.is_some() => Err(StoreError::ReplicaAlone.into()),
         None => Ok(store),
     }
 }

@@ -45,7 +45,7 @@ pub(crate) fn clients(settings: &Settings) -> Result<Vec<ServiceClient>> {
     Ok(clients)
 }
 
-/// Adds to each client of [`clients`] what its poller needs to know.
+/// Adds the team's access and the chain nodes to each client of [`clients`].
 pub(crate) fn with_options<'a>(
     clients: Vec<ServiceClient>,
     settings: &'a Settings,

@@ -205,7 +205,7 @@ impl Settings {
                 "other users of this machine can change {path}, which names commands that hoptop runs; run: chmod go-w {path}"
             ));
         }
-        // Whoever knows the address can post to the webhook, or use the node's key.
+        // The address is a secret: it permits posts to the webhook, or use of the node's key.
         let secret = match self.chain_nodes.iter().any(NodeReference::is_written_here) {
             _ if self.alerting.webhook.is_some() => Some("a webhook"),
             true => Some("a node"),

@@ -116,7 +116,12 @@ impl Failure {
         match self {
             Self::Server { status, .. } => *status >= 500,
             Self::Transport(_) | Self::TimedOut(_) => true,
-            _ => false,
+            Self::Rejected(_)
+            | Self::Unauthorized(_)
+            | Self::Throttled { .. }
+            | Self::Unreadable(_)
+            | Self::OtherTransaction(_)
+            | Self::Local(_) => false,
         }
     }
 

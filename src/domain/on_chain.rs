@@ -16,12 +16,12 @@ pub(crate) const FINAL_CONFIRMATIONS: u64 = 64;
 const SHORTEST_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10 * 60);
 
-/// What is known of the block with a transaction.
+/// The block that contains a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mined {
     /// The block's number.
     pub block: u64,
-    /// The block's time, if the node said it.
+    /// The block's time, if the node returned it.
     #[serde(default)]
     pub time: Option<DateTime<Utc>>,
     /// The number of blocks from this one to the newest, both included, when the chain was asked.
@@ -34,15 +34,15 @@ pub struct Mined {
 pub enum ChainVerdict {
     /// Mined, and executed without reverting.
     Succeeded(Mined),
-    /// Mined, and reverted: nothing happened but that the sender paid the fee.
+    /// Mined and reverted: only the fee was charged.
     Reverted(Mined),
     /// Known to the node, and not mined yet.
     Pending,
-    /// Was seen, is gone, and the sender's nonce is past it: it can't be mined any more.
+    /// No longer known to the node, and the sender's nonce is used: the transaction was dropped or replaced.
     Dropped,
-    /// Unknown on this chain, and found on this other one.
+    /// Unknown on this chain, and found on this other chain.
     Elsewhere(ChainId),
-    /// Unknown on this chain, and on these others.
+    /// Unknown on this chain and on these other chains.
     Unknown(Vec<ChainId>),
     /// The chain can't be asked, for this reason.
     CannotBeAsked(String),
@@ -70,7 +70,7 @@ impl ChainVerdict {
         }
     }
 
-    /// Whether nothing that the chain says later is expected to differ.
+    /// Whether the verdict is final.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Succeeded(mined) | Self::Reverted(mined) => mined.confirmations >= FINAL_CONFIRMATIONS,
@@ -79,7 +79,7 @@ impl ChainVerdict {
         }
     }
 
-    /// Whether both say the same of the transaction, apart from the confirmations.
+    /// Whether both verdicts agree, apart from the confirmations.
     fn says_the_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Succeeded(one), Self::Succeeded(other)) | (Self::Reverted(one), Self::Reverted(other)) => {
@@ -110,7 +110,7 @@ pub struct ChainReading {
 }
 
 impl ChainReading {
-    /// Returns a reading that no node gave.
+    /// Returns a reading without a node.
     pub fn without_node(verdict: ChainVerdict) -> Self {
         Self { verdict, from: None, to: None, nonce: None, node: String::new() }
     }
@@ -146,7 +146,7 @@ pub struct OnChain {
 }
 
 impl OnChain {
-    /// Returns what is known after the chain was asked once more at `at`. A second transaction that wasn't asked for stays.
+    /// Returns the state after another question at `at`. Without a reading of the second transaction the previous one is kept.
     pub fn after(
         previous: Option<&Self>,
         source: ChainReading,
@@ -158,8 +158,8 @@ impl OnChain {
         Self { source, second, checked_at: at, repeats: repeats.map_or(0, |previous| previous.repeats + 1) }
     }
 
-    /// Returns this, with what the source chain said before if it couldn't be asked now: a machine without a node must not
-    /// erase what another has learned.
+    /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node must not
+    /// erase the result of another machine.
     pub(crate) fn keeping(self, previous: Option<&Self>) -> Self {
         match (&self.source.verdict, previous) {
             (ChainVerdict::CannotBeAsked(_), Some(previous)) => {
@@ -169,13 +169,12 @@ impl OnChain {
         }
     }
 
-    /// Whether the source chain said that the transaction was dropped, and again at the next question: it may have been mined
-    /// between the requests of one question.
+    /// Whether two questions in a row found the transaction dropped. One question may miss a block between its requests.
     pub(crate) fn is_surely_dropped(&self) -> bool {
         self.source.verdict == ChainVerdict::Dropped && self.repeats > 0
     }
 
-    /// Whether nothing that the source chain says later is expected to differ.
+    /// Whether the verdict of the source chain is final.
     pub(crate) fn is_final(&self) -> bool {
         self.source.verdict.is_final() && (self.source.verdict != ChainVerdict::Dropped || self.is_surely_dropped())
     }
@@ -249,14 +248,14 @@ pub(crate) struct ReceiptFacts {
 /// Returns what the facts of the node `node` mean. `previous` is what the chain said before.
 ///
 /// # Errors
-/// If the facts say neither that the transaction was mined nor that it wasn't: a sentence.
+/// Returns a sentence if the facts don't show whether the transaction was mined.
 pub(crate) fn read(facts: &ChainFacts, node: &str, previous: Option<&ChainReading>) -> Result<ChainReading, String> {
     let transaction = facts.transaction.as_ref();
     let known = previous.filter(|previous| previous.sender().is_some());
     let verdict = match (&facts.receipt, transaction) {
         (Some(receipt), _) => {
             let block = receipt.block.or_else(|| transaction?.block).ok_or("the node's receipt has no block")?;
-            let head = facts.head.ok_or("the node didn't say its newest block")?;
+            let head = facts.head.ok_or("the node returned no newest block")?;
             let confirmations = head.checked_sub(block).map_or(0, |blocks| blocks.saturating_add(1));
             let mined = Mined { block, time: facts.block_time, confirmations };
             match receipt.succeeded.ok_or("the node's receipt doesn't say whether the transaction reverted")? {

@@ -178,7 +178,26 @@ pub enum Operation {
 impl Operation {
     /// Whether the operation concerns this machine alone, and never enters a team's log.
     pub fn is_local(&self) -> bool {
-        matches!(self, Self::MoveNotificationCursor { .. })
+        match self {
+            Self::MoveNotificationCursor { .. } => true,
+            Self::Track { .. }
+            | Self::Observe { .. }
+            | Self::ObserveChain { .. }
+            | Self::RequestChain { .. }
+            | Self::Edit { .. }
+            | Self::Undo { .. }
+            | Self::Redo { .. }
+            | Self::Delete { .. }
+            | Self::DropBodies { .. }
+            | Self::RequestPoll { .. }
+            | Self::Pause { .. }
+            | Self::AskQuote { .. }
+            | Self::WithdrawQuote { .. }
+            | Self::ClaimQuote { .. }
+            | Self::AnswerQuote { .. }
+            | Self::RecordProfileEvent { .. }
+            | Self::ReportPolling { .. } => false,
+        }
     }
 
     /// Whether only the machine that polls for the profile writes this operation.

@@ -49,14 +49,6 @@ impl PollerHealth {
             Self::Unknown => "unknown",
         }
     }
-
-    /// Whether requests fail or may fail: the poller doesn't work, isn't paused, and doesn't wait for another process.
-    pub fn is_trouble(self) -> bool {
-        match self {
-            Self::Live | Self::Paused | Self::Waiting => false,
-            Self::Throttled | Self::Unreachable | Self::Unauthorized | Self::Stopped | Self::Unknown => true,
-        }
-    }
 }
 
 impl fmt::Display for PollerHealth {

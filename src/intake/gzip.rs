@@ -1,4 +1,4 @@
-//! Unpacks gzip data that is met in the place of a batch.
+//! Unpacks a batch that is compressed with gzip.
 //!
 //! Memory is bounded whatever the data claims. Data that unpacks to implausibly many bytes must be refused.
 
@@ -61,7 +61,7 @@ impl<R: Read> BufRead for Counting<R> {
     }
 }
 
-/// Unpacks, and says in words what is wrong with the data.
+/// A reader that unpacks gzip data. Its errors describe the damage.
 struct Unpacking<R> {
     decoder: MultiGzDecoder<Counting<R>>,
     unpacked: u64,

@@ -45,7 +45,7 @@ use crate::{
     },
     process::lock::KernelLock,
     schedule,
-    store::{AlertQuery, FeedReader, Observed, OperationResult, Reader, Store, StoreError, Wake},
+    store::{AlertQuery, AppliedObservation, FeedReader, OperationResult, Reader, Store, StoreError, Wake},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
@@ -58,7 +58,7 @@ struct RequestResult {
     at: Now,
     failure: Option<Failure>,
     /// The result of storing the answer; `None` for a quote.
-    stored: Result<Option<Box<Observed>>, StoreError>,
+    stored: Result<Option<Box<AppliedObservation>>, StoreError>,
 }
 
 /// Polls until `stop` resolves, then waits for the requests in flight. While another process polls this profile of this store,
@@ -381,7 +381,7 @@ impl<W: Wire> Driver<W> {
 
     /// Updates the plan and the duration statistics after an answer of this poller. If the feed changed the transaction
     /// since the send, the plan follows the store's present state.
-    async fn replan(&mut self, id: RowId, observed: Observed, has_changed: bool) -> Result<(), PollerError> {
+    async fn replan(&mut self, id: RowId, observed: AppliedObservation, has_changed: bool) -> Result<(), PollerError> {
         if !observed.samples.is_empty() {
             let duration_stats = Arc::make_mut(&mut self.context.duration_stats);
             observed.samples.iter().for_each(|sample| duration_stats.add(sample));

@@ -78,8 +78,20 @@ impl ProfileHealth {
             }
             // Neither an answer nor an outage of the service.
             Some(Failure::Local(_)) => None,
-            Some(failure) if failure.is_outage() => self.apply_outage(failure, now),
-            _ => {
+            Some(failure @ (Failure::Transport(_) | Failure::TimedOut(_) | Failure::Server { .. }))
+                if failure.is_outage() =>
+            {
+                self.apply_outage(failure, now)
+            }
+            None
+            | Some(
+                Failure::Rejected(_)
+                | Failure::Server { .. }
+                | Failure::Unreadable(_)
+                | Failure::OtherTransaction(_)
+                | Failure::Transport(_)
+                | Failure::TimedOut(_),
+            ) => {
                 self.last_answer = Some(now);
                 self.apply_answer()
             }

@@ -1,4 +1,4 @@
-//! A secret that stands in a variable or in a file, or that a command prints.
+//! Reads a secret from a variable, a file or the output of a command.
 //!
 //! The module never knows what the secret is for. A value that was read, or the output of a command, must never be part
 //! of a message or a debug print.
@@ -108,7 +108,7 @@ fn run(words: &[String], limit: Duration) -> Result<Vec<u8>, String> {
     let (program, arguments) = words.split_first().ok_or("the command is empty")?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-    // The secrets of other profiles are none of its business.
+    // The command must not see the secrets of other profiles.
     program::remove_hidden_variables(&mut command);
     let mut child = command.spawn().map_err(|error| format!("it can't be started: {error}"))?;
     let outcome = wait(&mut child, limit);

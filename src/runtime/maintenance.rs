@@ -17,7 +17,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use crate::{
     clock::Clock,
     domain::operation::Operation,
-    store::{Dropped, OldBodies, Store, StoreError},
+    store::{DroppedBodies, OldBodies, Store, StoreError},
 };
 
 /// The time between two runs.
@@ -57,7 +57,7 @@ async fn run(store: Store, keep: Duration, clock: Clock, is_ended: Arc<AtomicBoo
         match spawn_blocking(drop).await {
             Ok(Ok((reached, dropped))) => {
                 position = reached;
-                let Dropped { transactions, bodies } = dropped;
+                let DroppedBodies { transactions, bodies } = dropped;
                 if transactions > 0 {
                     tracing::info!(
                         "dropped {bodies} bodies of {transactions} settled transactions, as set by keep_bodies"
@@ -79,8 +79,8 @@ fn drop_old_bodies(
     now: DateTime<Utc>,
     mut position: OldBodies,
     is_ended: &AtomicBool,
-) -> Result<(OldBodies, Dropped), StoreError> {
-    let mut all = Dropped::default();
+) -> Result<(OldBodies, DroppedBodies), StoreError> {
+    let mut all = DroppedBodies::default();
     let before = TimeDelta::from_std(keep).ok().and_then(|keep| now.checked_sub_signed(keep));
     let Some(before) = before else { return Ok((position, all)) };
     let reader = store.reader()?;
@@ -91,7 +91,10 @@ fn drop_old_bodies(
         }
         let transactions = reader.keys(&rows)?;
         let dropped = store.apply(Operation::DropBodies { transactions }, now).wait()?.dropped()?;
-        all = Dropped { transactions: all.transactions + dropped.transactions, bodies: all.bodies + dropped.bodies };
+        all = DroppedBodies {
+            transactions: all.transactions + dropped.transactions,
+            bodies: all.bodies + dropped.bodies,
+        };
         position = reached;
     }
     Ok((position, all))
@@ -121,9 +124,9 @@ mod tests {
         let is_ended = AtomicBool::new(false);
         let drop = |position| drop_old_bodies(&bench.store, keep, now, position, &is_ended).unwrap();
         let (reached, dropped) = drop(OldBodies::default());
-        assert_eq!(dropped, Dropped { transactions: 1, bodies: 2 });
-        assert_eq!(drop(OldBodies::default()), (OldBodies::default(), Dropped::default()));
-        assert_eq!(drop(reached), (reached, Dropped::default()));
+        assert_eq!(dropped, DroppedBodies { transactions: 1, bodies: 2 });
+        assert_eq!(drop(OldBodies::default()), (OldBodies::default(), DroppedBodies::default()));
+        assert_eq!(drop(reached), (reached, DroppedBodies::default()));
         let bodies = [old, new, open].map(|row| reader.last_body(row).unwrap().is_some());
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());

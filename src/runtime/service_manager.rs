@@ -1,4 +1,4 @@
-//! Tells the service manager (systemd) that the service is ready, is alive, and stops: one datagram each to `$NOTIFY_SOCKET`.
+//! Notifies systemd when the service is ready, alive and stopping: one datagram each to `$NOTIFY_SOCKET`.
 //!
 //! Without a service manager it does nothing. It must never report a service as alive whose poll loops don't go on.
 
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::{clock::Clock, poller::Heartbeat};
 
-/// How soon a poll loop is seen to begin.
+/// The interval between checks whether each poll loop has started.
 const READY_CHECK: Duration = Duration::from_millis(50);
 
 /// The connection to the service manager.
@@ -73,7 +73,7 @@ impl ServiceManager {
         self.notify("STOPPING=1");
     }
 
-    /// Starts to report: readiness once each of these loops has begun, and then life for as long as each of them goes on.
+    /// Reports "ready" once each of these loops has started, then "alive" while all of them make progress.
     pub(crate) fn watch(self, heartbeats: Vec<Heartbeat>, clock: Clock) -> LifeSigns {
         LifeSigns(tokio::spawn(async move {
             if !self.is_there() {

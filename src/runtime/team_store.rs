@@ -33,7 +33,7 @@ pub(crate) const TAKEOVER_LIMIT: Duration = Duration::from_secs(15);
 /// How a process takes part in a team.
 #[derive(Clone)]
 pub(crate) struct TeamAccess {
-    /// The way to the database.
+    /// The connector to the database.
     pub(crate) connector: Connector,
     /// The name that the person set.
     pub(crate) given_name: Option<String>,
@@ -78,8 +78,7 @@ pub(super) fn presence(id: Nonce, given: Option<String>, polls: Vec<String>, ran
     Presence { id, given, host, polls, rank }
 }
 
-/// Waits until the replica has caught up with the log, the database turns out to be away, or a `limit` has passed. Returns
-/// the state then.
+/// Waits until the replica is up to date, the database is unreachable, or `limit` has passed. Returns the last state.
 pub(crate) async fn wait_for_log(mut status: watch::Receiver<TeamStatus>, limit: Option<Duration>) -> TeamStatus {
     let settled = status.wait_for(|status| match status.link {
         TeamLink::Connecting | TeamLink::CatchingUp => false,
@@ -104,7 +103,9 @@ pub(crate) fn open_new_replica(access: &TeamAccess, path: &Path) -> Result<Store
     match status.link {
         TeamLink::Live => Ok(store),
         TeamLink::Away { reason, .. } | TeamLink::Refused { reason } => bail!("{}", text::clean(&reason)),
-        TeamLink::Connecting | TeamLink::CatchingUp => bail!("the team's store ended in the middle"),
+        TeamLink::Connecting | TeamLink::CatchingUp => {
+            bail!("the connection to the team's store ended before the copy was complete; run the command again")
+        }
     }
 }
 

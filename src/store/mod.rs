@@ -43,7 +43,9 @@ pub(crate) use self::{
         restore::Restored,
         store_files::StoreFiles,
     },
-    operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
+    operations::{
+        AppliedEntries, AppliedObservation, AskedQuote, DroppedBodies, ImportPreview, OperationResult, Reversal,
+    },
     queries::{
         checksum::{LEFT_OUT, TableChecksum},
         damage::DamagedValue,

@@ -3,7 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    AlertQuery, Asked, ImportReport, Observed, OpenMark, OperationResult, Reader, Receipt, Reversal, Store, StoreError,
+    AlertQuery, AppliedObservation, AskedQuote, ImportReport, OpenMark, OperationResult, Reader, Receipt, Reversal,
+    Store, StoreError,
     tables::{alerts, transactions},
     writer::WriteJob,
 };
@@ -54,7 +55,7 @@ pub(crate) fn key(store: &Store, row: RowId) -> TransactionKey {
     known.unwrap_or_else(|| crate::domain::fixtures::transaction(i64::MAX).key())
 }
 
-pub(crate) fn observe(store: &Store, row: RowId, observation: Observation, at: DateTime<Utc>) -> Observed {
+pub(crate) fn observe(store: &Store, row: RowId, observation: Observation, at: DateTime<Utc>) -> AppliedObservation {
     let operation = Operation::Observe { transaction: key(store, row), observation: Box::new(observation) };
     *apply(store, operation, at).unwrap().observed().unwrap()
 }
@@ -121,7 +122,7 @@ pub(crate) fn ask_quote(
     request: QuoteRequest,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Asked {
+) -> AskedQuote {
     let operation = Operation::AskQuote { profile: profile.to_owned(), request, wanted_until };
     apply(store, operation, at).unwrap().asked().unwrap()
 }

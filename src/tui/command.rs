@@ -1,4 +1,4 @@
-//! The table of all commands: name, help, default keys, and the contexts of each.
+//! The table of all commands: name, help, default keys, contexts, and the function that performs each.
 //!
 //! Dispatch, the footer, the help and the table of `assets/docs/keys.md` all follow this table. A key must never do anything
 //! outside of it.
@@ -99,7 +99,7 @@ pub enum Needs {
 /// A row of the table.
 #[derive(Debug)]
 pub struct KeyCommand {
-    /// The identifier that `dispatch` matches.
+    /// The identifier.
     pub id: Id,
     /// The name in the config file and in the command line.
     pub name: &'static str,
@@ -146,9 +146,192 @@ macro_rules! needs {
     };
 }
 
+/// The table. Each row has the identifier, the section of the help, the target, the contexts, the name, the hint, the keys, the
+/// help, the argument, and the function that performs the command. `$expand` is a macro that takes all rows: this module makes the
+/// list of commands, `update/dispatch.rs` calls the functions. Names in the functions are those of `update/dispatch.rs`.
+macro_rules! command_table {
+    ($expand:ident) => {
+        $expand! {
+            Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys"
+                => |model, _| { model.dialog = Dialog::Help(HelpPage::default()) };
+            Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction"
+                => |model, now| open(model, now.mono);
+            Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back"
+                => |model, now| back(model, now.mono);
+            NextTab       Move               [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail"
+                => |model, _| { model.detail.tab = model.detail.tab.neighbor(Direction::Forwards) };
+            PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail"
+                => |model, _| { model.detail.tab = model.detail.tab.neighbor(Direction::Backwards) };
+            DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down"
+                => |model, _| model.detail.move_by(DETAIL_STEP, model.geometry.detail_end);
+            DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up"
+                => |model, _| model.detail.move_by(-DETAIL_STEP, model.geometry.detail_end);
+            NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list"
+                => |model, _| model.list.move_by(1);
+            PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list"
+                => |model, _| model.list.move_by(-1);
+            Clear         Find               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search"
+                => |model, now| clear(model, now.mono);
+            Filter        Find               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">
+                => |model, _| filter::update::open(model);
+            CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name"
+                => |model, _| palette::update::open(model, "");
+            Sort          Find               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">
+                => |model, _| arrangement::open_orders(model);
+            Reverse       Find               [List]                          "reverse"       ""         ["S"]            "reverse the sort order"
+                => arrangement::reverse_order;
+            Columns       View               [List]                          "columns"       ""         ["H"]            "choose the columns and their order" <"NAME,NAME">
+                => |model, _| arrangement::open_columns(model, 0);
+            FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list"
+                => |model, now| full_screen(model, now.mono);
+            Recent        Find               [List]                          "recent"        ""         ["F"]            "choose one of the newest changes, and open the transaction"
+                => |model, now| open_recent(model, now.mono);
+            Pane          View               [List]                          "pane"          ""         ["P"]            "place the detail beside the list or below the list, or show only the verdict"
+                => |model, now| next_pane(model, now.mono);
+            Add           Track              [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text"
+                => |model, _| { model.dialog = Dialog::Add(Box::default()) };
+            Quote         Track              [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId"
+                => |model, _| quote::update::open(model);
+            Answer        Share needs Marked  [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the text for the customer, and copy it to the clipboard"
+                => |model, now| answer::update::open(model, Audience::Customer, now);
+            AnswerFor     Share needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy the text for the customer, the provider or the team"
+                => |model, now| answer::update::choose_audience(model, now.mono);
+            Copy          Share needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider"
+                => answer::update::open_menu;
+            Browser       Share needs One     [List Detail]                   "browser"       ""         ["o"]            "open the transaction in the block explorer"
+                => copy::update::browse;
+            Links         Share needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one"
+                => copy::update::links;
+            Mark          Triage needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any"
+                => |model, _| marks::toggle(model);
+            MarkRange     Triage             [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark the range"
+                => |model, now| marks::range(model, now.mono);
+            MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions"
+                => |_, _| vec![Effect::FindMarks(Markable::Shown)];
+            Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note"
+                => |model, now| acknowledge(model, now.mono);
+            Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes"
+                => |model, now| actions::snooze(model, now.mono);
+            Unacknowledge Triage needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires again"
+                => |model, now| actions::unacknowledge(model, now.mono);
+            PollNow       Track needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now"
+                => poll::poll_selected;
+            AskChain      Track needs Marked  [List Detail]                   "ask_chain"     ""         ["V"]            "ask the source chain itself: mined, reverted, pending, or sent on another chain"
+                => |model, now| chain::ask(model, now.mono);
+            WrongChain    Track needs One     [List Detail]                   "wrong_chain"   ""         ["W"]            "set the source chain to the chain on which the transaction was found, and poll the transaction"
+                => |model, now| chain::correct_source(model, now.mono);
+            PollMarked    Track              [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)"
+                => poll::poll_marked;
+            Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">
+                => poll::pause;
+            Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note"
+                => |model, now| actions::note(model, now.mono);
+            Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket"
+                => |model, now| actions::ticket(model, now.mono);
+            Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels"
+                => |model, now| actions::labels(model, now.mono);
+            Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one"
+                => actions::export;
+            Untrack       Track needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept"
+                => |model, now| actions::untrack(model, now.mono);
+            Delete        Track              [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">
+                => |model, _| palette::update::open(model, "delete ");
+            Undo          Triage             [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change"
+                => |_, _| vec![Effect::Undo { confirmed: None }];
+            Redo          Triage             [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was last undone"
+                => |_, _| vec![Effect::Redo];
+            Down          Move               [List Detail Alerts Page Stats Log] "down"          ""         ["j" "Down"]     "move down"
+                => |model, _| scroll(model, 1);
+            Up            Move               [List Detail Alerts Page Stats Log] "up"            ""         ["k" "Up"]       "move up"
+                => |model, _| scroll(model, -1);
+            HalfDown      Move               [List Detail Alerts Page Stats Log] "half_down"     ""         ["^D" "PgDn"]    "move half a page down"
+                => |model, _| scroll(model, half_page(model));
+            HalfUp        Move               [List Detail Alerts Page Stats Log] "half_up"       ""         ["^U" "PgUp"]    "move half a page up"
+                => |model, _| scroll(model, -half_page(model));
+            Top           Move               [List Detail Alerts Page Stats Log] "top"           ""         ["g" "Home"]     "go to the top"
+                => |model, _| scroll(model, isize::MIN);
+            Bottom        Move               [List Detail Alerts Page Stats Log] "bottom"        ""         ["G" "End"]      "go to the bottom"
+                => |model, _| scroll(model, isize::MAX);
+            Fold          View               [Raw]                           "fold"          "fold"     ["Enter"]        "fold or unfold a part of the raw body"
+                => |model, _| model.detail.raw.toggle_fold();
+            NextMatch     Move               [Raw]                           "next_match"    "next"     ["n"]            "go to the next match in the raw body"
+                => |model, _| model.detail.raw.go_to_match(Direction::Forwards);
+            PrevMatch     Move               [Raw]                           "prev_match"    ""         ["N"]            "go to the previous match in the raw body"
+                => |model, _| model.detail.raw.go_to_match(Direction::Backwards);
+            Changes       View               [History]                       "changes"       "toggle polls" ["v"]            "history: show changes only, or polls too"
+                => |model, _| detail::update::toggle_changes_only(model);
+            Wrap          View               [Raw Log]                       "wrap"          "wrap"     ["w"]            "wrap or cut long lines of the raw body or the log"
+                => |model, _| toggle_wrap(model);
+            CopyPart      Share              [Steps Raw]                     "copy_part"     "copy"     ["y"]            "copy the step's hash, or the raw body's value"
+                => detail::update::copy;
+            NextAlert     Move               [List Detail]                   "next_alert"    "alert"    ["}"]            "go to the next transaction with an alert"
+                => |model, _| find_alert(model, Direction::Forwards);
+            PrevAlert     Move               [List Detail]                   "prev_alert"    ""         ["{"]            "go to the previous transaction with an alert"
+                => |model, _| find_alert(model, Direction::Backwards);
+            Find          Find               [Detail History Raw Log]        "find"          "find"     ["/"]            "find text in the history, the log or the raw body"
+                => |model, _| detail::update::open_find(model);
+            Attention     Find               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "show the transactions that need attention"
+                => |model, _| views::show_tab(model, Tab::Attention);
+            Active        Find               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "show the active transactions"
+                => |model, _| views::show_tab(model, Tab::Active);
+            Refunds       Find               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "show the refunds"
+                => |model, _| views::show_tab(model, Tab::Refunds);
+            Done          Find               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "show the settled transactions"
+                => |model, _| views::show_tab(model, Tab::Done);
+            All           Find               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "show all transactions"
+                => |model, _| views::show_tab(model, Tab::All);
+            View6         Find               [List Detail Alerts Stats Log]  "view_6"        ""         ["6"]            "show your saved view 6 (:save NAME)"
+                => |model, now| views::show(model, OwnTab::Six, now);
+            View7         Find               [List Detail Alerts Stats Log]  "view_7"        ""         ["7"]            "show your saved view 7"
+                => |model, now| views::show(model, OwnTab::Seven, now);
+            View8         Find               [List Detail Alerts Stats Log]  "view_8"        ""         ["8"]            "show your saved view 8"
+                => |model, now| views::show(model, OwnTab::Eight, now);
+            View9         Find               [List Detail Alerts Stats Log]  "view_9"        ""         ["9"]            "show your saved view 9"
+                => |model, now| views::show(model, OwnTab::Nine, now);
+            SaveView      Find               [List]                          "save"          ""         []               "save the filtered list as a view, on one of the keys 6 to 9" <"NAME">
+                => |model, _| palette::update::open(model, "save ");
+            ForgetView    Find               [List]                          "forget"        ""         []               "forget a saved view, and free its key" <"NAME">
+                => |model, _| palette::update::open(model, "forget ");
+            Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts"
+                => |model, now| alerts::update::begin(model, now.mono);
+            Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">
+                => |model, _| theme::open(model);
+            NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)"
+                => |model, _| model.alert_list.show_next_tab(Direction::Forwards);
+            PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "alerts: show the previous state"
+                => |model, _| model.alert_list.show_next_tab(Direction::Backwards);
+            FoldRule      View               [Alerts]                        "fold_rule"     "fold"     ["f"]            "alerts: fold or unfold the alerts of a rule; on a folded row, acknowledge and snooze apply to all of them"
+                => |model, _| model.alert_list.toggle_fold();
+            FoldAll       View               [Alerts]                        "fold_all"      ""         ["F"]            "alerts: fold every rule, or unfold all"
+                => |model, _| model.alert_list.toggle_all_folds();
+            Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer"
+                => |model, now| open_side_screen(model, Screen::Stats, now.mono);
+            RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful"
+                => |model, _| model.charts.sort_by(model.charts.order.next());
+            Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when"
+                => |model, now| open_side_screen(model, Screen::Log, now.mono);
+            OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: open the transaction that the line names"
+                => |model, now| log::update::find_transaction(model, now.mono);
+            Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only"
+                => |model, _| model.log.narrow();
+            Report        Share              [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID"
+                => |model, now| log::update::report(model, now);
+            Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "redraw the screen"
+                => |_, _| vec![Effect::Redraw];
+            Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg resumes it"
+                => |_, _| vec![Effect::Suspend];
+            Quit          View               [List Detail Alerts Page Stats Log] "quit"          ""         ["^C"]           "quit, from anywhere"
+                => |_, _| vec![Effect::Quit];
+            QuitRoot      View               [List]                          "quit_root"     "quit"     ["q"]            "quit, from the list"
+                => |_, _| vec![Effect::Quit];
+        }
+    };
+}
+pub(in crate::tui) use command_table;
+
 macro_rules! commands {
     ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*] $help:literal
-       $(<$argument:literal>)?;)*) => {
+       $(<$argument:literal>)? => $perform:expr;)*) => {
         /// The identifier of a command.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Id { $(#[doc = $help] $id,)* }
@@ -172,94 +355,7 @@ macro_rules! commands {
     };
 }
 
-commands! {
-    Help          View               [List Detail Alerts Stats Log]  "help"          "help"     ["?"]            "show the keys";
-    Open          Move needs One     [List Alerts]                   "open"          "open"     ["Enter" "l" "Right"] "open the transaction";
-    Back          Move               [Detail Alerts Page Stats Log]  "back"          "back"     ["Esc" "q" "h" "Left"] "go back";
-    NextTab       Move               [List Detail]                   "next_tab"      ""         ["]" "Tab"]      "show the next tab of the detail";
-    PrevTab       Move               [List Detail]                   "prev_tab"      ""         ["[" "Shift-Tab"] "show the previous tab of the detail";
-    DetailDown    Move               [List]                          "detail_down"   ""         ["^E"]           "scroll the detail beside the list down";
-    DetailUp      Move               [List]                          "detail_up"     ""         ["^Y"]           "scroll the detail beside the list up";
-    NextRow       Move               [Detail]                        "next_row"      ""         ["J" ">"]        "open the next transaction of the list";
-    PrevRow       Move               [Detail]                        "prev_row"      ""         ["K" "<"]        "open the previous transaction of the list";
-    Clear         Find               [List]                          "clear"         ""         ["Esc"]          "clear the marks; if nothing is marked, clear the filter or close the search";
-    Filter        Find               [List]                          "filter"        "filter"   ["/"]            "filter by text or by terms such as is:overdue" <"TERMS">;
-    CommandLine   View               [List Detail Alerts Stats Log]  "command_line"  "command"  [":" "^P"]       "run any command by its name";
-    Sort          Find               [List]                          "sort"          ""         ["s"]            "choose the sort order" <"KEY,KEY">;
-    Reverse       Find               [List]                          "reverse"       ""         ["S"]            "reverse the sort order";
-    Columns       View               [List]                          "columns"       ""         ["H"]            "choose the columns and their order" <"NAME,NAME">;
-    FullScreen    View needs One     [List Detail]                   "full_screen"   ""         ["f"]            "switch the detail between full screen and beside the list";
-    Recent        Find               [List]                          "recent"        ""         ["F"]            "choose from the newest changes, and go to the transaction";
-    Pane          View               [List]                          "pane"          ""         ["P"]            "show the detail beside the list, below it, or only its verdict";
-    Add           Track              [List Detail Alerts]            "add"           "add"      ["n"]            "add or find: paste hashes, URLs, CSV, JSON, curl or ticket text";
-    Quote         Track              [List Detail Alerts]            "quote"         ""         ["T"]            "request a quote, and track a transaction with its quoteId";
-    Answer        Share needs Marked  [List Detail Alerts]            "answer"        "answer"   ["c"]            "show the text for the customer, and copy it to the clipboard";
-    AnswerFor     Share needs Marked  [List Detail Alerts]            "answer_for"    ""         ["C"]            "show and copy a text: for the customer, for the provider, for the team";
-    Copy          Share needs Marked  [List Detail]                   "copy"          ""         ["y"]            "copy a hash, an ID, a link, or the packet for the provider";
-    Browser       Share needs One     [List Detail]                   "browser"       ""         ["o"]            "open in the block explorer";
-    Links         Share needs One     [List Detail]                   "links"         ""         ["O"]            "show all links, to open or copy one";
-    Mark          Triage needs One     [List]                          "mark"          ""         ["Space"]        "mark or unmark, and move down; commands apply to the marked transactions, if any";
-    MarkRange     Triage             [List]                          "mark_range"    ""         ["v"]            "start a range; press again to mark it";
-    MarkAll       Triage             [List]                          "mark_all"      ""         ["*"]            "mark all shown transactions";
-    Acknowledge   Triage needs Marked  [List Detail Alerts]            "acknowledge"   "ack"      ["a"]            "acknowledge the active alerts, with an optional note";
-    Snooze        Triage needs Marked  [List Detail Alerts]            "snooze"        ""         ["z"]            "snooze the active alerts: 15 min, 1 h, until the status changes";
-    Unacknowledge Triage needs Marked  [List Detail Alerts]            "unacknowledge" ""         []               "end the acknowledgement or snooze, so that the alert fires";
-    PollNow       Track needs One     [List Detail]                   "poll_now"      "poll"     ["r"]            "poll this transaction now";
-    AskChain      Track needs Marked  [List Detail]                   "ask_chain"     ""         ["V"]            "ask the source chain itself: mined, reverted, pending, or sent on another chain";
-    WrongChain    Track needs One     [List Detail]                   "wrong_chain"   ""         ["W"]            "track on the chain where the transaction was found, and poll it";
-    PollMarked    Track              [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)";
-    Pause         Track              [List Detail]                   "pause"         ""         ["p"]            "pause polling for a while, or resume it" <"DURATION">;
-    Note          Triage needs Marked  [List Detail]                   "note"          ""         ["e"]            "add a note";
-    Ticket        Triage needs Marked  [List Detail]                   "ticket"        ""         ["t"]            "set or remove the ticket";
-    Labels        Triage needs Marked  [List Detail]                   "labels"        ""         ["L"]            "add or remove labels";
-    Export        Share              [List Detail]                   "export"        ""         ["E"]            "export to a new file: the marked transactions, or all shown; in the detail, the open one";
-    Untrack       Track needs Marked  [List Detail]                   "untrack"       ""         ["x"]            "stop polling; the transaction is kept";
-    Delete        Track              [List Detail]                   "delete"        ""         []               "delete permanently, with all history" <"yes">;
-    Undo          Triage             [List Detail Alerts]            "undo"          ""         ["u"]            "undo the last change";
-    Redo          Triage             [List Detail Alerts]            "redo"          ""         ["U"]            "redo the change that was undone last";
-    Down          Move               [List Detail Alerts Page Stats Log] "down"          ""         ["j" "Down"]     "move down";
-    Up            Move               [List Detail Alerts Page Stats Log] "up"            ""         ["k" "Up"]       "move up";
-    HalfDown      Move               [List Detail Alerts Page Stats Log] "half_down"     ""         ["^D" "PgDn"]    "move half a page down";
-    HalfUp        Move               [List Detail Alerts Page Stats Log] "half_up"       ""         ["^U" "PgUp"]    "move half a page up";
-    Top           Move               [List Detail Alerts Page Stats Log] "top"           ""         ["g" "Home"]     "go to the top";
-    Bottom        Move               [List Detail Alerts Page Stats Log] "bottom"        ""         ["G" "End"]      "go to the bottom";
-    Fold          View               [Raw]                           "fold"          "fold"     ["Enter"]        "fold or unfold a part of the raw body";
-    NextMatch     Move               [Raw]                           "next_match"    "next"     ["n"]            "go to the next match in the raw body";
-    PrevMatch     Move               [Raw]                           "prev_match"    ""         ["N"]            "go to the previous match in the raw body";
-    Changes       View               [History]                       "changes"       "toggle polls" ["v"]            "history: show changes only, or polls too";
-    Wrap          View               [Raw Log]                       "wrap"          "wrap"     ["w"]            "wrap or cut long lines of the raw body or the log";
-    CopyPart      Share              [Steps Raw]                     "copy_part"     "copy"     ["y"]            "copy the step's hash, or the raw body's value";
-    NextAlert     Move               [List Detail]                   "next_alert"    "alert"    ["}"]            "go to the next transaction with an alert";
-    PrevAlert     Move               [List Detail]                   "prev_alert"    ""         ["{"]            "go to the previous transaction with an alert";
-    Find          Find               [Detail History Raw Log]        "find"          "find"     ["/"]            "find text in the history, the log or the raw body";
-    Attention     Find               [List Detail Alerts Stats Log]  "attention"     ""         ["1" "!"]        "show the transactions that need attention";
-    Active        Find               [List Detail Alerts Stats Log]  "active"        ""         ["2"]            "show the active transactions";
-    Refunds       Find               [List Detail Alerts Stats Log]  "refunds"       ""         ["3"]            "show the refunds";
-    Done          Find               [List Detail Alerts Stats Log]  "done"          ""         ["4"]            "show the settled transactions";
-    All           Find               [List Detail Alerts Stats Log]  "all"           ""         ["5"]            "show all transactions";
-    View6         Find               [List Detail Alerts Stats Log]  "view_6"        ""         ["6"]            "show your saved view 6 (:save NAME)";
-    View7         Find               [List Detail Alerts Stats Log]  "view_7"        ""         ["7"]            "show your saved view 7";
-    View8         Find               [List Detail Alerts Stats Log]  "view_8"        ""         ["8"]            "show your saved view 8";
-    View9         Find               [List Detail Alerts Stats Log]  "view_9"        ""         ["9"]            "show your saved view 9";
-    SaveView      Find               [List]                          "save"          ""         []               "save the filtered list as a view, on one of the keys 6 to 9" <"NAME">;
-    ForgetView    Find               [List]                          "forget"        ""         []               "forget a saved view, and free its key" <"NAME">;
-    Alerts        View               [List Detail]                   "alerts"        ""         ["A"]            "show all alerts";
-    Theme         View               [List Detail Alerts Stats Log]  "theme"         ""         []               "choose a colour theme, remembered for the next start" <"NAME">;
-    NextState     View               [Alerts]                        "next_state"    "state"    ["]"]            "alerts: show the next state (firing, acknowledged, snoozed, resolved)";
-    PrevState     View               [Alerts]                        "prev_state"    ""         ["["]            "alerts: show the previous state";
-    FoldRule      View               [Alerts]                        "fold_rule"     "fold"     ["f"]            "alerts: fold or unfold the alerts of a rule; on a folded row, acknowledge and snooze apply to all of them";
-    FoldAll       View               [Alerts]                        "fold_all"      ""         ["F"]            "alerts: fold every rule, or unfold all";
-    Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer";
-    RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful";
-    Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when";
-    OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: go to the transaction of the line";
-    Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only";
-    Report        Share              [Log]                           "report"        "report"   ["y"]            "copy an error report, without the integrator ID";
-    Redraw        View               [List Detail Alerts Page Stats Log] "redraw"        ""         ["^L"]           "redraw the screen";
-    Suspend       View               [List Detail Alerts Page Stats Log] "suspend"       ""         ["^Z"]           "suspend hoptop; fg resumes it";
-    Quit          View               [List Detail Alerts Page Stats Log] "quit"          ""         ["^C"]           "quit, from anywhere";
-    QuitRoot      View               [List]                          "quit_root"     "quit"     ["q"]            "quit, from the list";
-}
+command_table!(commands);
 
 impl Id {
     /// Returns the target that the command needs.

@@ -95,7 +95,14 @@ impl Write {
                 };
                 alerts.iter().filter_map(row).collect()
             }
-            Self::Edit(_) | Self::Export { .. } => Vec::new(),
+            Self::Edit(
+                Edit::AddNote { .. }
+                | Edit::SetTicket { .. }
+                | Edit::CorrectSource { .. }
+                | Edit::ChangeLabels { .. }
+                | Edit::Unacknowledge { .. },
+            )
+            | Self::Export { .. } => Vec::new(),
         }
     }
 
@@ -104,7 +111,16 @@ impl Write {
     pub fn completed_transactions(&self) -> &[RowId] {
         match self {
             Self::Edit(Edit::Untrack { transactions }) => transactions,
-            Self::Edit(_) | Self::Export { .. } => &[],
+            Self::Edit(
+                Edit::AddNote { .. }
+                | Edit::SetTicket { .. }
+                | Edit::CorrectSource { .. }
+                | Edit::ChangeLabels { .. }
+                | Edit::Acknowledge { .. }
+                | Edit::Snooze { .. }
+                | Edit::Unacknowledge { .. },
+            )
+            | Self::Export { .. } => &[],
         }
     }
 }

@@ -38,7 +38,7 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         transaction::Transaction,
     },
-    store::{Asked, Changes, Listed, Page, PagePosition},
+    store::{AskedQuote, Changes, Listed, Page, PagePosition},
 };
 
 /// Returns a dashboard without data, which polls and shows UTC.
@@ -324,9 +324,9 @@ pub(super) fn type_in(dashboard: &mut TestDashboard, text: &str, now: Now) -> Ve
 }
 
 /// Returns a quote request with this number in the store, which the poller has not sent yet.
-pub(super) fn pending(id: i64) -> Asked {
+pub(super) fn pending(id: i64) -> AskedQuote {
     let (profile, request) = ("default".into(), fixtures::quote_request("0x1f0a"));
-    Asked::Pending { id, quote: Box::new(QuoteKey { profile, request, asked_at: DateTime::UNIX_EPOCH }) }
+    AskedQuote::Pending { id, quote: Box::new(QuoteKey { profile, request, asked_at: DateTime::UNIX_EPOCH }) }
 }
 
 /// Opens the quote form and types a valid request, with chains by name.

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     domain::{alert::Alert, ids::RowId, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::Names,
-    store::{Asked, Changes, ImportReport, Listed, Page, StoredQuote},
+    store::{AskedQuote, Changes, ImportReport, Listed, Page, StoredQuote},
 };
 
 /// A message: input, a result of an effect, or a tick.
@@ -124,7 +124,7 @@ pub struct StoreUpdate {
 #[derive(Debug)]
 pub enum QuoteProgress {
     /// The store has the request, or an earlier answer. The moment is the end of the wait, and identifies the request.
-    Asked(DateTime<Utc>, Result<Asked, String>),
+    Asked(DateTime<Utc>, Result<AskedQuote, String>),
     /// The request with this number was read; `None` if the store has no such request.
     Read(i64, Option<Box<StoredQuote>>),
 }

@@ -26,7 +26,7 @@ pub(crate) struct AckArgs {
 /// Acknowledges all named alerts, or none if one of them can't be found.
 pub(crate) fn ack(args: &AckArgs, cx: &mut Context) -> Result<Exit> {
     let note = args.note.as_deref().and_then(text::clean_or_none);
-    handle_alerts(&args.alerts, |alerts| Edit::Acknowledge { alerts, note }, cx)
+    handle_alerts(&args.alerts, |alerts| Edit::Acknowledge { alerts, note }, "acknowledged", cx)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ Examples:
   hoptop answer 0x9f3c41                           print the reply as Markdown
   hoptop answer 0x9f3c41 --format text             print the reply as plain text
   hoptop answer 0x9f3c41 --for customer            print the text for the customer
-  hoptop answer 0x9f3c41 --for provider            print what the provider's support needs
+  hoptop answer 0x9f3c41 --for provider            print the text for the provider's support
 
 `answer` doesn't poll; `hoptop check` does. Set your own templates with `markdown`, `text` and `customer` under [answer] in
 the config file.";
@@ -29,7 +29,7 @@ pub(crate) struct AnswerArgs {
     /// A hash, a unique part of one (six or more characters), or a URL that contains a hash
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
-    /// The reader of the text. The texts for the customer and the provider are plain text
+    /// Who reads the text: the customer, the provider or the team. The texts for the customer and the provider are plain text
     #[arg(long = "for", value_enum, value_name = "READER", default_value_t = AnswerReader::Team)]
     pub reader: AnswerReader,
     /// The format of the reply for the team [default: markdown; text with `--plain`]

@@ -47,8 +47,8 @@ const NODE_RPS: f64 = 20.0;
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop demo                                      60 simulated transfers
-  hoptop demo --transactions 500 --speed 20        more of them, and time passes twenty times as fast
-  hoptop demo --seed 7                             another world, the same one each time";
+  hoptop demo --transactions 500 --speed 20        more transfers, and time passes twenty times as fast
+  hoptop demo --seed 8                             other transfers; the same seed always gives the same ones";
 
 /// The arguments of `hoptop demo`.
 #[derive(Args, Debug)]

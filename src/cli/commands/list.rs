@@ -48,7 +48,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop list                                      all transactions, the most urgent first
   hoptop list is:attention label:batch-17          those that need attention in a batch
-  hoptop list status:ongoing --json | jq length    for scripts";
+  hoptop list status:ongoing --json | jq length    count the ongoing transactions";
 
 /// The arguments of `hoptop list`.
 #[derive(Args, Clone, Debug, Default)]

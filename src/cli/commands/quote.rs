@@ -30,7 +30,7 @@ use crate::{
         span,
     },
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
-    store::{Asked, StoredQuote},
+    store::{AskedQuote, StoredQuote},
 };
 
 /// The longest wait for a quote, including other processes' requests, a blocked budget and a timeout.
@@ -110,9 +110,9 @@ pub(crate) fn quote(
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
     let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
     let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
-        Asked::Kept(quote) => QuoteResult::Answered { quote, kept: true },
-        Asked::WalletHeld { until, message } => QuoteResult::Held { until, message },
-        Asked::Pending { id, quote } => {
+        AskedQuote::Kept(quote) => QuoteResult::Answered { quote, kept: true },
+        AskedQuote::WalletHeld { until, message } => QuoteResult::Held { until, message },
+        AskedQuote::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
             let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT };

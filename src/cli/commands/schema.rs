@@ -18,7 +18,7 @@ Each JSON value that hoptop prints names its schema in `schema`. A schema with t
 /// The arguments of `hoptop schema`.
 #[derive(Args, Debug)]
 pub(crate) struct SchemaArgs {
-    /// The schema to print; without it, all are listed
+    /// The schema to print [default: list all]
     #[arg(value_enum, hide_possible_values = false)]
     name: Option<Schema>,
 }

@@ -32,7 +32,7 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop simulate                                  60 generated transactions at http://127.0.0.1:8080
-  hoptop simulate --transactions 500 --batch b.csv the same with 500, and a file for `hoptop import`
+  hoptop simulate --transactions 500 --batch b.csv 500 transactions, also as a CSV file
   hoptop simulate --listen 9000 --scenario faults.toml";
 
 /// The arguments of `hoptop simulate`.
@@ -50,7 +50,7 @@ pub(crate) struct SimulateArgs {
     /// The number of generated transactions
     #[arg(long, default_value_t = 60, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     transactions: u32,
-    /// Also serve simulated chains at this address: http://ADDR/CHAIN is the node of a chain, for `[chains.CHAIN]` in the config file
+    /// Also serve simulated chain nodes: http://ADDR/CHAIN is the node of a chain, for `[chains.CHAIN]` in the config file
     #[arg(long, value_name = "ADDR", value_parser = listen::parse)]
     chain_listen: Option<SocketAddr>,
     /// Write the transactions as CSV for `hoptop import`, then serve

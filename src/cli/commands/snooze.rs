@@ -61,7 +61,11 @@ pub(crate) fn snooze(args: &SnoozeArgs, cx: &mut Context) -> Result<Exit> {
         writeln!(cx.err, "{} isn't in the future; nothing was changed", rfc3339(moment))?;
         return Ok(Exit::Usage);
     }
-    handle_alerts(&args.alerts, |alerts| Edit::Snooze { alerts, until }, cx)
+    let done = match until {
+        Snooze::Until(moment) => format!("snoozed until {}", span::clock_time(moment, cx.now.wall, cx.zone)),
+        Snooze::Change => "snoozed until the status changes".to_owned(),
+    };
+    handle_alerts(&args.alerts, |alerts| Edit::Snooze { alerts, until }, &done, cx)
 }
 
 #[cfg(test)]

@@ -22,5 +22,5 @@ pub(crate) struct UnackArgs {
 
 /// Ends the acknowledgement or snooze of all named alerts, or of none if one of them can't be found. The alerts fire again.
 pub(crate) fn unack(args: &UnackArgs, cx: &mut Context) -> Result<Exit> {
-    handle_alerts(&args.alerts, |alerts| Edit::Unacknowledge { alerts }, cx)
+    handle_alerts(&args.alerts, |alerts| Edit::Unacknowledge { alerts }, "no longer acknowledged or snoozed", cx)
 }

@@ -33,7 +33,7 @@ pub(crate) struct WebhookArgs {
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 enum WebhookCommand {
-    /// Post a test event, and print what came back
+    /// Post a test event, and print the response
     Test,
 }
 

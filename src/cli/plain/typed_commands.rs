@@ -107,7 +107,7 @@ struct CommandLine {
 /// The commands that can be typed. Their doc comments are the help text.
 #[derive(Debug, Subcommand)]
 pub(super) enum TypedCommand {
-    /// Summarize everything
+    /// Show a summary
     Summary,
     /// List tracked transactions: list is:attention
     List(ListArgs),

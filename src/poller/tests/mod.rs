@@ -44,7 +44,7 @@ use crate::{
         scenario::Scenario,
         service::{Report, Request, Service},
     },
-    store::{AlertQuery, Asked, Feed, OpenMark, OperationResult, Reader, Store, Wake, testing},
+    store::{AlertQuery, AskedQuote, Feed, OpenMark, OperationResult, Reader, Store, Wake, testing},
 };
 
 /// The longest wait for a condition, in simulated time.

@@ -41,7 +41,10 @@ impl ExitState {
 
     /// Whether this state must be synced: a loss of power may neither remove this state nor bring it back.
     fn must_sync(&self) -> bool {
-        matches!(self, Self::Recovering(_) | Self::Damaged(_))
+        match self {
+            Self::Recovering(_) | Self::Damaged(_) => true,
+            Self::Clean | Self::Unclean => false,
+        }
     }
 
     fn parse(text: &str) -> Self {
@@ -101,7 +104,7 @@ impl OpenMarker {
             match marker.read()? {
                 // The recovering process has died or failed. Its unfinished store must be recovered, not used.
                 ExitState::Recovering(_) => marker.file.unlock()?,
-                _ => return Ok(marker),
+                ExitState::Clean | ExitState::Unclean | ExitState::Damaged(_) => return Ok(marker),
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::{
 
 /// How much was dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Dropped {
+pub struct DroppedBodies {
     /// The number of transactions that had bodies.
     pub transactions: usize,
     /// The number of bodies.
@@ -58,8 +58,12 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
 }
 
 /// Drops the response bodies of transactions and records this in their history. All other data stays.
-pub(super) fn drop_bodies(db: &Connection, keys: &[TransactionKey], at: DateTime<Utc>) -> Result<Dropped, StoreError> {
-    let mut dropped = Dropped::default();
+pub(super) fn drop_bodies(
+    db: &Connection,
+    keys: &[TransactionKey],
+    at: DateTime<Utc>,
+) -> Result<DroppedBodies, StoreError> {
+    let mut dropped = DroppedBodies::default();
     for key in keys {
         let Some(transaction) = transactions::whole_of(db, key)? else { continue };
         // The record must not depend on a body that is dropped.
@@ -68,7 +72,7 @@ pub(super) fn drop_bodies(db: &Connection, keys: &[TransactionKey], at: DateTime
         // Another process may have dropped the bodies already.
         let Some(bodies) = u64::try_from(bodies).ok().filter(|bodies| *bodies > 0) else { continue };
         changes::append(db, &Entry::of_row(transaction.id, at), &ChangeKind::BodiesDropped { bodies })?;
-        dropped = Dropped { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };
+        dropped = DroppedBodies { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };
     }
     Ok(dropped)
 }

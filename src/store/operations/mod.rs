@@ -19,7 +19,9 @@ mod undo;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
-pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
+pub(crate) use self::{
+    delete::DroppedBodies, poll::AppliedObservation, quotes::AskedQuote, track::ImportPreview, undo::Reversal,
+};
 use super::{
     body_storage::BodyStorage,
     error::StoreError,
@@ -33,7 +35,7 @@ use crate::domain::{
 
 /// The result of applying entries of a team's log.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Applied {
+pub struct AppliedEntries {
     /// The replica's position now.
     pub position: LogPosition,
     /// By the number of each entry that was applied now: the results of its operations.
@@ -48,19 +50,19 @@ pub enum OperationResult {
     /// The result of [`Operation::Track`].
     Tracked(ImportReport),
     /// The result of [`Operation::Observe`].
-    Observed(Box<Observed>),
+    Observed(Box<AppliedObservation>),
     /// The result of [`Operation::Edit`] and [`Operation::Delete`]: the number of changes.
     Changed(usize),
     /// The result of [`Operation::Undo`] and [`Operation::Redo`]; `None` if there was nothing to reverse.
     Reversed(Option<Reversal>),
     /// The result of [`Operation::DropBodies`].
-    Dropped(Dropped),
+    Dropped(DroppedBodies),
     /// The result of [`Operation::AskQuote`].
-    Asked(Asked),
+    Asked(AskedQuote),
     /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
     Claimed(Option<QuoteRequest>),
     /// The result of applying entries of a team's log.
-    Replicated(Box<Applied>),
+    Replicated(Box<AppliedEntries>),
     /// The body of an answer that a light replica read from the team's log; `None` if the log no longer has it.
     Body(Option<String>),
 }
@@ -89,19 +91,19 @@ outcomes! {
     /// The result of tracking a batch.
     tracked Tracked ImportReport;
     /// The result of an observation.
-    observed Observed Box<Observed>;
+    observed Observed Box<AppliedObservation>;
     /// The number of changes.
     changed Changed usize;
     /// The result of undo or redo.
     reversed Reversed Option<Reversal>;
     /// How much was dropped.
-    dropped Dropped Dropped;
+    dropped Dropped DroppedBodies;
     /// The result of asking for a route.
-    asked Asked Asked;
+    asked Asked AskedQuote;
     /// The claimed request.
     claimed Claimed Option<QuoteRequest>;
     /// The result of applying entries.
-    replicated Replicated Box<Applied>;
+    replicated Replicated Box<AppliedEntries>;
     /// The body of an answer.
     body Body Option<String>;
 }

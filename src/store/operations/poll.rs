@@ -27,7 +27,7 @@ use crate::{
 
 /// The result of an observation.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Observed {
+pub struct AppliedObservation {
     /// The transaction after the observation; `None` if it was deleted while the request was in flight.
     pub transaction: Option<Transaction>,
     /// Whether anything changed except the count of polls and the moment of the last poll.
@@ -43,8 +43,8 @@ pub(super) fn observe(
     observation: &Observation,
     storage: BodyStorage,
     at: DateTime<Utc>,
-) -> Result<Observed, StoreError> {
-    let Some(mut transaction) = transactions::whole_of(db, key)? else { return Ok(Observed::default()) };
+) -> Result<AppliedObservation, StoreError> {
+    let Some(mut transaction) = transactions::whole_of(db, key)? else { return Ok(AppliedObservation::default()) };
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
     let (entry_id, last_body) = observations::keep(db, &transaction, observation, storage, at)?;
@@ -72,7 +72,7 @@ pub(super) fn observe(
     let steps = judge(&transaction, &active, at);
     alert_changes::carry_out(db, &steps, &entry)?;
     let has_changes = changes != [ChangeKind::Polled] || !steps.is_empty();
-    Ok(Observed { transaction: Some(transaction), has_changes, samples })
+    Ok(AppliedObservation { transaction: Some(transaction), has_changes, samples })
 }
 
 /// Asks the poller to poll these transactions now.

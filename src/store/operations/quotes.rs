@@ -23,7 +23,7 @@ use crate::{
 
 /// The result of asking for a route.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Asked {
+pub enum AskedQuote {
     /// The poller will send the request.
     Pending {
         /// The store's number of the request, for reading the answer.
@@ -48,21 +48,21 @@ pub(super) fn ask(
     request: &QuoteRequest,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Result<Asked, StoreError> {
+) -> Result<AskedQuote, StoreError> {
     if let Some(kept) = quotes::fresh(db, profile, request, at)? {
-        return Ok(Asked::Kept(Box::new(kept)));
+        return Ok(AskedQuote::Kept(Box::new(kept)));
     }
     if let Some((until, message)) = wallet_limit(db, profile, request, at)? {
-        return Ok(Asked::WalletHeld { until, message });
+        return Ok(AskedQuote::WalletHeld { until, message });
     }
     let key = |asked_at| Box::new(QuoteKey { profile: profile.to_owned(), request: request.clone(), asked_at });
     if let Some((id, asked_at)) = quotes::extend(db, profile, request, wanted_until, at)? {
-        return Ok(Asked::Pending { id, quote: key(asked_at) });
+        return Ok(AskedQuote::Pending { id, quote: key(asked_at) });
     }
     let quote = key(at);
     let id = quotes::insert(db, &quote, wanted_until)?;
     changes::append(db, &Entry::of_profile(profile, at), &ChangeKind::QuoteAsked { id })?;
-    Ok(Asked::Pending { id, quote })
+    Ok(AskedQuote::Pending { id, quote })
 }
 
 /// Returns the request to send. Returns `None` if another process claimed the request, or nobody waits for it any more.

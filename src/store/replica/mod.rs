@@ -18,7 +18,7 @@ pub(crate) use self::{
 use super::{
     body_storage::BodyStorage,
     error::{StoreError, is_local},
-    operations::{self, Applied, OperationResult},
+    operations::{self, AppliedEntries, OperationResult},
     reader::Reader,
 };
 use crate::domain::{
@@ -43,9 +43,29 @@ pub(crate) struct Entries {
     pub(crate) is_light: bool,
 }
 
+/// A replica: the log that it follows, and how far.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ReplicaState {
+    /// Identifies the log.
+    team: Nonce,
+    /// The last entry that was applied.
+    pub(crate) position: LogPosition,
+    /// The number of operations in the log up to the position. A batch counts as one.
+    pub(crate) operations: u64,
+    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it is or was a light replica.
+    pub(crate) lacks_bodies: bool,
+    /// How often a snapshot took the place of the store's content.
+    pub(crate) snapshot_loads: u64,
+    /// The number of the last entry that deleted something; 0 if none did.
+    pub(crate) last_delete: u64,
+    /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names no
+    /// entries.
+    pub(crate) loss: Option<Loss>,
+}
+
 /// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
-pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<Applied, StoreError> {
-    let mut applied = Applied { position: position(db, new.team)?, results: Vec::new() };
+pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<AppliedEntries, StoreError> {
+    let mut applied = AppliedEntries { position: position(db, new.team)?, results: Vec::new() };
     if applied.position.seq == 0 {
         write_position(db, new.team, applied.position)?;
     }
@@ -158,8 +178,8 @@ fn collect_parts(db: &Connection, part: &payload::PayloadPart<'_>, seq: u64) -> 
 
 /// Reads the position of a replica of this log. A store that isn't a replica yet, and is empty, is at the beginning.
 fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
-    match stored_position(db)? {
-        Some((own, position)) if own == team => Ok(position),
+    match state(db)? {
+        Some(replica) if replica.team == team => Ok(replica.position),
         Some(_) => Err(StoreError::OtherTeam),
         None if is_blank(db)? => Ok(LogPosition::default()),
         None => Err(StoreError::NotReplica),
@@ -168,22 +188,27 @@ fn position(db: &Connection, team: Nonce) -> Result<LogPosition, StoreError> {
 
 /// Whether the store is a replica of a team's log.
 pub(in crate::store) fn is_replica(db: &Connection) -> Result<bool, StoreError> {
-    Ok(stored_position(db)?.is_some())
+    Ok(state(db)?.is_some())
 }
 
-fn stored_position(db: &Connection) -> Result<Option<(Nonce, LogPosition)>, StoreError> {
-    let sql = "SELECT team, seq, nonce FROM replica";
+/// Reads the row of `replica`.
+fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
+    let sql = "SELECT team, seq, nonce, operations, lacks_bodies, loads, deleted, loss, loss_is_open FROM replica";
     let row = db.prepare_cached(sql)?.query_row([], |row| {
-        let number = |index| row.get::<_, String>(index).map(|text| Nonce::parse(&text).unwrap_or_default());
-        Ok((number(0)?, LogPosition { seq: row.get(1)?, nonce: number(2)? }))
+        let nonce = |index| row.get::<_, String>(index).map(|text| Nonce::parse(&text).unwrap_or_default());
+        let loss: Option<String> = row.get(7)?;
+        let is_open = row.get(8)?;
+        Ok(ReplicaState {
+            team: nonce(0)?,
+            position: LogPosition { seq: row.get(1)?, nonce: nonce(2)? },
+            operations: row.get(3)?,
+            lacks_bodies: row.get(4)?,
+            snapshot_loads: row.get(5)?,
+            last_delete: row.get(6)?,
+            loss: loss.map(|notice| Loss { notice, is_open, entries: Vec::new() }),
+        })
     });
     Ok(row.optional()?)
-}
-
-/// Returns the number of operations in the log up to the replica's position. A batch counts as one.
-fn count_operations(db: &Connection) -> Result<u64, StoreError> {
-    let count = db.prepare_cached("SELECT operations FROM replica")?.query_row([], |row| row.get(0));
-    Ok(count.optional()?.unwrap_or_default())
 }
 
 /// Whether nothing was ever written to this store.
@@ -209,55 +234,13 @@ impl Reader {
         position(self.db(), team)
     }
 
-    /// Whether bodies of answers are missing, so that no snapshot can be made of the store: it is or was a light replica.
-    pub(crate) fn lacks_bodies(&self) -> Result<bool, StoreError> {
-        let lacks = self.db().prepare_cached("SELECT lacks_bodies FROM replica")?.query_row([], |row| row.get(0));
-        Ok(lacks.optional()?.unwrap_or_default())
-    }
-
-    /// The replica's position in its log.
-    ///
-    /// # Errors
-    /// [`StoreError::NotReplica`] if the store is no replica.
-    pub(crate) fn position(&self) -> Result<LogPosition, StoreError> {
-        Ok(stored_position(self.db())?.ok_or(StoreError::NotReplica)?.1)
-    }
-
-    /// Whether the store is a replica of a team's log.
-    pub(crate) fn is_replica(&self) -> Result<bool, StoreError> {
-        is_replica(self.db())
-    }
-
     /// Whether nothing was ever written to the store.
     pub(crate) fn is_blank(&self) -> Result<bool, StoreError> {
         is_blank(self.db())
     }
 
-    /// The number of operations in the log up to the replica's position.
-    pub(crate) fn operations(&self) -> Result<u64, StoreError> {
-        count_operations(self.db())
-    }
-
-    /// How often a snapshot took the place of the store's content.
-    pub(crate) fn snapshot_loads(&self) -> Result<u64, StoreError> {
-        let loads = self.db().prepare_cached("SELECT loads FROM replica")?.query_row([], |row| row.get(0));
-        Ok(loads.optional()?.unwrap_or_default())
-    }
-
-    /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names no
-    /// entries.
-    pub(crate) fn loss(&self) -> Result<Option<Loss>, StoreError> {
-        let sql = "SELECT loss, loss_is_open FROM replica WHERE loss IS NOT NULL";
-        let loss = self
-            .db()
-            .prepare_cached(sql)?
-            .query_row([], |row| Ok(Loss { notice: row.get(0)?, is_open: row.get(1)?, entries: Vec::new() }));
-        Ok(loss.optional()?)
-    }
-
-    /// The number of the last entry that deleted something; 0 if none did.
-    pub(crate) fn last_delete(&self) -> Result<u64, StoreError> {
-        let deleted = self.db().prepare_cached("SELECT deleted FROM replica")?.query_row([], |row| row.get(0));
-        Ok(deleted.optional()?.unwrap_or_default())
+    /// The state of the replica; `None` if the store is no replica.
+    pub(crate) fn replica(&self) -> Result<Option<ReplicaState>, StoreError> {
+        state(self.db())
     }
 }

@@ -10,6 +10,7 @@ use rusqlite::{
     params,
 };
 
+use super::ReplicaState;
 use crate::{
     domain::team::{LogPosition, Loss, Nonce},
     process::files,
@@ -53,8 +54,8 @@ impl Store {
     pub(crate) fn write_snapshot(&self, to: &Path) -> Result<SnapshotFile, StoreError> {
         let copy = self.copy_replicated(to)?;
         copy.execute("UPDATE replica SET loss = NULL, loss_is_open = 0", [])?;
-        let position = super::stored_position(&copy)?.ok_or(StoreError::NotReplica)?.1;
-        Ok(SnapshotFile { position, operations: super::count_operations(&copy)? })
+        let ReplicaState { position, operations, .. } = super::state(&copy)?.ok_or(StoreError::NotReplica)?;
+        Ok(SnapshotFile { position, operations })
     }
 
     /// Writes this store, which is no replica, as a snapshot of a team's log at `position`.
@@ -63,7 +64,7 @@ impl Store {
     /// [`StoreError::ReplicaAlone`] if the store is a replica; or if the file can't be written.
     pub(crate) fn write_first_snapshot(&self, to: &Path, team: Nonce, position: LogPosition) -> Result<(), StoreError> {
         let copy = self.copy_replicated(to)?;
-        if super::stored_position(&copy)?.is_some() {
+        if super::is_replica(&copy)? {
             return Err(StoreError::ReplicaAlone);
         }
         super::write_position(&copy, team, position)
@@ -129,10 +130,8 @@ impl Store {
         }
         migrate::migrate(&mut source, migrate::LATEST)?;
         while operations::complete_derived(&mut source)? {}
-        let position = match super::stored_position(&source)? {
-            Some((of, position)) if of == team => position,
-            Some(_) | None => return Err(StoreError::OtherTeam),
-        };
+        let of_team = super::state(&source)?.filter(|snapshot| snapshot.team == team);
+        let position = of_team.ok_or(StoreError::OtherTeam)?.position;
         if is_light {
             operations::leave_bodies_out(&mut source)?;
             source.execute("UPDATE replica SET lacks_bodies = 1", [])?;

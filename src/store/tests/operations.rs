@@ -399,7 +399,7 @@ fn apply_each(store: &Store, drafts: &[TimedDraft]) -> Vec<(Operation, DateTime<
             }
         };
         let outcome = testing::apply(&as_someone(store, millis(now)), operation.clone(), millis(now));
-        if let Ok(OperationResult::Asked(Asked::Pending { quote, .. })) = &outcome {
+        if let Ok(OperationResult::Asked(AskedQuote::Pending { quote, .. })) = &outcome {
             quotes.push(QuoteKey::clone(quote));
         }
         applied.push((operation, millis(now), outcome.is_ok()));

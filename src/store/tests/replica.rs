@@ -114,7 +114,7 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     replicate(&store, TEAM, (1..=5).map(tracks).collect(), vec![4]).unwrap();
     let delete = Operation::Delete { transactions: vec![fixtures::transaction(2).key()] };
     replicate(&store, TEAM, vec![entry(6, vec![delete])], vec![]).unwrap();
-    assert_eq!(store.reader().unwrap().last_delete().unwrap(), 6);
+    assert_eq!(store.reader().unwrap().replica().unwrap().unwrap().last_delete, 6);
     let file = folder.path().join("snapshot.db");
     assert_eq!(store.write_snapshot(&file).unwrap().position.seq, 6);
     replicate(&late, TEAM, vec![tracks(1)], vec![1]).unwrap();
@@ -188,7 +188,10 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
     apply(&light, &entries, true);
     assert_eq!(sums(&whole), sums(&light));
     let reader = light.reader().unwrap();
-    assert!(reader.lacks_bodies().unwrap() && !whole.reader().unwrap().lacks_bodies().unwrap());
+    assert!(
+        reader.replica().unwrap().unwrap().lacks_bodies
+            && !whole.reader().unwrap().replica().unwrap().unwrap().lacks_bodies
+    );
     let row = RowId(1);
     for (number, kept) in reader.answers(row).unwrap().iter().enumerate() {
         let texts = [&whole, &light].map(|store| match store.reader().unwrap().body(kept.id).unwrap() {
@@ -256,17 +259,17 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     let reader = store.reader().unwrap();
     assert_eq!(reader.own_entries().unwrap(), []);
     let kept = Loss { entries: vec![], ..loss };
-    assert_eq!(reader.loss().unwrap(), Some(kept.clone()));
+    assert_eq!(reader.replica().unwrap().unwrap().loss, Some(kept.clone()));
     // A snapshot carries it neither to other machines nor away from this one.
     store.write_snapshot(&file("two.db")).unwrap();
     let (_other, other) = open();
     std::fs::copy(file("two.db"), file("three.db")).unwrap();
     other.load_snapshot(&file("two.db"), TEAM, None, false).unwrap();
-    assert_eq!(other.reader().unwrap().loss().unwrap(), None);
+    assert_eq!(other.reader().unwrap().replica().unwrap().unwrap().loss, None);
     store.load_snapshot(&file("three.db"), TEAM, None, false).unwrap();
-    assert_eq!(reader.loss().unwrap(), Some(kept));
+    assert_eq!(reader.replica().unwrap().unwrap().loss, Some(kept));
     store.close_loss().unwrap();
-    assert!(!reader.loss().unwrap().unwrap().is_open);
+    assert!(!reader.replica().unwrap().unwrap().loss.unwrap().is_open);
 }
 
 #[test]

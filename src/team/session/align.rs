@@ -98,10 +98,11 @@ impl LogSession {
     /// Publishes the notice of lost entries, if a process of this machine has gone back to a snapshot for that reason since the
     /// last call. The first call publishes what nobody has appended again.
     pub(super) fn report_loss(&mut self) -> Result<(), SessionError> {
-        let loads = self.reader.snapshot_loads()?;
+        let replica = self.reader.replica()?;
+        let loads = replica.as_ref().map_or(0, |replica| replica.snapshot_loads);
         let before = self.known_loads.replace(loads);
         if before != Some(loads) {
-            let loss = self.reader.loss()?.filter(|loss| loss.is_open || before.is_some());
+            let loss = replica.and_then(|replica| replica.loss).filter(|loss| loss.is_open || before.is_some());
             self.status.send_modify(|status| status.loss = loss.map(|loss| loss.notice));
         }
         Ok(())

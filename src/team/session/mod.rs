@@ -31,7 +31,7 @@ use crate::{
         team::{Nonce, TeamLink, TeamStatus},
     },
     process::lock::KernelLock,
-    store::{Applied, Entries, LogQueue, Reader, Store, StoreError, Submission},
+    store::{AppliedEntries, Entries, LogQueue, Reader, Store, StoreError, Submission},
 };
 
 /// How long a write waits for a database that is away before it is refused.
@@ -348,7 +348,7 @@ impl LogSession {
     }
 }
 
-fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut SessionConnection, applied: &Applied) {
+fn report_progress(status: &watch::Sender<TeamStatus>, link: &mut SessionConnection, applied: &AppliedEntries) {
     link.applied = applied.position.seq;
     status.send_modify(|status| {
         status.applied = link.applied;

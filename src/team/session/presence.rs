@@ -57,15 +57,16 @@ impl LogSession {
         if !holds || self.publishing.as_ref().is_some_and(|publishing| !publishing.is_finished()) {
             return Ok(());
         }
-        let (now, deleted) = (self.clock.now(), self.reader.last_delete()?);
-        let operations = self.reader.operations()?;
+        let now = self.clock.now();
+        let Some(replica) = self.reader.replica()? else { return Ok(()) };
+        let (deleted, operations) = (replica.last_delete, replica.operations);
         let has_many = operations.saturating_sub(link.snapshot_operations) >= SNAPSHOT_OPERATIONS;
         if now.mono < link.snapshots_due && !has_many && deleted <= link.purged {
             return Ok(());
         }
         link.snapshots_due = now.mono + SNAPSHOT_INTERVAL;
         // Others would lack the bodies for good.
-        if self.reader.lacks_bodies()? {
+        if replica.lacks_bodies {
             (link.purged, link.snapshot_operations) = (deleted, operations);
             return Ok(());
         }

@@ -1,14 +1,13 @@
-//! Dispatch: each command of the table, with the function that performs it.
+//! Dispatch: calls the function of a command, which its row of the table names.
 //!
-//! The match over the commands must stay exhaustive, so that a command without a function doesn't compile.
-#![expect(clippy::unit_arg, reason = "a command that changes the model alone takes one line, like the others")]
+//! The table's functions use the names that this module imports. A row without a function doesn't compile.
 
 use super::{actions, chain, poll, theme};
 use crate::{
     clock::{Mono, Now},
     domain::{answer::Audience, change::RecentChange, filter::Direction},
     tui::{
-        command::Id,
+        command::{Id, command_table},
         dialogs::{
             Dialog, answer, copy, filter,
             help::state::HelpPage,
@@ -33,7 +32,6 @@ use crate::{
 const DETAIL_STEP: isize = 3;
 
 /// Performs a command.
-#[expect(clippy::too_many_lines, reason = "a line for each command")]
 pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
     if advance_tour(model, id) {
         return Vec::new();
@@ -43,100 +41,55 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         model.show_message(Tone::Bad, format!("No {target} is selected."), now.mono);
         return Vec::new();
     }
-    match id {
-        Id::Quit | Id::QuitRoot => vec![Effect::Quit],
-        Id::Redraw => vec![Effect::Redraw],
-        Id::Suspend => vec![Effect::Suspend],
-        Id::Undo => vec![Effect::Undo { confirmed: None }],
-        Id::Redo => vec![Effect::Redo],
-        Id::MarkAll => vec![Effect::FindMarks(Markable::Shown)],
-        Id::Back => back(model, now.mono),
-        Id::Open => no_effects(open(model, now.mono)),
-        Id::FullScreen => full_screen(model, now.mono),
-        Id::Clear => clear(model, now.mono),
-        Id::Help => no_effects(model.dialog = Dialog::Help(HelpPage::default())),
-        Id::Add => no_effects(model.dialog = Dialog::Add(Box::default())),
-        Id::Quote => no_effects(quote::update::open(model)),
-        Id::Answer => answer::update::open(model, Audience::Customer, now),
-        Id::AnswerFor => no_effects(answer::update::choose_audience(model, now.mono)),
-        Id::Copy => answer::update::open_menu(model, now),
-        Id::Browser => copy::update::browse(model, now),
-        Id::Links => copy::update::links(model, now),
-        Id::CopyPart => detail::update::copy(model, now),
-        Id::Report => log::update::report(model, now),
-        Id::PollNow => poll::poll_selected(model, now),
-        Id::AskChain => chain::ask(model, now.mono),
-        Id::WrongChain => chain::correct_source(model, now.mono),
-        Id::PollMarked => poll::poll_marked(model, now),
-        Id::Pause => poll::pause(model, now),
-        Id::Acknowledge => no_effects(match model.screen {
-            Screen::Alerts => alerts::update::acknowledge(model, now.mono),
-            Screen::List | Screen::Detail | Screen::Stats | Screen::Log => actions::acknowledge(model, now.mono),
-        }),
-        Id::Snooze => no_effects(actions::snooze(model, now.mono)),
-        Id::Unacknowledge => actions::unacknowledge(model, now.mono),
-        Id::Note => no_effects(actions::note(model, now.mono)),
-        Id::Ticket => no_effects(actions::ticket(model, now.mono)),
-        Id::Labels => no_effects(actions::labels(model, now.mono)),
-        Id::Export => no_effects(actions::export(model, now)),
-        Id::Untrack => actions::untrack(model, now.mono),
-        Id::Delete => no_effects(palette::update::open(model, "delete ")),
-        Id::Mark => no_effects(marks::toggle(model)),
-        Id::MarkRange => marks::range(model, now.mono),
-        Id::Filter => filter::update::open(model),
-        Id::CommandLine => no_effects(palette::update::open(model, "")),
-        Id::Sort => no_effects(arrangement::open_orders(model)),
-        Id::Reverse => arrangement::reverse_order(model, now),
-        Id::Columns => no_effects(arrangement::open_columns(model, 0)),
-        Id::Theme => no_effects(theme::open(model)),
-        Id::Recent => no_effects(open_recent(model, now.mono)),
-        Id::Pane => no_effects(next_pane(model, now.mono)),
-        Id::Alerts => alerts::update::begin(model, now.mono),
-        Id::Stats => open_side_screen(model, Screen::Stats, now.mono),
-        Id::RouteOrder => no_effects(model.charts.sort_by(model.charts.order.next())),
-        Id::Log => open_side_screen(model, Screen::Log, now.mono),
-        Id::Attention => views::show_tab(model, Tab::Attention),
-        Id::Active => views::show_tab(model, Tab::Active),
-        Id::Refunds => views::show_tab(model, Tab::Refunds),
-        Id::Done => views::show_tab(model, Tab::Done),
-        Id::All => views::show_tab(model, Tab::All),
-        Id::View6 => views::show(model, OwnTab::Six, now),
-        Id::View7 => views::show(model, OwnTab::Seven, now),
-        Id::View8 => views::show(model, OwnTab::Eight, now),
-        Id::View9 => views::show(model, OwnTab::Nine, now),
-        Id::SaveView => no_effects(palette::update::open(model, "save ")),
-        Id::ForgetView => no_effects(palette::update::open(model, "forget ")),
-        Id::FoldRule => no_effects(model.alert_list.toggle_fold()),
-        Id::FoldAll => no_effects(model.alert_list.toggle_all_folds()),
-        Id::NextState => no_effects(model.alert_list.show_next_tab(Direction::Forwards)),
-        Id::PrevState => no_effects(model.alert_list.show_next_tab(Direction::Backwards)),
-        Id::NextAlert => find_alert(model, Direction::Forwards),
-        Id::PrevAlert => find_alert(model, Direction::Backwards),
-        Id::NextTab => no_effects(model.detail.tab = model.detail.tab.neighbor(Direction::Forwards)),
-        Id::PrevTab => no_effects(model.detail.tab = model.detail.tab.neighbor(Direction::Backwards)),
-        Id::DetailDown => no_effects(model.detail.move_by(DETAIL_STEP, model.geometry.detail_end)),
-        Id::DetailUp => no_effects(model.detail.move_by(-DETAIL_STEP, model.geometry.detail_end)),
-        Id::NextRow => no_effects(model.list.move_by(1)),
-        Id::PrevRow => no_effects(model.list.move_by(-1)),
-        Id::Changes => no_effects(detail::update::toggle_changes_only(model)),
-        Id::Find => no_effects(detail::update::open_find(model)),
-        Id::Fold => no_effects(model.detail.raw.toggle_fold()),
-        Id::NextMatch => no_effects(model.detail.raw.go_to_match(Direction::Forwards)),
-        Id::PrevMatch => no_effects(model.detail.raw.go_to_match(Direction::Backwards)),
-        Id::OpenAbout => log::update::find_transaction(model, now.mono),
-        Id::Level => no_effects(model.log.narrow()),
-        Id::Wrap => no_effects(match model.screen {
-            Screen::Log => model.log.wrap = !model.log.wrap,
-            Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
-                model.detail.raw.wrap = !model.detail.raw.wrap;
+    macro_rules! perform {
+        ($($id:ident $group:ident $(needs $needs:ident)? [$($context:ident)*] $name:literal $hint:literal [$($key:literal)*]
+           $help:literal $(<$argument:literal>)? => $perform:expr;)*) => {
+            match id {
+                $(Id::$id => call($perform, model, now),)*
             }
-        }),
-        Id::Down => no_effects(scroll(model, 1)),
-        Id::Up => no_effects(scroll(model, -1)),
-        Id::HalfDown => no_effects(scroll(model, half_page(model))),
-        Id::HalfUp => no_effects(scroll(model, -half_page(model))),
-        Id::Top => no_effects(scroll(model, isize::MIN)),
-        Id::Bottom => no_effects(scroll(model, isize::MAX)),
+        };
+    }
+    command_table!(perform)
+}
+
+/// Calls the function of a command.
+fn call<E: IntoEffects>(perform: impl FnOnce(&mut Model, Now) -> E, model: &mut Model, now: Now) -> Vec<Effect> {
+    perform(model, now).into_effects()
+}
+
+/// The result of a function of `update`: effects, or nothing if it changes the model alone.
+pub(super) trait IntoEffects {
+    /// Returns the effects.
+    fn into_effects(self) -> Vec<Effect>;
+}
+
+impl IntoEffects for Vec<Effect> {
+    fn into_effects(self) -> Self {
+        self
+    }
+}
+
+impl IntoEffects for () {
+    fn into_effects(self) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+/// Acknowledges the active alerts of the selection.
+fn acknowledge(model: &mut Model, now: Mono) {
+    match model.screen {
+        Screen::Alerts => alerts::update::acknowledge(model, now),
+        Screen::List | Screen::Detail | Screen::Stats | Screen::Log => actions::acknowledge(model, now),
+    }
+}
+
+/// Wraps or cuts the long lines of the log or the raw body.
+fn toggle_wrap(model: &mut Model) {
+    match model.screen {
+        Screen::Log => model.log.wrap = !model.log.wrap,
+        Screen::List | Screen::Detail | Screen::Alerts | Screen::Stats => {
+            model.detail.raw.wrap = !model.detail.raw.wrap;
+        }
     }
 }
 
@@ -151,16 +104,14 @@ fn advance_tour(model: &mut Model, id: Id) -> bool {
     id == Id::Clear
 }
 
-/// Returns no effects, for a command that changes only the model.
-pub(crate) fn no_effects((): ()) -> Vec<Effect> {
-    Vec::new()
-}
-
 /// Closes the page of text, or returns to the previous screen.
 fn back(model: &mut Model, now: Mono) -> Vec<Effect> {
     match model.dialog {
         Dialog::None | Dialog::Palette(_) if model.is_side_screen() => leave_side_screen(model, now),
-        Dialog::Answer { .. } => no_effects(model.dialog = Dialog::None),
+        Dialog::Answer { .. } => {
+            model.dialog = Dialog::None;
+            Vec::new()
+        }
         Dialog::None
         | Dialog::Help(_)
         | Dialog::Filter(_)
@@ -236,7 +187,8 @@ fn full_screen(model: &mut Model, now: Mono) -> Vec<Effect> {
 /// Clears the marks. Without marks, leaves the temporary view, or clears the filter.
 fn clear(model: &mut Model, now: Mono) -> Vec<Effect> {
     if !model.marks.is_empty() {
-        return no_effects(model.marks.clear());
+        model.marks.clear();
+        return Vec::new();
     }
     if model.temporary_view.is_none() { filter::update::set(model, "") } else { go_back(model, now) }
 }

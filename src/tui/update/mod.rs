@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use crossterm::event::{KeyEvent, KeyEventKind};
 
+use self::dispatch::IntoEffects;
 pub(crate) use self::dispatch::dispatch;
-use self::dispatch::no_effects;
 use super::{
     command::{Id, KeyContext},
     dialogs::{Dialog, add, answer, copy, filter, help, menu, palette, prompt, quote},
@@ -81,7 +81,7 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::Paste(text) => on_paste(model, &intake::without_id(&text), true),
         Msg::Burst(text) => on_paste(model, &intake::without_id(&text), false),
         Msg::Click(target) => pointer::on_click(model, target, now),
-        Msg::Wheel(lines, pane) => no_effects(pointer::on_wheel(model, lines, pane)),
+        Msg::Wheel(lines, pane) => pointer::on_wheel(model, lines, pane).into_effects(),
         Msg::StoreChanged(update) => store_changes::on_store_changed(model, *update, now),
         Msg::Page(read) => store_changes::on_page(model, *read, now),
         Msg::Counted(counted) => store_changes::on_counted(model, *counted, now),
@@ -99,23 +99,26 @@ fn apply(model: &mut Model, message: Msg, now: Now) -> Vec<Effect> {
         Msg::NotOpened { link, reason } => copy::update::not_opened(model, link, &reason, now),
         Msg::ThemeSet(outcome) => theme::on_theme_set(model, outcome, now),
         Msg::Tick => on_tick(model, now),
-        Msg::Resize(..) => no_effects(on_resize(model)),
-        Msg::History(row, read) => no_effects(store_changes::on_history(model, row, *read)),
-        Msg::Body(row, body) => no_effects(detail::update::on_body(model, row, *body)),
+        Msg::Resize(..) => on_resize(model).into_effects(),
+        Msg::History(row, read) => store_changes::on_history(model, row, *read).into_effects(),
+        Msg::Body(row, body) => detail::update::on_body(model, row, *body).into_effects(),
         Msg::ForTexts(transactions, wanted) => answer::update::on_loaded(model, &transactions, wanted, now),
-        Msg::FoundAlert(Some(row)) => no_effects(model.list.select_when_loaded(row)),
+        Msg::FoundAlert(Some(row)) => model.list.select_when_loaded(row).into_effects(),
         Msg::FoundAlert(None) => {
-            no_effects(model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono))
+            model.show_message(Tone::Bad, "No other transaction here has an alert.", now.mono).into_effects()
         }
-        Msg::Alerts(read) => no_effects(alerts::update::on_read(model, read, now.mono)),
-        Msg::FoundMarks(found) => no_effects(marks::on_found(model, found, now.mono)),
-        Msg::Names(names) => no_effects(filter::update::on_names(model, names)),
-        Msg::StoreFault(store_fault) => no_effects(model.store_fault = store_fault),
-        Msg::Team(status, author) => no_effects(on_team(model, *status, author, now)),
-        Msg::Written(write, outcome) => no_effects(actions::on_written(model, &write, outcome, now.mono)),
-        Msg::UndoesImport(count) => no_effects(actions::confirm_undo(model, count)),
-        Msg::Done(text) => no_effects(model.show_message(Tone::Good, text, now.mono)),
-        Msg::Failed(text) | Msg::NotRead(text) => no_effects(model.show_message(Tone::Bad, text, now.mono)),
+        Msg::Alerts(read) => alerts::update::on_read(model, read, now.mono).into_effects(),
+        Msg::FoundMarks(found) => marks::on_found(model, found, now.mono).into_effects(),
+        Msg::Names(names) => filter::update::on_names(model, names).into_effects(),
+        Msg::StoreFault(store_fault) => {
+            model.store_fault = store_fault;
+            Vec::new()
+        }
+        Msg::Team(status, author) => on_team(model, *status, author, now).into_effects(),
+        Msg::Written(write, outcome) => actions::on_written(model, &write, outcome, now.mono).into_effects(),
+        Msg::UndoesImport(count) => actions::confirm_undo(model, count).into_effects(),
+        Msg::Done(text) => model.show_message(Tone::Good, text, now.mono).into_effects(),
+        Msg::Failed(text) | Msg::NotRead(text) => model.show_message(Tone::Bad, text, now.mono).into_effects(),
         // The loop copies the text itself, and sends `Copied` instead.
         Msg::CopyByTerminal(_) => Vec::new(),
     }

@@ -58,7 +58,8 @@ pub(crate) fn check(
 /// Whether the store at `db` is a team's replica, even if the settings don't name the team's store, or can't be read and may
 /// be one.
 fn is_replica(db: &Path) -> bool {
-    !Store::has_no_store_at(db) && Reader::quick(db).and_then(|reader| reader.is_replica()).unwrap_or(true)
+    !Store::has_no_store_at(db)
+        && Reader::quick(db).and_then(|reader| reader.replica()).map_or(true, |replica| replica.is_some())
 }
 
 #[cfg(test)]

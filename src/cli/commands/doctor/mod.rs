@@ -51,8 +51,7 @@ pub(crate) struct DoctorArgs {
     /// Only build a second copy of the team's store from its database, and compare each table (reads both stores)
     #[arg(long, conflicts_with = "checksums")]
     pub verify_replica: bool,
-    /// Also send one request, within the budget, and ask the node of each chain for its chain: shows that TLS, the integrator ID
-    /// and the nodes work
+    /// Also send one request within the budget, and check the node of each chain
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub probe: bool,
     /// Also mark damaged values for repair: the next start takes them from the newest backup

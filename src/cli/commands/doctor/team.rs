@@ -68,9 +68,11 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     let replica = match reader.replica_position(info.team) {
         Err(error) => Diagnosis::Error(error.to_string()),
         Ok(position) => match head.saturating_sub(position.seq) {
-            0 if reader.lacks_bodies().unwrap_or_default() => Diagnosis::Ok(format!(
-                "has everything but the bodies of answers, through entry {head}; it is light, so this machine makes no snapshots"
-            )),
+            0 if reader.replica().is_ok_and(|replica| replica.is_some_and(|replica| replica.lacks_bodies)) => {
+                Diagnosis::Ok(format!(
+                    "has everything but the bodies of answers, through entry {head}; it is light, so this machine makes no snapshots"
+                ))
+            }
             0 => Diagnosis::Ok(format!("has everything, through entry {head}")),
             behind => {
                 Diagnosis::Warning(format!("lacks {behind} of {head} entries; a running hoptop catches up by itself"))
@@ -147,9 +149,9 @@ pub(super) fn verify_replica(team: Option<&TeamAccess>, cx: &mut Context<'_>) ->
         // Both copies stay as they are while their tables are read.
         let read = || {
             own.snapshot(|| {
-                let position = own.position()?;
-                new.snapshot(|| match new.position()? == position {
-                    true => Ok(Some((position, own.checksums()?, new.checksums()?))),
+                let position = own.replica()?.map(|replica| replica.position);
+                new.snapshot(|| match new.replica()?.map(|replica| replica.position) == position {
+                    true => Ok(Some((position.unwrap_or_default(), own.checksums()?, new.checksums()?))),
                     false => Ok(None),
                 })
             })

@@ -13,7 +13,7 @@ pub(crate) enum ExportFormat {
     Csv,
     /// An array, one transaction per line
     Json,
-    /// One object per line; `import` reads it, and nothing that was entered is lost
+    /// One object per line; `import` reads it without loss of entered data
     Ndjson,
     /// A table to paste into a ticket
     Markdown,

@@ -45,7 +45,7 @@ Examples:
   hoptop export label:batch-17 -o batch-17.html    a page to share: outcomes, durations, verdicts
   hoptop export --format ndjson | jq .status       one object per line, as with `list --json`
   hoptop export -o all.ndjson; hoptop --db other.db import all.ndjson
-                                                   copy what was entered into another store";
+                                                   copy the entered data to another store";
 
 /// Write tracked transactions to a file or to standard output.
 #[derive(Args, Clone, Debug, Default)]

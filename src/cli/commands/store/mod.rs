@@ -41,7 +41,7 @@ enum StoreCommand {
     Move(relocate::MoveArgs),
     /// Show who is connected, who polls, the size of the log, and the last snapshot
     Status(status::StatusArgs),
-    /// Append operations that the database lost, from the file that hoptop reported
+    /// Append the operations that a failover of the database lost, from the reported file
     Append(append::AppendArgs),
 }
 

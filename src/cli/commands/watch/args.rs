@@ -15,7 +15,8 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop watch                                         all tracked transactions, until ^C
-  hoptop watch label:batch-17 --until-settled          exit code 0 all success, 2 nothing to watch, 3 timeout, 4 not all
+  hoptop watch label:batch-17 --until-settled          exit code 0: all succeeded, 2: nothing to watch, 3: timeout,
+                                                       4: some need attention
   hoptop watch --profile prod --profile partner        several profiles, each within its own budget
   hoptop watch --json | jq 'select(.event == \"settled\")'
   my-service | hoptop watch - --until-settled          track its output and watch until settled";
@@ -45,7 +46,7 @@ pub(crate) struct WatchArgs {
     /// End with exit code 4 at the first transaction that settles with another status than `success`, or that can't settle
     #[arg(long)]
     pub fail_fast: bool,
-    /// Accept that there is nothing to watch; without this option that is exit code 2
+    /// Accept an empty watch; without this option, exit code 2
     #[arg(long)]
     pub allow_empty: bool,
     /// Accept chain IDs of an unknown form

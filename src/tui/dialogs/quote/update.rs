@@ -10,7 +10,7 @@ use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     clock::Now,
     domain::{change::ChangeKind, poller::PollerReport, text},
-    store::{Asked, Changes, StoredQuote},
+    store::{AskedQuote, Changes, StoredQuote},
     tui::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
@@ -158,7 +158,7 @@ pub(crate) fn on_progress(model: &mut Model, heard: QuoteProgress, now: Now) -> 
 }
 
 /// Applies the result of writing the request to the store, which may be an earlier answer.
-fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String>) -> Vec<Effect> {
+fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<AskedQuote, String>) -> Vec<Effect> {
     let form = match &mut model.dialog {
         // The form may wait for another request by now.
         Dialog::Quote(form) if matches!(form.stage, QuoteStage::Asking { until: own } if own == until) => form,
@@ -167,21 +167,21 @@ fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<Asked, String
     };
     form.stage = match asked {
         // The answer may have arrived before the number of the request.
-        Ok(Asked::Pending { id, .. }) => {
+        Ok(AskedQuote::Pending { id, .. }) => {
             form.stage = QuoteStage::Waiting { id, until };
             return vec![Effect::Quote(QuoteWork::Read(id))];
         }
-        Ok(Asked::Kept(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
-        Ok(Asked::WalletHeld { until, message }) => QuoteStage::Held { until, message },
+        Ok(AskedQuote::Kept(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
+        Ok(AskedQuote::WalletHeld { until, message }) => QuoteStage::Held { until, message },
         Err(error) => QuoteStage::NoAnswer(error),
     };
     Vec::new()
 }
 
-fn withdrawn(asked: &Asked, until: DateTime<Utc>) -> Option<Effect> {
+fn withdrawn(asked: &AskedQuote, until: DateTime<Utc>) -> Option<Effect> {
     match asked {
-        Asked::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
-        Asked::Kept(_) | Asked::WalletHeld { .. } => None,
+        AskedQuote::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
+        AskedQuote::Kept(_) | AskedQuote::WalletHeld { .. } => None,
     }
 }
 
