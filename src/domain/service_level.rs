@@ -7,40 +7,36 @@ use std::{collections::BTreeMap, ops::AddAssign};
 
 use chrono::{DateTime, Datelike, IsoWeek, Utc};
 
-use super::{
-    deadline::Deadline, duration_stats::RouteKey, settled_duration::SettledDuration, transaction::Transaction,
-};
+use super::{deadline::Deadline, duration_stats::RouteKey};
 
-/// Whether a transfer settled within its deadline.
+/// Whether a transfer ended within its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineResult {
-    /// It settled in time.
+    /// An answer within the deadline showed the end.
     Met,
-    /// It settled too late, or is overdue.
+    /// An answer after the deadline showed the transfer still under way.
     Missed,
-    /// It was seen settled too late, but tracking began so late that it may have settled in time.
+    /// No answer shows on which side of the deadline the end was.
     Unknown,
 }
 
 impl DeadlineResult {
-    /// Returns the result of a settled transfer.
-    pub(crate) fn of_settled(deadline: &Deadline, settled_at: DateTime<Utc>, took: SettledDuration) -> Self {
-        if settled_at <= deadline.at {
-            Self::Met
-        } else if took.is_upper_bound() == Some(true) {
-            Self::Unknown
-        } else {
-            Self::Missed
-        }
-    }
+    /// All results.
+    pub(crate) const ALL: [Self; 3] = [Self::Met, Self::Missed, Self::Unknown];
 
-    /// Returns the result of a transfer; `None` while it can still settle in time, or waits for a person.
-    pub(crate) fn of<R>(tx: &Transaction<R>, now: DateTime<Utc>) -> Option<Self> {
-        let deadline = tx.deadline();
-        match (tx.state.settled_at, SettledDuration::of(tx)) {
-            (Some(at), Some(took)) => Some(Self::of_settled(&deadline, at, took)),
-            _ => (tx.is_waiting() && deadline.at < now).then_some(Self::Missed),
+    /// Returns the result of a transfer that ended at `ended_at` (`Transaction::ended_at`). `waited_until` is the time of
+    /// the last answer that showed the transfer under way. Returns `None` for a transfer that may still end in time, or whose
+    /// answers all came before the deadline.
+    pub(crate) fn of(
+        deadline: &Deadline,
+        ended_at: Option<DateTime<Utc>>,
+        waited_until: Option<DateTime<Utc>>,
+    ) -> Option<Self> {
+        if waited_until.is_some_and(|at| at >= deadline.at) {
+            return Some(Self::Missed);
         }
+        let is_known = |end| !deadline.from_first_seen && (deadline.submitted..=deadline.at).contains(&end);
+        ended_at.map(|end| if is_known(end) { Self::Met } else { Self::Unknown })
     }
 
     /// Returns the name in metrics.
@@ -56,11 +52,11 @@ impl DeadlineResult {
 /// The number of transfers with each result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServiceLevel {
-    /// The number of transfers that settled in time.
+    /// The number of transfers that ended in time.
     pub met: u64,
-    /// The number of those that didn't.
+    /// The number of transfers that didn't.
     pub missed: u64,
-    /// The number of those for which it isn't known.
+    /// The number of ended transfers for which it isn't known.
     pub unknown: u64,
 }
 
@@ -78,11 +74,14 @@ impl ServiceLevel {
         Some(format!("{} of {} settled within their deadline{unknown}", self.percent()?, self.met + self.missed))
     }
 
-    /// Returns the share in whole per cent for people; 100 only if none missed its deadline.
+    /// Returns the share in whole per cent, rounded down: 100 only if none missed its deadline.
+    pub(crate) fn whole_percent(self) -> Option<u64> {
+        (self.met * 100).checked_div(self.met + self.missed)
+    }
+
+    /// Returns the share in whole per cent for people: `97 %`.
     pub(crate) fn percent(self) -> Option<String> {
-        let share = self.share()?;
-        let percent = if self.missed > 0 { (share * 100.0).floor() } else { 100.0 };
-        Some(format!("{percent:.0} %"))
+        self.whole_percent().map(|percent| format!("{percent} %"))
     }
 }
 
@@ -135,49 +134,61 @@ pub(crate) fn week_name(week: IsoWeek) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use chrono::TimeDelta;
 
     use super::*;
-    use crate::domain::{fixtures, status::RouterStatus};
+    use crate::domain::fixtures;
 
-    /// Returns a transfer that was submitted when it was first seen, and settled after these minutes.
-    fn settled_after(minutes: i64) -> Transaction {
-        let mut tx = fixtures::transaction(1);
-        tx.params.submitted_at = Some(tx.first_seen_at);
-        tx.apply(&fixtures::says(RouterStatus::Success), tx.first_seen_at + TimeDelta::minutes(minutes));
-        tx
+    /// Returns the result of a transfer with a deadline 15 minutes after its submission. `ended` and `waited` are the minutes
+    /// until its end and until the last answer that showed it under way.
+    fn result(ended: Option<i64>, waited: Option<i64>) -> Option<DeadlineResult> {
+        let submitted = DateTime::UNIX_EPOCH;
+        let deadline = Deadline::new(Some(submitted), submitted, Some(Duration::from_secs(450)));
+        let at = |minutes| submitted + TimeDelta::minutes(minutes);
+        DeadlineResult::of(&deadline, ended.map(at), waited.map(at))
     }
 
     #[test]
-    fn a_settled_transfer_met_or_missed_its_deadline() {
-        let now = fixtures::transaction(1).first_seen_at + TimeDelta::days(1);
-        // The deadline is 15 minutes after the submission.
-        assert_eq!(DeadlineResult::of(&settled_after(15), now), Some(DeadlineResult::Met));
-        assert_eq!(DeadlineResult::of(&settled_after(16), now), Some(DeadlineResult::Missed));
+    fn an_end_within_the_deadline_is_met_whatever_came_before() {
+        for waited in [None, Some(1), Some(14)] {
+            assert_eq!(result(Some(15), waited), Some(DeadlineResult::Met));
+        }
     }
 
     #[test]
-    fn a_transfer_whose_end_wasnt_observed_is_unknown() {
-        let mut tx = settled_after(20);
-        let now = tx.first_seen_at + TimeDelta::days(1);
-        tx.first_seen_at += TimeDelta::minutes(19);
-        tx.state.polls = 1;
-        assert_eq!(DeadlineResult::of(&tx, now), Some(DeadlineResult::Unknown));
+    fn only_an_answer_after_the_deadline_shows_that_it_was_missed() {
+        assert_eq!(result(Some(20), Some(15)), Some(DeadlineResult::Missed));
+        assert_eq!(result(None, Some(15)), Some(DeadlineResult::Missed));
+        // Nobody asked between the last answer and the end, or ever before the end.
+        assert_eq!(result(Some(20), Some(14)), Some(DeadlineResult::Unknown));
+        assert_eq!(result(Some(20), None), Some(DeadlineResult::Unknown));
     }
 
     #[test]
-    fn an_unsettled_transfer_misses_its_deadline_once_that_has_passed() {
-        let mut tx = fixtures::transaction(1);
-        let submitted = tx.first_seen_at;
-        tx.apply(&fixtures::says(RouterStatus::Ongoing), submitted + TimeDelta::minutes(1));
-        assert_eq!(DeadlineResult::of(&tx, submitted + TimeDelta::minutes(15)), None);
-        assert_eq!(DeadlineResult::of(&tx, submitted + TimeDelta::minutes(16)), Some(DeadlineResult::Missed));
+    fn a_transfer_without_an_end_has_no_result_before_an_answer_after_its_deadline() {
+        assert_eq!((result(None, None), result(None, Some(14))), (None, None));
+    }
+
+    #[test]
+    fn an_end_is_unknown_without_a_submission_before_it() {
+        assert_eq!(result(Some(-1), None), Some(DeadlineResult::Unknown));
+        let seen = DateTime::UNIX_EPOCH;
+        let deadline = Deadline::new(None, seen, None);
+        let of = |ended, waited| DeadlineResult::of(&deadline, ended, waited);
+        let at = |minutes| Some(seen + TimeDelta::minutes(minutes));
+        assert_eq!(of(at(1), None), Some(DeadlineResult::Unknown));
+        // The submission was before the first sight, so this deadline is later than the true one.
+        assert_eq!(of(at(20), at(15)), Some(DeadlineResult::Missed));
     }
 
     #[test]
     fn the_share_counts_only_known_results_and_is_never_rounded_up_to_all() {
         let level = ServiceLevel { met: 999, missed: 1, unknown: 50 };
         assert_eq!((level.share(), level.percent().as_deref()), (Some(0.999), Some("99 %")));
+        let counted = |met| ServiceLevel { met, missed: 100 - met, unknown: 0 }.percent().unwrap();
+        assert_eq!([29, 57, 58].map(counted), ["29 %", "57 %", "58 %"]);
         let sentence = "99 % of 1000 settled within their deadline (50 unknown)";
         assert_eq!(level.sentence().as_deref(), Some(sentence));
         assert_eq!(ServiceLevel { unknown: 3, ..ServiceLevel::default() }.percent(), None);

@@ -22,27 +22,18 @@ pub(crate) enum SettledDuration {
 impl SettledDuration {
     /// Returns how long a transaction took; `None` before it is settled.
     pub(crate) fn of<R>(tx: &Transaction<R>) -> Option<Self> {
-        let settled = tx.state.settled_at?;
-        Some(Self::new(tx.params.submitted_at, tx.first_seen_at, settled, tx.state.polls))
-    }
-
-    /// Returns how long a transaction took that settled at `settled`, after this number of polls.
-    pub(crate) fn new(
-        submitted: Option<DateTime<Utc>>,
-        first_seen: DateTime<Utc>,
-        settled: DateTime<Utc>,
-        polls: u64,
-    ) -> Self {
         /// Within this time after tracking began only the first answers come.
         const FIRST_ANSWERS: Duration = Duration::from_secs(10);
-        let Some(submitted) = submitted else {
-            return Self::SinceFirstSeen(span::between(first_seen, settled));
+        let ended = tx.state.settled_at.and(tx.ended_at())?;
+        let first_seen = tx.first_seen_at;
+        let Some(submitted) = tx.params.submitted_at else {
+            return Some(Self::SinceFirstSeen(span::between(first_seen, ended)));
         };
-        let took = span::between(submitted, settled);
+        let took = span::between(submitted, ended);
         let untracked = span::between(submitted, first_seen);
-        let watched = span::between(first_seen, settled);
-        let is_bound = untracked * 2 > took && (polls <= 1 || watched <= FIRST_ANSWERS);
-        if is_bound { Self::AtMost(took) } else { Self::Measured(took) }
+        let watched = span::between(first_seen, ended);
+        let is_bound = untracked * 2 > took && (tx.state.polls <= 1 || watched <= FIRST_ANSWERS);
+        Some(if is_bound { Self::AtMost(took) } else { Self::Measured(took) })
     }
 
     /// Returns the duration.

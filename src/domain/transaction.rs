@@ -263,9 +263,19 @@ impl<R> Transaction<R> {
         evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
     }
 
-    /// Returns the time from submission until the transaction settled, or until `now`.
+    /// Returns when the transfer ended: a refund when it was first seen, although it is watched for longer, and any other
+    /// transfer when it settled.
+    pub fn ended_at(&self) -> Option<DateTime<Utc>> {
+        match self.state.status {
+            Some(RouterStatus::Refund) => self.state.status_since,
+            _ => self.state.settled_at,
+        }
+    }
+
+    /// Returns the time from submission until a settled transaction ended, or until `now`.
     pub fn age(&self, now: DateTime<Utc>) -> Duration {
-        span::between(self.deadline().submitted, self.state.settled_at.unwrap_or(now))
+        let end = self.state.settled_at.and(self.ended_at());
+        span::between(self.deadline().submitted, end.unwrap_or(now))
     }
 
     /// Returns the time since the transaction entered its present status.
@@ -452,7 +462,11 @@ impl Transaction {
                 return vec![ChangeKind::Polled, ChangeKind::Rejected { error }];
             }
             Failure::OtherTransaction(_) => self.state.conflict = Some(error.clone()),
-            _ => {}
+            Failure::Server { .. }
+            | Failure::Unreadable(_)
+            | Failure::Transport(_)
+            | Failure::TimedOut(_)
+            | Failure::Local(_) => {}
         }
         self.state.failures += 1;
         self.state.failing_since.get_or_insert(at);

@@ -65,7 +65,7 @@ struct SettledTransfer {
     to: ChainId,
     profile: String,
     status: &'static str,
-    deadline: &'static str,
+    deadline: DeadlineResult,
     /// The duration in seconds, if it was measured.
     seconds: Option<f64>,
 }
@@ -151,7 +151,13 @@ impl FeedMetrics {
                 let (profile, from_chain, to_chain) = (profile.clone(), from_chain.clone(), to_chain.clone());
                 self.durations.get_or_create_owned(&RouteLabels { profile, from_chain, to_chain }).observe(seconds);
             }
-            self.settled.get_or_create(&SettledLabels { profile, from_chain, to_chain, status, deadline }).inc();
+            let mut labels = SettledLabels { profile, from_chain, to_chain, status, deadline: deadline.name() };
+            self.settled.get_or_create(&labels).inc();
+            // A share needs both counts, also where one is 0.
+            for result in DeadlineResult::ALL {
+                labels.deadline = result.name();
+                drop(self.settled.get_or_create(&labels));
+            }
         }
     }
 }
@@ -162,27 +168,27 @@ impl PageFigures {
             let gap = change.observation.map(|answer| reader.gap_before(answer)).transpose()?.flatten();
             self.delays.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap.as_secs_f64())));
         }
-        if let (ChangeKind::Settled, Some(row)) = (&change.what, change.transaction) {
-            let listed = reader.listed_header(row)?;
-            self.settled.extend(listed.and_then(|listed| SettledTransfer::of(&listed.transaction)));
+        if let (ChangeKind::Settled, Some(row)) = (&change.what, change.transaction)
+            && let Some(listed) = reader.listed_header(row)?
+            && let Some(result) = reader.deadline_result(&listed.transaction)?
+        {
+            self.settled.push(SettledTransfer::new(&listed.transaction, result));
         }
         Ok(())
     }
 }
 
 impl SettledTransfer {
-    /// Returns the figures of a settled transfer; `None` if it isn't settled any more.
-    fn of<R: RecordView>(tx: &Transaction<R>) -> Option<Self> {
-        let settled_at = tx.state.settled_at?;
-        let took = SettledDuration::of(tx)?;
-        Some(Self {
+    /// Returns the figures of a settled transfer.
+    fn new<R: RecordView>(tx: &Transaction<R>, deadline: DeadlineResult) -> Self {
+        Self {
             from: tx.params.from_chain.clone(),
             to: tx.params.to_chain.clone(),
             profile: tx.profile.clone(),
             status: tx.state.status.as_ref().map_or("unanswered", RouterStatus::name),
-            deadline: DeadlineResult::of_settled(&tx.deadline(), settled_at, took).name(),
-            seconds: took.measured().map(|took| took.as_secs_f64()),
-        })
+            deadline,
+            seconds: SettledDuration::of(tx).and_then(SettledDuration::measured).map(|took| took.as_secs_f64()),
+        }
     }
 }
 

@@ -259,6 +259,7 @@ async fn serve_everything(folder: &std::path::Path) -> (Store, Metrics, crate::n
     observe(&store, 1, fixtures::says(RouterStatus::Ongoing), 10);
     observe(&store, 1, fixtures::says(RouterStatus::Success), 70);
     observe(&store, 2, fixtures::says(RouterStatus::Ongoing), 10);
+    observe(&store, 2, fixtures::says(RouterStatus::Ongoing), 950);
     observe(&store, 2, fixtures::says(RouterStatus::Success), 5_000);
     observe(&store, 3, fixtures::says(RouterStatus::NeedsGas), 6_000);
     Store::backup_if_due(store.path(), at(7_000), &|| true).unwrap().unwrap();
@@ -277,13 +278,15 @@ async fn settled_transfers_files_and_webhooks_have_metrics() {
     let route = "profile=\"default\",from_chain=\"42161\",to_chain=\"8453\"";
     for (name, expected) in [
         (format!("hoptop_settled_transfers_total{{{route},status=\"success\",deadline=\"met\"}}"), "1"),
+        // A share can be computed also where nothing was unknown.
+        (format!("hoptop_settled_transfers_total{{{route},status=\"success\",deadline=\"unknown\"}}"), "0"),
         (format!("hoptop_transfer_duration_seconds_bucket{{le=\"60.0\",{route}}}"), "0"),
         (format!("hoptop_transfer_duration_seconds_bucket{{le=\"120.0\",{route}}}"), "1"),
         (format!("hoptop_transfer_duration_seconds_count{{{route}}}"), "2"),
         (format!("hoptop_transfer_duration_seconds_sum{{{route}}}"), "5070.0"),
         ("hoptop_backup_age_seconds".into(), "1000.0"),
-        ("hoptop_webhook_backlog{profile=\"default\"}".into(), "1"),
-        ("hoptop_webhook_backlog_age_seconds{profile=\"default\"}".into(), "2000.0"),
+        ("hoptop_webhook_backlog{profile=\"default\"}".into(), "3"),
+        ("hoptop_webhook_backlog_age_seconds{profile=\"default\"}".into(), "7050.0"),
         ("hoptop_webhook_posts_total{profile=\"default\",outcome=\"delivered\"}".into(), "0"),
     ] {
         let found = value(&text, &name);

@@ -10,6 +10,7 @@ mod people;
 mod recovery;
 mod replica;
 mod restore;
+mod service_levels;
 
 use std::time::Duration;
 
@@ -527,17 +528,17 @@ fn request(quote_only: bool, from_address: &str) -> QuoteRequest {
 }
 
 /// Asks for a route at `second`, and wants the answer within 30 seconds.
-fn ask_for(store: &Store, request: QuoteRequest, second: i64) -> Asked {
+fn ask_for(store: &Store, request: QuoteRequest, second: i64) -> AskedQuote {
     testing::ask_quote(store, "default", request, at(second + 30), at(second))
 }
 
-fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> Asked {
+fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> AskedQuote {
     ask_for(store, request(quote_only, from_address), second)
 }
 
-fn pending_id(asked: Asked) -> i64 {
+fn pending_id(asked: AskedQuote) -> i64 {
     match asked {
-        Asked::Pending { id, .. } => id,
+        AskedQuote::Pending { id, .. } => id,
         other => panic!("{other:?}"),
     }
 }
@@ -560,7 +561,7 @@ fn same_route_is_not_requested_twice_within_thirty_seconds() {
     claim(&store, id, 1).unwrap();
     testing::answer_quote(&store, id, route("q", 900), at(2));
     assert_eq!(waiting(3), 0);
-    let Asked::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
+    let AskedQuote::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
     assert_eq!((kept.id, kept.answered_at), (id, Some(at(2))));
     pending_id(ask(&store, true, "0xAb", 33));
     pending_id(ask(&store, true, "0xAb", 1));
@@ -626,7 +627,7 @@ fn wallet_limit_does_not_affect_other_wallets() {
     let retry_after = Duration::from_secs(60);
     let limited = quote_observation(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after });
     testing::answer_quote(&store, id, limited, at(1));
-    assert_eq!(ask(&store, false, "0xaB", 60), Asked::WalletHeld { until: at(61), message: "Too many".into() });
+    assert_eq!(ask(&store, false, "0xaB", 60), AskedQuote::WalletHeld { until: at(61), message: "Too many".into() });
     pending_id(ask(&store, true, "0xAb", 60));
     pending_id(ask(&store, false, "0xCd", 60));
     pending_id(ask(&store, false, "0xAb", 61));

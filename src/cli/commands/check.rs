@@ -40,14 +40,14 @@ Examples:
 
 Exit codes: 0 every transaction was answered, 4 one was rejected or settled in anything but success, 5 the service refuses
 the integrator ID, 6 no transaction was answered, 1 only some were, 2 a value of --from, --to or --quote-id is invalid.
-With --chain: 0 mined and succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.
+With --chain: 0 succeeded or pending, 4 reverted, dropped, unknown or sent on another chain, 6 no node answered.
 With a team's store only tracked transactions can be checked.";
 
 /// The arguments of `hoptop check`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct CheckArgs {
-    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash; with --from, --to and
-    /// --quote-id one complete hash or URL
+    /// Hashes, unique parts of hashes (six or more characters), or URLs that contain a hash. With --from, --to and
+    /// --quote-id: one complete hash or URL
     #[arg(value_name = "TX", required = true, add = ArgValueCompleter::new(completers::transactions))]
     pub transactions: Vec<String>,
     /// Print a JSON array with one transaction per line
@@ -224,7 +224,7 @@ impl CheckedTransaction {
 /// Returns the exit code of the worst result. `obstacle` is the exit code of what prevented the remaining requests.
 fn exit_code(checked: &[CheckedTransaction], obstacle: Option<Exit>) -> Exit {
     let any = |result| checked.iter().any(|checked| checked.result == result);
-    let answered = any(CheckResult::Answered) || any(CheckResult::Rejected) || any(CheckResult::Unusable);
+    let answered = any(CheckResult::Answered) || any(CheckResult::Rejected);
     if any(CheckResult::Unauthorized) || obstacle == Some(Exit::Unauthorized) {
         Exit::Unauthorized
     } else if !answered {
@@ -297,7 +297,8 @@ mod tests {
             (vec![(Ongoing, CheckResult::Unreachable)], Exit::Unreachable),
             (vec![(Ongoing, CheckResult::NotPolled), (Ongoing, CheckResult::Unreachable)], Exit::Unreachable),
             (vec![(Ongoing, CheckResult::Answered), (Ongoing, CheckResult::Unreachable)], Exit::Error),
-            (vec![(Ongoing, CheckResult::Unusable)], Exit::Error),
+            (vec![(Ongoing, CheckResult::Unusable)], Exit::Unreachable),
+            (vec![(Ongoing, CheckResult::Answered), (Ongoing, CheckResult::Unusable)], Exit::Error),
             (vec![(Ongoing, CheckResult::Answered), (Ongoing, CheckResult::Unauthorized)], Exit::Unauthorized),
         ];
         for (rows, exit) in table {

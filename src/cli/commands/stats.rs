@@ -56,9 +56,9 @@ Examples:
   hoptop stats                                     print counts, outcomes and durations by route, and the budget
   hoptop stats --json | jq '.budget.need'          print the number of polls per second that are needed
 
-IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. Transfers that are
-overdue count as late; one whose end may have come in time before it was tracked isn't counted. Weeks are those of the
-submission, in UTC.
+IN TIME is the share that settled within the deadline, the larger of 15 minutes and twice the estimate. A transfer is late if
+an answer after its deadline shows it unsettled. Where no answer shows on which side of the deadline it settled, or the time of
+submission is unknown, the result is unknown and doesn't count. Weeks are those of the submission (or of the first sight), in UTC.
 TIMED counts transfers with a known duration: submittedAt was given, and the polls before and after the end were close together.";
 
 /// The arguments of `hoptop stats`.
@@ -281,10 +281,11 @@ fn status_name(status: &str) -> &str {
 pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     let reader = cx.store.reader()?;
     let budget = BudgetStatus::read(&reader, rps, cx)?;
-    let mut routes = reader.routes(&cx.profile)?;
+    // In one snapshot, so that the numbers agree.
+    let (mut routes, levels) =
+        reader.snapshot(|| Ok((reader.routes(&cx.profile)?, reader.service_levels(&cx.profile)?)))?;
     // The routes with the most transactions first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
-    let levels = reader.service_levels(&cx.profile, cx.now.wall)?;
     let level = |stats: &RouteStats| levels.by_route.get(&stats.route).copied().unwrap_or_default();
     let duration_stats = reader.duration_stats(&cx.profile)?;
     let indexing = IndexingView::all(&duration_stats);
@@ -316,8 +317,11 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
             "The forecast is for transfers without an estimate, once {least} transfers of their route are timed."
         )?;
     }
-    let weeks = levels.by_week.iter().rev().take(WEEKS_SHOWN);
-    for (week, level) in weeks.filter_map(|(week, level)| Some((week, level.sentence()?))) {
+    if let Some(sentence) = levels.total().sentence() {
+        writeln!(cx.out, "IN TIME {sentence}")?;
+    }
+    let weeks = levels.by_week.iter().rev().filter_map(|(week, level)| Some((week, level.sentence()?)));
+    for (week, level) in weeks.take(WEEKS_SHOWN) {
         writeln!(cx.out, "WEEK    {}: {level}", service_level::week_name(*week))?;
     }
     for IndexingView { chain_id, timed, p50, p95 } in indexing.iter().filter(|view| view.timed >= evidence::LEAST_SHOWN)
@@ -402,6 +406,7 @@ mod tests {
             out,
             "ROUTE     TRACKED  OUTCOMES               IN TIME  TIMED  P50  P90     P99  FORECAST P50/P90\n\
              ARB>BASE       31  1 ongoing, 30 success    100 %     30   4m   6m  6m 30s  3m 49s / 6m 35s\n\
+             IN TIME 100 % of 30 settled within their deadline\n\
              WEEK    2023-W46: 100 % of 30 settled within their deadline\n\
              BUDGET  1 to poll: 0.01 requests/s needed, 0.83 allowed by the budget; polling each once takes 5s \
              (target 1m 30s)\n\

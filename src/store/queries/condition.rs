@@ -19,7 +19,7 @@ use crate::store::tables::{
     columns,
     quotes::RECEIVER,
     search_index::{MAY_CONTAIN, Search},
-    transactions::NEVER_DUE,
+    transactions::{ENDED_AT, NEVER_DUE},
 };
 
 /// The SQL for the name of the source chain; equals `Transaction::from_name`.
@@ -328,7 +328,7 @@ fn measure_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: 
     };
     let limit = limit.num_milliseconds();
     match measure {
-        Measure::Age => format!("max(0, ifnull(settled_at, {now}) - submitted) {sign} {limit}"),
+        Measure::Age => format!("max(0, ifnull({ENDED_AT}, {now}) - submitted) {sign} {limit}"),
         Measure::Due => format!("due <> {NEVER_DUE} AND due {sign} {}", now.saturating_add(limit)),
         // A transaction without an answer counts as checked infinitely long ago.
         Measure::Checked => format!("ifnull({now} - last_checked_at, {}) {sign} {limit}", i64::MAX),

@@ -12,7 +12,10 @@ use crate::domain::{
     filter::{Direction, SortBy, SortKey},
     status::RouterStatus,
 };
-use crate::store::{tables::columns, tables::transactions::NEVER_DUE};
+use crate::store::tables::{
+    columns,
+    transactions::{ENDED_AT, NEVER_DUE},
+};
 
 /// A part of the list that is sorted by one `ORDER BY`. Rows without the first sort key form a segment before or after
 /// the others, and each status forms its own segment at its rank. So an index serves each segment.
@@ -122,7 +125,7 @@ fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
         SortBy::Severity => vec![key("calm", reversed)],
         SortBy::Due if reversed => vec![key(format!("(due = {NEVER_DUE})"), false), key("due", true)],
         SortBy::Due => vec![key("due", false)],
-        SortBy::Age => vec![key(format!("max(0, ifnull(settled_at, {now}) - submitted)"), !reversed)],
+        SortBy::Age => vec![key(format!("max(0, ifnull({ENDED_AT}, {now}) - submitted)"), !reversed)],
         SortBy::Status => vec![key(status_rank(), reversed), key("ifnull(status, '')", reversed)],
         SortBy::Checked => vec![
             key("(settled_at IS NOT NULL)", false),

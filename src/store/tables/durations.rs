@@ -6,15 +6,15 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::columns;
+use super::{columns, observations};
 use crate::{
     domain::{
         deadline::Deadline,
         duration_stats::{DurationSample, DurationStats, RouteDurations, RouteKey},
         evidence::{Evidence, SettlingEvidence},
-        ids::ChainId,
+        ids::{ChainId, RowId},
         service_level::{DeadlineResult, ServiceLevels},
-        settled_duration::SettledDuration,
+        transaction::Transaction,
     },
     store::{error::StoreError, reader::Reader},
 };
@@ -123,6 +123,22 @@ pub(in crate::store) fn parse_evidence<T: DeserializeOwned + Default>(json: Opti
     json.and_then(|json| columns::parse_or_omit(json, format_args!("the evidence of a forecast"))).unwrap_or_default()
 }
 
+/// Returns the result of a transaction with these times. Reads the answers only of a transaction that ended late.
+fn deadline_result(
+    db: &Connection,
+    row: RowId,
+    deadline: &Deadline,
+    ended_at: Option<DateTime<Utc>>,
+    last_checked_at: Option<DateTime<Utc>>,
+) -> Result<Option<DeadlineResult>, StoreError> {
+    let waited_until = match ended_at {
+        None => last_checked_at,
+        Some(end) if end > deadline.at => observations::last_state_before(db, row, end)?,
+        Some(_) => None,
+    };
+    Ok(DeadlineResult::of(deadline, ended_at, waited_until))
+}
+
 impl Reader {
     /// Returns the duration statistics of a profile, by route and by source chain.
     pub fn duration_stats(&self, profile: &str) -> Result<DurationStats, StoreError> {
@@ -159,33 +175,35 @@ impl Reader {
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
     }
 
-    /// Returns how many transactions of a profile met their deadline, by route and by week. Costs O(n) in the tracked
+    /// Returns how many transactions of a profile ended within their deadline, by route and by week. Costs O(n) in the tracked
     /// transactions.
-    pub fn service_levels(&self, profile: &str, now: DateTime<Utc>) -> Result<ServiceLevels, StoreError> {
+    pub fn service_levels(&self, profile: &str) -> Result<ServiceLevels, StoreError> {
         let mut statement = self.db().prepare_cached(
-            "SELECT from_chain, to_chain, submitted_at, first_seen_at, estimate, settled_at, polls,
-            ifnull(gmp, 0)
-         FROM transactions WHERE profile = ? AND (settled_at IS NOT NULL OR due < ?)",
+            "SELECT id, from_chain, to_chain, ifnull(gmp, 0), submitted_at, first_seen_at, estimate,
+             CASE status WHEN 'refund' THEN status_since ELSE settled_at END, last_checked_at
+             FROM transactions WHERE profile = ? AND last_checked_at IS NOT NULL",
         )?;
-        let mut rows = statement.query(params![profile, columns::moment(now)])?;
+        let mut rows = statement.query([profile])?;
         let mut levels = ServiceLevels::default();
         while let Some(row) = rows.next()? {
-            let moment =
-                |column| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(column)?.map(columns::moment_from));
-            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
-            let (submitted, first_seen) = (moment(2)?, columns::moment_from(row.get(3)?));
-            let deadline = Deadline::new(submitted, first_seen, row.get::<_, Option<i64>>(4)?.map(columns::span_from));
-            let result = match moment(5)? {
-                Some(settled) => {
-                    let took = SettledDuration::new(submitted, first_seen, settled, row.get(6)?);
-                    DeadlineResult::of_settled(&deadline, settled, took)
-                }
-                None => DeadlineResult::Missed,
+            let moment = |column| {
+                Ok::<_, rusqlite::Error>(columns::lenient::<Option<i64>>(row, column)?.map(columns::moment_from))
             };
-            let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: columns::lenient(row, 7)? };
-            levels.count(route, deadline.submitted, result);
+            let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
+            let estimate = columns::lenient::<Option<i64>>(row, 6)?.map(columns::span_from);
+            let deadline = Deadline::new(moment(4)?, moment(5)?.unwrap_or_default(), estimate);
+            let result = deadline_result(self.db(), RowId(row.get(0)?), &deadline, moment(7)?, moment(8)?)?;
+            let route = RouteKey { from: chain(1)?, to: chain(2)?, gmp: columns::lenient(row, 3)? };
+            if let Some(result) = result {
+                levels.count(route, deadline.submitted, result);
+            }
         }
         Ok(levels)
+    }
+
+    /// Returns whether a transaction ended within its deadline; `None` if it may still do so, or was never answered.
+    pub(crate) fn deadline_result<R>(&self, tx: &Transaction<R>) -> Result<Option<DeadlineResult>, StoreError> {
+        deadline_result(self.db(), tx.id, &tx.deadline(), tx.ended_at(), tx.state.last_checked_at)
     }
 
     /// Returns every route of a profile with the outcomes of its transactions. Costs O(n) in the tracked transactions.

@@ -290,6 +290,19 @@ pub(in crate::store) fn readable_body(db: &Connection, id: i64) -> Result<Option
     bodies::none_if_unreadable(body(db, id), format_args!("the body of answer {id}"))
 }
 
+/// Returns the time of the last answer with a state (HTTP 200 or 404) about a transaction before a moment.
+pub(in crate::store) fn last_state_before(
+    db: &Connection,
+    transaction: RowId,
+    moment: DateTime<Utc>,
+) -> Result<Option<DateTime<Utc>>, StoreError> {
+    let sql = "SELECT max(last_at) FROM observations
+               WHERE transaction_row = ? AND first_at < ? AND http_status IN (200, 404)";
+    let values = params![transaction.0, columns::moment(moment)];
+    let last: Option<i64> = db.prepare_cached(sql)?.query_row(values, |row| columns::lenient(row, 0))?;
+    Ok(last.map(columns::moment_from))
+}
+
 fn summary(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Record(record) => record.status.to_string(),

@@ -22,6 +22,10 @@ use crate::{
 /// has the same condition.
 pub(in crate::store) const POLLED: &str = "settled_at IS NULL AND untracked = 0 AND parked_reason IS NULL";
 
+/// The SQL expression for the end of a settled transaction (`Transaction::ended_at`); NULL before it is settled.
+pub(in crate::store) const ENDED_AT: &str =
+    "iif(status = 'refund' AND settled_at IS NOT NULL, status_since, settled_at)";
+
 /// The value of the column `due` for a transaction that doesn't wait: later than every deadline.
 pub(in crate::store) const NEVER_DUE: i64 = i64::MAX;
 

@@ -65,7 +65,7 @@ pub(super) struct ReportPage<'a> {
 struct DeadlineBar {
     name: String,
     percent: String,
-    share: usize,
+    share: u64,
 }
 
 /// The transfers that settled within their deadline: all in a sentence, by route and by week.
@@ -140,13 +140,13 @@ struct ReportFooter {
 
 impl ReportTotals {
     /// Counts one transfer.
-    pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool, now: DateTime<Utc>) {
+    pub(super) fn count(&mut self, tx: &Transaction, is_attention: bool, result: Option<DeadlineResult>) {
         let (name, tone, urgency) = outcome(tx);
         self.outcomes.entry((urgency, name)).or_insert((tone, 0)).1 += 1;
         self.attention += usize::from(is_attention);
         let submitted = tx.deadline().submitted;
         self.submitted.push(submitted);
-        if let Some(result) = DeadlineResult::of(tx, now) {
+        if let Some(result) = result {
             self.levels.count(RouteKey::of(tx), submitted, result);
         }
         if let Some(settled) = tx.state.settled_at {
@@ -204,8 +204,7 @@ impl ReportTotals {
 
     fn levels(&self) -> Option<DeadlineChart> {
         let bar = |name: String, level: &ServiceLevel| {
-            let share = (level.share()? * 100.0) as usize;
-            Some(DeadlineBar { name, percent: level.percent()?, share })
+            Some(DeadlineBar { name, percent: level.percent()?, share: level.whole_percent()? })
         };
         let mut routes: Vec<_> = self.levels.by_route.iter().collect();
         // The routes with the most transfers first.

@@ -4,7 +4,6 @@
 
 use std::io::{self, Write};
 
-use chrono::{DateTime, Utc};
 use color_eyre::eyre::{Result, eyre};
 
 use super::{
@@ -28,7 +27,7 @@ pub(super) fn write_rows(
     }
     let mut written = Ok(0);
     reader.snapshot(|| {
-        written = count(reader, rows, form.now, check_interruption)
+        written = count(reader, rows, check_interruption)
             .and_then(|tally| write_each(reader, rows, form, tally, out, check_interruption));
         Ok(())
     })?;
@@ -36,16 +35,11 @@ pub(super) fn write_rows(
 }
 
 /// Counts the transactions for the totals of a page.
-fn count(
-    reader: &Reader,
-    rows: &[RowId],
-    now: DateTime<Utc>,
-    check_interruption: &dyn Fn() -> Result<()>,
-) -> Result<ReportTotals> {
+fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<ReportTotals> {
     let mut tally = ReportTotals::default();
     reader.each(rows, |tx, alerts| {
         check_interruption()?;
-        tally.count(tx, !alerts.is_empty(), now);
+        tally.count(tx, !alerts.is_empty(), reader.deadline_result(tx)?);
         Ok::<_, color_eyre::Report>(())
     })?;
     Ok(tally)
