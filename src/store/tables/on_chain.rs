@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use super::columns;
 use crate::{
-    domain::{ids::RowId, on_chain::OnChain},
+    domain::{ids::RowId, on_chain::OnChain, status::RouterStatus},
     store::{error::StoreError, reader::Reader},
 };
 
@@ -48,6 +48,21 @@ pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreE
 }
 
 impl Reader {
+    /// Returns the transactions of a profile that have had one of these statuses since this moment or later.
+    pub fn with_status_since(
+        &self,
+        profile: &str,
+        statuses: [RouterStatus; 2],
+        since: DateTime<Utc>,
+    ) -> Result<Vec<RowId>, StoreError> {
+        let sql = "SELECT id FROM transactions WHERE status IN (?, ?) AND profile = ? AND status_since >= ?";
+        let [one, other] = statuses;
+        let mut statement = self.db().prepare_cached(sql)?;
+        let values = params![one.raw(), other.raw(), profile, columns::moment(since)];
+        let rows = statement.query_map(values, |row| row.get(0).map(RowId))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Returns the transactions of a profile for which a person asks what the chain says.
     pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>, StoreError> {
         let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row
