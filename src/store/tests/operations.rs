@@ -536,6 +536,9 @@ proptest! {
             store.reader().unwrap().load().unwrap().0.into_iter().map(|transaction| transaction.id).collect()
         };
         prop_assert!(rows(&first).is_disjoint(&rows(&second)));
+        for store in [&first, &second, &replica] {
+            prop_assert_eq!(store.reader().unwrap().damaged_values(9).unwrap(), [], "{:#?}", operations);
+        }
         check_headers(&first)?;
         check_headers(&second)?;
     }
