@@ -43,7 +43,7 @@ pub(crate) use self::{
         restore::Restored,
         store_files::StoreFiles,
     },
-    operations::{Applied, Asked, Dropped, ImportPreview, Observed, OperationResult, Reversal},
+    operations::{Applied, Asked, DecodeRecord, Dropped, ImportPreview, Observed, OperationResult, Reversal},
     queries::{
         checksum::{LEFT_OUT, TableChecksum},
         damage::DamagedValue,
@@ -329,6 +329,15 @@ impl Store {
         let found = integrity::unsound(&connection::open_for_reading(&self.path)?, Depth::Full)?;
         found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
         Ok(found)
+    }
+
+    /// Rebuilds the records that can't be read from the newest answers in the history, which `decode` decodes. Returns how many it
+    /// rebuilt.
+    ///
+    /// # Errors
+    /// If the store can't be read or written.
+    pub(crate) fn rebuild_records(&self, decode: DecodeRecord<'_>) -> Result<u64, StoreError> {
+        operations::rebuild_records(&mut connection::open_for_writing(&self.path, None, true)?, decode)
     }
 
     /// Marks the store for repair: the next start takes damaged values from the newest backup. Until then nothing is

@@ -13,13 +13,16 @@ mod on_chain;
 mod poll;
 mod profile;
 mod quotes;
+mod rebuild;
 mod track;
 mod undo;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
-pub(crate) use self::{delete::Dropped, poll::Observed, quotes::Asked, track::ImportPreview, undo::Reversal};
+pub(crate) use self::{
+    delete::Dropped, poll::Observed, quotes::Asked, rebuild::DecodeRecord, track::ImportPreview, undo::Reversal,
+};
 use super::{
     body_storage::BodyStorage,
     error::StoreError,
@@ -187,5 +190,6 @@ pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool,
 
 pub(in crate::store) use self::{
     light::leave_bodies_out,
+    rebuild::rebuild_records,
     track::{preview, track_batch},
 };

@@ -665,3 +665,36 @@ fn repair_never_takes_a_key_from_another_transaction() {
         [(RowId(2), "10".to_owned(), None, true), (row, first, Some(RouterStatus::Success), false)]
     );
 }
+
+#[test]
+fn unreadable_record_is_rebuilt_from_the_history() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
+    observe(&store, other, body(RouterStatus::Success, 1), 5);
+    let decode = |params: &TransactionParams, body: &str| {
+        let reply = crate::api::Reply { status: 200, retry_after: None, body: body.as_bytes() };
+        match crate::api::interpret(&reply, params, at(0)).outcome {
+            Outcome::Record(record) => Some(*record),
+            Outcome::NotFound(_) | Outcome::Failed(_) => None,
+        }
+    };
+    let status =
+        |row| store.reader().unwrap().transaction(row).unwrap().unwrap().state.record.map(|known| known.status);
+    assert_eq!(store.rebuild_records(&decode).unwrap(), 0);
+    for damage in ["x'00'", "'not JSON'", "CAST(substr(record, 2) AS BLOB)"] {
+        let db = Connection::open(store.path()).unwrap();
+        db.execute_batch(&format!("UPDATE records SET record = {damage} WHERE transaction_row = {}", row.0)).unwrap();
+        assert_eq!(status(row), None, "{damage}");
+        assert_eq!(store.rebuild_records(&decode).unwrap(), 1, "{damage}");
+        assert_eq!((status(row), status(other)), (Some(RouterStatus::Ongoing), Some(RouterStatus::Success)));
+        assert_eq!(store.reader().unwrap().damaged_values(9).unwrap(), []);
+    }
+    // An answer with another status than the transaction's isn't the last one.
+    let db = Connection::open(store.path()).unwrap();
+    db.execute_batch("UPDATE records SET record = x'00'; UPDATE transactions SET status = 'success', checksum = NULL")
+        .unwrap();
+    assert_eq!(store.rebuild_records(&decode).unwrap(), 1);
+    assert_eq!((status(row), status(other)), (None, Some(RouterStatus::Success)));
+}
