@@ -198,6 +198,8 @@ pub mod tui {
 
     pub mod input {
         pub use crate::tui::input::events;
+        #[cfg(unix)]
+        pub use crate::tui::input::framer::{Frame, Framer};
     }
 
     pub mod key_text {

@@ -412,6 +412,62 @@ fn paste_of_megabytes_is_cut() {
 }
 
 #[test]
+fn paste_without_an_end_gives_the_keyboard_back() {
+    let (mut session, _home) = start_demo();
+    session.wait_for(&["hoptop DEMO", "5 All 20"]);
+    session.press("\u{1b}[200~abc");
+    session.wait_for(&["no hash found", "Esc cancel"]);
+    session.press("\u{1b}");
+    session.wait_for(&["q quit"]);
+    session.press("q");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
+fn interrupt_key_ends_the_program_in_a_paste_without_an_end() {
+    let (mut session, _home) = start_demo();
+    session.wait_for(&["hoptop DEMO", "5 All 20"]);
+    session.press("\u{1b}[200~abc");
+    // Less than the time after which the paste ends by itself.
+    session.take_for(Duration::from_millis(200));
+    session.press("\u{3}");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
+fn key_after_an_unfinished_sequence_is_handled() {
+    for unfinished in [&b"\x1b["[..], b"\x1b[1;", b"\x1b[<0;1", b"\x1b[M", b"\x1bO", b"\xf0\x9f"] {
+        let (mut session, _home) = start_demo();
+        session.wait_for(&["hoptop DEMO", "5 All 20"]);
+        session.send(unfinished);
+        session.take_for(Duration::from_millis(1_500));
+        session.press("q");
+        assert_eq!(session.end().0.exit_code(), 0, "{unfinished:?}");
+    }
+}
+
+#[test]
+fn input_that_arrives_byte_by_byte_is_understood() {
+    let (mut session, _home) = start_demo();
+    session.wait_for(&["hoptop DEMO", "5 All 20"]);
+    let mut send_slowly = |bytes: &[u8], shown: &str| {
+        for byte in bytes {
+            session.send(&[*byte]);
+            session.take_for(Duration::from_millis(5));
+        }
+        session.wait_for(&[shown]);
+    };
+    // Focus, a search for `é`, Esc, and a click on `? help` in the footer.
+    send_slowly(b"\x1b[O\x1b[I/", "/");
+    send_slowly("é".as_bytes(), "é");
+    send_slowly(b"\x1b", "? help");
+    send_slowly(b"\x1b[<0;3;24M\x1b[<0;3;24m", "Esc close");
+    send_slowly(b"\x1b[6~", "Esc close");
+    session.press("\u{3}");
+    assert_eq!(session.end().0.exit_code(), 0);
+}
+
+#[test]
 fn terminal_title_and_modes_are_set_and_restored() {
     let (mut session, _home) = start_demo();
     session.wait_for(&["hoptop DEMO", "SAY"]);

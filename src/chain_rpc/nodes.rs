@@ -161,12 +161,13 @@ impl ChainNodes {
         };
         let mut second_reading = None;
         if let Some((chain, hash)) = second.as_ref().filter(|(chain, hash)| self.obstacle(chain, hash).is_none()) {
-            let before = previous.as_ref().and_then(|previous| previous.second.as_ref());
+            let before = previous.as_ref().and_then(|previous| previous.second_reading(chain, hash));
             let read = match self.node(chain) {
                 Ok(node) => node.read(hash, before).await,
                 Err(reason) => Err(reason),
             };
-            second_reading = read.inspect_err(|reason| tracing::warn!("chain {chain} can't be asked: {reason}")).ok();
+            let read = read.inspect_err(|reason| tracing::warn!("chain {chain} can't be asked: {reason}"));
+            second_reading = read.ok().map(|reading| ((chain.clone(), hash.clone()), reading));
         }
         OnChain::after(previous.as_ref(), source, second_reading, self.clock.now().wall)
     }

@@ -137,25 +137,43 @@ pub struct OnChain {
     /// The transaction on the destination chain, or that of the refund, if it was asked for.
     #[serde(default)]
     pub second: Option<ChainReading>,
+    /// The chain and the hash of that transaction; `None` also for a reading of an earlier version.
+    #[serde(default)]
+    pub second_of: Option<(ChainId, TxHash)>,
     /// When the chain was asked last.
     #[serde(with = "chrono::serde::ts_milliseconds")]
     pub checked_at: DateTime<Utc>,
     /// How often in a row the chain said the same.
     #[serde(default)]
     pub repeats: u32,
+    /// Whether somebody gave the submission time, so that the block's time never replaces it, even if both are equal.
+    #[serde(default)]
+    pub submission_is_given: bool,
 }
 
 impl OnChain {
-    /// Returns the state after another question at `at`. Without a reading of the second transaction the previous one is kept.
+    /// Returns the state after another question at `at`. `second` is the chain and the hash of the second transaction with its
+    /// reading; without one the previous reading is kept.
     pub fn after(
         previous: Option<&Self>,
         source: ChainReading,
-        second: Option<ChainReading>,
+        second: Option<((ChainId, TxHash), ChainReading)>,
         at: DateTime<Utc>,
     ) -> Self {
         let repeats = previous.filter(|previous| previous.source.verdict.says_the_same(&source.verdict));
-        let second = second.or_else(|| previous.and_then(|previous| previous.second.clone()));
-        Self { source, second, checked_at: at, repeats: repeats.map_or(0, |previous| previous.repeats + 1) }
+        let (second_of, second) = match second {
+            Some((of, reading)) => (Some(of), Some(reading)),
+            None => previous.map(|known| (known.second_of.clone(), known.second.clone())).unwrap_or_default(),
+        };
+        let repeats = repeats.map_or(0, |previous| previous.repeats + 1);
+        let submission_is_given = previous.is_some_and(|previous| previous.submission_is_given);
+        Self { source, second, second_of, checked_at: at, repeats, submission_is_given }
+    }
+
+    /// Returns what the chain says of a second transaction. The status may have changed since, and another transaction count.
+    pub fn second_reading(&self, chain: &ChainId, hash: &TxHash) -> Option<&ChainReading> {
+        let is_of = |(known, known_hash): &(ChainId, TxHash)| known == chain && known_hash.key() == hash.key();
+        self.second.as_ref().filter(|_| self.second_of.as_ref().is_none_or(is_of))
     }
 
     /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node must not

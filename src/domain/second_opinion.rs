@@ -71,16 +71,26 @@ pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
 
 /// Returns when the second transaction should be asked about next; `None` if there is no reason.
 pub(crate) fn next_second_question(tx: &Transaction) -> Option<DateTime<Utc>> {
-    second_transaction(tx)?;
+    let (chain, hash) = second_transaction(tx)?;
     let since = tx.state.status_since.unwrap_or(tx.first_seen_at);
-    match tx.on_chain.as_ref() {
-        None => Some(since),
-        Some(OnChain { second: None, .. }) => Some(since),
-        Some(OnChain { second: Some(second), .. }) if second.verdict.mined().is_some() => None,
+    let Some(known) = tx.on_chain.as_ref() else { return Some(since) };
+    match known.second_reading(&chain, &hash) {
+        Some(second) if second.verdict.mined().is_some() => None,
+        // It couldn't be asked for, or another one was.
+        None if known.checked_at < since || known.second.is_some() => Some(since),
         // A few times, and then a person asks.
-        Some(known) if known.repeats < 5 => Some(known.checked_at + known.pause()),
-        Some(_) => None,
+        _ if known.repeats < 5 => Some(known.checked_at + known.pause()),
+        _ => None,
     }
+}
+
+/// Returns what the chain says of the second transaction that the present status is about: a refund is on the source chain, and
+/// the other one on the destination chain.
+fn present_second<'a, R>(tx: &Transaction<R>, known: &'a OnChain) -> Option<&'a ChainReading> {
+    let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
+    let is_refund = tx.state.status == Some(RouterStatus::Refund);
+    let is_present = |(chain, _): &(ChainId, TxHash)| from == to || is_refund == (chain == from);
+    known.second.as_ref().filter(|_| known.second_of.as_ref().is_none_or(is_present))
 }
 
 /// Returns a sentence on how the chain contradicts the service; `None` if it doesn't.
@@ -119,7 +129,7 @@ pub(crate) fn contradiction<R: RecordView>(tx: &Transaction<R>) -> Option<String
         | ChainVerdict::Unknown(_)
         | ChainVerdict::CannotBeAsked(_) => None,
     };
-    let of_second = match (status, known.second.as_ref().map(|second| &second.verdict)) {
+    let of_second = match (status, present_second(tx, known).map(|second| &second.verdict)) {
         (RouterStatus::PartialSuccess, Some(ChainVerdict::Succeeded(mined))) => {
             Some(format!("{} says succeeded in block {}", tx.to_name(), mined.block))
         }
@@ -165,7 +175,7 @@ pub(crate) fn sentence<R: RecordView>(
         }
         ChainVerdict::CannotBeAsked(reason) => format!("{source}: can't be asked: {reason}"),
     };
-    let second = known.second.as_ref().map(|second| {
+    let second = present_second(tx, known).map(|second| {
         let chain =
             if tx.state.status == Some(RouterStatus::Refund) { format!("{source}, the refund") } else { tx.to_name() };
         match &second.verdict {

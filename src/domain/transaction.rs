@@ -234,7 +234,8 @@ impl<R> Transaction<R> {
 
     /// Whether the submission time is the time of the block with the transaction, and nobody gave one.
     pub fn is_submission_from_chain(&self) -> bool {
-        let from_chain = self.on_chain.as_ref().and_then(OnChain::submitted_at);
+        let known = self.on_chain.as_ref().filter(|known| !known.submission_is_given);
+        let from_chain = known.and_then(OnChain::submitted_at);
         self.params.submitted_at.is_some() && self.params.submitted_at == from_chain
     }
 

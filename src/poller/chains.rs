@@ -41,6 +41,11 @@ const TICK: Duration = Duration::from_secs(1);
 const FAILURE_PAUSE: Duration = Duration::from_secs(30);
 const LONGEST_FAILURE_PAUSE: Duration = Duration::from_secs(15 * 60);
 
+/// The statuses whose outcome depends on a second transaction.
+const WITH_SECOND: [RouterStatus; 2] = [RouterStatus::PartialSuccess, RouterStatus::Refund];
+/// For how long after such a status began the second transaction is asked about at a start. After that a person asks.
+const SECOND_LOOKBACK: TimeDelta = TimeDelta::days(7);
+
 /// What the asking of one profile's chains needs.
 pub(super) struct ChainPoller {
     nodes: Arc<ChainNodes>,
@@ -194,7 +199,7 @@ impl ChainPoller {
     async fn update(&self, feed: &FeedReader, schedule: &mut QuestionSchedule) -> Result<(), PollerError> {
         loop {
             let (feed, nodes, profile) = (feed.clone(), Arc::clone(&self.nodes), self.profile.clone());
-            let requests_only = self.requests_only;
+            let (requests_only, since) = (self.requests_only, self.clock.now().wall - SECOND_LOOKBACK);
             let read = move || {
                 feed.changes_with(|changes, reader| {
                     learn_nodes(reader, &nodes, &profile)?;
@@ -203,6 +208,10 @@ impl ChainPoller {
                         // Nothing is asked without a person.
                     } else if changes.resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, first_due(&tx, &nodes))))?;
+                        // These may be settled, so that nothing polls them.
+                        for row in reader.with_status_since(&profile, WITH_SECOND, since)? {
+                            planned.push((row, next_due(reader, &nodes, &profile, row)?));
+                        }
                     } else {
                         for row in changes.rows(false) {
                             planned.push((row, next_due(reader, &nodes, &profile, row)?));
@@ -317,7 +326,7 @@ fn next_due(
 
 /// Whether a second transaction may matter, so that the record is worth reading.
 fn has_second(header: &Transaction<RecordSummary>) -> bool {
-    matches!(header.state.status, Some(RouterStatus::PartialSuccess | RouterStatus::Refund))
+    header.state.status.as_ref().is_some_and(|status| WITH_SECOND.contains(status))
 }
 
 fn second_due(tx: &Transaction, nodes: &ChainNodes) -> Option<DateTime<Utc>> {

@@ -468,12 +468,25 @@ impl Scheduler {
         passed.take(16).find(|position| self.is_ready(*position))
     }
 
-    /// Returns the item that waits longest, if it waits for too long and is ready.
+    /// Returns the item that waits longest among those that wait for too long and are ready.
     fn find_starving(&mut self) -> Option<u32> {
-        let items = &self.items;
-        let first = self.waiting.first(|entry| is_current(items, entry))?;
-        let waited = self.sweeps - items.get(first.position as usize)?.sweeps_before;
-        (waited > MOST_SWEEPS && self.is_ready(first.position)).then_some(first.position)
+        let (mut resting, mut found) = (Vec::new(), None);
+        // A few items at the front may be resting. Checking more would cost more than it gains.
+        while found.is_none() && resting.len() < 16 {
+            let Some(first) = self.waiting.first(|entry| is_current(&self.items, entry)) else { break };
+            let item = self.items.get(first.position as usize);
+            if item.is_none_or(|item| self.sweeps - item.sweeps_before <= MOST_SWEEPS) {
+                break;
+            }
+            if self.is_ready(first.position) {
+                found = Some(first.position);
+            } else {
+                self.waiting.pop();
+                resting.push(first);
+            }
+        }
+        self.waiting.extend(resting);
+        found
     }
 
     /// Returns the most urgent of the items that are due, or else the item whose index crosses the price first.

@@ -244,6 +244,21 @@ fn no_transaction_waits_for_more_than_four_sweeps_whatever_its_forecast() {
 }
 
 #[test]
+fn transaction_that_rests_after_failures_does_not_delay_others_that_wait_for_too_long() {
+    let mut scheduler = scheduler_with(11);
+    // The first one rests for a minute, and its wait begins just before that of the twelfth.
+    for failed_at in [0, 100, 200, 300] {
+        scheduler.record_sent(RowId(1), at(failed_at));
+        scheduler.record_result(RowId(1), PollResult::Failed, at(failed_at));
+    }
+    let hopeless = Expectation { forecast: Forecast::AnyTime(Duration::from_secs(1_000_000_000)), ..EXPECTATION };
+    let context = PollContext { last_answer: Some(at(301).wall), expectation: hopeless, ..NEW };
+    scheduler.watch(RowId(12), context, at(301));
+    let first = (301..400).find(|second| poll(&mut scheduler, at(*second)) == Some(12)).unwrap();
+    assert!((349..=352).contains(&first), "{first}");
+}
+
+#[test]
 fn young_transaction_raises_the_need_for_a_minute() {
     let mut scheduler = scheduler_with(9);
     let young = PollContext { young_until: Some(at(60).wall), ..NEW };

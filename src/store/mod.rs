@@ -44,7 +44,8 @@ pub(crate) use self::{
         store_files::StoreFiles,
     },
     operations::{
-        AppliedEntries, AppliedObservation, AskedQuote, DroppedBodies, ImportPreview, OperationResult, Reversal,
+        AppliedEntries, AppliedObservation, AskedQuote, DecodeRecord, DroppedBodies, ImportPreview, OperationResult,
+        Reversal,
     },
     queries::{
         checksum::{LEFT_OUT, TableChecksum},
@@ -331,6 +332,15 @@ impl Store {
         let found = integrity::unsound(&connection::open_for_reading(&self.path)?, Depth::Full)?;
         found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
         Ok(found)
+    }
+
+    /// Rebuilds the records that can't be read from the newest answers in the history, which `decode` decodes. Returns how many it
+    /// rebuilt.
+    ///
+    /// # Errors
+    /// If the store can't be read or written.
+    pub(crate) fn rebuild_records(&self, decode: DecodeRecord<'_>) -> Result<u64, StoreError> {
+        operations::rebuild_records(&mut connection::open_for_writing(&self.path, None, true)?, decode)
     }
 
     /// Marks the store for repair: the next start takes damaged values from the newest backup. Until then nothing is

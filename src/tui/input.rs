@@ -1,30 +1,42 @@
-//! Input of the terminal: a thread of its own reads events and forwards them.
+//! Input of the terminal: a thread of its own reads bytes, and forwards them as events.
 //!
-//! crossterm's own event stream is edge-triggered: of a key and a resize that arrive together it returns one, and the
-//! other only after the next key. With the feature `use-dev-tty` crossterm polls again for each event and loses none,
-//! but a poll must be allowed to wait a little, so it runs in a thread. This module must never know what a key means.
+//! `framer` splits the bytes, `event` converts what they are split into, and `terminal_reader` waits for them. This module must
+//! never know what a key means.
 
-use std::{io, thread, time::Duration};
+#[cfg(unix)]
+mod event;
+#[cfg(unix)]
+pub(crate) mod framer;
+#[cfg(unix)]
+mod terminal_reader;
 
-use crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use std::{io, thread};
+
+use crossterm::event::{Event, KeyCode, KeyEventKind, KeyModifiers};
 use futures_util::{Stream, TryStreamExt, stream};
 use tokio::sync::mpsc;
+
+#[cfg(unix)]
+use self::terminal_reader::TerminalReader;
+use crate::clock::Clock;
 
 /// The most events in one batch.
 pub(super) const AT_ONCE: usize = 4096;
 /// The number of batches that may wait; then reading stops until one is taken.
 const BATCHES: usize = 4;
-/// The time to wait for further events of the same batch: long enough for one poll.
-const POLL_TIME: Duration = Duration::from_micros(100);
 
 /// Returns the terminal's events from now on. Events that arrive together are ready together. After an error the stream
 /// ends. `on_interrupt` is called at a ^C if nobody has taken the ^C before.
-pub fn events(on_interrupt: impl Fn() + Send + 'static) -> io::Result<impl Stream<Item = io::Result<Event>>> {
+pub fn events(
+    clock: Clock,
+    on_interrupt: impl Fn() + Send + 'static,
+) -> io::Result<impl Stream<Item = io::Result<Event>>> {
     let (sender, receiver) = mpsc::channel(BATCHES);
+    let mut reader = TerminalReader::new(clock)?;
     let read = move || {
         let (mut goes_on, mut was_interrupted) = (true, false);
         while goes_on {
-            let batch = read_batch();
+            let batch = reader.read_batch();
             goes_on = batch.is_ok();
             let is_interrupted = batch.iter().flatten().any(is_interrupt);
             if is_interrupted && was_interrupted && sender.capacity() < BATCHES {
@@ -46,11 +58,23 @@ fn is_interrupt(event: &Event) -> bool {
     key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) && key.kind != KeyEventKind::Release
 }
 
-/// Waits for an event, and returns it with all events that arrived together with it.
-fn read_batch() -> io::Result<Vec<Event>> {
-    let mut batch = vec![event::read()?];
-    while batch.len() < AT_ONCE && event::poll(POLL_TIME)? {
-        batch.push(event::read()?);
+/// crossterm's reader, for systems whose terminals don't send bytes.
+#[cfg(not(unix))]
+struct TerminalReader;
+
+#[cfg(not(unix))]
+impl TerminalReader {
+    fn new(_: Clock) -> io::Result<Self> {
+        Ok(Self)
     }
-    Ok(batch)
+
+    /// Waits for an event, and returns it with all events that arrived together with it.
+    fn read_batch(&mut self) -> io::Result<Vec<Event>> {
+        use crossterm::event::{poll, read};
+        let mut batch = vec![read()?];
+        while batch.len() < AT_ONCE && poll(std::time::Duration::ZERO)? {
+            batch.push(read()?);
+        }
+        Ok(batch)
+    }
 }

@@ -140,7 +140,7 @@ impl Drop for Hurry {
 fn keys_with_still_clock(clock: Clock) -> impl Stream<Item = io::Result<Event>> {
     let (sender, receiver) = tokio::sync::mpsc::unbounded_channel();
     tokio::spawn(async move {
-        let mut events = Box::pin(input::events(|| ()).unwrap());
+        let mut events = Box::pin(input::events(Clock::system(), || ()).unwrap());
         for step in 0.. {
             clock.sleep_until(clock.now().mono + STEP).await;
             let still = clock.hold();

@@ -128,8 +128,21 @@ impl Session {
 
     /// Sends keys to the program.
     pub(crate) fn press(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.send(keys.as_bytes());
+    }
+
+    /// Sends bytes to the program.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.keys.write_all(bytes).unwrap();
         self.keys.flush().unwrap();
+    }
+
+    /// Processes the output of this time.
+    pub(crate) fn take_for(&mut self, span: Duration) {
+        let until = self.clock.now().mono + span;
+        while self.clock.now().mono < until {
+            self.take_within(until.since(self.clock.now().mono));
+        }
     }
 
     /// Resizes the terminal to these numbers of columns and rows.

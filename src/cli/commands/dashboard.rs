@@ -182,7 +182,8 @@ pub(crate) async fn run_screen(
         let mut screen = TerminalGuard::take()?;
         // The loop may be stuck in a write to a terminal that nobody reads.
         let on_interrupt = || forced_end::end_within(ORDERLY_END_LIMIT, Exit::Success);
-        run(&mut screen.terminal, input::events(on_interrupt)?, parts, stop).await
+        let events = input::events(parts.clock.clone(), on_interrupt)?;
+        run(&mut screen.terminal, events, parts, stop).await
     };
     // From here only stored answers and sent alerts can delay the end.
     forced_end::end_within(

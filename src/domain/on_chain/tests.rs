@@ -92,10 +92,13 @@ fn a_repeated_verdict_is_no_news_and_is_asked_for_less_often() {
         let mined = Mined { block: 1, time: Some(at(9)), confirmations };
         ChainReading::without_node(ChainVerdict::Succeeded(mined))
     };
-    let first = OnChain::after(None, reading(1), Some(pending()), at(10));
+    let second = (ChainId::new("8453"), TxHash::new("0xd"));
+    let first = OnChain::after(None, reading(1), Some((second.clone(), pending())), at(10));
     let again = OnChain::after(Some(&first), reading(2), None, at(20));
     assert!(first.differs(None) && !again.differs(Some(&first)));
     assert_eq!((again.repeats, again.second.as_ref(), again.submitted_at()), (1, first.second.as_ref(), Some(at(9))));
+    assert_eq!(again.second_reading(&second.0, &second.1), again.second.as_ref());
+    assert_eq!(again.second_reading(&second.0, &TxHash::new("0xe")), None);
     assert!(again.pause() > first.pause());
     let reorganised = OnChain::after(Some(&again), pending(), None, at(30));
     assert!(reorganised.differs(Some(&again)));

@@ -65,7 +65,8 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     assert_eq!(next_second_question(&tx), Some(at(5)));
     let succeeded = ChainReading::without_node(ChainVerdict::Succeeded(mined(1)));
     let unknown = || ChainReading::without_node(ChainVerdict::Unknown(Vec::new()));
-    tx.on_chain = Some(OnChain::after(None, unknown(), Some(succeeded), at(6)));
+    let second = second_transaction(&tx).unwrap();
+    tx.on_chain = Some(OnChain::after(None, unknown(), Some((second, succeeded)), at(6)));
     assert_eq!(next_second_question(&tx), None);
     assert!(contradiction(&tx).unwrap().contains("Base says succeeded in block 12"));
 
@@ -79,7 +80,28 @@ fn the_second_transaction_is_that_of_the_destination_or_of_the_refund() {
     let (source, own) = (refund.params.from_chain.clone(), refund.params.transaction_id.clone());
     record.steps = vec![step(&source, Some(own)), step(&source, hash("0xe"))];
     refund.apply(&answer(&record), at(5));
-    assert_eq!(second_transaction(&refund), Some((source, TxHash::new("0xe"))));
+    assert_eq!(second_transaction(&refund), Some((source.clone(), TxHash::new("0xe"))));
+
+    // What was said of the destination's transaction says nothing of the refund's.
+    let reverted = ChainReading::without_node(ChainVerdict::Reverted(mined(1)));
+    let known = tx.on_chain.clone().unwrap();
+    refund.on_chain = Some(OnChain { second: Some(reverted), ..known });
+    assert_eq!(next_second_question(&refund), Some(at(5)));
+    assert_eq!(contradiction(&refund), None);
+    assert!(!sentence(&refund, &|_| String::new()).unwrap().contains("the refund"));
+    let own = second_transaction(&refund);
+    refund.on_chain = refund.on_chain.map(|known| OnChain { second_of: own, ..known });
+    assert!(contradiction(&refund).unwrap().contains("the refund reverted in block 12"));
+}
+
+#[test]
+fn a_second_transaction_that_can_not_be_asked_for_is_asked_for_less_often() {
+    let mut record = StatusRecord::bare(RouterStatus::PartialSuccess);
+    record.to = ChainSide { transaction_id: Some(TxHash::new("0xd")), ..ChainSide::default() };
+    let mut tx = fixtures::transaction(1);
+    tx.apply(&fixtures::answer(crate::domain::observation::Outcome::Record(Box::new(record))), at(5));
+    says_chain(&mut tx, ChainVerdict::Pending, 6);
+    assert_eq!(next_second_question(&tx), Some(at(36)));
 }
 
 #[test]

@@ -19,8 +19,8 @@ const SCENARIO: &str = include_str!("../../../assets/scenarios/chains.toml");
 
 impl Bench {
     /// Creates a bench whose poller asks simulated chains.
-    async fn with_chains(rps: f64) -> Self {
-        let mut bench = Self::empty(SCENARIO, rps);
+    async fn with_chains(scenario: &str, rps: f64) -> Self {
+        let mut bench = Self::empty(scenario, rps);
         let listener = server::bind((Ipv4Addr::LOCALHOST, 0).into()).await.unwrap();
         let address = listener.local_addr().unwrap();
         let world = bench.scenario.world(start());
@@ -58,7 +58,7 @@ impl Bench {
 
 #[tokio::test(start_paused = true)]
 async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() {
-    let bench = Bench::with_chains(10.0).await;
+    let bench = Bench::with_chains(SCENARIO, 10.0).await;
     let poller = bench.start(|_| Behavior::Fine);
     let table = [
         ("chain-succeeded", "succeeded", Situation::MinedNotFound),
@@ -98,7 +98,7 @@ async fn each_case_is_recognised_and_gives_its_advice_and_the_submission_time() 
 
 #[tokio::test(start_paused = true)]
 async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
-    let bench = Bench::with_chains(10.0).await;
+    let bench = Bench::with_chains(SCENARIO, 10.0).await;
     let poller = bench.start(|_| Behavior::Fine);
     let wrong = bench.until_said("chain-wrong", "elsewhere").await;
     assert!(wrong.is_parked() || wrong.state.status.is_none(), "{wrong:?}");
@@ -119,7 +119,7 @@ async fn a_person_is_answered_at_once_and_a_wrong_chain_is_corrected() {
 
 #[tokio::test(start_paused = true)]
 async fn what_is_final_is_not_asked_again_and_undo_brings_the_wrong_chain_back() {
-    let bench = Bench::with_chains(10.0).await;
+    let bench = Bench::with_chains(SCENARIO, 10.0).await;
     let poller = bench.start(|_| Behavior::Fine);
     bench.until_said("chain-contradiction", "reverted").await;
     bench.until(|reader| reader.load().unwrap().0.iter().filter(|tx| tx.is_overdue()).count() > 2).await;
@@ -135,5 +135,20 @@ async fn what_is_final_is_not_asked_again_and_undo_brings_the_wrong_chain_back()
     bench.apply(Operation::Undo { profile: "default".into() }).await;
     let undone = bench.until_said("chain-wrong", "elsewhere").await;
     assert_eq!(undone.params.from_chain, wrong.params.from_chain);
+    poller.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn second_transaction_of_a_transfer_that_settled_before_the_start_is_asked_for() {
+    let partial = r#"{ from = 0, status = "partial_success", steps = 3 }"#;
+    let mut bench = Bench::with_chains(&scenario(1, "", partial), 10.0).await;
+    let nodes = bench.chain_nodes.take();
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.until_all(Transaction::is_settled).await;
+    poller.stop().await.unwrap();
+    assert_eq!(bench.transactions().await[0].on_chain, None);
+    bench.chain_nodes = nodes;
+    let poller = bench.start(|_| Behavior::Fine);
+    bench.until_all(|tx| tx.on_chain.as_ref().is_some_and(|known| known.second.is_some())).await;
     poller.stop().await.unwrap();
 }

@@ -23,6 +23,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../../assets/migrations/0016_response_ids.sql"),
     include_str!("../../../assets/migrations/0017_checksums.sql"),
     include_str!("../../../assets/migrations/0018_on_chain.sql"),
+    include_str!("../../../assets/migrations/0019_more_checksums.sql"),
 ];
 
 /// The latest schema version that this hoptop knows.

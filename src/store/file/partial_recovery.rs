@@ -115,20 +115,58 @@ pub(in crate::store) fn recover_rows(source: &Connection, target: &Connection) -
 
 /// Replaces damaged rows by the same rows of another backup, where these are intact. Returns how many were replaced. Must be
 /// called without foreign keys.
+///
+/// A row whose key belongs to another row by now stays as it is: the backup has it from before its key changed.
 pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusqlite::Result<u64> {
     let source = connect(backup)?;
-    let mut recovered_rows = RecoveredRows::default();
-    for table in tables(target)?.iter().filter(|table| table.has_rowid) {
-        let sql = format!("SELECT rowid FROM {} WHERE {}", quoted(&table.name), damage_in(target, &table.name));
-        let damaged: Vec<i64> = target.prepare(&sql)?.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    let mut repaired = 0;
+    for table in tables(target)? {
         let columns = column_names(&source, &table.name)?;
-        let order = format!("WHERE rowid = ? AND ({}) IS NOT TRUE", damage_in(&source, &table.name));
-        let mut repair = TableRecovery { source: &source, target, table, columns, recovered_rows: &mut recovered_rows };
-        for row in damaged {
-            repair.scan(&order, &[row], &mut |_| true)?;
+        let names = columns.iter().map(|name| quoted(name)).collect::<Vec<_>>().join(", ");
+        let (name, key) = (quoted(&table.name), &table.key);
+        let damaged = format!("SELECT 0, 0, {key} FROM {name} WHERE {}", damage_in(target, &table.name));
+        let mut damaged = target.prepare(&damaged)?;
+        let key_length = damaged.column_count() - 2;
+        let damaged = damaged.query_map([], |row| values(row, key_length))?;
+        let damaged: Vec<Vec<Value>> = damaged.collect::<Result<_, _>>()?;
+        if damaged.is_empty() || columns.is_empty() {
+            continue;
+        }
+        let row = format!("({key}) = ({})", vec!["?"; key_length].join(", "));
+        let intact = format!("{row} AND ({}) IS NOT TRUE", damage_in(&source, &table.name));
+        let mut select = source.prepare(&format!("SELECT 0, 0, {names} FROM {name} WHERE {intact}"))?;
+        let delete = format!("DELETE FROM {name} WHERE {row}");
+        let places = vec!["?"; columns.len()].join(", ");
+        // The number of the row stays, also where it isn't a column.
+        let rowid = if table.has_rowid { "rowid, " } else { "" };
+        let insert = format!("INSERT INTO {name} ({rowid}{names}) VALUES ({}{places})", rowid.replace("rowid", "?"));
+        for key in damaged {
+            let mut rows = select.query(params_from_iter(&key))?;
+            let Ok(Some(intact)) = rows.next() else { continue };
+            let intact = values(intact, columns.len())?;
+            let number = key.iter().filter(|_| table.has_rowid);
+            target.execute_batch("SAVEPOINT repair")?;
+            target.execute(&delete, params_from_iter(&key))?;
+            let end = match target.execute(&insert, params_from_iter(number.chain(&intact))) {
+                Ok(_) => {
+                    repaired += 1;
+                    "RELEASE repair"
+                }
+                Err(error) if is_row_error(&error) => "ROLLBACK TO repair; RELEASE repair",
+                Err(error) => return Err(error),
+            };
+            target.execute_batch(end)?;
         }
     }
-    Ok(recovered_rows.rows)
+    Ok(repaired)
+}
+
+/// Deletes the rows that are still damaged and that come again by themselves.
+pub(in crate::store) fn delete_relearned(target: &Connection) -> rusqlite::Result<()> {
+    damage::RELEARNED.iter().try_for_each(|table| {
+        let sql = format!("DELETE FROM {} WHERE {}", quoted(table), damage_in(target, table));
+        target.execute(&sql, []).map(drop)
+    })
 }
 
 /// Returns the SQL condition for a damaged row of a table.
@@ -301,24 +339,39 @@ impl TableRecovery<'_> {
             return Ok(self.mark_torn());
         };
         let Ok(mut rows) = select.query(params_from_iter(params)) else { return Ok(self.mark_torn()) };
-        loop {
+        let mut damaged_rows = Vec::new();
+        let end = loop {
             let row = match rows.next() {
                 Ok(Some(row)) => row,
-                Ok(None) => return Ok(ScanEnd::Whole),
-                Err(_) => return Ok(self.mark_torn()),
+                Ok(None) => break ScanEnd::Whole,
+                Err(_) => break self.mark_torn(),
             };
-            let Ok(rowid) = row.get(0) else { return Ok(self.mark_torn()) };
-            let insert = if columns::lenient(row, 1)? { &mut add } else { &mut replace };
+            let Ok(rowid) = row.get(0) else { break self.mark_torn() };
+            let is_damaged = columns::lenient(row, 1)?;
+            let insert = if is_damaged { &mut add } else { &mut replace };
             // A value that isn't of the column's type was not written by hoptop.
-            match values(row, self.columns.len()).and_then(|values| insert.execute(params_from_iter(values))) {
+            let values = values(row, self.columns.len())?;
+            match insert.execute(params_from_iter(&values)) {
                 Ok(_) => self.recovered_rows.rows += 1,
                 Err(error) if is_row_error(&error) => self.recovered_rows.has_holes = true,
                 Err(error) => return Err(error),
             }
+            if is_damaged {
+                damaged_rows.push(values);
+            }
             if !wants_more(rowid) {
-                return Ok(ScanEnd::Whole);
+                break ScanEnd::Whole;
+            }
+        };
+        // An intact row has replaced the backup's row if that had the key of the intact row, before its key changed.
+        for values in damaged_rows {
+            match add.execute(params_from_iter(&values)) {
+                Ok(_) => {}
+                Err(error) if is_row_error(&error) => self.recovered_rows.has_holes = true,
+                Err(error) => return Err(error),
             }
         }
+        Ok(end)
     }
 
     fn mark_torn(&mut self) -> ScanEnd {

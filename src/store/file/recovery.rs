@@ -211,7 +211,7 @@ fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> R
             Err(error) => tracing::error!("the backup {} can't be read: {error}", kept.path.display()),
         }
     }
-    Ok(())
+    Ok(partial_recovery::delete_relearned(target)?)
 }
 
 /// Copies the newest sound backup; creates a new store if there is none. Returns when the backup was made.

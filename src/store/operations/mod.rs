@@ -13,6 +13,7 @@ mod on_chain;
 mod poll;
 mod profile;
 mod quotes;
+mod rebuild;
 mod track;
 mod undo;
 
@@ -20,7 +21,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
 pub(crate) use self::{
-    delete::DroppedBodies, poll::AppliedObservation, quotes::AskedQuote, track::ImportPreview, undo::Reversal,
+    delete::DroppedBodies, poll::AppliedObservation, quotes::AskedQuote, rebuild::DecodeRecord, track::ImportPreview,
+    undo::Reversal,
 };
 use super::{
     body_storage::BodyStorage,
@@ -189,5 +191,6 @@ pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool,
 
 pub(in crate::store) use self::{
     light::leave_bodies_out,
+    rebuild::rebuild_records,
     track::{preview, track_batch},
 };

@@ -36,9 +36,10 @@ pub(super) fn observe(
     let before = header.on_chain.clone();
     let reading = OnChain { checked_at: at, ..reading.clone() }.keeping(before.as_ref());
     let was_requested = on_chain::is_requested(db, header.id)?;
-    on_chain::write(db, header.id, &reading)?;
     // A time that the chain gave before is replaced: the block may have been replaced, too.
     let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();
+    let reading = OnChain { submission_is_given: was_given, ..reading };
+    on_chain::write(db, header.id, &reading)?;
     let submitted_at = reading.submitted_at().or(header.params.submitted_at.filter(|_| was_given));
     if !was_given && submitted_at != header.params.submitted_at {
         let params = TransactionParams { submitted_at, ..header.params.clone() };

@@ -6,10 +6,16 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::{domain::ids::ChainId, store::reader::Reader};
 
 use super::columns;
-use crate::{domain::chain_config::ChainConfig, store::error::StoreError};
+use crate::{
+    domain::chain_config::ChainConfig,
+    store::{error::StoreError, row_checksum},
+};
 
-/// Writes a chain's description if it differs from the stored one. A description without a name never replaces a
-/// description with a name.
+/// The columns of the checksum.
+pub(in crate::store) const CHECKED: &str = "profile, id, name, config, learned_at";
+
+/// Writes a chain's description if it differs from the stored one, or if the stored one is damaged. A description without a
+/// name never replaces a description with a name.
 pub(in crate::store) fn learn(
     db: &Connection,
     profile: &str,
@@ -17,12 +23,21 @@ pub(in crate::store) fn learn(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let written = serde_json::to_string(config).map_err(|error| columns::unreadable(3, error))?;
-    db.prepare_cached(
-        "INSERT INTO chains (profile, id, name, config, learned_at) VALUES (?1, ?2, ?3, ?4, ?5)
-         ON CONFLICT (profile, id) DO UPDATE SET name = ?3, config = ?4, learned_at = ?5
-         WHERE config <> ?4 AND (?3 IS NOT NULL OR name IS NULL)",
-    )?
-    .execute(params![profile, config.id.as_str(), config.name, written, columns::moment(at)])?;
+    let is_damaged = row_checksum::is_damaged(CHECKED);
+    let sql = format!(
+        "INSERT INTO chains (profile, id, name, config, learned_at, checksum)
+         VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
+         ON CONFLICT (profile, id) DO UPDATE SET (name, config, learned_at, checksum) =
+             (excluded.name, excluded.config, excluded.learned_at, excluded.checksum)
+         WHERE {is_damaged} OR config <> ?4 AND (?3 IS NOT NULL OR name IS NULL)"
+    );
+    db.prepare_cached(&sql)?.execute(params![
+        profile,
+        config.id.as_str(),
+        config.name,
+        written,
+        columns::moment(at)
+    ])?;
     Ok(())
 }
 

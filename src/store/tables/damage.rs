@@ -2,19 +2,27 @@
 //!
 //! This module must never change a row.
 
-use super::{alerts, changes, notes, observations, transactions};
+use super::{alerts, chains, changes, durations, notes, observations, on_chain, quotes, transactions};
 use crate::store::row_checksum;
 
 /// The tables whose rows have a checksum, each with the columns that it covers, in the order of the checksum. A new column
 /// is added at the end.
-const ROWS: [(&str, &str); 6] = [
+const ROWS: [(&str, &str); 10] = [
     ("transactions", transactions::CHECKED),
     ("observations", observations::CHECKED),
     ("labels", "transaction_row, label, author"),
     ("notes", notes::CHECKED),
     ("alerts", alerts::CHECKED),
     ("changes", changes::CHECKED),
+    ("quotes", quotes::CHECKED),
+    ("chains", chains::CHECKED),
+    ("forecasts", durations::CHECKED),
+    ("on_chain", on_chain::CHECKED),
 ];
+
+/// The tables whose rows come again by themselves: with the service's next answers, or when a chain is asked again. A row that
+/// stays damaged is better deleted.
+pub(in crate::store) const RELEARNED: [&str; 3] = ["chains", "forecasts", "on_chain"];
 
 /// The packed texts, each with its table, and with what else the text depends on.
 const PACKED: [(&str, &str, &str); 4] = [

@@ -16,8 +16,12 @@ use crate::{
         service_level::{DeadlineResult, ServiceLevels},
         transaction::Transaction,
     },
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, row_checksum},
 };
+
+/// The columns of the checksum of `forecasts`. The evidence can't be derived from what else the store has: it counts deleted
+/// transactions, too, and answers that the history doesn't keep one by one.
+pub(in crate::store) const CHECKED: &str = "profile, from_chain, to_chain, gmp, evidence";
 
 /// The number of newest durations of a route that a transaction is compared with.
 const MAX_COMPARED: usize = 500;
@@ -109,11 +113,13 @@ impl<'a> EvidenceKey<'a> {
 
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
         let json = serde_json::to_string(evidence).map_err(|error| columns::unreadable(4, error))?;
-        db.prepare_cached(
-            "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT DO UPDATE SET evidence = ?5",
-        )?
-        .execute(params![self.profile, self.from, self.to, self.gmp, json])?;
+        let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));
+        let sql = format!(
+            "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
+             VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
+             ON CONFLICT DO UPDATE SET evidence = ?5, checksum = {next}"
+        );
+        db.prepare_cached(&sql)?.execute(params![self.profile, self.from, self.to, self.gmp, json])?;
         Ok(())
     }
 }

@@ -267,6 +267,14 @@ fn packed_body(db: &Connection, id: i64) -> Result<Option<Packed>, StoreError> {
     Ok(packed)
 }
 
+/// Returns the body of the newest answer with a record; `None` if it isn't here or can't be read.
+pub(in crate::store) fn newest_record_body(db: &Connection, transaction: RowId) -> Result<Option<String>, StoreError> {
+    let sql = "SELECT id FROM observations WHERE transaction_row = ? AND http_status = 200 AND body IS NOT NULL
+               ORDER BY id DESC LIMIT 1";
+    let newest = db.prepare_cached(sql)?.query_row([transaction.0], |row| row.get(0)).optional()?;
+    newest.map_or(Ok(None), |id| readable_body(db, id))
+}
+
 /// Returns the body of one entry, or where it is.
 pub(in crate::store) fn stored_body(db: &Connection, id: i64) -> Result<Option<StoredBody>, StoreError> {
     let packed = packed_body(db, id)?;

@@ -5,9 +5,12 @@ use rusqlite::{Connection, params};
 
 use super::columns;
 use crate::{
-    domain::{ids::RowId, on_chain::OnChain},
-    store::{error::StoreError, reader::Reader},
+    domain::{ids::RowId, on_chain::OnChain, status::RouterStatus},
+    store::{error::StoreError, reader::Reader, row_checksum},
 };
+
+/// The columns of the checksum.
+pub(in crate::store) const CHECKED: &str = "transaction_row, verdict, reading, requested_at";
 
 /// Returns what is stored of the chain's word.
 pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
@@ -17,21 +20,30 @@ pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
 /// Writes what the chain says, which answers what a person asked.
 pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<(), StoreError> {
     let reading = serde_json::to_string(on_chain).map_err(|error| columns::unreadable(2, error))?;
-    db.prepare_cached(
-        "INSERT INTO on_chain (transaction_row, verdict, reading) VALUES (?1, ?2, ?3)
-         ON CONFLICT (transaction_row) DO UPDATE SET verdict = ?2, reading = ?3, requested_at = NULL",
-    )?
-    .execute(params![row.0, on_chain.source.verdict.name(), reading])?;
+    let next = row_checksum::of_changed_row(CHECKED, |column| match column {
+        "verdict" => Some("?2".to_owned()),
+        "reading" => Some("?3".to_owned()),
+        "requested_at" => Some("NULL".to_owned()),
+        _ => None,
+    });
+    // A reading adds to the one before, so that damage stays known.
+    let sql = format!(
+        "INSERT INTO on_chain (transaction_row, verdict, reading, checksum) VALUES (?1, ?2, ?3, row_checksum(?1, ?2, ?3))
+         ON CONFLICT (transaction_row) DO UPDATE SET verdict = ?2, reading = ?3, requested_at = NULL, checksum = {next}"
+    );
+    db.prepare_cached(&sql)?.execute(params![row.0, on_chain.source.verdict.name(), reading])?;
     Ok(())
 }
 
 /// Writes that a person asks what the chain says.
 pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
-    db.prepare_cached(
-        "INSERT INTO on_chain (transaction_row, requested_at) VALUES (?1, ?2)
-         ON CONFLICT (transaction_row) DO UPDATE SET requested_at = ?2",
-    )?
-    .execute(params![row.0, columns::moment(at)])?;
+    let next = row_checksum::of_changed_row(CHECKED, |column| (column == "requested_at").then(|| "?2".to_owned()));
+    let sql = format!(
+        "INSERT INTO on_chain (transaction_row, requested_at, checksum)
+         VALUES (?1, ?2, row_checksum(?1, NULL, NULL, ?2))
+         ON CONFLICT (transaction_row) DO UPDATE SET requested_at = ?2, checksum = {next}"
+    );
+    db.prepare_cached(&sql)?.execute(params![row.0, columns::moment(at)])?;
     Ok(())
 }
 
@@ -48,6 +60,21 @@ pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreE
 }
 
 impl Reader {
+    /// Returns the transactions of a profile that have had one of these statuses since this moment or later.
+    pub fn with_status_since(
+        &self,
+        profile: &str,
+        statuses: [RouterStatus; 2],
+        since: DateTime<Utc>,
+    ) -> Result<Vec<RowId>, StoreError> {
+        let sql = "SELECT id FROM transactions WHERE status IN (?, ?) AND profile = ? AND status_since >= ?";
+        let [one, other] = statuses;
+        let mut statement = self.db().prepare_cached(sql)?;
+        let values = params![one.raw(), other.raw(), profile, columns::moment(since)];
+        let rows = statement.query_map(values, |row| row.get(0).map(RowId))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
     /// Returns the transactions of a profile for which a person asks what the chain says.
     pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>, StoreError> {
         let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row

@@ -13,8 +13,12 @@ use crate::{
         quote::{FRESH, QuoteAnswer, QuoteObservation, QuoteRequest},
         transaction::TransactionParams,
     },
-    store::{error::StoreError, reader::Reader},
+    store::{error::StoreError, reader::Reader, row_checksum},
 };
+
+/// The columns of the checksum.
+pub(in crate::store) const CHECKED: &str =
+    "profile, request, asked_at, wanted_until, sent_at, answered_at, answer, http_status, body, quote_id, estimate";
 
 /// A requested route.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,13 +103,23 @@ pub(in crate::store) fn extend(
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
 ) -> Result<Option<(i64, DateTime<Utc>)>, StoreError> {
-    let sql = "UPDATE quotes SET wanted_until = max(wanted_until, ?4)
-               WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2 AND asked_at <= ?3
-                           AND answered_at IS NULL AND wanted_until > ?3)
-               RETURNING id, asked_at";
+    let sql = format!(
+        "UPDATE quotes SET {} WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2
+             AND asked_at <= ?3 AND answered_at IS NULL AND wanted_until > ?3)
+         RETURNING id, asked_at",
+        set(&[("wanted_until", "max(wanted_until, ?4)")])
+    );
     let values = params![profile, to_json(request)?, columns::moment(at), columns::moment(wanted_until)];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
-    Ok(db.prepare_cached(sql)?.query_row(values, read).optional()?)
+    Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
+}
+
+/// Returns the assignments of an `UPDATE` to columns, with that of the checksum.
+fn set(columns: &[(&str, &str)]) -> String {
+    let value_of =
+        |column: &str| columns.iter().find(|(name, _)| *name == column).map(|(_, value)| (*value).to_owned());
+    let assignments: String = columns.iter().map(|(name, value)| format!("{name} = {value}, ")).collect();
+    format!("{assignments}checksum = {}", row_checksum::of_changed_row(CHECKED, value_of))
 }
 
 /// Inserts a request; returns its number.
@@ -120,8 +134,10 @@ pub(in crate::store) fn insert(
         columns::moment(quote.asked_at),
         columns::moment(wanted_until)
     ];
-    db.prepare_cached("INSERT INTO quotes (profile, request, asked_at, wanted_until) VALUES (?, ?, ?, ?)")?
-        .execute(values)?;
+    // The columns after these are NULL, which adds nothing to a checksum.
+    let sql = "INSERT INTO quotes (profile, request, asked_at, wanted_until, checksum)
+               VALUES (?1, ?2, ?3, ?4, row_checksum(?1, ?2, ?3, ?4))";
+    db.prepare_cached(sql)?.execute(values)?;
     Ok(db.last_insert_rowid())
 }
 
@@ -135,7 +151,8 @@ pub(in crate::store) fn withdraw(
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let sql = format!("UPDATE quotes SET wanted_until = ?4 WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
+    let set = set(&[("wanted_until", "?4")]);
+    let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
     db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at, until])?;
     Ok(())
@@ -144,7 +161,8 @@ pub(in crate::store) fn withdraw(
 /// Marks a request as sent. Returns `false` if it is already sent or answered, or no longer wanted.
 pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool, StoreError> {
     let sql = format!(
-        "UPDATE quotes SET sent_at = ?4 WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4"
+        "UPDATE quotes SET {} WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4",
+        set(&[("sent_at", "?4")])
     );
     let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
     Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at])? > 0)
@@ -162,10 +180,15 @@ pub(in crate::store) fn set_answer(
         _ => (None, None),
     };
     let json = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
-    let sql = format!(
-        "UPDATE quotes SET answered_at = ?4, answer = ?5, http_status = ?6, body = ?7, quote_id = ?8, estimate = ?9
-         WHERE {OF_KEY} AND answered_at IS NULL RETURNING id"
-    );
+    let set = set(&[
+        ("answered_at", "?4"),
+        ("answer", "?5"),
+        ("http_status", "?6"),
+        ("body", "?7"),
+        ("quote_id", "?8"),
+        ("estimate", "?9"),
+    ]);
+    let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND answered_at IS NULL RETURNING id");
     let values = params![
         quote.profile,
         to_json(&quote.request)?,

@@ -37,6 +37,17 @@ pub(in crate::store) fn is_damaged(db: &Connection, transaction: RowId) -> Resul
     Ok(db.prepare_cached(sql)?.exists([transaction.0])?)
 }
 
+/// Returns the transactions whose record may be unreadable: it changed on the disk, or something that it is packed with did.
+pub(in crate::store) fn maybe_unreadable(db: &Connection) -> Result<Vec<RowId>, StoreError> {
+    let sql = "SELECT transaction_row FROM records WHERE typeof(record) NOT IN ('blob', 'null')
+                   OR typeof(record) = 'blob' AND NOT is_intact(record, record_dictionary, record_base)
+                   OR record_dictionary NOT IN (SELECT id FROM dictionaries WHERE is_intact(content, NULL, NULL))
+                   OR record_base NOT IN (SELECT id FROM observations WHERE is_intact(body, body_dictionary, body_base))";
+    let mut statement = db.prepare_cached(sql)?;
+    let rows = statement.query_map([], |row| row.get(0).map(RowId))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
 /// Removes the record and the last body of a transaction. Its history keeps the answers.
 pub(in crate::store) fn remove(db: &Connection, transaction: RowId) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM records WHERE transaction_row = ?")?.execute([transaction.0])?;

@@ -52,6 +52,19 @@ fn the_blocks_time_is_the_submission_time_unless_one_was_given() {
 }
 
 #[test]
+fn a_given_time_stays_although_it_is_the_block_s_time() {
+    let (_folder, store) = open();
+    let mut given = fixtures::new(1);
+    given.params.submitted_at = Some(at(-100));
+    let row = testing::track(&store, "default", vec![given], at(0)).added.first[0];
+    says(&store, row, ChainVerdict::Succeeded(mined(7, -100)), 20);
+    let known = header(&store, row);
+    assert_eq!((known.params.submitted_at, known.is_submission_from_chain()), (Some(at(-100)), false));
+    says(&store, row, ChainVerdict::Pending, 30);
+    assert_eq!(header(&store, row).params.submitted_at, Some(at(-100)));
+}
+
+#[test]
 fn a_machine_that_can_not_ask_erases_nothing() {
     let (_folder, store) = open();
     let row = import_one(&store);

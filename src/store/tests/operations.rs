@@ -218,9 +218,14 @@ fn reading() -> impl Strategy<Value = ChainReading> {
     })
 }
 
+/// A transaction on the destination chain.
+fn destination() -> (ChainId, TxHash) {
+    (ChainId::new("8453"), TxHash::new("0xd"))
+}
+
 fn on_chain() -> impl Strategy<Value = OnChain> {
     (reading(), prop::option::of(reading()), moment())
-        .prop_map(|(source, second, at)| OnChain::after(None, source, second, at))
+        .prop_map(|(source, second, at)| OnChain::after(None, source, second.map(|second| (destination(), second)), at))
 }
 
 fn edit() -> impl Strategy<Value = Edit> {
@@ -531,6 +536,9 @@ proptest! {
             store.reader().unwrap().load().unwrap().0.into_iter().map(|transaction| transaction.id).collect()
         };
         prop_assert!(rows(&first).is_disjoint(&rows(&second)));
+        for store in [&first, &second, &replica] {
+            prop_assert_eq!(store.reader().unwrap().damaged_values(9).unwrap(), [], "{:#?}", operations);
+        }
         check_headers(&first)?;
         check_headers(&second)?;
     }
@@ -665,7 +673,7 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
     let mined = Mined { block: 7, time: Some(millis(6_000)), confirmations: 3 };
     let second = ChainReading::without_node(ChainVerdict::Unknown(vec![ChainId::new("1")]));
     let source = ChainReading::without_node(ChainVerdict::Reverted(mined));
-    let on_chain = OnChain::after(None, source, Some(second), millis(1));
+    let on_chain = OnChain::after(None, source, Some((destination(), second)), millis(1));
     let cursor = NotificationCursor { channel: "webhook".into(), seq: 7, error: Some("refused".into()) };
     let others = [
         Operation::Track { profile: profile.clone(), transactions: vec![new, fixtures::new(2)] },

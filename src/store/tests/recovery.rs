@@ -6,6 +6,10 @@ use std::{
 };
 
 use super::*;
+use crate::domain::{
+    on_chain::{ChainReading, ChainVerdict, OnChain},
+    transaction::Transaction,
+};
 
 const PAGE: u64 = 4_096;
 
@@ -548,4 +552,149 @@ fn damaged_value_is_taken_from_the_newest_backup() {
     // No backup has this row, so that it stays known as damaged.
     assert_eq!(store.reader().unwrap().damaged_values(9).unwrap().len(), 1);
     assert!(with_id(24).unwrap().is_damaged);
+}
+
+/// Creates a store with a row in each table of [`KNOWN_DAMAGE`].
+fn create_with_quote_and_chain() -> (TempDir, PathBuf) {
+    let (folder, path) = create_filled_store(2);
+    let store = Store::open_lasting(&path, at(10)).unwrap();
+    let id = pending_id(ask(&store, true, "0xaa", 10));
+    claim(&store, id, 11).unwrap();
+    testing::answer_quote(&store, id, route("q", 900), at(12));
+    let reading = ChainReading::without_node(ChainVerdict::Pending);
+    testing::observe_chain(&store, RowId(1), OnChain::after(None, reading, None, at(13)), at(13));
+    let mut new = fixtures::new(3);
+    new.params.submitted_at = Some(at(0));
+    let row = testing::track(&store, "default", vec![new], at(0)).added.first[0];
+    let chain = ChainConfig { name: Some("Ten".into()), ..ChainConfig::bare(ChainId::new("10")) };
+    let answer = Observation { chains: vec![chain], ..fixtures::says(RouterStatus::Success) };
+    observe(&store, row, answer, 20);
+    (folder, path)
+}
+
+/// Changes one value in each of these tables as bad memory would.
+const KNOWN_DAMAGE: &str = "UPDATE quotes SET estimate = estimate + 1; UPDATE chains SET name = 'Tan';
+    UPDATE forecasts SET evidence = evidence || ' '; UPDATE on_chain SET verdict = 'succeeded'";
+
+fn damaged_tables(store: &Store) -> Vec<String> {
+    let damaged = store.reader().unwrap().damaged_values(99).unwrap();
+    let mut tables: Vec<String> = damaged.into_iter().map(|value| value.column).collect();
+    tables.dedup();
+    tables
+}
+
+#[test]
+fn damaged_quotes_chains_forecasts_and_readings_are_taken_from_the_backup() {
+    let (_folder, path) = create_with_quote_and_chain();
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
+    let sound = store.reader().unwrap().checksums().unwrap();
+    drop(store);
+    Connection::open(&path).unwrap().execute_batch(KNOWN_DAMAGE).unwrap();
+    let store = Store::open_lasting(&path, at(70)).unwrap();
+    assert_eq!(damaged_tables(&store), ["chains", "forecasts", "on_chain", "quotes"]);
+    // More is written to the damaged rows, which stay known.
+    let reading = ChainReading::without_node(ChainVerdict::Pending);
+    testing::observe_chain(&store, RowId(1), OnChain::after(None, reading, None, at(71)), at(71));
+    assert_eq!(damaged_tables(&store), ["chains", "forecasts", "on_chain", "quotes"]);
+    store.mark_for_repair("4");
+    drop(store);
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    assert!(store.recovery().is_some());
+    assert_eq!(damaged_tables(&store), [""; 0]);
+    let repaired = store.reader().unwrap().checksums().unwrap();
+    for table in ["quotes", "chains", "forecasts", "on_chain"] {
+        let of = |all: &[TableChecksum]| all.iter().find(|one| one.table == table).cloned();
+        assert_eq!(of(&repaired), of(&sound), "{table}");
+    }
+}
+
+#[test]
+fn damaged_values_that_come_again_are_deleted_if_no_backup_has_them() {
+    let (_folder, path) = create_with_quote_and_chain();
+    Connection::open(&path).unwrap().execute_batch(KNOWN_DAMAGE).unwrap();
+    let store = Store::open_lasting(&path, at(70)).unwrap();
+    store.mark_for_repair("4");
+    drop(store);
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    assert_eq!(damaged_tables(&store), ["quotes"]);
+    assert_eq!(count(&store), 3);
+    // The next answer describes the chain again.
+    let chain = ChainConfig { name: Some("Ten".into()), ..ChainConfig::bare(ChainId::new("10")) };
+    observe(&store, RowId(1), Observation { chains: vec![chain], ..fixtures::says(RouterStatus::Ongoing) }, 90_001);
+    let known = store.reader().unwrap().chain("default", &ChainId::new("10")).unwrap().unwrap();
+    assert_eq!(known.name.as_deref(), Some("Ten"));
+}
+
+#[test]
+fn next_answer_replaces_a_damaged_description_of_a_chain() {
+    let (_folder, path) = create_with_quote_and_chain();
+    Connection::open(&path).unwrap().execute_batch("UPDATE chains SET name = 'Tan'").unwrap();
+    let store = Store::open_lasting(&path, at(70)).unwrap();
+    assert_eq!(damaged_tables(&store), ["chains"]);
+    let chain = ChainConfig { name: Some("Ten".into()), ..ChainConfig::bare(ChainId::new("10")) };
+    observe(&store, RowId(1), Observation { chains: vec![chain], ..fixtures::says(RouterStatus::Ongoing) }, 71);
+    assert_eq!(damaged_tables(&store), [""; 0]);
+}
+
+#[test]
+fn repair_never_takes_a_key_from_another_transaction() {
+    let (_folder, path) = create_filled_store(1);
+    let store = Store::open_lasting(&path, at(60)).unwrap();
+    testing::track(&store, "default", vec![fixtures::new(2)], at(60));
+    Store::backup_if_due(store.path(), at(60), &|| true).unwrap().unwrap();
+    // The source chain of the second is corrected, and its hash is tracked once more on the first chain.
+    let edit = Edit::CorrectSource { transactions: vec![RowId(2)], chain: ChainId::new("10") };
+    assert_eq!(testing::edit(&store, "default", edit, at(61)), 1);
+    let row = testing::track(&store, "default", vec![fixtures::new(2)], at(62)).added.first[0];
+    observe(&store, row, fixtures::says(RouterStatus::Success), 63);
+    drop(store);
+    Connection::open(&path).unwrap().execute_batch("UPDATE transactions SET quote_id = 'quite' WHERE id = 2").unwrap();
+    let store = Store::open_lasting(&path, at(70)).unwrap();
+    store.mark_for_repair("1");
+    drop(store);
+    let store = Store::open_lasting(&path, at(90_000)).unwrap();
+    assert!(store.recovery().is_some());
+    let transactions = store.reader().unwrap().load().unwrap().0;
+    let shown = |tx: &Transaction| (tx.id, tx.params.from_chain.to_string(), tx.state.status.clone(), tx.is_damaged);
+    let of_the_hash = transactions.iter().filter(|tx| tx.params.transaction_id == fixtures::params(2).transaction_id);
+    let first = fixtures::params(2).from_chain.to_string();
+    // The backup has the second one with the key that is the third one's now.
+    assert_eq!(
+        of_the_hash.map(shown).collect::<Vec<_>>(),
+        [(RowId(2), "10".to_owned(), None, true), (row, first, Some(RouterStatus::Success), false)]
+    );
+}
+
+#[test]
+fn unreadable_record_is_rebuilt_from_the_history() {
+    let (_folder, store) = open();
+    let row = import_one(&store);
+    observe(&store, row, body(RouterStatus::Ongoing, 1), 5);
+    let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
+    observe(&store, other, body(RouterStatus::Success, 1), 5);
+    let decode = |params: &TransactionParams, body: &str| {
+        let reply = crate::api::Reply { status: 200, retry_after: None, body: body.as_bytes() };
+        match crate::api::interpret(&reply, params, at(0)).outcome {
+            Outcome::Record(record) => Some(*record),
+            Outcome::NotFound(_) | Outcome::Failed(_) => None,
+        }
+    };
+    let status =
+        |row| store.reader().unwrap().transaction(row).unwrap().unwrap().state.record.map(|known| known.status);
+    assert_eq!(store.rebuild_records(&decode).unwrap(), 0);
+    for damage in ["x'00'", "'not JSON'", "CAST(substr(record, 2) AS BLOB)"] {
+        let db = Connection::open(store.path()).unwrap();
+        db.execute_batch(&format!("UPDATE records SET record = {damage} WHERE transaction_row = {}", row.0)).unwrap();
+        assert_eq!(status(row), None, "{damage}");
+        assert_eq!(store.rebuild_records(&decode).unwrap(), 1, "{damage}");
+        assert_eq!((status(row), status(other)), (Some(RouterStatus::Ongoing), Some(RouterStatus::Success)));
+        assert_eq!(store.reader().unwrap().damaged_values(9).unwrap(), []);
+    }
+    // An answer with another status than the transaction's isn't the last one.
+    let db = Connection::open(store.path()).unwrap();
+    db.execute_batch("UPDATE records SET record = x'00'; UPDATE transactions SET status = 'success', checksum = NULL")
+        .unwrap();
+    assert_eq!(store.rebuild_records(&decode).unwrap(), 1);
+    assert_eq!((status(row), status(other)), (None, Some(RouterStatus::Success)));
 }

@@ -12,18 +12,21 @@ use std::{
     path::Path,
 };
 
-use chrono::TimeDelta;
+use chrono::{DateTime, TimeDelta};
 use clap::Args;
 use color_eyre::eyre::Result;
 
 use self::finding::{Diagnosis, print_findings};
 use super::{backup::size, stats::BudgetStatus};
 use crate::{
-    api::{BaseUrl, Endpoint},
+    api::{BaseUrl, Endpoint, Reply, interpret},
     budget::{self, Ledger},
     cli::{context::Context, notifiers, theme},
     config::{Account, Settings},
-    domain::{filter::Filter, notification, polling::PollingVerdict, span, text},
+    domain::{
+        filter::Filter, notification, observation::Outcome, polling::PollingVerdict, record::StatusRecord, span, text,
+        transaction::TransactionParams,
+    },
     notify::Channel,
     process::{files, program},
     runtime::{exit::Exit, team_store::TeamAccess},
@@ -37,7 +40,7 @@ Examples:
   hoptop doctor                                    print one line for each check
   hoptop doctor --probe                            also send one request to the service, and one to the node of each chain
   hoptop doctor --checksums                        print a checksum for each table of the store, and check nothing
-  hoptop doctor --repair                           let the next start take damaged values from the newest backup
+  hoptop doctor --repair                           rebuild records from the history; the next start takes the rest from the newest backup
   hoptop doctor --verify-replica                   compare this machine's copy of a team's store with the team's log
 
 The exit code is 1 if a line is an error. Stores with the same content have the same checksums, even if their files differ.";
@@ -54,7 +57,8 @@ pub(crate) struct DoctorArgs {
     /// Also send one request within the budget, and check the node of each chain
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub probe: bool,
-    /// Also mark damaged values for repair: the next start takes them from the newest backup
+    /// Also rebuild unreadable records from the history, and mark other damaged values for repair: the next start takes them from
+    /// the newest backup
     #[arg(long, conflicts_with_all = ["checksums", "verify_replica"])]
     pub repair: bool,
     /// Print one JSON object
@@ -192,6 +196,12 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
         let way_out = "quit all hoptop processes that use it; the next start recovers it";
         return Ok(Diagnosis::Error(format!("{path} is damaged ({reason}); {way_out}")));
     }
+    let rebuilt = if should_repair { cx.store.rebuild_records(&decode_record)? } else { 0 };
+    let from_history = match rebuilt {
+        0 => String::new(),
+        1 => "; 1 record was rebuilt from the history".to_owned(),
+        rebuilt => format!("; {rebuilt} records were rebuilt from the history"),
+    };
     let damaged = cx.store.reader()?.damaged_values(MAX_DAMAGED)?;
     if let Some(DamagedValue { column, row }) = damaged.first() {
         let count =
@@ -203,13 +213,22 @@ fn check_store(transactions: u64, alerts: u64, should_repair: bool, cx: &Context
         } else {
             "all else is shown; `hoptop doctor --repair` takes them from the newest backup"
         };
-        return Ok(Diagnosis::Error(format!("{path}: {damage}; {way_out}")));
+        return Ok(Diagnosis::Error(format!("{path}: {damage}{from_history}; {way_out}")));
     }
-    let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact");
+    let contents = format!("{path}: {transactions} transactions, {alerts} alerts, intact{from_history}");
     Ok(match cx.store.fault() {
         Some(fault) => Diagnosis::Warning(format!("{contents}; {fault}")),
         None => Diagnosis::Ok(contents),
     })
+}
+
+/// Returns the record of an answer's body.
+fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord> {
+    let reply = Reply { status: 200, retry_after: None, body: body.as_bytes() };
+    match interpret(&reply, params, DateTime::UNIX_EPOCH).outcome {
+        Outcome::Record(record) => Some(*record),
+        Outcome::NotFound(_) | Outcome::Failed(_) => None,
+    }
 }
 
 /// Checks the file system of the store, and whether it has space for a backup.
@@ -493,7 +512,7 @@ mod tests {
     fn requests_of_other_processes_are_reported() {
         let mut bench = CommandFixture::new();
         let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
-        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
+        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: DateTime::UNIX_EPOCH };
         let mut other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 1.0, now).unwrap();
         let ticket = other.take(now.mono + std::time::Duration::from_secs(1)).unwrap();
         let (out, _) = run(&mut bench, &ALL);
@@ -510,7 +529,7 @@ mod tests {
     fn limit_of_another_process_is_reported() {
         let mut bench = CommandFixture::new();
         let fingerprint = check_id(&settings(&bench, &ALL)).1.unwrap();
-        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: chrono::DateTime::UNIX_EPOCH };
+        let now = crate::clock::Now { mono: crate::clock::Mono::default(), wall: DateTime::UNIX_EPOCH };
         let _other = Shared::shared(&bench.folder.path().join("state"), &fingerprint, 8.0, now).unwrap();
         let (out, _) = run(&mut bench, &ALL);
         assert!(out.contains("warn   ledger    limit 8 requests/s as last set, 0 in flight; your limit of 1"), "{out}");

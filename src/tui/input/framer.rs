@@ -1,0 +1,394 @@
+//! Splits the terminal's bytes into characters, escape sequences and pastes.
+//!
+//! The framer is pure: bytes and moments are parameters. How the bytes are cut into pieces must never change the result, and no
+//! incomplete input may outlive its time limit: one lost byte must not swallow all keys after it.
+
+use std::time::Duration;
+
+use crate::clock::Mono;
+
+/// The longest silence within an escape sequence, a character or a paste. After it the incomplete input ends.
+const INPUT_LIMIT: Duration = Duration::from_secs(1);
+/// The longest time between Esc and the next byte of the same sequence. Esc alone is a key.
+const ESCAPE_LIMIT: Duration = Duration::from_millis(50);
+/// The silence before a ^C that a person types while a paste has no end. A terminal sends the bytes of a paste without pauses.
+const TYPING_PAUSE: Duration = Duration::from_millis(50);
+/// The most bytes that are kept of one paste: more than the dashboard takes, so that the rest counts as cut.
+pub(super) const PASTE_LIMIT: usize = 1 << 20;
+/// The most bytes that are kept between the beginning and the final byte of a sequence.
+const PARAMETER_LIMIT: usize = 64;
+
+const ESCAPE: u8 = 0x1b;
+const INTERRUPT: u8 = 0x03;
+/// The parameters and the final byte of the sequence that begins a paste.
+const PASTE_BEGIN: (&[u8], u8) = (b"200", b'~');
+/// The sequence that ends a paste.
+const PASTE_END: &[u8] = b"\x1b[201~";
+
+/// One complete input of the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frame {
+    /// A character, which may be a control character. With `escape` it follows an Esc: the key is pressed together with Alt.
+    Character {
+        /// The character.
+        character: char,
+        /// Whether an Esc precedes it.
+        escape: bool,
+    },
+    /// Esc alone.
+    Escape,
+    /// A control sequence: ESC, `[`, parameters, a final byte.
+    Control {
+        /// The parameters; a sequence with too many is left out.
+        parameters: Vec<u8>,
+        /// The final byte.
+        last: u8,
+    },
+    /// A key as some terminals send it in application mode: ESC, `O`, a byte.
+    Single(u8),
+    /// A mouse report of the oldest kind: ESC, `[M`, and button, column and row, each plus 32.
+    Mouse([u8; 3]),
+    /// A bracketed paste, of at most `PASTE_LIMIT` bytes.
+    Paste(String),
+}
+
+/// The input that isn't complete yet.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Partial {
+    #[default]
+    Nothing,
+    Escape,
+    Character {
+        bytes: Vec<u8>,
+        length: usize,
+        escape: bool,
+    },
+    Control(Vec<u8>),
+    Single,
+    /// ESC, `[[`: a function key of the Linux console.
+    Console,
+    Mouse(Vec<u8>),
+    Paste {
+        content: Vec<u8>,
+        /// How many bytes of `PASTE_END` the last bytes match.
+        matched: usize,
+    },
+}
+
+/// Splits a stream of bytes into frames.
+#[derive(Debug, Default)]
+pub struct Framer {
+    partial: Partial,
+    /// The moment of the last bytes.
+    last: Mono,
+}
+
+impl Framer {
+    /// Adds bytes that arrived at `now`, and passes each frame that is complete to `emit`.
+    pub fn push(&mut self, bytes: &[u8], now: Mono, emit: &mut impl FnMut(Frame)) {
+        let is_typed = bytes == [INTERRUPT] && now.since(self.last) >= TYPING_PAUSE;
+        if is_typed && matches!(self.partial, Partial::Paste { .. }) {
+            self.end(emit);
+        }
+        if !bytes.is_empty() {
+            self.last = now;
+        }
+        bytes.iter().for_each(|byte| self.push_byte(*byte, emit));
+    }
+
+    /// Returns the moment at which incomplete input ends, unless more bytes arrive.
+    pub fn deadline(&self) -> Option<Mono> {
+        match self.partial {
+            Partial::Nothing => None,
+            Partial::Escape => Some(self.last + ESCAPE_LIMIT),
+            _ => Some(self.last + INPUT_LIMIT),
+        }
+    }
+
+    /// Ends incomplete input whose deadline has passed: Esc is a key, a paste is complete, and anything else is dropped. Must
+    /// only be called if no bytes wait to be read.
+    pub fn expire(&mut self, now: Mono, emit: &mut impl FnMut(Frame)) {
+        if self.deadline().is_some_and(|deadline| deadline <= now) {
+            self.end(emit);
+        }
+    }
+
+    fn end(&mut self, emit: &mut impl FnMut(Frame)) {
+        match std::mem::take(&mut self.partial) {
+            Partial::Escape => emit(Frame::Escape),
+            Partial::Paste { content, .. } => emit(paste(&content)),
+            Partial::Nothing
+            | Partial::Character { .. }
+            | Partial::Control(_)
+            | Partial::Single
+            | Partial::Console
+            | Partial::Mouse(_) => {}
+        }
+    }
+
+    fn push_byte(&mut self, byte: u8, emit: &mut impl FnMut(Frame)) {
+        self.partial = match std::mem::take(&mut self.partial) {
+            Partial::Nothing => begin(byte, false, emit),
+            Partial::Escape => match byte {
+                ESCAPE => {
+                    emit(Frame::Escape);
+                    Partial::Escape
+                }
+                b'[' => Partial::Control(Vec::new()),
+                b'O' => Partial::Single,
+                byte => begin(byte, true, emit),
+            },
+            Partial::Character { mut bytes, length, escape } if byte & 0xc0 == 0x80 => {
+                bytes.push(byte);
+                if bytes.len() < length {
+                    Partial::Character { bytes, length, escape }
+                } else {
+                    let text = std::str::from_utf8(&bytes).unwrap_or_default();
+                    text.chars().for_each(|character| emit(Frame::Character { character, escape }));
+                    Partial::Nothing
+                }
+            }
+            Partial::Control(parameters) => control(parameters, byte, emit),
+            Partial::Single if is_printable(byte) => {
+                emit(Frame::Single(byte));
+                Partial::Nothing
+            }
+            // The dashboard has no command for function keys.
+            Partial::Console if is_printable(byte) => Partial::Nothing,
+            Partial::Mouse(mut report) => {
+                report.push(byte);
+                match <[u8; 3]>::try_from(report) {
+                    Ok(report) => {
+                        emit(Frame::Mouse(report));
+                        Partial::Nothing
+                    }
+                    Err(report) => Partial::Mouse(report),
+                }
+            }
+            Partial::Paste { content, matched } => continue_paste(content, matched, byte, emit),
+            // A byte that doesn't belong to a sequence ends the sequence, and has its own meaning.
+            Partial::Character { .. } | Partial::Single | Partial::Console => begin(byte, false, emit),
+        };
+    }
+}
+
+/// Handles the first byte of a frame, or the first after Esc.
+fn begin(byte: u8, escape: bool, emit: &mut impl FnMut(Frame)) -> Partial {
+    let length = match byte {
+        ESCAPE => return Partial::Escape,
+        0..=0x7f => {
+            emit(Frame::Character { character: byte.into(), escape });
+            return Partial::Nothing;
+        }
+        0xc2..=0xdf => 2,
+        0xe0..=0xef => 3,
+        0xf0..=0xf4 => 4,
+        // Not the first byte of a character.
+        0x80..=0xc1 | 0xf5..=0xff => return Partial::Nothing,
+    };
+    Partial::Character { bytes: vec![byte], length, escape }
+}
+
+fn control(mut parameters: Vec<u8>, byte: u8, emit: &mut impl FnMut(Frame)) -> Partial {
+    match byte {
+        0x20..=0x3f => {
+            if parameters.len() < PARAMETER_LIMIT {
+                parameters.push(byte);
+            }
+            Partial::Control(parameters)
+        }
+        b'[' if parameters.is_empty() => Partial::Console,
+        b'M' if parameters.is_empty() => Partial::Mouse(Vec::new()),
+        last @ 0x40..=0x7e => {
+            if (parameters.as_slice(), last) == PASTE_BEGIN {
+                return Partial::Paste { content: Vec::new(), matched: 0 };
+            }
+            if parameters.len() < PARAMETER_LIMIT {
+                emit(Frame::Control { parameters, last });
+            }
+            Partial::Nothing
+        }
+        byte => begin(byte, false, emit),
+    }
+}
+
+fn continue_paste(mut content: Vec<u8>, mut matched: usize, byte: u8, emit: &mut impl FnMut(Frame)) -> Partial {
+    let mut keep = |bytes: &[u8]| {
+        let room = PASTE_LIMIT.saturating_sub(content.len());
+        content.extend(bytes.iter().take(room));
+    };
+    if PASTE_END.get(matched) == Some(&byte) {
+        matched += 1;
+    } else {
+        keep(PASTE_END.get(..matched).unwrap_or_default());
+        matched = usize::from(byte == ESCAPE);
+        if matched == 0 {
+            keep(&[byte]);
+        }
+    }
+    if matched == PASTE_END.len() {
+        emit(paste(&content));
+        return Partial::Nothing;
+    }
+    Partial::Paste { content, matched }
+}
+
+fn paste(content: &[u8]) -> Frame {
+    Frame::Paste(String::from_utf8_lossy(content).into_owned())
+}
+
+fn is_printable(byte: u8) -> bool {
+    (0x20..=0x7e).contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn at(milliseconds: u64) -> Mono {
+        Mono(Duration::from_millis(milliseconds))
+    }
+
+    /// Pushes pieces of bytes at their moments, with each deadline between them.
+    fn frames_of(pieces: &[(u64, &[u8])]) -> Vec<Frame> {
+        let (mut framer, mut frames) = (Framer::default(), Vec::new());
+        for (milliseconds, bytes) in pieces {
+            framer.expire(at(*milliseconds), &mut |frame| frames.push(frame));
+            framer.push(bytes, at(*milliseconds), &mut |frame| frames.push(frame));
+        }
+        frames
+    }
+
+    fn character(character: char) -> Frame {
+        Frame::Character { character, escape: false }
+    }
+
+    fn text(text: &str) -> Vec<Frame> {
+        text.chars().map(character).collect()
+    }
+
+    fn pasted(text: &str) -> Frame {
+        Frame::Paste(text.to_owned())
+    }
+
+    #[test]
+    fn each_kind_of_input_is_one_frame() {
+        let control = |parameters: &[u8], last| Frame::Control { parameters: parameters.to_vec(), last };
+        let alt = |character| Frame::Character { character, escape: true };
+        for (bytes, expected) in [
+            ("jé😀\r\u{3}", text("jé😀\r\u{3}")),
+            ("\x1b[A\x1b[1;5C", vec![control(b"", b'A'), control(b"1;5", b'C')]),
+            ("\x1bOA\x1b[[Aq", vec![Frame::Single(b'A'), character('q')]),
+            ("\x1b[<0;12;7M\x1b[<0;12;7m", vec![control(b"<0;12;7", b'M'), control(b"<0;12;7", b'm')]),
+            ("\x1b[M !!\x1b[I\x1b[O", vec![Frame::Mouse(*b" !!"), control(b"", b'I'), control(b"", b'O')]),
+            ("\x1bj\x1bé", vec![alt('j'), alt('é')]),
+            ("\x1b\x1b[A", vec![Frame::Escape, control(b"", b'A')]),
+            (
+                "\x1b[200~a\x1b[A\x1b[200~\u{3}\r\x1b\x1b[201~q",
+                vec![pasted("a\x1b[A\x1b[200~\u{3}\r\x1b"), character('q')],
+            ),
+        ] {
+            assert_eq!(frames_of(&[(0, bytes.as_bytes())]), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn byte_that_breaks_a_sequence_keeps_its_meaning() {
+        for broken in [&b"\x1b[1;"[..], b"\x1bO", b"\x1b[[", "é".as_bytes().split_at(1).0, b"\xf0\x9f", b"\xff\x80"] {
+            assert_eq!(frames_of(&[(0, &[broken, b"\x03"].concat())]), text("\u{3}"), "{broken:?}");
+        }
+        let overlong = format!("\x1b[{}Aq", "1;".repeat(1_000));
+        assert_eq!(frames_of(&[(0, overlong.as_bytes())]), text("q"));
+    }
+
+    #[test]
+    fn unterminated_paste_ends_after_a_second_without_bytes() {
+        let pieces: [(u64, &[u8]); 4] = [(0, b"\x1b[200~ab"), (900, b"c"), (1_899, b"d"), (2_899, b"q")];
+        assert_eq!(frames_of(&pieces), [pasted("abcd"), character('q')]);
+        // A part of the end isn't content.
+        assert_eq!(frames_of(&[(0, b"\x1b[200~ab\x1b[20"), (1_000, b"q")]), [pasted("ab"), character('q')]);
+    }
+
+    #[test]
+    fn incomplete_sequence_is_dropped_after_a_second_without_bytes() {
+        for broken in
+            [&b"\x1b["[..], b"\x1b[1;", b"\x1b[<0;1", b"\x1bO", b"\x1b[[", b"\x1b[M !", b"\xc3", b"\x1b\xf0\x9f"]
+        {
+            assert_eq!(frames_of(&[(0, broken), (1_000, b"q")]), text("q"), "{broken:?}");
+        }
+    }
+
+    #[test]
+    fn escape_alone_is_a_key_after_a_moment() {
+        assert_eq!(frames_of(&[(0, b"\x1b"), (50, b"[A")]), [Frame::Escape, character('['), character('A')]);
+        let up = Frame::Control { parameters: Vec::new(), last: b'A' };
+        assert_eq!(frames_of(&[(0, b"\x1b"), (49, b"[A")]), [up]);
+    }
+
+    #[test]
+    fn interrupt_after_a_pause_ends_a_paste_and_one_among_its_bytes_does_not() {
+        let pieces: [(u64, &[u8]); 3] = [(0, b"\x1b[200~a\x03"), (20, b"\x03"), (70, b"\x03")];
+        assert_eq!(frames_of(&pieces), [pasted("a\u{3}\u{3}"), character('\u{3}')]);
+        assert_eq!(frames_of(&[(0, b"\x1b[200~a"), (70, b"\x03b"), (80, b"\x1b[201~")]), [pasted("a\u{3}b")]);
+    }
+
+    #[test]
+    fn endless_paste_takes_bounded_memory() {
+        let (mut framer, mut frames) = (Framer::default(), Vec::new());
+        framer.push(b"\x1b[200~", at(0), &mut |frame| frames.push(frame));
+        for _ in 0..64 {
+            framer.push(&[b'a'; PASTE_LIMIT / 16], at(0), &mut |frame| frames.push(frame));
+        }
+        framer.push(b"\x1b[201~q", at(0), &mut |frame| frames.push(frame));
+        assert_eq!(frames, [pasted(&"a".repeat(PASTE_LIMIT)), character('q')]);
+    }
+
+    /// Pieces of what terminals send, of broken sequences, and any bytes.
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        let known: Vec<&'static [u8]> = vec![
+            b"\x1b[200~",
+            b"\x1b[201~",
+            b"\x1b[20",
+            b"\x1b",
+            b"\x1b[",
+            b"\x1b[A",
+            b"\x1bOA",
+            b"\x1b[<0;1;1M",
+            b"\x1b[M",
+            b"\x1b[[",
+            b"\x03",
+            b"q",
+            "é😀".as_bytes(),
+            b"\xf0\x9f",
+            b";",
+        ];
+        let piece = prop_oneof![
+            3 => proptest::sample::select(known).prop_map(<[u8]>::to_vec),
+            1 => proptest::collection::vec(any::<u8>(), 0..4),
+        ];
+        proptest::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn how_bytes_are_split_changes_nothing(bytes in bytes(), cuts in proptest::collection::vec(0..100_usize, 0..8)) {
+            let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut < bytes.len()).chain([0, bytes.len()]).collect();
+            cuts.sort_unstable();
+            let pieces: Vec<_> = cuts.windows(2).map(|cut| (0, &bytes[cut[0]..cut[1]])).collect();
+            prop_assert_eq!(frames_of(&pieces), frames_of(&[(0, &bytes)]));
+        }
+
+        #[test]
+        fn nothing_outlives_the_time_limit(bytes in bytes()) {
+            let mut framer = Framer::default();
+            framer.push(&bytes, at(0), &mut |_| ());
+            framer.expire(Mono(INPUT_LIMIT), &mut |_| ());
+            prop_assert_eq!(&framer.partial, &Partial::Nothing);
+            let mut frames = Vec::new();
+            framer.push(b"q", Mono(INPUT_LIMIT), &mut |frame| frames.push(frame));
+            prop_assert_eq!(frames, text("q"));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! Reads the terminal's bytes and the changes of its size.
+//!
+//! crossterm's reader can't be used: it waits for the end of a sequence as long as the sequence has none, loses a part of what
+//! arrives together, and spins once the terminal is gone. This reader must never wait without a limit while input is incomplete.
+
+use std::{
+    io::{self, Read, Stdin},
+    os::unix::net::UnixStream,
+    time::Duration,
+};
+
+use crossterm::{event::Event, terminal};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    process::Signal,
+};
+use signal_hook::low_level::pipe;
+
+use super::{
+    AT_ONCE,
+    event::event_of,
+    framer::{Frame, Framer},
+};
+use crate::clock::Clock;
+
+/// The most bytes of one read: as many as the kernel keeps of a terminal's input.
+const READ_SIZE: usize = 4096;
+/// The time to wait for further events of the same batch.
+const GATHERING: Duration = Duration::from_micros(100);
+
+/// The terminal's input.
+pub(super) struct TerminalReader {
+    terminal: Stdin,
+    /// Has a byte for each change of the terminal's size.
+    resizes: UnixStream,
+    framer: Framer,
+    clock: Clock,
+}
+
+/// What a wait ended with.
+struct Ready {
+    has_bytes: bool,
+    has_resize: bool,
+}
+
+impl TerminalReader {
+    pub(super) fn new(clock: Clock) -> io::Result<Self> {
+        let (resizes, sender) = UnixStream::pair()?;
+        resizes.set_nonblocking(true)?;
+        pipe::register(Signal::WINCH.as_raw(), sender)?;
+        Ok(Self { terminal: io::stdin(), resizes, framer: Framer::default(), clock })
+    }
+
+    /// Waits for an event, and returns it with all events that arrived together with it. Fails at the end of the input.
+    pub(super) fn read_batch(&mut self) -> io::Result<Vec<Event>> {
+        let mut batch = Vec::new();
+        while batch.len() < AT_ONCE {
+            let now = self.clock.now().mono;
+            let deadline = self.framer.deadline().map(|deadline| deadline.since(now));
+            let gathering = (!batch.is_empty()).then_some(GATHERING);
+            let ready = self.wait(deadline.into_iter().chain(gathering).min())?;
+            let mut add = |frame: Frame| batch.extend(event_of(frame));
+            if ready.has_bytes {
+                let mut bytes = [0; READ_SIZE];
+                let count = match rustix::io::read(&self.terminal, &mut bytes) {
+                    Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    Err(Errno::INTR | Errno::AGAIN) => 0,
+                    read => read?,
+                };
+                self.framer.push(bytes.get(..count).unwrap_or_default(), self.clock.now().mono, &mut add);
+            } else {
+                self.framer.expire(self.clock.now().mono, &mut add);
+            }
+            if ready.has_resize {
+                self.drop_resizes();
+                let (columns, rows) = terminal::size()?;
+                batch.push(Event::Resize(columns, rows));
+            }
+            if gathering.is_some() && !ready.has_bytes && !ready.has_resize {
+                break;
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Waits for bytes or a new size, at most for `limit`.
+    fn wait(&self, limit: Option<Duration>) -> io::Result<Ready> {
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        let mut watched = [PollFd::new(&self.terminal, PollFlags::IN), PollFd::new(&self.resizes, PollFlags::IN)];
+        match poll(&mut watched, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // A hang-up counts as bytes: the read then fails.
+        let [has_bytes, has_resize] = watched.map(|watched| !watched.revents().is_empty());
+        Ok(Ready { has_bytes, has_resize })
+    }
+
+    /// Takes all changes of the size at once: only the present size counts.
+    fn drop_resizes(&mut self) {
+        let mut bytes = [0; READ_SIZE];
+        while matches!(self.resizes.read(&mut bytes), Ok(1..)) {}
+    }
+}
