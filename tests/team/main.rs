@@ -29,6 +29,8 @@ mod proxy;
 mod server;
 mod service;
 mod sharing;
+#[path = "../faults/shim.rs"]
+mod shim;
 mod tls;
 
 use std::{

@@ -86,10 +86,15 @@ pub(crate) fn command(program: &Path, folder: &Path) -> Command {
 /// Creates a temporary folder that belongs to the user of servers.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("hoptop-team-").tempdir().unwrap();
-    if let Some((user, group)) = server_user() {
-        chown(folder.path(), Some(user), Some(group)).unwrap();
-    }
+    own_folder(folder.path());
     folder
+}
+
+/// Gives a folder to the user of servers.
+pub(crate) fn own_folder(folder: &Path) {
+    if let Some((user, group)) = server_user() {
+        chown(folder, Some(user), Some(group)).unwrap();
+    }
 }
 
 /// Returns the path of a program in one of these folders, or in a folder of `PATH`.

@@ -28,10 +28,14 @@ pub(super) fn machine(url: &str) -> Home {
 
 /// Starts a server with an initialised store.
 pub(super) fn team() -> Option<Cluster> {
-    let cluster = Cluster::start()?;
+    Cluster::start().map(initialised)
+}
+
+/// Initialises the store of a server.
+pub(super) fn initialised(cluster: Cluster) -> Cluster {
     machine(&cluster.url()).run(&["store", "init"]).assert_exit(0, &[]);
     cluster.execute("grant hoptop_poller to hoptop");
-    Some(cluster)
+    cluster
 }
 
 pub(super) fn add(home: &Home, number: usize) -> ProcessOutput {
