@@ -160,6 +160,7 @@ fn while_the_database_is_away_everything_is_readable_and_edits_say_why_not() {
         assert!(read.out.contains(&hash(1)), "{read:?}");
         let edit = add(&home, 2);
         assert_eq!(edit.code, Some(1), "{edit:?}");
+        assert!(edit.err.contains("nothing was saved: "), "{edit:?}");
         assert!(!edit.err.contains("panicked") && edit.err.lines().count() <= 3, "{edit:?}");
         proxy.set_mode(Mode::Pass);
         assert_eq!(hashes(&home), BTreeSet::from([hash(1)]));
