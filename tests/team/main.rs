@@ -24,6 +24,7 @@ mod figures;
 mod json_schema;
 #[path = "../material/mod.rs"]
 mod material;
+mod obstacles;
 mod pgbouncer;
 mod proxy;
 mod server;
@@ -31,6 +32,7 @@ mod service;
 mod sharing;
 #[path = "../faults/shim.rs"]
 mod shim;
+mod takeover;
 mod tls;
 
 use std::{

@@ -30,14 +30,20 @@ pub(crate) fn skip(missing: &str) {
 
 /// Waits until `condition` returns a value.
 #[track_caller]
-pub(crate) fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    wait_within(LIMIT, what, condition)
+}
+
+/// Like [`wait_for`], with another limit.
+#[track_caller]
+pub(crate) fn wait_within<T>(limit: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let clock = Clock::system();
     let begin = clock.now().mono;
     loop {
         match condition() {
             Some(value) => return value,
-            None if clock.now().mono.since(begin) < LIMIT => thread::park_timeout(Duration::from_millis(5)),
-            None => panic!("no {what} within {LIMIT:?}"),
+            None if clock.now().mono.since(begin) < limit => thread::park_timeout(Duration::from_millis(5)),
+            None => panic!("no {what} within {limit:?}"),
         }
     }
 }
