@@ -24,6 +24,12 @@ pub struct NodeSetting {
 }
 
 impl NodeSetting {
+    /// Returns the setting for one of so many processes that share the node's rate in equal parts.
+    #[must_use]
+    pub(crate) fn shared_by(self, processes: usize) -> Self {
+        Self { rps: self.rps / processes.max(1) as f64, ..self }
+    }
+
     /// Returns the setting with 5 requests per second.
     #[cfg(test)]
     pub(crate) fn new(chain: &str, url: Option<&str>) -> Self {

@@ -18,8 +18,11 @@ use super::{
     transaction::NewTransaction,
 };
 
-/// The version of the [`Envelope`] format that this program writes.
-pub(crate) const FORMAT: u16 = 1;
+/// The version of the [`Envelope`] format that this program writes. A new operation, edit or event, a new field and another
+/// effect of an operation each need the next version: an older program must stop, or its replica would differ.
+///
+/// 2: what the chains say, and the correction of a source chain.
+pub(crate) const FORMAT: u16 = 2;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -435,5 +438,30 @@ impl Envelope {
     /// Returns an operation in the current format.
     pub(crate) fn new(operation: Operation, stamp: Stamp) -> Self {
         Self { format: FORMAT, stamp, operation }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+
+    use super::*;
+
+    /// Returns the names that an enum can have in a log.
+    fn names<T: DeserializeOwned + std::fmt::Debug>(tag: &str) -> String {
+        let error = serde_json::from_value::<T>(serde_json::json!({ tag: "" })).unwrap_err().to_string();
+        error.split_once("expected one of ").unwrap().1.replace(['`', ','], "")
+    }
+
+    #[test]
+    fn new_kind_of_operation_needs_a_new_format() {
+        let kinds = [names::<Operation>("operation"), names::<Edit>("edit"), names::<ProfileEvent>("event")];
+        let expected = [
+            "track observe observe_chain request_chain edit undo redo delete drop_bodies request_poll pause ask_quote \
+             withdraw_quote claim_quote answer_quote record_profile_event report_polling move_notification_cursor",
+            "untrack add_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
+            "throttled unauthorized unreachable recovered budget_short budget_sufficient",
+        ];
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (2, expected), "raise FORMAT");
     }
 }

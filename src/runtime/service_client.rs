@@ -34,6 +34,8 @@ pub(crate) struct ServiceClient {
     pub heartbeat: Heartbeat,
     /// The nodes of the chains that the poller asks besides; `None` if it asks none.
     pub chain_nodes: Option<Arc<ChainNodes>>,
+    /// The number of profiles that share the nodes.
+    pub sharing_profiles: usize,
 }
 
 impl ServiceClient {
@@ -52,6 +54,7 @@ impl ServiceClient {
             requests: Requests::default(),
             heartbeat: Heartbeat::default(),
             chain_nodes: None,
+            sharing_profiles: 1,
         })
     }
 

@@ -113,6 +113,8 @@ pub(super) struct TeamPoller {
 impl TeamPoller {
     /// Describes the poller of one profile, on this replica.
     pub(super) fn new(access: TeamAccess, polling: ServiceClient, options: PollerOptions<'_>, replica: &Path) -> Self {
+        let settings = polling.chain_nodes.map(|nodes| nodes.settings()).unwrap_or_default();
+        let chain_nodes = settings.into_iter().map(|node| node.shared_by(polling.sharing_profiles)).collect();
         let order = PollOrder {
             replica: replica.to_owned(),
             state_dir: options.state_dir.unwrap_or(Path::new(".")).to_owned(),
@@ -129,7 +131,7 @@ impl TeamPoller {
             rps: polling.rps,
             weights: options.weights.clone(),
             sends_requests_only: options.scope == Scope::RequestsOnly,
-            chain_nodes: polling.chain_nodes.map(|nodes| nodes.settings()).unwrap_or_default(),
+            chain_nodes,
         };
         Self { access, order, requests: polling.requests, heartbeat: polling.heartbeat }
     }

@@ -142,6 +142,16 @@ pub enum StoreError {
     /// A compressed text can't be decompressed.
     #[error("a stored text can't be decompressed: {0}")]
     Unpack(String),
+    /// A newer hoptop wrote to the team's log.
+    #[error(
+        "update hoptop on this machine: the team's store has format {found} and this hoptop knows formats up to {known}"
+    )]
+    NewerFormat {
+        /// The format of the operation.
+        found: u16,
+        /// The newest format of this program.
+        known: u16,
+    },
     /// The store is a replica of another team's log.
     #[error("the file is the replica of another team's store; choose another file with --db")]
     OtherTeam,

@@ -118,7 +118,7 @@ pub enum TeamError {
     NotInitialised,
     /// Other members write a format that this hoptop doesn't know.
     #[error(
-        "the team's store has format {team} and this hoptop knows formats up to {own}; update hoptop on this machine"
+        "update hoptop on this machine: the team's store has format {team} and this hoptop knows formats up to {own}"
     )]
     HoptopTooOld {
         /// The format of the team's store.
@@ -137,6 +137,9 @@ pub enum TeamError {
         /// The oldest format that this program can use.
         needed: i32,
     },
+    /// The team's store takes nothing more from a hoptop as old as this one.
+    #[error("update hoptop on this machine: the team's store no longer takes what this version writes")]
+    FormatRetired,
     /// The lease of the ID is another machine's by now.
     #[error("another machine of the team polls for this integrator ID")]
     Fenced,
@@ -231,9 +234,14 @@ impl TeamError {
             Self::Permission(_) | Self::MayNotCreate(_) => false,
             Self::NoTls(_) | Self::RootCertificate(_) | Self::UntrustedCertificate { .. } => false,
             Self::WrongHost { .. } | Self::Tls { .. } | Self::Protocol { .. } => false,
-            Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } | Self::Fenced => false,
+            Self::HoptopTooOld { .. } | Self::HoptopTooNew { .. } | Self::FormatRetired | Self::Fenced => false,
             Self::SnapshotTooNew { .. } => false,
         }
+    }
+
+    /// Returns whether the server says that the statement had no effect. After other failures it may have been committed.
+    pub(super) fn has_rolled_back(&self) -> bool {
+        matches!(self, Self::DiskFull(_) | Self::ReadOnly(_))
     }
 
     /// Returns the error of an open connection that ended.
@@ -249,6 +257,7 @@ impl TeamError {
             "42501" => Self::Permission(message),
             "3F000" | "42P01" | "42883" => Self::NotInitialised,
             "HT001" => Self::Fenced,
+            "HT003" => Self::FormatRetired,
             "53100" => Self::DiskFull(message),
             "25006" => Self::ReadOnly(message),
             "53300" => Self::TooManyConnections(message),

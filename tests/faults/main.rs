@@ -18,41 +18,21 @@
 #[path = "../end_to_end/common.rs"]
 mod common;
 mod late_request;
+mod shim;
 
 use std::{
     fs,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::OnceLock,
 };
 
 use common::{Batch, Home, Process, Simulation};
 use rusqlite::Connection;
+use shim::shim;
 use tempfile::TempDir;
 
 /// A number of calls that no command here reaches.
 const MOST_CALLS: u32 = 2_000;
-
-/// Returns the path of the fault library, which is compiled once; `None` without a compiler.
-fn shim() -> Option<&'static Path> {
-    static SHIM: OnceLock<Option<(TempDir, PathBuf)>> = OnceLock::new();
-    let compile = || {
-        let folder = tempfile::tempdir().unwrap();
-        let library = folder.path().join("shim.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/faults/shim.c");
-        let mut cc = Command::new("cc");
-        cc.args(["-shared", "-fPIC", "-O1", "-o"]).arg(&library).arg(source).arg("-ldl");
-        match cc.status() {
-            Ok(status) => assert!(status.success(), "the shim doesn't compile"),
-            Err(error) => {
-                eprintln!("skipped: no C compiler ({error})");
-                return None;
-            }
-        }
-        Some((folder, library))
-    };
-    SHIM.get_or_init(compile).as_ref().map(|(_, library)| library.as_path())
-}
 
 /// A fault at the k-th call: k, the kind as `shim.c` names it, and whether all later calls fail too.
 #[derive(Clone, Copy)]

@@ -6,17 +6,35 @@
  * FAULT_MARK  a file that is created when the fault happens
  * FAULT_STAYS if set, all calls after the k-th fail too
  * FAULT_WHILE if set, all calls fail with ENOSPC while this file exists, and no other fault happens
+ *
+ * Stops the process right before it sends bytes to a TCP port, once a file exists. The process that removes the file stops, and
+ * writes its ID to a file of the same name with the ending .stopped.
+ *
+ * FAULT_PORT  the port         FAULT_STOP  the file
+ *
+ * Steps the wall clock.
+ *
+ * FAULT_CLOCK a file with the seconds to add, as a number of eight bytes; a change of the number is seen at once
  */
 #define _GNU_SOURCE
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/types.h>
+#include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 static atomic_long calls;
@@ -58,8 +76,75 @@ static int next_fault(int fd) {
     static type (*real)(__VA_ARGS__); \
     if (!real) real = (type (*)(__VA_ARGS__))dlsym(RTLD_NEXT, name)
 
+/* Stops the process if it is about to send to the port. */
+static void stop_before_sending(int fd) {
+    const char *port = getenv("FAULT_PORT"), *file = getenv("FAULT_STOP");
+    if (!port || !file || access(file, F_OK) != 0) return;
+    struct sockaddr_in peer;
+    socklen_t size = sizeof peer;
+    if (getpeername(fd, (struct sockaddr *)&peer, &size) != 0 || peer.sin_family != AF_INET) return;
+    if (ntohs(peer.sin_port) != atoi(port) || unlink(file) != 0) return;
+    char stopped[4096], unnamed[4096], id[32];
+    snprintf(stopped, sizeof stopped, "%s.stopped", file);
+    snprintf(unnamed, sizeof unnamed, "%s.new", file);
+    int mark = open(unnamed, O_CREAT | O_TRUNC | O_WRONLY, 0600);
+    int length = snprintf(id, sizeof id, "%d", getpid());
+    if (mark < 0 || syscall(SYS_write, mark, id, (size_t)length) != length) abort();
+    close(mark);
+    if (rename(unnamed, stopped) != 0) abort();
+    /* The signal of another thread would let this one go on for a moment. */
+    syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), SIGSTOP);
+}
+
+ssize_t send(int fd, const void *data, size_t size, int flags) {
+    REAL(ssize_t, "send", int, const void *, size_t, int);
+    stop_before_sending(fd);
+    return real(fd, data, size, flags);
+}
+
+ssize_t sendmsg(int fd, const struct msghdr *message, int flags) {
+    REAL(ssize_t, "sendmsg", int, const struct msghdr *, int);
+    stop_before_sending(fd);
+    return real(fd, message, flags);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count) {
+    REAL(ssize_t, "writev", int, const struct iovec *, int);
+    stop_before_sending(fd);
+    return real(fd, parts, count);
+}
+
+/* Returns the seconds by which the wall clock is stepped. */
+static time_t wall_step(void) {
+    static _Atomic(const volatile int64_t *) step;
+    static const int64_t none;
+    if (!step) {
+        const char *path = getenv("FAULT_CLOCK");
+        int file = path ? open(path, O_RDONLY) : -1;
+        void *map = file < 0 ? MAP_FAILED : mmap(NULL, sizeof none, PROT_READ, MAP_SHARED, file, 0);
+        if (file >= 0) close(file);
+        step = map == MAP_FAILED ? &none : map;
+    }
+    return (time_t)*step;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    REAL(int, "clock_gettime", clockid_t, struct timespec *);
+    int result = real(clock, time);
+    if (result == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE)) time->tv_sec += wall_step();
+    return result;
+}
+
+int gettimeofday(struct timeval *restrict time, void *restrict zone) {
+    REAL(int, "gettimeofday", struct timeval *, void *);
+    int result = real(time, zone);
+    if (result == 0) time->tv_sec += wall_step();
+    return result;
+}
+
 ssize_t write(int fd, const void *data, size_t size) {
     REAL(ssize_t, "write", int, const void *, size_t);
+    stop_before_sending(fd);
     int result = next_fault(fd);
     return result == 1 ? -1 : real(fd, data, result == 2 ? (size + 1) / 2 : size);
 }

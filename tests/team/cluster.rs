@@ -1,7 +1,7 @@
 //! A PostgreSQL server for one test: its own data, port and processes, which are gone when the test ends.
 
 use std::{
-    fs,
+    fs, io,
     net::SocketAddr,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -12,7 +12,7 @@ use std::{
 use tempfile::TempDir;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
-use super::server::{command, find_program, folder, free_port, kill_with_children, signal, skip, wait_for};
+use super::server::{command, find_program, folder, free_port, kill_with_children, own_folder, signal, skip, wait_for};
 
 /// The settings that differ from the server's defaults. Nothing here needs to survive a crash of the machine.
 const SETTINGS: &str = "
@@ -39,9 +39,37 @@ const CREATION: &str = "create role hoptop login createrole;\ncreate database ho
 /// The rows of a statement. NULL is an empty text.
 pub(crate) type Rows = Vec<Vec<String>>;
 
+/// The megabytes of a disk of its own: more than a server keeps of its log, and the megabytes that its files need.
+const DISK_MEGABYTES: u32 = 256;
+
+/// A disk of its own in the memory of this machine. It is unmounted when the value is dropped.
+struct OwnDisk(PathBuf);
+
+impl OwnDisk {
+    /// Mounts an empty disk at a folder; `None` if this user may not.
+    fn mount(folder: &Path) -> Option<Self> {
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={DISK_MEGABYTES}m"), "hoptop-test"]).arg(folder);
+        let is_mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        is_mounted.then(|| Self(folder.to_owned()))
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.0.join("ballast")
+    }
+}
+
+impl Drop for OwnDisk {
+    fn drop(&mut self) {
+        run(Command::new("umount").arg("--lazy").arg(&self.0));
+    }
+}
+
 /// A running or stopped server. It is killed, and its files are removed, when the value is dropped.
 pub(crate) struct Cluster {
     programs: PathBuf,
+    /// The disk with all of the server's files; `None` if they are on the disk of this machine's temporary files.
+    disk: Option<OwnDisk>,
     folder: TempDir,
     port: u16,
     server: Option<Child>,
@@ -50,14 +78,55 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// Starts a server with an empty database `hoptop`. Returns `None` if the programs aren't installed.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_in(folder(), None)
+    }
+
+    /// Like [`Cluster::start`], on a disk of its own if this user may mount one.
+    pub(crate) fn start_on_own_disk() -> Option<Self> {
+        let folder = folder();
+        let disk = OwnDisk::mount(folder.path());
+        Self::start_in(folder, disk)
+    }
+
+    fn start_in(folder: TempDir, disk: Option<OwnDisk>) -> Option<Self> {
         let Some(programs) = program_folder() else {
             skip("PostgreSQL's server programs aren't installed");
             return None;
         };
         let template = template(&programs);
-        let cluster = Self { programs, folder: folder(), port: free_port(), server: None };
+        let cluster = Self { programs, disk, folder, port: free_port(), server: None };
+        own_folder(cluster.folder());
         run(Command::new("cp").arg("-a").arg(template).arg(cluster.data()));
         Some(cluster.started())
+    }
+
+    /// Whether the server has a disk of its own.
+    pub(crate) fn has_own_disk(&self) -> bool {
+        self.disk.is_some()
+    }
+
+    /// Fills the server's own disk.
+    pub(crate) fn fill_disk(&self) {
+        let mut ballast = fs::File::create(self.disk.as_ref().unwrap().ballast()).unwrap();
+        let full = io::copy(&mut io::repeat(0), &mut ballast).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+    }
+
+    /// Empties the server's own disk of what [`Cluster::fill_disk`] wrote, and starts the server again if it has ended.
+    pub(crate) fn free_disk(&mut self) {
+        fs::remove_file(self.disk.as_ref().unwrap().ballast()).unwrap();
+        let server = self.server.as_mut().unwrap();
+        let mut has_ended = false;
+        wait_for("answer of the server, or its end", || {
+            has_ended = server.try_wait().unwrap().is_some();
+            (has_ended
+                || execute_at(&format!("postgres://postgres@127.0.0.1:{}/hoptop", self.port), "select 1").is_ok())
+            .then_some(())
+        });
+        if has_ended {
+            self.server = None;
+            self.run_server();
+        }
     }
 
     /// Returns the URL of the database for its owner.
@@ -113,7 +182,10 @@ impl Cluster {
 
     /// Creates an asynchronous standby that follows this server through an address, such as that of a proxy.
     pub(crate) fn standby_through(&self, address: SocketAddr) -> Self {
-        let standby = Self { programs: self.programs.clone(), folder: folder(), port: free_port(), server: None };
+        let folder = folder();
+        let disk = self.disk.as_ref().and_then(|_| OwnDisk::mount(folder.path()));
+        let standby = Self { programs: self.programs.clone(), disk, folder, port: free_port(), server: None };
+        own_folder(standby.folder());
         let mut copy = command(&self.programs.join("pg_basebackup"), standby.folder());
         copy.arg("--pgdata").arg(standby.data()).args(["--host", &address.ip().to_string()]);
         copy.args(["--port", &address.port().to_string(), "--username", "postgres", "--write-recovery-conf"]);

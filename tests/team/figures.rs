@@ -35,21 +35,22 @@ use super::{
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 
 /// A process of a machine, which is killed with its poller when the value is dropped.
-struct Running(Child);
+pub(super) struct Running(Child);
 
 impl Running {
     /// Starts a command with a limit, in requests per second.
-    fn start(home: &Home, service: &CountingService, rps: usize, words: &[&str]) -> Self {
+    pub(super) fn start(home: &Home, service: &CountingService, rps: usize, words: &[&str]) -> Self {
         let mut command = home.polling_command(service.url(), words);
         command.env("HOPTOP_RPS", rps.to_string()).stdin(Stdio::piped()).stderr(Stdio::null());
         Self(command.spawn().unwrap())
     }
 
-    fn processes(&self) -> Vec<u32> {
+    /// Returns the process and its poller.
+    pub(super) fn processes(&self) -> Vec<u32> {
         [vec![self.0.id()], children(self.0.id())].concat()
     }
 
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         signal("TERM", &[self.0.id()]);
         wait_for("end", || self.0.try_wait().unwrap());
     }

@@ -24,11 +24,15 @@ mod figures;
 mod json_schema;
 #[path = "../material/mod.rs"]
 mod material;
+mod obstacles;
 mod pgbouncer;
 mod proxy;
 mod server;
 mod service;
 mod sharing;
+#[path = "../faults/shim.rs"]
+mod shim;
+mod takeover;
 mod tls;
 
 use std::{

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::{
@@ -17,6 +18,9 @@ use tokio::{
 };
 
 use super::server::{free_port, wait_for};
+
+/// How much later than the last bytes the end of a connection is forwarded.
+const CLOSE_DELAY: Duration = Duration::from_millis(100);
 
 /// What the proxy does with connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,6 +167,8 @@ async fn pump(
         let read = from.read(&mut bytes).await?;
         wait_for_pass(&mut mode).await?;
         if read == 0 {
+            // A server must see what came before, although nobody waits for an answer any more.
+            tokio::time::sleep(CLOSE_DELAY).await;
             return to.shutdown().await;
         }
         to.write_all(&bytes[..read]).await?;

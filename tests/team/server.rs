@@ -30,14 +30,20 @@ pub(crate) fn skip(missing: &str) {
 
 /// Waits until `condition` returns a value.
 #[track_caller]
-pub(crate) fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
+    wait_within(LIMIT, what, condition)
+}
+
+/// Like [`wait_for`], with another limit.
+#[track_caller]
+pub(crate) fn wait_within<T>(limit: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let clock = Clock::system();
     let begin = clock.now().mono;
     loop {
         match condition() {
             Some(value) => return value,
-            None if clock.now().mono.since(begin) < LIMIT => thread::park_timeout(Duration::from_millis(5)),
-            None => panic!("no {what} within {LIMIT:?}"),
+            None if clock.now().mono.since(begin) < limit => thread::park_timeout(Duration::from_millis(5)),
+            None => panic!("no {what} within {limit:?}"),
         }
     }
 }
@@ -86,10 +92,15 @@ pub(crate) fn command(program: &Path, folder: &Path) -> Command {
 /// Creates a temporary folder that belongs to the user of servers.
 pub(crate) fn folder() -> tempfile::TempDir {
     let folder = tempfile::Builder::new().prefix("hoptop-team-").tempdir().unwrap();
-    if let Some((user, group)) = server_user() {
-        chown(folder.path(), Some(user), Some(group)).unwrap();
-    }
+    own_folder(folder.path());
     folder
+}
+
+/// Gives a folder to the user of servers.
+pub(crate) fn own_folder(folder: &Path) {
+    if let Some((user, group)) = server_user() {
+        chown(folder, Some(user), Some(group)).unwrap();
+    }
 }
 
 /// Returns the path of a program in one of these folders, or in a folder of `PATH`.

@@ -108,6 +108,12 @@ impl CountingService {
         counts
     }
 
+    /// Returns the number of requests, and how many of them begin a window of one second with more than `limit` requests.
+    pub(crate) fn windows_over(&self, limit: usize) -> (usize, usize) {
+        let moments: Vec<_> = self.arrivals().iter().map(|arrival| arrival.at).collect();
+        (moments.len(), windows(&moments).filter(|size| *size > limit).count())
+    }
+
     /// Returns the largest number of requests that any window of one second held.
     pub(crate) fn most_in_a_second(&self) -> usize {
         most_in_a_second(&self.arrivals().iter().map(|arrival| arrival.at).collect::<Vec<_>>())
@@ -122,8 +128,13 @@ impl Drop for CountingService {
 
 /// Returns the largest number of these moments, which must be in order, within one second.
 pub(crate) fn most_in_a_second(moments: &[Duration]) -> usize {
+    windows(moments).max().unwrap_or(0)
+}
+
+/// Returns the size of the window of one second that begins with each of these moments, which must be in order.
+fn windows(moments: &[Duration]) -> impl Iterator<Item = usize> {
     let until = |first: Duration| moments.partition_point(|moment| *moment < first + Duration::from_secs(1));
-    moments.iter().enumerate().map(|(at, first)| until(*first) - at).max().unwrap_or(0)
+    moments.iter().enumerate().map(move |(at, first)| until(*first) - at)
 }
 
 async fn answer(

@@ -28,10 +28,14 @@ pub(super) fn machine(url: &str) -> Home {
 
 /// Starts a server with an initialised store.
 pub(super) fn team() -> Option<Cluster> {
-    let cluster = Cluster::start()?;
+    Cluster::start().map(initialised)
+}
+
+/// Initialises the store of a server.
+pub(super) fn initialised(cluster: Cluster) -> Cluster {
     machine(&cluster.url()).run(&["store", "init"]).assert_exit(0, &[]);
     cluster.execute("grant hoptop_poller to hoptop");
-    Some(cluster)
+    cluster
 }
 
 pub(super) fn add(home: &Home, number: usize) -> ProcessOutput {
@@ -156,6 +160,7 @@ fn while_the_database_is_away_everything_is_readable_and_edits_say_why_not() {
         assert!(read.out.contains(&hash(1)), "{read:?}");
         let edit = add(&home, 2);
         assert_eq!(edit.code, Some(1), "{edit:?}");
+        assert!(edit.err.contains("nothing was saved: "), "{edit:?}");
         assert!(!edit.err.contains("panicked") && edit.err.lines().count() <= 3, "{edit:?}");
         proxy.set_mode(Mode::Pass);
         assert_eq!(hashes(&home), BTreeSet::from([hash(1)]));

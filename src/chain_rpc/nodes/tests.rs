@@ -231,3 +231,10 @@ async fn the_service_names_a_node_only_where_the_settings_say_so() {
     assert!(reason.contains("not a URL") && !reason.contains("canary"), "{reason}");
     assert_eq!(nodes.check(&ChainId::new("8453")).await, Err("no node is set".to_owned()));
 }
+
+#[test]
+fn processes_that_share_a_node_get_equal_parts_of_its_rate() {
+    let setting = NodeSetting { rps: 6.0, ..NodeSetting::new("1", None) };
+    let parts = [0, 1, 3].map(|processes| setting.clone().shared_by(processes).rps);
+    assert_eq!(parts, [6.0, 6.0, 2.0]);
+}

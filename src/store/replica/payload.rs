@@ -8,7 +8,7 @@ use std::{
     ops::ControlFlow,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use zstd::stream::{read::Decoder, write::Encoder};
 
 use crate::{
@@ -199,19 +199,19 @@ pub(crate) fn split(payload: Vec<u8>, entry: Nonce) -> Vec<Vec<u8>> {
 /// Decodes the payload of an entry.
 ///
 /// # Errors
-/// [`StoreError::Unpack`] if another version wrote it, or it is damaged.
+/// [`StoreError::NewerFormat`] if a newer version wrote it, and [`StoreError::Unpack`] if it is damaged.
 pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError> {
     match payload.split_first() {
         Some((&OPERATIONS, packed)) => {
             let operations = lines(packed).map_err(unpack)?.map(|line| {
-                let operation: Envelope = serde_json::from_str(&line.map_err(unpack)?).map_err(unpack)?;
+                let operation: Envelope = parse(&line.map_err(unpack)?)?;
                 check_format(operation.format).map(|()| operation)
             });
             Ok(Payload::Operations(operations.collect::<Result<_, _>>()?))
         }
         Some((&BATCH, packed)) => {
             let first = lines(packed).map_err(unpack)?.next().unwrap_or_else(|| Ok(String::new())).map_err(unpack)?;
-            let header: BatchHeader = serde_json::from_str(&first).map_err(unpack)?;
+            let header: BatchHeader = parse(&first)?;
             check_format(header.format)?;
             Ok(Payload::Batch(TrackBatch { header, lines: packed }))
         }
@@ -223,7 +223,7 @@ pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError
 /// Returns the body with this digest among the answers about a transaction in an entry.
 ///
 /// # Errors
-/// [`StoreError::Unpack`] if another version wrote the entry, or it is damaged.
+/// [`StoreError::NewerFormat`] if a newer version wrote the entry, and [`StoreError::Unpack`] if it is damaged.
 pub(crate) fn find_body(
     payload: &[u8],
     transaction: &TransactionKey,
@@ -245,9 +245,19 @@ fn decode_part(rest: &[u8]) -> Option<PayloadPart<'_>> {
     Some(PayloadPart { entry: Nonce(u128::from_be_bytes(*entry)), number, total, bytes })
 }
 
-fn check_format(format: u16) -> Result<(), StoreError> {
-    (format <= FORMAT).then_some(()).ok_or_else(|| {
-        unpack(format!("the team's log has operations of format {format}, and this hoptop knows {FORMAT}: update it"))
+fn check_format(found: u16) -> Result<(), StoreError> {
+    if found <= FORMAT { Ok(()) } else { Err(StoreError::NewerFormat { found, known: FORMAT }) }
+}
+
+/// Parses a line that names its format. A newer format may have lines that this program can't parse.
+fn parse<T: DeserializeOwned>(line: &str) -> Result<T, StoreError> {
+    #[derive(Deserialize)]
+    struct Format {
+        format: u16,
+    }
+    serde_json::from_str(line).map_err(|error| match serde_json::from_str(line) {
+        Ok(Format { format }) => check_format(format).err().unwrap_or_else(|| unpack(error)),
+        Err(_) => unpack(error),
     })
 }
 

@@ -281,3 +281,33 @@ fn operation_that_no_replica_could_read_is_not_encoded() {
     assert!(encode(1 << 20).is_ok());
     assert!(encode(64 << 20).unwrap_err().to_string().contains("64 MB, which is too large"));
 }
+
+/// Returns an entry with one line, as the log holds it.
+fn line(seq: u64, line: &str) -> LogEntry {
+    let mut payload = vec![0];
+    payload.extend(zstd::encode_all(format!("{line}\n").as_bytes(), 3).unwrap());
+    LogEntry { payload, ..tracks(seq) }
+}
+
+#[test]
+fn entry_of_a_newer_format_is_refused_with_the_way_out_and_nothing_is_skipped() {
+    let (_folder, store) = open();
+    let unknown = |format: u16| {
+        format!(
+            r#"{{"format":{format},"at":"2026-01-01T00:00:00Z","author":null,"operation":{{"operation":"teleport"}}}}"#
+        )
+    };
+    let refused = replicate(&store, TEAM, vec![tracks(1), line(2, &unknown(99)), tracks(3)], vec![]).unwrap_err();
+    assert!(matches!(refused, StoreError::NewerFormat { found: 99, .. }), "{refused:?}");
+    assert!(refused.to_string().starts_with("update hoptop on this machine: "), "{refused}");
+    // A known operation counts as newer too: its effect may be another one.
+    let known = Envelope {
+        format: 99,
+        ..Envelope::new(Operation::Undo { profile: "default".into() }, Stamp::new(at(1), None))
+    };
+    let refused = replicate(&store, TEAM, vec![line(1, &serde_json::to_string(&known).unwrap())], vec![]).unwrap_err();
+    assert!(matches!(refused, StoreError::NewerFormat { found: 99, .. }), "{refused:?}");
+    let damaged = replicate(&store, TEAM, vec![line(1, &unknown(1))], vec![]).unwrap_err();
+    assert!(matches!(damaged, StoreError::Unpack(_)), "{damaged:?}");
+    assert_eq!((count(&store), replicate(&store, TEAM, vec![tracks(1)], vec![]).unwrap()), (0, 1));
+}

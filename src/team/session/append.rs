@@ -93,7 +93,7 @@ impl LogSession {
             let seq = match link.database.append(*nonce, payload, fence.as_ref()).await {
                 Ok(seq) => seq,
                 Err(error) if error.is_transient() => {
-                    append.may_be_in_log = true;
+                    append.may_be_in_log |= !error.has_rolled_back();
                     return Err(error.into());
                 }
                 Err(error) => {

@@ -91,9 +91,12 @@ impl Append {
 
     /// Answers each write with an error.
     pub(super) fn refuse(self, reason: &str) {
-        let reason = match self.may_be_in_log && !self.is_of_poller {
-            true => format!("{reason}; whether the write is in the team's log shows when the database is back"),
-            false => reason.to_owned(),
+        let reason = match (self.is_of_poller, self.may_be_in_log) {
+            (true, _) => reason.to_owned(),
+            (false, true) => {
+                format!("{reason}; whether the write is in the team's log shows when the database is back")
+            }
+            (false, false) => format!("nothing was saved: {reason}"),
         };
         self.replies.into_iter().for_each(|reply| drop(reply.send(Err(StoreError::Log(reason.clone())))));
     }

@@ -17,7 +17,9 @@ impl SessionError {
         match self {
             Self::Team(error) => error.is_transient(),
             Self::Store(error) => {
-                !error.is_lasting() && !matches!(error, StoreError::OtherTeam | StoreError::NotReplica)
+                let needs_a_person =
+                    matches!(error, StoreError::OtherTeam | StoreError::NotReplica | StoreError::NewerFormat { .. });
+                !error.is_lasting() && !needs_a_person
             }
         }
     }

@@ -175,9 +175,8 @@ fn obstacle_words(context: &DrawContext<'_>, obstacle: Obstacle) -> String {
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
                 "NOT POLLING: the team is choosing a machine   ".to_owned()
             }
-            TeamLink::Away { .. } | TeamLink::Refused { .. } => {
-                "STOPPED here while the team's store is unreachable   ".to_owned()
-            }
+            TeamLink::Away { .. } => "STOPPED here while the team's store is unreachable   ".to_owned(),
+            TeamLink::Refused { .. } => "STOPPED here while the team's store can't be used   ".to_owned(),
         },
         Obstacle::NoPoller if model.setting.polls => "starting   ".to_owned(),
         Obstacle::NoPoller => "NOT POLLING: start hoptop without --no-poll   ".to_owned(),

@@ -25,6 +25,10 @@ use crate::{
     team::{Database, upload_snapshot},
 };
 
+/// How a store becomes empty, while nobody writes.
+const EMPTY_IT: &str = "quit hoptop on all machines, let the owner run `DROP SCHEMA hoptop CASCADE` in the database and \
+                        `hoptop store init`, and try again; everything in that store is lost";
+
 /// The arguments of `hoptop store move`.
 #[derive(Args, Debug)]
 pub(super) struct MoveArgs {
@@ -83,7 +87,7 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
         let info = database.connection_info().await?;
         ensure!(
             database.bounds(0).await?.head.seq == 0,
-            "{} has entries already; a store can be moved only into an empty one",
+            "{} has entries already; a store can be moved only into an empty one: {EMPTY_IT}",
             access.connector.address()
         );
         // A log that begins with its second entry can't be read without the snapshot. It begins in one transaction, last, so
@@ -93,7 +97,7 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
         source.write_first_snapshot(&path, info.team, position)?;
         let snapshot = upload_snapshot(&database, &path, position, 0).await?;
         let is_complete = database.begin_log(nonces, &payload::encode_nothing()?, &snapshot).await?;
-        ensure!(is_complete, "somebody else wrote to the team's store; clear it and try again");
+        ensure!(is_complete, "somebody else wrote to the team's store meanwhile; {EMPTY_IT}");
         Ok(())
     })?;
     let copy = folder.path().join("replica.db");

@@ -50,7 +50,10 @@ fn banner_says_since_when_the_store_is_unreachable_and_what_still_works() {
     assert!(!screen(&model).contains("LIVE") && screen(&model).contains("STOPPED here"), "{}", screen(&model));
     let mut model = with_team(SMALL, TeamLink::Refused { reason: "the database is not a team's store yet".into() });
     model.store_fault = Some("the database is not a team's store yet".into());
-    assert_shown(&model, &["TEAM'S STORE: the database is not a team's store yet"]);
+    assert_shown(
+        &model,
+        &["TEAM'S STORE: the database is not a team's store yet", "while the team's store can't be used"],
+    );
 }
 
 #[test]
@@ -64,6 +67,15 @@ fn transaction_that_another_person_has_open_is_marked_and_names_the_person() {
     press(&mut model, &["j"], now());
     assert!(screen(&model).contains("│@") && screen(&model).contains(" @ana "), "{}", screen(&model));
     assert!(!screen(&model).contains("have this open"));
+    // Under a shared role, the role would leave no place for a ticket.
+    model
+        .team
+        .as_mut()
+        .unwrap()
+        .members
+        .iter_mut()
+        .for_each(|member| member.author = format!("{} via ops", member.author));
+    assert!(screen(&model).contains(" @ana ") && !screen(&model).contains("@ana via"), "{}", screen(&model));
 }
 
 #[test]

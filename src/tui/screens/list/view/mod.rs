@@ -227,11 +227,12 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_lab
     }
 }
 
-/// Returns the ticket, after the person who has the transaction open, if somebody else has. Without a ticket it is a label,
+/// Returns the ticket, after the person who has the transaction open, if somebody else has, without the role. Without a ticket it is a label,
 /// unless the labels have a column of their own.
 fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
     let ticket = if has_labels { tx.params.ticket.as_deref() } else { row_text::ticket_or_label(tx) };
-    match marks::people_at(context, tx).map(text::clean).next() {
+    let person = marks::people_at(context, tx).map(text::clean).next();
+    match person.as_deref().map(|author| author.split_once(" via ").map_or(author, |(given, _)| given)) {
         Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),
         None => ticket.unwrap_or("-").to_owned(),
     }
