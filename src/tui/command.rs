@@ -250,7 +250,9 @@ commands! {
     FoldRule      View               [Alerts]                        "fold_rule"     "fold"     ["f"]            "alerts: fold or unfold the alerts of a rule; on a folded row, acknowledge and snooze apply to all of them";
     FoldAll       View               [Alerts]                        "fold_all"      ""         ["F"]            "alerts: fold every rule, or unfold all";
     Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer";
+    OpenRoute     Move               [Stats]                         "open_route"    "list"     ["Enter"]        "charts: show the transfers of the route in the list";
     RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful";
+    Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: all time, 7 days, 24 hours, or 1 hour";
     Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when";
     OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: go to the transaction of the line";
     Level         View               [Log]                           "level"         "level"    ["l"]            "log: show all levels, warnings and errors, or errors only";

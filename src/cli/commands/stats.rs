@@ -281,7 +281,7 @@ fn status_name(status: &str) -> &str {
 pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit> {
     let reader = cx.store.reader()?;
     let budget = BudgetStatus::read(&reader, rps, cx)?;
-    let mut routes = reader.routes(&cx.profile)?;
+    let mut routes = reader.routes(&cx.profile, None)?;
     // The routes with the most transactions first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
     let levels = reader.service_levels(&cx.profile, cx.now.wall)?;

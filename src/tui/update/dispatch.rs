@@ -94,6 +94,8 @@ pub(crate) fn dispatch(model: &mut Model, id: Id, now: Now) -> Vec<Effect> {
         Id::Alerts => alerts::update::begin(model, now.mono),
         Id::Stats => open_side_screen(model, Screen::Stats, now.mono),
         Id::RouteOrder => no_effects(model.charts.sort_by(model.charts.order.next())),
+        Id::Range => stats::update::next_range(model),
+        Id::OpenRoute => stats::update::open_route(model),
         Id::Log => open_side_screen(model, Screen::Log, now.mono),
         Id::Attention => views::show_tab(model, Tab::Attention),
         Id::Active => views::show_tab(model, Tab::Active),
