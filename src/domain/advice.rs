@@ -126,6 +126,11 @@ pub(crate) fn condition_began(alert: &Alert, tx: Option<&Transaction>) -> DateTi
     began.map_or(alert.raised_at, |began| began.min(alert.raised_at))
 }
 
+/// Whether the condition of this rule may be older than [`condition_began`] says: hoptop knows only when it first saw the status.
+pub(crate) fn may_be_older(rule: Rule) -> bool {
+    matches!(rule, Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow)
+}
+
 /// Returns the situation of a transaction at `now`.
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
@@ -276,9 +281,10 @@ fn verdict(
     let deadline = tx.deadline();
     let checked = tx.state.last_checked_at.map_or_else(String::new, write_time);
     let in_status = span::long(tx.status_age(now));
+    // hoptop knows when it first saw the status, not when the status began.
     let needs_gas = || match tx.status_age(now) {
         age if age < Duration::from_secs(1) => "NEEDS GAS, just seen".to_owned(),
-        _ => format!("NEEDS GAS for {in_status}"),
+        _ => format!("NEEDS GAS, first seen {in_status} ago"),
     };
     match situation {
         Situation::NotPolledYet => "NOT CHECKED YET".into(),
@@ -319,8 +325,8 @@ fn verdict(
             Rule::Overdue => overdue_by(tx, now),
             Rule::PartialSuccess => "PARTIAL: the destination transaction reverted".into(),
             Rule::NeedsGas => needs_gas(),
-            Rule::Refund => format!("REFUND in progress for {in_status}"),
-            Rule::RefundSlow => format!("REFUND SLOW, in progress for {in_status}"),
+            Rule::Refund => format!("REFUND in progress, first seen {in_status} ago"),
+            Rule::RefundSlow => format!("REFUND SLOW, first seen {in_status} ago"),
             Rule::ChainDisagrees => {
                 format!("CONTRADICTION: {}", second_opinion::contradiction(tx).unwrap_or_default())
             }
@@ -617,7 +623,7 @@ mod tests {
             tx.apply(&fixtures::says(RouterStatus::NeedsGas), tx.first_seen_at);
             advise(&tx, tx.first_seen_at + TimeDelta::seconds(seconds), Utc.fix()).verdict
         };
-        assert_eq!([verdict(0), verdict(5)], ["NEEDS GAS, just seen", "NEEDS GAS for 5s"]);
+        assert_eq!([verdict(0), verdict(5)], ["NEEDS GAS, just seen", "NEEDS GAS, first seen 5s ago"]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ macro_rules! rules {
             /// Every rule, the most urgent first.
             pub const ALL: &[Self] = &[$(Self::$rule,)*];
 
-            /// Returns the name in JSON and on screen.
+            /// Returns the name in JSON, filters and settings.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$rule => $name,)* }
             }
@@ -139,6 +139,26 @@ impl Rule {
             | Self::Refund => RuleKind::Answer,
             Self::NotFoundLong | Self::RefundSlow => RuleKind::LastingState,
             Self::Overdue | Self::PollFailing => RuleKind::Delay,
+        }
+    }
+
+    /// Returns the rule in words, of at most 15 letters, for a person.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Unauthorized => "ID refused",
+            Self::Unreachable => "unreachable",
+            Self::Overdue => "overdue",
+            Self::PartialSuccess => "partial success",
+            Self::Throttled => "throttled",
+            Self::NeedsGas => "needs gas",
+            Self::RefundSlow => "refund slow",
+            Self::ChainDisagrees => "chain disagrees",
+            Self::NotFoundLong => "still not found",
+            Self::Rejected => "rejected",
+            Self::Regressed => "regressed",
+            Self::PollFailing => "polls fail",
+            Self::BudgetShort => "budget too low",
+            Self::Refund => "refund",
         }
     }
 

@@ -449,7 +449,7 @@ mod tests {
             ),
             (
                 plain_reply(1, record(NeedsGas)),
-                "NEEDS GAS for 2m",
+                "NEEDS GAS, first seen 2m ago",
                 "is paused because the network fee (the gas price) rose on Base.",
             ),
             (plain_reply(1, record(PartialSuccess)), "PARTIAL", "You hold the bridged token on Base."),
@@ -496,7 +496,7 @@ mod tests {
             tx.params.submitted_at = Some(tx.first_seen_at - minutes(3));
         };
         let text = reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(full))))], change, ReplyFormat::Text);
-        let expected = "REFUND in progress for 2m
+        let expected = "REFUND in progress, first seen 2m ago
 
 Your transfer failed. The funds return automatically on Arbitrum to the sender address that was given for the transfer. That usually takes about 10 minutes.
 
@@ -597,7 +597,7 @@ As of          1970-01-01 00:40:00 UTC";
         let text =
             reply(vec![(1, fixtures::answer(Outcome::Record(Box::new(hostile))))], change, ReplyFormat::Markdown);
         for part in [
-            "**NEEDS GAS for 2m**",
+            "**NEEDS GAS, first seen 2m ago**",
             "rose on \\*x\\*. You can see it here: <https://bridge.example/a_b?c=*>",
             "- Transaction: `0x0000000000000000000000000000000000000000000000000000000000000001`",
             r"- Error: \[click\](javascript:1) \<img src=x\> \`a\` \*\*b\*\* \@all \#1 \| https\://x.example/a\_b www\.y.example",

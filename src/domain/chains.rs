@@ -97,6 +97,20 @@ pub(crate) fn chains_by_name(typed: &str) -> Vec<&'static Chain> {
     if with_id(typed.trim()).is_some() { Vec::new() } else { starting(typed) }
 }
 
+/// Returns the well-known chain whose name, short name or alias is nearest to a misspelt one.
+pub(crate) fn nearest(typed: &str) -> Option<&'static Chain> {
+    let names = |chain: &Chain| {
+        let mut names = chain.aliases.clone();
+        names.extend([chain.name.to_lowercase(), chain.short.to_lowercase()]);
+        names
+    };
+    let names: Vec<(String, &Chain)> =
+        TABLE.iter().flat_map(|chain| names(chain).into_iter().map(move |name| (name, chain))).collect();
+    let known: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+    let found = toml_text::nearest(&typed.trim().to_lowercase(), &known)?;
+    names.iter().find(|(name, _)| name == found).map(|(_, chain)| *chain)
+}
+
 /// Returns at most five letters for a narrow column: the table's short name, else the service's name in capitals, else
 /// the ID, cut to fit.
 pub(crate) fn short_name(id: &ChainId, service_name: Option<&str>) -> String {

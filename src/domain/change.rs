@@ -10,7 +10,9 @@ use super::{
     alert::{self, Outage, Rule, Severity},
     ids::{ChainId, RowId, TxHash},
     notification::NotifiedEvent,
-    people, record, span, text,
+    people, record, span,
+    status::RouterStatus,
+    text,
 };
 
 /// The name under which stores keep a change of a transaction's parameters in [`ChangeKind::Edited`]. Replicas compare stored
@@ -362,15 +364,19 @@ impl ChangeKind {
         match self {
             Self::Polled => "polled".into(),
             Self::StatusChanged { previous, current } => {
-                format!("{} > {current}", previous.as_deref().unwrap_or("(no answer)"))
+                format!(
+                    "{} > {}",
+                    previous.as_deref().map_or_else(|| "(no answer)".into(), status_words),
+                    status_words(current)
+                )
             }
             Self::StepAdded { index } => format!("step {} added or changed", index + 1),
             Self::Settled => "settled".into(),
-            Self::AlertRaised { rule, severity } => format!("raised: {rule} ({})", severity.name()),
-            Self::AlertCleared { rule, severity } => format!("resolved: {rule} ({})", severity.name()),
-            Self::AlertFlapping { rule, severity } => format!("flapping: {rule} ({})", severity.name()),
-            Self::AlertFlipped { rule, raised: true } => format!("raised again: {rule} (flapping)"),
-            Self::AlertFlipped { rule, raised: false } => format!("resolved again: {rule} (flapping)"),
+            Self::AlertRaised { rule, severity } => format!("raised: {} ({})", rule.words(), severity.name()),
+            Self::AlertCleared { rule, severity } => format!("resolved: {} ({})", rule.words(), severity.name()),
+            Self::AlertFlapping { rule, severity } => format!("flapping: {} ({})", rule.words(), severity.name()),
+            Self::AlertFlipped { rule, raised: true } => format!("raised again: {} (flapping)", rule.words()),
+            Self::AlertFlipped { rule, raised: false } => format!("resolved again: {} (flapping)", rule.words()),
             Self::PollFailed { error } => format!("poll failed: {error}"),
             Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
             Self::Unreachable { error } => format!("service unreachable: {error}"),
@@ -398,20 +404,28 @@ impl ChangeKind {
                 format!("{how}{by}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
             Self::Untracked => format!("polling stopped{by}"),
-            Self::AlertAcknowledged { rule, note: None } => format!("acknowledged{by}: {rule}"),
-            Self::AlertAcknowledged { rule, note: Some(note) } => format!("acknowledged{by}: {rule}, {note}"),
-            Self::AlertUnacknowledged { rule } => format!("unacknowledged{by}: {rule}"),
-            Self::AlertSnoozed { rule, until: None } => format!("snoozed{by} until something changes: {rule}"),
-            Self::AlertSnoozed { rule, until: Some(until) } => {
-                format!("snoozed{by} until {}: {rule}", span::stamp(*until, Utc.fix()))
+            Self::AlertAcknowledged { rule, note: None } => format!("acknowledged{by}: {}", rule.words()),
+            Self::AlertAcknowledged { rule, note: Some(note) } => format!("acknowledged{by}: {}, {note}", rule.words()),
+            Self::AlertUnacknowledged { rule } => format!("unacknowledged{by}: {}", rule.words()),
+            Self::AlertSnoozed { rule, until: None } => {
+                format!("snoozed{by} until something changes: {}", rule.words())
             }
-            Self::AlertUnsnoozed { rule } => format!("unsnoozed{by}: {rule}"),
+            Self::AlertSnoozed { rule, until: Some(until) } => {
+                format!("snoozed{by} until {}: {}", span::stamp(*until, Utc.fix()), rule.words())
+            }
+            Self::AlertUnsnoozed { rule } => format!("unsnoozed{by}: {}", rule.words()),
             Self::Undone { summary } => format!("undone{by}: {summary}"),
             Self::Redone { summary } => format!("redone{by}: {summary}"),
             Self::Deleted { .. } => format!("transaction deleted{by}"),
             Self::BodiesDropped { bodies } => format!("{bodies} stored response bodies deleted (keep_bodies)"),
         }
     }
+}
+
+/// Returns a status in words. A status that isn't documented is unchanged.
+fn status_words(status: &str) -> String {
+    let is_documented = RouterStatus::DOCUMENTED.iter().any(|documented| documented.name() == status);
+    if is_documented { status.replace('_', " ") } else { status.to_owned() }
 }
 
 #[cfg(test)]

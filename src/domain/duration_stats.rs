@@ -135,7 +135,7 @@ pub(crate) fn indexing_sentence(tx: &Transaction) -> Option<String> {
         return None;
     }
     let forecast = evidence::indexing(&tx.indexing);
-    let [half, most] = [Quantile::P50, Quantile::P95].map(|quantile| span::long(forecast.quantile(quantile)));
+    let [half, most] = [Quantile::P50, Quantile::P95].map(|quantile| forecast.in_words(quantile));
     let basis = match tx.indexing.is_enough() {
         true => format!("from {} on its source chain", tx.indexing.count),
         false => "typical".to_owned(),
@@ -159,14 +159,15 @@ impl RouteDurations {
     }
 
     /// Returns a sentence on when this transfer will probably settle, and how many transfers on the route had settled
-    /// by its age. `None` if the transfer doesn't wait for time alone.
-    pub fn sentence(&self, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
+    /// by its age. `None` if the transfer doesn't wait for time alone. `evidence` is that of the forecasts elsewhere on the
+    /// screen, which may be newer than these durations.
+    pub fn sentence(&self, evidence: &SettlingEvidence, tx: &Transaction, now: DateTime<Utc>) -> Option<String> {
         if !tx.is_waiting() {
             return None;
         }
-        let forecast = self.evidence.forecast(tx.params.estimate);
-        let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| span::long(forecast.quantile(quantile)));
-        let basis = self.evidence.basis(tx.params.estimate);
+        let forecast = evidence.forecast(tx.params.estimate);
+        let [half, most] = [Quantile::P50, Quantile::P90].map(|quantile| forecast.in_words(quantile));
+        let basis = evidence.basis(tx.params.estimate);
         let similar = match self.took.len() {
             0 => String::new(),
             all => format!("; {} of {all} on this route had finished by this age", self.settled_by(tx.age(now))),
@@ -242,22 +243,24 @@ mod tests {
     fn the_forecast_sentence_names_its_basis() {
         let mut tx = fixtures::transaction(1);
         tx.params.submitted_at = Some(at(0));
-        let sentence = |durations: &RouteDurations, tx: &Transaction| durations.sentence(tx, at(300)).unwrap();
+        let sentence = |durations: &RouteDurations, tx: &Transaction| {
+            durations.sentence(&durations.evidence, tx, at(300)).unwrap()
+        };
         let mut durations = RouteDurations::default();
         assert!(sentence(&durations, &tx).ends_with("(a guess: there is no estimate)"));
         tx.params.estimate = Some(Duration::from_secs(600));
-        assert_eq!(sentence(&durations, &tx), "half finish within 10m, 9 in 10 within 27m 52s (from the estimate)");
-        let late = durations.sentence(&tx, at(1_673)).unwrap();
-        assert_eq!(late, "9 in 10 transfers like this finish within 27m 52s (from the estimate); this one is slower");
+        assert_eq!(sentence(&durations, &tx), "half finish within 10m, 9 in 10 within 28m (from the estimate)");
+        let late = durations.sentence(&durations.evidence, &tx, at(1_673)).unwrap();
+        assert_eq!(late, "9 in 10 transfers like this finish within 28m (from the estimate); this one is slower");
         durations.took = vec![Duration::from_secs(200), Duration::from_secs(400)];
         let settled = SettledWithin { after: Duration::from_secs(298), by: Duration::from_secs(302) };
         (0..40).for_each(|_| durations.evidence.add(settled, Some(Duration::from_secs(600))));
         assert_eq!(
             sentence(&durations, &tx),
-            "half finish within 5m 08s, 9 in 10 within 7m 38s (from the estimate and 40 transfers on this route); 1 of 2 on this route had finished by this age"
+            "half finish within 5m, 9 in 10 within 8m (from the estimate and 40 transfers on this route); 1 of 2 on this route had finished by this age"
         );
         tx.apply(&fixtures::says(RouterStatus::NeedsGas), at(300));
-        assert_eq!(durations.sentence(&tx, at(300)), None);
+        assert_eq!(durations.sentence(&durations.evidence, &tx, at(300)), None);
     }
 
     #[test]

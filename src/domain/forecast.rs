@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use super::span;
+
 /// The smallest standard deviation: a smaller value is an accident of few durations.
 const LEAST_SIGMA: f64 = 0.15;
 /// The shortest duration, in seconds: shorter durations count as this long.
@@ -93,6 +95,11 @@ impl Lognormal {
     pub fn quantile(&self, quantile: Quantile) -> Duration {
         let seconds = (self.log_median + self.sigma * quantile.deviations()).exp();
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    /// Returns a quantile for a person, rounded to one unit: a forecast is no more exact than that.
+    pub fn in_words(&self, quantile: Quantile) -> String {
+        span::nearest(self.quantile(quantile))
     }
 
     /// Returns the standard deviation of the logarithm.

@@ -19,6 +19,7 @@ pub(crate) mod filter;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub(crate) mod forecast;
+pub(crate) mod handled;
 pub(crate) mod histogram;
 pub(crate) mod ids;
 pub(crate) mod link;
@@ -32,6 +33,7 @@ pub(crate) mod poller;
 pub(crate) mod polling;
 pub(crate) mod quote;
 pub(crate) mod record;
+pub(crate) mod reply_group;
 pub(crate) mod route;
 pub(crate) mod second_opinion;
 pub(crate) mod secret;

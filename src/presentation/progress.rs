@@ -73,16 +73,21 @@ impl Scale {
         }
     }
 
-    /// Returns the position of a time on the scale: 0 at the submission, 1 at the deadline; more than 1 after the deadline.
+    /// The position of the deadline on a bar. The rest of the bar is for the time after the deadline.
+    pub(crate) const DEADLINE: f64 = 0.75;
+
+    /// Returns the position of a time on a bar: 0 at the submission, [`DEADLINE`](Self::DEADLINE) at the deadline; more than 1 for
+    /// a time that the bar doesn't reach.
     pub(crate) fn position(&self, time: Duration) -> f64 {
-        time.as_secs_f64() / self.deadline.as_secs_f64().max(1.0)
+        time.as_secs_f64() / self.deadline.as_secs_f64().max(1.0) * Self::DEADLINE
     }
 }
 
 /// Returns the progress of a transfer with this forecast.
 pub(crate) fn progress(tx: &Transaction, forecast: impl FnOnce() -> Lognormal, now: DateTime<Utc>) -> Progress {
     let took = || settled_duration::short_age(tx, now);
-    let since = || span::short(tx.status_age(now));
+    // hoptop knows when it first saw the status: the status may be older.
+    let since = || format!("{}+", span::short(tx.status_age(now)));
     let words = match (&tx.tracking, &tx.state.status) {
         (_, Some(RouterStatus::Success)) => format!("done in {}", took()),
         (_, Some(RouterStatus::PartialSuccess)) => format!("ended in {}", took()),
@@ -119,8 +124,8 @@ mod tests {
         assert_eq!(zone(0), (Zone::Early, 0.0));
         assert_eq!(zone(300).0, Zone::Usual);
         assert_eq!(zone(580).0, Zone::Slow);
-        assert_eq!(zone(900), (Zone::Overdue, 1.0));
-        assert_eq!(zone(1_800), (Zone::Overdue, 2.0));
+        assert_eq!(zone(900), (Zone::Overdue, 0.75));
+        assert_eq!(zone(1_800), (Zone::Overdue, 1.5));
     }
 
     #[test]
@@ -135,6 +140,6 @@ mod tests {
             }
         };
         let said = [RouterStatus::Success, RouterStatus::PartialSuccess, RouterStatus::NeedsGas, RouterStatus::Refund];
-        assert_eq!(said.map(words), ["done in 2m", "ended in 2m", "paused 5m", "refund 5m"]);
+        assert_eq!(said.map(words), ["done in 2m", "ended in 2m", "paused 5m+", "refund 5m+"]);
     }
 }

@@ -111,6 +111,29 @@ pub(crate) fn listed_status<R>(tx: &Transaction<R>, glyphs: Glyphs) -> String {
     if tx.is_stopped() { format!("{} untracked", glyphs.untracked()) } else { status_of(tx, glyphs) }
 }
 
+/// Returns a name that the service writes for programs in words: `source_gateway_called` and `CrossMulticallExecuted` become
+/// `Source gateway called` and `Cross multicall executed`. Other text is unchanged.
+pub(crate) fn in_words(name: &str) -> String {
+    let is_name = name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
+    let has_hump = name.as_bytes().windows(2).any(|pair| matches!(pair, [b'a'..=b'z', b'A'..=b'Z']));
+    if !is_name || !(has_hump || name.contains('_')) {
+        return name.to_owned();
+    }
+    let mut words = String::with_capacity(name.len() + 4);
+    let mut before = '_';
+    for letter in name.chars() {
+        let begins_word = letter.is_ascii_uppercase() && before.is_ascii_lowercase();
+        if (letter == '_' || begins_word) && !words.is_empty() {
+            words.push(' ');
+        }
+        if letter != '_' {
+            words.push(if words.is_empty() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() });
+        }
+        before = letter;
+    }
+    words.trim_end().to_owned()
+}
+
 /// Returns the full word of a status, without the symbol.
 pub(crate) fn status_in_words(status: Option<&RouterStatus>) -> String {
     status.map_or_else(|| "no answer".to_owned(), ToString::to_string)
@@ -219,6 +242,23 @@ mod tests {
         alert::{Acknowledgement, Rule, Snoozed, Subject},
         fixtures::{self, at},
     };
+
+    #[test]
+    fn names_for_programs_become_words_and_other_text_stays() {
+        for (name, words) in [
+            ("source_gateway_called", "Source gateway called"),
+            ("CrossMulticallExecuted", "Cross multicall executed"),
+            ("gas_paid", "Gas paid"),
+            ("_x_", "X"),
+            ("ongoing", "ongoing"),
+            ("GMP", "GMP"),
+            ("bridge says no_way!", "bridge says no_way!"),
+            ("Überweisung_x", "Überweisung_x"),
+            ("", ""),
+        ] {
+            assert_eq!(in_words(name), words);
+        }
+    }
 
     #[test]
     fn the_countdown_goes_through_the_deadline() {

@@ -29,6 +29,19 @@ pub(crate) fn cut(text: &str, columns: usize, ellipsis: &str) -> String {
     kept
 }
 
+/// Like [`cut`], but a longer text is cut between two words, unless its first word is too long.
+pub(crate) fn cut_at_word(text: &str, columns: usize, ellipsis: &str) -> String {
+    let short = cut(text, columns, ellipsis);
+    if short == text {
+        return short;
+    }
+    let room = columns.saturating_sub(display_width(ellipsis) + 1);
+    match prefix(text, room + 1).rsplit_once(' ') {
+        Some((whole, _)) if !whole.trim().is_empty() => format!("{} {ellipsis}", whole.trim_end()),
+        _ => short,
+    }
+}
+
 /// Returns at most `columns` columns: a longer text is cut in the middle, since people know a hash by both ends.
 pub(crate) fn cut_middle(text: &str, columns: usize, ellipsis: &str) -> String {
     if display_width(text) <= columns {
@@ -82,6 +95,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn text_is_cut_between_words_if_that_is_possible() {
+        let cut = |columns| cut_at_word("contact the support", columns, "…");
+        assert_eq!(cut(19), "contact the support");
+        assert_eq!([cut(18), cut(13), cut(12), cut(9)], ["contact the …", "contact the …", "contact …", "contact …"]);
+        assert_eq!([cut(8), cut(3), cut(0)], ["contact…", "co…", ""]);
+        for columns in 0..20 {
+            assert!(display_width(&cut(columns)) <= columns);
+        }
+    }
 
     #[test]
     fn text_is_cut_and_padded_by_columns() {

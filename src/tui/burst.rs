@@ -3,6 +3,8 @@
 //! No person types eight letters between two reads of the input, and hardly four, unless the first letter opens a text
 //! field. A key that is held down over a slow line arrives as a burst too, but always as the same letter. Typed keys
 //! that count as a paste do no harm; a paste that counts as keys would run commands on the selected transaction.
+//!
+//! A terminal that puts brackets around its pastes is never second-guessed: there, keys are keys, however fast they come.
 
 use std::{collections::HashSet, time::Duration};
 
@@ -36,12 +38,24 @@ pub(super) enum Arrived {
 #[derive(Debug, Default)]
 pub(super) struct Bursts {
     until: Option<Mono>,
+    /// Whether the terminal is known to put brackets around pastes.
+    has_brackets: bool,
 }
 
 impl Bursts {
+    /// Returns the state for a terminal that is or isn't known to put brackets around pastes.
+    pub(super) fn new(has_brackets: bool) -> Self {
+        Self { until: None, has_brackets }
+    }
+
     /// Returns the events of one batch, with pasted keys combined into one text. While a person types into a text
     /// field, a paste needs more letters.
     pub(super) fn sort(&mut self, events: Vec<Event>, is_typing: bool, now: Mono) -> Vec<Arrived> {
+        // A paste in brackets shows that the terminal has them.
+        self.has_brackets |= events.iter().any(|event| matches!(event, Event::Paste(_)));
+        if self.has_brackets {
+            return events.into_iter().map(Arrived::Event).collect();
+        }
         let text: String = events.iter().filter_map(letter).collect();
         let goes_on = self.until.is_some_and(|until| now <= until) && !text.is_empty();
         // A paste has no keys without letters, such as Backspace.
@@ -127,6 +141,17 @@ mod tests {
 
     fn at(milliseconds: u64) -> Mono {
         Mono(Duration::from_millis(milliseconds))
+    }
+
+    #[test]
+    fn where_pastes_have_brackets_fast_keys_are_keys() {
+        let mut bursts = Bursts::new(true);
+        assert_eq!(bursts.sort(keys("gg5jjya\r"), false, at(0)), as_they_came(keys("gg5jjya\r")));
+        let mut bursts = Bursts::default();
+        assert_eq!(bursts.sort(keys("SUP-4412"), false, at(0)), [Arrived::Burst("SUP-4412".into())]);
+        let paste = || Event::Paste("0x9f".into());
+        assert_eq!(bursts.sort(vec![paste()], false, at(10)), [Arrived::Event(paste())]);
+        assert_eq!(bursts.sort(keys("SUP-4412"), false, at(20)), as_they_came(keys("SUP-4412")));
     }
 
     #[test]

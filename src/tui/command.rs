@@ -306,8 +306,12 @@ macro_rules! command_table {
                 => |model, _| model.alert_list.toggle_all_folds();
             Stats         View               [List Detail Alerts Log]        "stats"         ""         ["%"]            "show charts: outcomes, durations, the budget, the oldest answer"
                 => |model, now| open_side_screen(model, Screen::Stats, now.mono);
+            OpenRoute     Move               [Stats]                         "open_route"    "list"     ["Enter"]        "charts: show the transfers of the route in the list"
+                => |model, _| stats::update::open_route(model);
             RouteOrder    View               [Stats]                         "route_order"   "sort"     ["s"]            "charts: sort the routes by number, slowest, or least successful"
                 => |model, _| model.charts.sort_by(model.charts.order.next());
+            Range         View               [Stats]                         "range"         "time"     ["t"]            "charts: all time, 7 days, 24 hours, or 1 hour"
+                => |model, _| stats::update::next_range(model);
             Log           View               [List Detail Alerts Stats]      "log"           ""         ["@"]            "show the log: what failed, and when"
                 => |model, now| open_side_screen(model, Screen::Log, now.mono);
             OpenAbout     Move               [Log]                           "open_about"    "open"     ["Enter"]        "log: open the transaction that the line names"

@@ -2,7 +2,11 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use super::{command::Id, screens::list::state::PageRequest, theme::Shipped};
+use super::{
+    command::Id,
+    screens::{list::state::PageRequest, stats::state::ChartRange},
+    theme::Shipped,
+};
 use crate::domain::{
     alert::{Rule, Snooze},
     answer::Audience,
@@ -225,8 +229,8 @@ pub enum Effect {
     },
     /// Read the list of alerts.
     LoadAlerts,
-    /// Read the statistics for the charts.
-    LoadStatistics,
+    /// Read the statistics of this time for the charts.
+    LoadStatistics(ChartRange),
     /// Read the end of the log, unless the length of the log is still this number of bytes.
     LoadLog(Option<u64>),
     /// Find the transactions to mark, in the list as shown.

@@ -140,8 +140,8 @@ impl Dashboard {
         let mut dashboard = Self {
             model,
             theme_state: ThemeState::new(theme, chosen),
+            bursts: Bursts::new(system.has_brackets),
             system_state: SystemState::new(system),
-            bursts: Bursts::default(),
             export,
             leaving: CancelFlag::default(),
             team,
@@ -389,7 +389,7 @@ impl Dashboard {
                 self.query(move |reader| queries::alert(reader, &filter, at, row, direction).map(Msg::FoundAlert));
             }
             Effect::LoadAlerts => self.load_alerts(at),
-            Effect::LoadStatistics => self.load_statistics(),
+            Effect::LoadStatistics(range) => self.load_statistics(range),
             Effect::LoadLog(known) => self.load_log(known),
             Effect::FindMarks(rows) => {
                 let filter = self.model.list.listed();

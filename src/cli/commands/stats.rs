@@ -283,7 +283,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
     let budget = BudgetStatus::read(&reader, rps, cx)?;
     // In one snapshot, so that the numbers agree.
     let (mut routes, levels) =
-        reader.snapshot(|| Ok((reader.routes(&cx.profile)?, reader.service_levels(&cx.profile)?)))?;
+        reader.snapshot(|| Ok((reader.routes(&cx.profile, None)?, reader.service_levels(&cx.profile)?)))?;
     // The routes with the most transactions first.
     routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
     let level = |stats: &RouteStats| levels.by_route.get(&stats.route).copied().unwrap_or_default();

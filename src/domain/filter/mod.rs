@@ -22,7 +22,9 @@ pub(crate) use sort::{Direction, SortBy, SortKey};
 
 use super::{
     alert::Alert,
+    chains,
     record::{RecordView, StatusRecord},
+    text,
     transaction::Transaction,
 };
 
@@ -176,6 +178,27 @@ impl Filter {
             named.push((name, Self { expression: Expression::Test(test.clone()), sort: self.sort.clone() }));
         });
         named
+    }
+
+    /// Returns a complaint about the first chain of the filter that has no known name, with the nearest name. `is_known` says
+    /// whether the service has a chain of this name. An ID may be any text with a digit.
+    pub fn unknown_chain(&self, is_known: impl Fn(&str) -> bool) -> Option<String> {
+        let mut unknown = None;
+        let mut check = |name: &str| {
+            let is_id = name.chars().any(|letter| letter.is_ascii_digit());
+            if unknown.is_none() && !is_id && chains::named(name).is_none() && !is_known(name) {
+                let nearest =
+                    chains::nearest(name).map(|chain| format!("; did you mean {}?", chain.name.to_lowercase()));
+                unknown =
+                    Some(format!("No chain is called \"{}\"{}", text::clean(name), nearest.as_deref().unwrap_or(".")));
+            }
+        };
+        self.expression.for_each_test(&mut |test| match test {
+            term::Test::Chain(_, chain) => check(chain.name()),
+            term::Test::Route { from, to } => [from, to].into_iter().for_each(|name| check(name)),
+            _ => {}
+        });
+        unknown
     }
 
     /// Returns the same filter, limited to one profile.

@@ -157,9 +157,9 @@ impl Test {
     pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         match self {
-            Self::Word(word) => any_text(tx, |text| contains(text, word)),
-            Self::Exact(exact) => any_text(tx, |text| text.contains(exact.as_str())),
-            Self::Pattern(pattern) => any_text(tx, |text| pattern.is_match(text)),
+            Self::Word(word) => any_text(candidate, |text| contains(text, word)),
+            Self::Exact(exact) => any_text(candidate, |text| text.contains(exact.as_str())),
+            Self::Pattern(pattern) => any_text(candidate, |text| pattern.is_match(text)),
             Self::Is(state) => state.holds(candidate, now),
             Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.state.status.as_ref())),
             Self::Chain(side, chain) => {
@@ -279,7 +279,8 @@ pub(crate) fn is_chain_called(lower: &str, id: &str, name: &str) -> bool {
 }
 
 /// Whether any text that a person would search for fits.
-fn any_text<R: RecordView>(tx: &Transaction<R>, fits: impl Fn(&str) -> bool) -> bool {
+fn any_text<R: RecordView>(candidate: &Candidate<R>, fits: impl Fn(&str) -> bool) -> bool {
+    let tx = candidate.tx;
     let params = &tx.params;
     let ids = [
         params.transaction_id.as_str(),
@@ -289,7 +290,8 @@ fn any_text<R: RecordView>(tx: &Transaction<R>, fits: impl Fn(&str) -> bool) -> 
     ];
     let given = params.request_id.iter().chain(&params.from_address);
     let texts = given.chain(&params.ticket).chain(&tx.labels).chain(&tx.notes).map(String::as_str);
-    ids.into_iter().chain(texts).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
+    let notes = candidate.alerts.iter().filter_map(|alert| alert.acknowledged()?.note.as_deref());
+    ids.into_iter().chain(texts).chain(notes).any(&fits) || fits(&tx.from_name()) || fits(&tx.to_name())
 }
 
 /// Whether a text contains `lower`, ignoring case. `lower` must be in lower case. ASCII text isn't copied.

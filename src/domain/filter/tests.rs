@@ -351,3 +351,14 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_misspelt_chain_is_named_with_the_nearest_one() {
+    let complaint = |text: &str| Filter::parse(text).unwrap().unknown_chain(|name| name == "fuji");
+    assert_eq!(complaint("to:bse").as_deref(), Some("No chain is called \"bse\"; did you mean base?"));
+    assert_eq!(complaint("is:overdue or from:zzzzzzzzzz").as_deref(), Some("No chain is called \"zzzzzzzzzz\"."));
+    assert_eq!(complaint("arbitrm>base").as_deref(), Some("No chain is called \"arbitrm\"; did you mean arbitrum?"));
+    for known in ["to:base", "chain:ARB", "from:42161", "to:osmosis-1", "to:fuji", "-to:bse", "bse", "ARB>BASE"] {
+        assert_eq!(complaint(known), None, "{known}");
+    }
+}

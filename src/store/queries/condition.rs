@@ -209,9 +209,10 @@ impl Condition {
             "{function}(?, transaction_id, from_chain, to_chain, quote_id, request_id, from_address, ticket, {FROM_NAME}, {TO_NAME})
              OR EXISTS (SELECT 1 FROM labels WHERE transaction_row = transactions.id AND {function}(?, label))
              OR EXISTS (SELECT 1 FROM notes WHERE transaction_row = transactions.id AND taken_back_at IS NULL
-                AND {function}(?, text))"
+                AND {function}(?, text))
+             OR EXISTS ({ACTIVE_ALERTS} AND acknowledged_at IS NOT NULL AND {function}(?, acknowledged_note))"
         ));
-        (0..3).for_each(|_| self.push_parameter(wanted));
+        (0..4).for_each(|_| self.push_parameter(wanted));
         if function != "has_pattern" {
             self.push(&format!(
                 " OR (profile, quote_id) IN (SELECT profile, quote_id FROM quotes WHERE {function}(?, {RECEIVER}))"

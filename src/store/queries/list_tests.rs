@@ -142,7 +142,10 @@ fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
         alerts.truncate(if generated.hash.is_multiple_of(5) { 1 } else { alerts.len() });
         let edit = match generated.handling {
             None => continue,
-            Some(GeneratedHandling::Acknowledged) => Edit::Acknowledge { alerts, note: None },
+            Some(GeneratedHandling::Acknowledged) => {
+                let note = generated.hash.is_multiple_of(2).then(|| "Phoned them".to_owned());
+                Edit::Acknowledge { alerts, note }
+            }
             Some(GeneratedHandling::Snoozed(until)) => Edit::Snooze { alerts, until },
         };
         testing::edit(&by(second), "default", edit, at(2_500));
@@ -181,6 +184,10 @@ const TERMS: &[&str] = &[
     "status:none,refund",
     "-status:success",
     "chain:base",
+    "phoned",
+    "-phoned",
+    "\"Phoned them\" or vip",
+    "/Phoned.*/",
     "from:arbitrum",
     "to:osmosis-1",
     "from:élysée",

@@ -35,6 +35,10 @@ pub struct RouteStats {
     pub outcomes: BTreeMap<String, u64>,
     /// The number of settled transactions.
     pub settled: u64,
+    /// The number of transactions in progress.
+    pub open: u64,
+    /// The submission, as far as known, of the oldest transaction in progress.
+    pub oldest_open: Option<DateTime<Utc>>,
     /// The observed durations of the route.
     pub past: RouteDurations,
 }
@@ -170,13 +174,24 @@ impl Reader {
 
     /// Returns the newest durations of one route, shortest first, with the route's statistics.
     pub fn past(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
+        self.past_since(profile, route, None)
+    }
+
+    /// Like [`past`](Self::past), of the transfers that ended since a moment.
+    fn past_since(
+        &self,
+        profile: &str,
+        route: &RouteKey,
+        since: Option<DateTime<Utc>>,
+    ) -> Result<RouteDurations, StoreError> {
         let db = self.db();
         let mut statement = db.prepare_cached(
-            "SELECT took FROM (SELECT id, took FROM durations
-         WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ? ORDER BY id DESC LIMIT ?) ORDER BY took",
+            "SELECT took FROM (SELECT id, took FROM durations WHERE profile = ? AND from_chain = ? AND to_chain = ?
+             AND gmp = ? AND at >= ? ORDER BY id DESC LIMIT ?) ORDER BY took",
         )?;
         let (from, to) = (route.from.as_str(), route.to.as_str());
-        let rows = statement.query_map(params![profile, from, to, route.gmp, MAX_COMPARED], |row| row.get(0))?;
+        let since = since.map_or(i64::MIN, columns::moment);
+        let rows = statement.query_map(params![profile, from, to, route.gmp, since, MAX_COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
     }
@@ -212,24 +227,36 @@ impl Reader {
         deadline_result(self.db(), tx.id, &tx.deadline(), tx.ended_at(), tx.state.last_checked_at)
     }
 
-    /// Returns every route of a profile with the outcomes of its transactions. Costs O(n) in the tracked transactions.
-    pub fn routes(&self, profile: &str) -> Result<Vec<RouteStats>, StoreError> {
+    /// Returns every route of a profile with the outcomes of its transactions. With `since`, leaves out the transactions that
+    /// settled before that moment. Costs O(n) in the tracked transactions.
+    pub fn routes(&self, profile: &str, since: Option<DateTime<Utc>>) -> Result<Vec<RouteStats>, StoreError> {
         let mut statement = self.db().prepare_cached(
-            "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at)
-         FROM transactions WHERE profile = ? GROUP BY 1, 2, 3, 4",
+            "SELECT from_chain, to_chain, ifnull(gmp, 0), ifnull(status, ''), count(*), count(settled_at),
+             count(*) FILTER (WHERE settled_at IS NULL AND untracked = 0),
+             min(submitted) FILTER (WHERE settled_at IS NULL AND untracked = 0)
+         FROM transactions WHERE profile = ? AND (settled_at IS NULL OR settled_at >= ?) GROUP BY 1, 2, 3, 4",
         )?;
-        let mut rows = statement.query([profile])?;
-        let mut outcomes: BTreeMap<RouteKey, (BTreeMap<String, u64>, u64)> = BTreeMap::new();
+        let mut rows = statement.query(params![profile, since.map_or(i64::MIN, columns::moment)])?;
+        let mut routes: BTreeMap<RouteKey, RouteStats> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
             let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: columns::lenient(row, 2)? };
-            let (by_status, settled) = outcomes.entry(route).or_default();
-            *by_status.entry(columns::lenient(row, 3)?).or_default() += row.get::<_, u64>(4)?;
-            *settled += row.get::<_, u64>(5)?;
+            let stats = routes.entry(route.clone()).or_insert_with(|| RouteStats {
+                route,
+                outcomes: BTreeMap::new(),
+                settled: 0,
+                open: 0,
+                oldest_open: None,
+                past: RouteDurations::default(),
+            });
+            *stats.outcomes.entry(columns::lenient(row, 3)?).or_default() += row.get::<_, u64>(4)?;
+            stats.settled += row.get::<_, u64>(5)?;
+            stats.open += row.get::<_, u64>(6)?;
+            let oldest = row.get::<_, Option<i64>>(7)?.map(columns::moment_from);
+            stats.oldest_open = stats.oldest_open.into_iter().chain(oldest).min();
         }
-        let stats = |(route, (outcomes, settled))| {
-            Ok(RouteStats { past: self.past(profile, &route)?, route, outcomes, settled })
-        };
-        outcomes.into_iter().map(stats).collect()
+        let with_durations =
+            |stats: RouteStats| Ok(RouteStats { past: self.past_since(profile, &stats.route, since)?, ..stats });
+        routes.into_values().map(with_durations).collect()
     }
 }

@@ -12,10 +12,13 @@ use crate::{
     store::error::StoreError,
 };
 
-/// The SQL query for the transactions that may contain a text. The parameter is the text's [`Search::Index`].
+/// The SQL query for the transactions that may contain a text. The parameter is the text's [`Search::Index`]. The notes of
+/// acknowledgements aren't in the index: people write few, and each ends with its alert.
 pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE search MATCH ?
     UNION ALL SELECT transaction_row FROM search_outdated
-    UNION ALL SELECT later.id FROM transactions AS later WHERE later.id > (SELECT indexed_to FROM search_progress)";
+    UNION ALL SELECT later.id FROM transactions AS later WHERE later.id > (SELECT indexed_to FROM search_progress)
+    UNION ALL SELECT transaction_row FROM alerts WHERE cleared_at IS NULL AND acknowledged_note IS NOT NULL
+        AND transaction_row IS NOT NULL";
 
 /// The rows that are added in one commit: other writes wait this long.
 const ROWS_PER_COMMIT: i64 = 500;

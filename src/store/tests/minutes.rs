@@ -79,7 +79,7 @@ fn minutes_are_kept_for_a_week() {
 fn route_stats_count_settled_transactions() {
     let (_folder, store) = open();
     let row = import_one(&store);
-    let settled = || store.reader().unwrap().routes("default").unwrap()[0].settled;
+    let settled = || store.reader().unwrap().routes("default", None).unwrap()[0].settled;
     assert_eq!(settled(), 0);
     observe(&store, row, fixtures::says(RouterStatus::Success), 5);
     assert_eq!(settled(), 1);

@@ -30,6 +30,10 @@ pub enum Dialog {
     Help(HelpPage),
     /// The reply for a ticket, or another copied text, as of the moment when it was requested.
     Answer {
+        /// What the text is and whom it concerns.
+        title: String,
+        /// A doubt about the text, for a person to read before they send it; empty if there is none.
+        doubt: String,
         /// The text.
         text: String,
         /// The number of lines above the first shown line.

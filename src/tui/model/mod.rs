@@ -43,7 +43,8 @@ use crate::{
     domain::{
         alert::{self, Alert, Severity},
         change::RecentChange,
-        duration_stats::DurationStats,
+        duration_stats::{DurationStats, RouteKey},
+        evidence::SettlingEvidence,
         forecast::Lognormal,
         ids::RowId,
         poller::PollerReport,
@@ -409,10 +410,25 @@ impl Model {
 
     /// Returns the forecast of the time until a transaction settles.
     pub fn forecast(&self, tx: &Transaction) -> Lognormal {
+        self.evidence(tx).forecast(tx.params.estimate)
+    }
+
+    /// Returns what every forecast of a transaction on the screen is based on.
+    pub fn evidence(&self, tx: &Transaction) -> SettlingEvidence {
+        let route = RouteKey::of(tx);
         match self.overview.durations.get(&tx.profile) {
-            Some(durations) => durations.settling(tx),
-            None => DurationStats::default().settling(tx),
+            Some(durations) => durations.evidence(&route),
+            None => DurationStats::default().evidence(&route),
         }
+    }
+
+    /// Returns a complaint if the filter names a chain that neither hoptop nor the service knows, as far as rows are loaded.
+    pub fn unknown_chain(&self) -> Option<String> {
+        let is_loaded = |name: &str| {
+            let names = self.transactions.values().flat_map(|tx| [tx.from_name(), tx.to_name()]);
+            names.map(|own| own.to_lowercase()).any(|own| own == name)
+        };
+        self.list.listed().unknown_chain(is_loaded)
     }
 
     /// Returns the history of the selected transaction, once it is loaded.

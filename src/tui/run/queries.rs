@@ -27,7 +27,7 @@ use crate::{
             alerts::state::{AlertList, AlertPage, AlertRow},
             detail::{history::History, raw::ResponseBody},
             list::{marks::Marks, state::PageRequest, tab::Tab},
-            stats::state::Statistics,
+            stats::state::{ChartRange, Statistics},
         },
     },
 };
@@ -169,10 +169,17 @@ pub(crate) fn alert_page(reader: &Reader, now: DateTime<Utc>) -> Result<AlertPag
 }
 
 /// Returns the statistics for the charts. The cost grows with the number of transactions.
-pub(crate) fn statistics(reader: &Reader, profile: &str, now: DateTime<Utc>) -> Result<Statistics, StoreError> {
-    /// The longest time of the charts.
+pub(crate) fn statistics(
+    reader: &Reader,
+    profile: &str,
+    range: ChartRange,
+    now: DateTime<Utc>,
+) -> Result<Statistics, StoreError> {
+    /// The longest time of the budget's charts.
     const SHOWN: TimeDelta = TimeDelta::days(7);
-    Ok(Statistics::new(reader.routes(profile)?, reader.minutes(profile, now - SHOWN)?))
+    let routes = reader.routes(profile, range.length().map(|length| now - length))?;
+    let minutes = reader.minutes(profile, now - range.length().unwrap_or(SHOWN))?;
+    Ok(Statistics::new(routes, minutes, now))
 }
 
 /// Returns which of these hashes are tracked. A hash may be a part of one, as copied from a table.

@@ -17,7 +17,7 @@ use crate::{
     store::{AlertQuery, LoadedRows, Reader, StoreError},
     tui::{
         message::{Msg, StoreUpdate},
-        screens::list::state::PageRequest,
+        screens::{list::state::PageRequest, stats::state::ChartRange},
     },
 };
 
@@ -41,11 +41,11 @@ impl Dashboard {
 
     /// Reads the statistics with a reader of their own: the cost grows with the number of transactions, so no other
     /// read must wait.
-    pub(super) fn load_statistics(&mut self) {
+    pub(super) fn load_statistics(&mut self, range: ChartRange) {
         let (reader, clock, profile) = (self.charts.clone(), self.clock.clone(), self.model.setting.profile.clone());
         self.spawn(move || {
             let began = clock.now();
-            let read = reader.read(|reader| queries::statistics(reader, &profile, began.wall));
+            let read = reader.read(|reader| queries::statistics(reader, &profile, range, began.wall));
             let took = clock.now().mono.since(began.mono);
             Msg::Statistics(Box::new((read.map_err(|error| error.to_string()), took)))
         });

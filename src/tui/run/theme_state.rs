@@ -30,16 +30,20 @@ impl ThemeState {
     /// Returns the theme to draw with: while a person chooses a theme, the theme at the cursor of the menu.
     pub(super) fn shown(&self, dialog: &Dialog) -> Cow<'_, Theme> {
         let abilities = self.configured.abilities();
-        let choice = match dialog {
-            Dialog::Menu(menu) if abilities.color => menu.chosen(),
+        let chosen = match dialog {
+            Dialog::Menu(menu) if abilities.color => match menu.chosen() {
+                Some(Choice::Theme(name)) => Some(*name),
+                _ => None,
+            },
+            Dialog::Palette(palette) if abilities.color => palette.theme_to_preview(),
             _ => None,
         };
-        match choice {
-            Some(Choice::Theme(name)) => match Shipped::named(name) {
+        match chosen {
+            Some(name) => match Shipped::named(name) {
                 Some(shipped) => Cow::Owned(Theme::shipped(shipped, abilities)),
                 None => Cow::Borrowed(&self.configured),
             },
-            _ => Cow::Borrowed(&self.active),
+            None => Cow::Borrowed(&self.active),
         }
     }
 
@@ -59,7 +63,11 @@ impl ThemeState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::{dialogs::menu::state::Menu, theme::Abilities};
+    use crate::tui::{
+        command::KeyContext,
+        dialogs::{menu::state::Menu, palette::state::CommandPalette},
+        theme::Abilities,
+    };
 
     fn configured(shipped: Shipped) -> Theme {
         Theme::shipped(shipped, Abilities { color: true, ..Abilities::default() })
@@ -85,6 +93,13 @@ mod tests {
         menu.move_by(1);
         assert_eq!(shown(menu), "default");
         assert_eq!(theme_state.shown(&Dialog::None).name(), "default");
+        let typed = |text: &str| {
+            theme_state.shown(&Dialog::Palette(CommandPalette::new(&[KeyContext::List], text))).name().to_owned()
+        };
+        assert_eq!(
+            [typed("theme li"), typed("theme wat"), typed("theme"), typed("log")],
+            ["light", "default", "default", "default"]
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub(crate) mod browser;
 pub(crate) mod clipboard;
 pub(crate) mod environment;
 pub(crate) mod notice;
+pub(crate) mod paste;
 pub(crate) mod suspension;
 
 use std::{io, time::Duration};
@@ -32,6 +33,8 @@ pub struct System {
     pub terminal: fn(TerminalRequest<'_>) -> io::Result<()>,
     /// Whether clicks and the wheel are used.
     pub mouse: bool,
+    /// Whether the terminal is known to put brackets around pastes.
+    pub has_brackets: bool,
     /// How a person who looks elsewhere is notified of alerts.
     pub notices: notice::NotificationSettings,
     /// The suspension of the program, if it is supported.
@@ -49,6 +52,7 @@ impl System {
             browser: Browser::Unreachable("there is no browser"),
             terminal: |_| Ok(()),
             mouse: false,
+            has_brackets: false,
             notices: notice::NotificationSettings::default(),
             suspension: None,
             first_rows: None,
@@ -66,6 +70,7 @@ impl System {
             browser: browser::choose(&environment),
             terminal: super::terminal::perform_request,
             mouse,
+            has_brackets: paste::has_brackets(&environment),
             notices: notice::choose(&environment, mode, bell),
             suspension: None,
             first_rows: None,

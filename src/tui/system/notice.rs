@@ -126,8 +126,9 @@ impl DesktopNotifications {
         self.last = Some(now);
         let raised = std::mem::take(&mut self.raised);
         let about = std::mem::take(&mut self.about);
-        let words =
-            |(rule, count): (Rule, usize)| if count == 1 { rule.to_string() } else { format!("{count} {rule}") };
+        let words = |(rule, count): (Rule, usize)| {
+            if count == 1 { rule.words().to_owned() } else { format!("{count} {}", rule.words()) }
+        };
         let rules: Vec<String> = raised.into_iter().map(words).collect();
         Some(match count {
             1 if !about.is_empty() => format!("{}: {about}", rules.join("")),
@@ -199,7 +200,7 @@ mod tests {
         notices.raised(Rule::Overdue, "another".into());
         notices.raised(Rule::Overdue, "a third".into());
         assert_eq!(notices.take(true, at(60)), None);
-        assert_eq!(notices.take(true, at(61)).unwrap(), "3 alerts: 2 overdue, needs_gas");
+        assert_eq!(notices.take(true, at(61)).unwrap(), "3 alerts: 2 overdue, needs gas");
         notices.raised(Rule::Overdue, "seen".into());
         assert_eq!(
             (notices.take(false, at(200)), notices.take(true, at(201))),

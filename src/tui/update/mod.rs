@@ -219,7 +219,7 @@ fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
         return dispatch(model, id, now);
     }
     match &model.dialog {
-        Dialog::Filter(_) => return filter::update::on_key(model, key),
+        Dialog::Filter(_) => return filter::update::on_key(model, key, now),
         Dialog::Find { .. } => return detail::update::on_key(model, key),
         Dialog::Add(_) => return add::update::on_key(model, key, now),
         Dialog::CopyMenu(_) => return copy::update::on_key(model, key, now),

@@ -35,7 +35,7 @@ use crate::{
                 state::DetailTab,
             },
             list::tab::Tab,
-            stats::state::RouteOrder,
+            stats::state::{ChartRange, RouteOrder},
         },
         theme::Shipped,
     },
@@ -114,7 +114,8 @@ fn dashboard_in(context: KeyContext, tab: &str) -> TestDashboard {
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Page => {
-            model.dialog = Dialog::Answer { text: "a line\n".repeat(60), scroll: 0 };
+            let [title, doubt] = [const { String::new() }; 2];
+            model.dialog = Dialog::Answer { title, doubt, text: "a line\n".repeat(60), scroll: 0 };
             press(&mut model, &["j"; 12], now());
         }
         KeyContext::Stats => {
@@ -158,7 +159,7 @@ fn is_prompt_for(model: &Model, title: &str, rows: Option<&[RowId]>) -> bool {
 #[allow(clippy::too_many_lines, reason = "a line for each command")]
 fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> bool {
     let end = match (&model.dialog, model.screen) {
-        (Dialog::None, Screen::List) => model.list.part.rows.len() - 1,
+        (Dialog::None, Screen::List) => model.list.part.rows.len().saturating_sub(1),
         (Dialog::None, Screen::Alerts) => model.alert_list.rows().len().saturating_sub(1),
         (Dialog::None, Screen::Log) => model.log.lines().count().saturating_sub(1),
         (Dialog::None, Screen::Stats) => model.charts.spreads().len().saturating_sub(1),
@@ -200,7 +201,8 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Add => matches!(&model.dialog, Dialog::Add(form) if form.text().is_empty()),
         Id::Quote => matches!(&model.dialog, Dialog::Quote(form) if form.cursor == 0),
         Id::Answer => {
-            let shown = matches!(&model.dialog, Dialog::Answer { text, scroll: 0 } if text.contains("Last checked"));
+            let shown =
+                matches!(&model.dialog, Dialog::Answer { text, scroll: 0, .. } if text.contains("Last checked"));
             shown && matches!(effects, [Effect::Copy(text)] if text.starts_with("Hello"))
         }
         Id::AnswerFor => matches!(&model.dialog, Dialog::Menu(menu) if menu.entries.len() == 3),
@@ -258,7 +260,9 @@ fn did_as_promised(id: Id, before: usize, model: &Model, effects: &[Effect]) -> 
         Id::Changes => model.detail.changes_only && after == 0,
         Id::Wrap if model.screen == Screen::Log => model.log.wrap,
         Id::Wrap => model.detail.raw.wrap,
-        Id::Stats => model.screen == Screen::Stats && effects.first() == Some(&Effect::LoadStatistics),
+        Id::Stats => model.screen == Screen::Stats && effects.first() == Some(&Effect::LoadStatistics(ChartRange::All)),
+        Id::Range => effects == [Effect::LoadStatistics(ChartRange::Week)],
+        Id::OpenRoute => model.screen == Screen::List && model.list.filter_text.starts_with("from:10 to:"),
         Id::Log => model.screen == Screen::Log && effects.first() == Some(&Effect::LoadLog(None)),
         // The line is about a transaction that isn't tracked.
         Id::OpenAbout => {

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ratatui::{
     Frame,
     layout::Rect,
+    style::Modifier,
     text::{Line, Span},
     widgets::Clear,
 };
@@ -39,6 +40,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
     }
     spans.push(health(context));
     spans.push(Span::raw(" "));
+    let before_tabs = spans.len();
     let list = &context.model.list;
     let narrow = width < 70;
     for (tab, count) in Tab::BUILT_IN.into_iter().zip(list.counts) {
@@ -52,7 +54,8 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             // A narrow screen shows the open view's title alone.
             false if narrow => {}
             true => spans.push(tab::open(theme, &title)),
-            false if tab == Tab::Attention && count > 0 => {
+            // A wide screen has the numbers of alerts before the views.
+            false if tab == Tab::Attention && count > 0 && !wide => {
                 spans.push(Span::styled(format!(" {title} "), theme.critical()));
             }
             false => spans.push(tab::closed(&title)),
@@ -77,14 +80,18 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
     }
     let room = room(&spans);
-    while !badges.is_empty() && used(&badges) + width::display_width(&time) >= room {
+    while !badges.is_empty() && used(&badges) + 1 + width::display_width(&time) >= room {
         badges.pop();
     }
     if room > width::display_width(&time) {
-        let gap = room - used(&badges) - width::display_width(&time);
+        let gap = room - used(&badges) - usize::from(!badges.is_empty()) - width::display_width(&time);
         spans.push(Span::raw(" ".repeat(gap)));
-        spans.append(&mut badges);
         spans.push(Span::styled(time, theme.dim()));
+        // What needs somebody comes first.
+        if !badges.is_empty() {
+            badges.push(Span::raw(" "));
+        }
+        spans.splice(before_tabs..before_tabs, badges);
     }
     Line::from(spans)
 }
@@ -96,11 +103,15 @@ fn alert_badges(context: &DrawContext<'_>) -> Vec<Span<'static>> {
     let firing = severities.into_iter().zip(overview.alerts).filter(|(_, count)| *count > 0);
     let mut badges: Vec<Span<'static>> = firing
         .map(|(severity, count)| {
-            Span::styled(format!("{} {count}  ", row_text::mark(Some(severity))), context.theme.severity(severity))
+            let text = format!(" {} {count} ", row_text::mark(Some(severity)));
+            // Only what needs somebody at once is filled.
+            let style = context.theme.severity(severity);
+            let is_urgent = severity == Severity::Critical;
+            Span::styled(text, if is_urgent { style.add_modifier(Modifier::REVERSED) } else { style })
         })
         .collect();
     if overview.handled > 0 {
-        badges.push(Span::styled(format!("{} handled  ", overview.handled), context.theme.dim()));
+        badges.push(Span::styled(format!(" {} handled ", overview.handled), context.theme.dim()));
     }
     badges
 }
@@ -154,7 +165,7 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
                 2 => format!("{} and 1 more profile: ", name()),
                 all => format!("{} and {} more profiles: ", name(), all - 1),
             };
-            let name = rule.name().to_uppercase();
+            let name = rule.words().to_uppercase();
             format!(" {prefix}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
         }
         (None, None) => return Line::default(),
@@ -188,10 +199,11 @@ pub(crate) fn filter(context: &DrawContext<'_>, width: u16) -> Line<'static> {
             spans.push(Span::styled(format!("{view}  (saved view)"), context.theme.dim()));
         }
         None if list.filter_text.is_empty() && !typing => {
-            spans.push(Span::styled(
-                "hash, ticket, chain or any text; or terms such as is:overdue, status:ongoing, age>30m",
-                context.theme.dim(),
-            ));
+            let hint = match width {
+                90.. => "hash, ticket, chain or any text; or terms such as is:overdue, status:ongoing, age>30m",
+                _ => "hash, ticket, chain or any text; or terms: is:overdue, age>30m",
+            };
+            spans.push(Span::styled(hint, context.theme.dim()));
         }
         None => match &context.model.dialog {
             Dialog::Filter(line) => spans.extend(typed_filter(context, line)),

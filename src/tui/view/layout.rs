@@ -11,7 +11,7 @@ const SPLIT_WIDTH: u16 = 100;
 /// The least columns at which the newest changes have a pane.
 const RECENT_WIDTH: u16 = 160;
 /// The columns of that pane: a time, a short hash, an alert.
-const RECENT_COLUMNS: u16 = 38;
+const RECENT_COLUMNS: u16 = 42;
 /// The share of the width that the detail takes beside the list, in percent, and its most columns.
 const DETAIL_SHARE: u16 = 40;
 const MOST_DETAIL: u16 = 56;

@@ -94,9 +94,11 @@ fn dialog(context: &DrawContext<'_>, frame: &mut Frame<'_>, panes: &layout::Pane
             frame.render_widget(Clear, panes.body);
             help::view::draw(context, page, panes.body, frame);
         }
-        Dialog::Answer { text, scroll } => {
-            frame.render_widget(Clear, panes.body);
-            answer::view::draw(context, text, *scroll, panes.body, frame);
+        Dialog::Answer { title, doubt, text, scroll } => {
+            // The rest of the screen still shows the transactions that the text is about.
+            let pane = answer::view::area(text, panes.body);
+            frame.render_widget(Clear, pane);
+            answer::view::draw(context, [title, doubt, text], *scroll, pane, frame);
         }
         Dialog::Palette(palette) => palette::view::draw(context, palette, panes.body, frame),
         Dialog::CopyMenu(menu) => copy::view::draw(context, menu, panes.body, frame),

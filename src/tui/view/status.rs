@@ -152,9 +152,9 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
     for mut piece in pieces {
         let room = columns.saturating_sub(line.width());
         let needed = width::display_width(piece.content.trim_end());
-        // A long error is cut; other pieces are left out whole.
-        if needed > room && piece.content.starts_with("last error") && room > 24 {
-            piece.content = width::cut(&piece.content, room, theme.ellipsis).into();
+        // A long error is in the log; other pieces are left out whole.
+        if needed > room && piece.content.starts_with("last error") {
+            piece.content = format!("last error: {} shows the log", context.key(Id::Log)).into();
         }
         if width::display_width(piece.content.trim_end()) <= room {
             line.push_span(piece);
@@ -220,7 +220,12 @@ fn budget_use(context: &DrawContext<'_>, report: &PollerReport) -> Vec<Span<'sta
     let allowed = (report.rps * report.share).max(1e-9);
     let style = if need.is_lasting() { theme.warning() } else { theme.good() };
     let (left, right) = theme.glyphs().choose(("▕", "▏"), ("[", "]"));
-    let bar = ProgressBar { filled: (report.used / allowed).min(1.0), marks: &[], fill_style: style };
+    let bar = ProgressBar {
+        filled: (report.used / allowed).min(1.0),
+        marks: &[],
+        fill_styles: &[(0.0, style)],
+        scale_end: 1.0,
+    };
     let mut spans = vec![Span::styled(left, theme.dim())];
     spans.extend(bar.spans(GAUGE, theme));
     spans.push(Span::styled(right, theme.dim()));

@@ -12,7 +12,10 @@ pub(crate) struct ProgressBar<'a> {
     pub(crate) filled: f64,
     /// Symbols at positions; a mark outside the bar isn't drawn.
     pub(crate) marks: &'a [(f64, &'static str)],
-    pub(crate) fill_style: Style,
+    /// The style of the filled part from each position on, the first position first.
+    pub(crate) fill_styles: &'a [(f64, Style)],
+    /// The symbol of a cell that isn't filled, up to a position; the rest is blank.
+    pub(crate) scale_end: f64,
 }
 
 impl ProgressBar<'_> {
@@ -25,17 +28,23 @@ impl ProgressBar<'_> {
             let is_here = |(position, _): &&(f64, &str)| (position * columns as f64).floor() == column as f64;
             self.marks.iter().find(is_here).map(|(_, symbol)| *symbol)
         };
-        let rest = glyphs.choose("·", ".");
+        let fill_style = |column: usize| {
+            let middle = (column as f64 + 0.5) / columns.max(1) as f64;
+            let begun = self.fill_styles.iter().rev().find(|(from, _)| *from <= middle);
+            begun.or(self.fill_styles.first()).map_or_else(Style::new, |(_, style)| *style)
+        };
         let mut spans: Vec<Span<'static>> = Vec::new();
         for column in 0..columns {
             let part = eighths.saturating_sub(column * 8).min(8);
+            let is_on_scale = (column as f64) < self.scale_end * columns as f64;
+            let rest = if is_on_scale { glyphs.choose("·", ".") } else { " " };
             let (symbol, style) = match (mark_at(column), part) {
-                _ if column + 1 == columns && self.filled > 1.0 => (glyphs.beyond(), self.fill_style),
+                _ if column + 1 == columns && self.filled > 1.0 => (glyphs.beyond(), fill_style(column)),
                 (Some(mark), _) => (mark, theme.dim()),
                 (None, 0) => (rest, theme.dim()),
                 (None, part) => match bars.get(part - 1).copied().unwrap_or_default() {
                     "" => (rest, theme.dim()),
-                    bar => (bar, self.fill_style),
+                    bar => (bar, fill_style(column)),
                 },
             };
             match spans.last_mut().filter(|span| span.style == style) {
@@ -54,7 +63,12 @@ mod tests {
     #[test]
     fn a_bar_is_filled_in_eighths_with_its_marks_at_any_width() {
         let drawn = |filled, ascii, columns| {
-            let bar = ProgressBar { filled, marks: &[(0.5, "|"), (0.8, ":")], fill_style: Style::new() };
+            let bar = ProgressBar {
+                filled,
+                marks: &[(0.5, "|"), (0.8, ":")],
+                fill_styles: &[(0.0, Style::new())],
+                scale_end: 1.0,
+            };
             let spans = bar.spans(columns, &Theme::new(true, ascii));
             spans.iter().map(|span| span.content.as_ref()).collect::<String>()
         };
@@ -64,5 +78,17 @@ mod tests {
         assert_eq!(drawn(7.0, false, 10), "█████|██:▶");
         assert_eq!(drawn(0.25, true, 10), "###..|..:.");
         assert_eq!((drawn(0.5, false, 0), drawn(0.5, false, 1)), (String::new(), "|".to_owned()));
+    }
+
+    #[test]
+    fn each_part_of_the_filled_bar_has_its_own_style_and_nothing_is_drawn_after_the_scale() {
+        let (early, late) = (Style::new().bold(), Style::new().italic());
+        let fill_styles = [(0.0, early), (0.75, late)];
+        let bar = |filled| ProgressBar { filled, marks: &[], fill_styles: &fill_styles, scale_end: 0.75 };
+        let theme = Theme::new(true, false);
+        assert_eq!(bar(0.25).spans(8, &theme).iter().map(|span| span.content.as_ref()).collect::<String>(), "██····  ");
+        let spans = bar(2.0).spans(8, &theme);
+        let drawn: Vec<_> = spans.iter().map(|span| (span.content.as_ref(), span.style)).collect();
+        assert_eq!(drawn, [("██████", early), ("█▶", late)]);
     }
 }

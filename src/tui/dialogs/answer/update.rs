@@ -1,5 +1,5 @@
 //! Texts about transactions for the customer, the provider and the team: for the selected transaction, or one text for all
-//! marked ones.
+//! marked ones. A text for a customer must never be about transactions of several customers.
 //!
 //! The sentences must come from `domain::answer`.
 
@@ -7,6 +7,9 @@ use crate::{
     clock::{Mono, Now},
     domain::{
         answer::{self, Audience, ReplyFormat},
+        ids::TxHash,
+        reply_group::{ReplyGroup, ReplyTo, reply_groups},
+        text,
         transaction::Transaction,
     },
     presentation::row_text,
@@ -84,16 +87,72 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
     }
     let (zone, own) = (model.setting.zone, &model.setting.templates);
     let transactions: Vec<&Transaction> = read.iter().collect();
+    let groups = reply_groups(&transactions);
     let (dialog, effects) = match wanted {
-        TextUse::Menu => (Dialog::CopyMenu(CopyMenu::texts(&transactions, now.wall, zone, own)), Vec::new()),
+        TextUse::Menu => {
+            let menu = CopyMenu::texts(&transactions, groups.len(), now.wall, zone, own);
+            (Dialog::CopyMenu(menu), Vec::new())
+        }
+        TextUse::Show(Audience::Customer) if groups.len() > 1 => (Dialog::Menu(customers(&groups)), Vec::new()),
         TextUse::Show(audience) => {
             let text = answer::reply(&transactions, audience, now.wall, zone, own);
             model.copied = None;
-            (Dialog::Answer { text: text.clone(), scroll: 0 }, vec![Effect::Copy(text)])
+            let title = title(&transactions, audience, &groups);
+            let doubt = if audience == Audience::Customer { doubt(&groups) } else { String::new() };
+            (Dialog::Answer { title, doubt, text: text.clone(), scroll: 0 }, vec![Effect::Copy(text)])
         }
     };
     (model.dialog, model.list.chosen) = (dialog, true);
     effects
+}
+
+/// Returns the menu of the customers of the marked transactions: each gets a text of their own.
+fn customers(groups: &[ReplyGroup]) -> Menu {
+    let entry = |group: &ReplyGroup| {
+        let label = format!("{}: {}", name(&group.of), row_text::transaction_count(group.rows.len()));
+        (label, Choice::Reply(group.rows.clone()))
+    };
+    let title = format!("The marked transactions belong to {} customers: reply to which?", groups.len());
+    let remark = "Their tickets or senders differ. A customer must not read about the transfers of another, so each gets a text \
+                  of their own.";
+    Menu::numbered(title, remark, groups.iter().map(entry))
+}
+
+/// Returns what the transactions of a customer have in common, in words.
+fn name(of: &ReplyTo) -> String {
+    match of {
+        ReplyTo::Ticket(ticket) => format!("ticket {}", text::clean(ticket)),
+        ReplyTo::Sender(sender) => format!("no ticket, sender {}", TxHash::new(text::clean(sender)).short("…")),
+        ReplyTo::Unknown => "no ticket, sender not known".to_owned(),
+    }
+}
+
+/// Returns what a text is, and what it is about.
+fn title(transactions: &[&Transaction], audience: Audience, groups: &[ReplyGroup]) -> String {
+    let what = match audience {
+        Audience::Customer => "Reply to the customer",
+        Audience::Provider => "Packet for the provider's support",
+        Audience::Team(_) => "Text for the team",
+    };
+    let about = match (transactions, groups) {
+        ([tx], _) => match &tx.params.ticket {
+            Some(ticket) => format!("ticket {}", text::clean(ticket)),
+            None => tx.params.transaction_id.short("…"),
+        },
+        (_, [group]) => format!("{}, {}", row_text::transaction_count(transactions.len()), name(&group.of)),
+        (_, groups) => format!("{}, {} customers", row_text::transaction_count(transactions.len()), groups.len()),
+    };
+    format!("{what}: {about}")
+}
+
+/// Returns the doubt about a text for a customer: nothing says that its transactions belong to one customer.
+fn doubt(groups: &[ReplyGroup]) -> String {
+    match groups {
+        [ReplyGroup { of: ReplyTo::Unknown, rows }] if rows.len() > 1 => {
+            "Check that all of them belong to this customer.".to_owned()
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +210,46 @@ mod tests {
         // In the detail, commands apply to the open transaction.
         press(&mut model, &["Enter"], now());
         assert!(!copied(&mut model, &["c"]).contains("3 transfers"));
+    }
+
+    #[test]
+    fn marked_transactions_of_several_customers_get_a_text_for_each() {
+        let mut model = blank((80, 24));
+        let mut transactions: Vec<Transaction> = (1..=4).map(tx::transaction).collect();
+        for (tx, ticket) in transactions.iter_mut().zip(["SUP-1", "SUP-2", "SUP-1"]) {
+            tx.params.ticket = Some(ticket.into());
+        }
+        change_store(&mut model, everything(transactions, Vec::new()), Some(at_work(now().wall)), now());
+        assert_eq!(press(&mut model, &["*", "c"], now()), []);
+        let Dialog::Menu(menu) = &model.dialog else { panic!("{:?}", model.dialog) };
+        assert_eq!(menu.title, "The marked transactions belong to 3 customers: reply to which?");
+        assert_eq!(menu.entries.len(), 3);
+        for (key, own, other, count) in [("1", "ticket SUP-1", "SUP-2", 2), ("2", "ticket SUP-2", "SUP-1", 1)] {
+            let text = copied(&mut model, &["Esc", "c", key]);
+            assert_eq!(text.matches("Transaction: 0x").count(), count, "{text}");
+            let Dialog::Answer { title, doubt, .. } = &model.dialog else { panic!("{:?}", model.dialog) };
+            assert!(title.contains(own) && !title.contains(other) && doubt.is_empty(), "{title} {doubt}");
+        }
+        // The menu of texts has no text for all of them either.
+        press(&mut model, &["Esc", "y", "c"], now());
+        assert!(matches!(&model.dialog, Dialog::Menu(menu) if menu.entries.len() == 3), "{:?}", model.dialog);
+        // The provider's support gets one packet for all.
+        press(&mut model, &["Esc"], now());
+        assert_eq!(copied(&mut model, &["C", "p"]).matches("transactionId").count(), 4);
+    }
+
+    #[test]
+    fn a_text_about_transactions_without_ticket_and_sender_says_to_check_the_customer() {
+        let mut model = dashboard(3);
+        copied(&mut model, &["*", "c"]);
+        let doubt = |model: &TestDashboard| match &model.dialog {
+            Dialog::Answer { doubt, .. } => doubt.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(doubt(&model), "Check that all of them belong to this customer.");
+        press(&mut model, &["Esc", "Esc"], now());
+        copied(&mut model, &["c"]);
+        assert_eq!(doubt(&model), "");
     }
 
     #[test]

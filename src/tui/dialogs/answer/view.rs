@@ -18,22 +18,45 @@ use crate::{
     },
 };
 
-pub(crate) fn draw(context: &DrawContext<'_>, text: &str, scroll: usize, pane: Rect, frame: &mut Frame<'_>) {
-    let title = context.model.copied.as_deref().unwrap_or("Answer");
-    let title = width::cut(title, usize::from(pane.width.saturating_sub(2)), context.theme.ellipsis);
+/// Draws the title, the result of copying, and the text.
+pub(crate) fn draw(
+    context: &DrawContext<'_>,
+    [title, doubt, text]: [&str; 3],
+    scroll: usize,
+    pane: Rect,
+    frame: &mut Frame<'_>,
+) {
+    let room = usize::from(pane.width).saturating_sub(4);
+    let title = width::cut(&title.replace('…', context.theme.ellipsis), room, context.theme.ellipsis);
+    // A doubt matters more than the way in which the text was copied.
+    let (after, style) = match (doubt, context.model.copied.as_deref()) {
+        ("", copied) => (copied.unwrap_or_default(), context.theme.dim()),
+        (doubt, _) => (doubt, context.theme.warning()),
+    };
+    let after = width::cut(after, room.saturating_sub(width::display_width(&title)), context.theme.ellipsis);
+    let title = Line::from(vec![
+        Span::styled(format!(" {title} "), context.theme.label()),
+        Span::styled(if after.is_empty() { after } else { format!(" {after} ") }, style),
+    ]);
     let close = context.key(Id::Back);
     let foot = format!(" {close} closes   no clipboard? select the text with the mouse ");
     let block = Block::new()
         .borders(Borders::TOP | Borders::BOTTOM)
         .border_set(context.theme.border)
         .border_style(context.theme.dim())
-        .title(Span::styled(format!(" {title} "), context.theme.label()))
+        .title(title)
         .title_bottom(Span::styled(foot, context.theme.dim()));
     let inner = block.inner(pane);
     frame.render_widget(block, pane);
     let scroll = scroll.min(scroll_end(text, pane));
     let lines: Vec<_> = lines(text, pane).into_iter().skip(scroll).map(Line::raw).collect();
     put_lines(lines, inner, frame);
+}
+
+/// Returns the rows that the text needs, at the top of the body.
+pub(crate) fn area(text: &str, body: Rect) -> Rect {
+    let height = u16::try_from(lines(text, body).len() + 2).unwrap_or(u16::MAX);
+    Rect { height: height.min(body.height), ..body }
 }
 
 pub(crate) fn scroll_end(text: &str, pane: Rect) -> usize {

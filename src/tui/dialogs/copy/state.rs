@@ -33,6 +33,16 @@ pub struct CopyItem {
     pub is_link: bool,
 }
 
+/// The name of the text for the customer.
+const FOR_CUSTOMER: &str = "text for customer";
+
+impl CopyItem {
+    /// Whether the item has no text before a person chooses one of several customers.
+    pub fn asks_for_customer(&self) -> bool {
+        self.label == FOR_CUSTOMER && self.text.is_empty()
+    }
+}
+
 /// The menu of items.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyMenu {
@@ -48,7 +58,14 @@ pub struct CopyMenu {
 
 impl CopyMenu {
     /// Returns the menu of texts to copy. Values of several transactions have a line each. `zone` is the time zone of the texts.
-    pub fn texts(transactions: &[&Transaction], now: DateTime<Utc>, zone: FixedOffset, own: &Templates) -> Self {
+    /// Transactions of several customers have no common text for the customer: its item is empty, and asks for the customer.
+    pub fn texts(
+        transactions: &[&Transaction],
+        customers: usize,
+        now: DateTime<Utc>,
+        zone: FixedOffset,
+        own: &Templates,
+    ) -> Self {
         let reply = |audience| answer::reply(transactions, audience, now, zone, own);
         let lines = |value: fn(&Transaction) -> String| {
             let values = transactions.iter().map(|tx| value(tx)).filter(|value| !value.is_empty());
@@ -57,7 +74,7 @@ impl CopyMenu {
         let text_item = |key, label, text| CopyItem { key, label, text, is_link: false };
         let mut items = vec![
             text_item('p', "packet for provider", reply(Audience::Provider)),
-            text_item('c', "text for customer", reply(Audience::Customer)),
+            text_item('c', FOR_CUSTOMER, if customers > 1 { String::new() } else { reply(Audience::Customer) }),
             text_item('a', "for team, Markdown", reply(Audience::Team(ReplyFormat::Markdown))),
             text_item('t', "for team, plain text", reply(Audience::Team(ReplyFormat::Text))),
             text_item('x', "source hash", lines(|tx| tx.params.transaction_id.to_string())),
@@ -71,7 +88,7 @@ impl CopyMenu {
             link_item('e', DESTINATION_LINK, lines(destination_link)),
             link_item('b', BRIDGE_LINK, lines(bridge_link)),
         ]);
-        items.retain(|item| !item.text.is_empty());
+        items.retain(|item| !item.text.is_empty() || (item.asks_for_customer() && customers > 1));
         Self { purpose: LinkAction::Copy, count: transactions.len(), items, cursor: 0 }
     }
 
@@ -142,7 +159,7 @@ mod tests {
     }
 
     fn texts(tx: &Transaction) -> CopyMenu {
-        CopyMenu::texts(&[tx], tx.first_seen_at, Utc.fix(), &Templates::default())
+        CopyMenu::texts(&[tx], 1, tx.first_seen_at, Utc.fix(), &Templates::default())
     }
 
     #[test]
@@ -178,7 +195,7 @@ mod tests {
     fn values_of_several_transactions_have_a_line_each() {
         let (one, mut other) = (answered(|_| {}), answered(|_| {}));
         other.params.quote_id = "quote-2".into();
-        let menu = CopyMenu::texts(&[&one, &other], one.first_seen_at, Utc.fix(), &Templates::default());
+        let menu = CopyMenu::texts(&[&one, &other], 1, one.first_seen_at, Utc.fix(), &Templates::default());
         let text = |key| menu.items.iter().find(|item| item.key == key).map_or("", |item| &item.text);
         assert_eq!((menu.count, text('u')), (2, "quote-1\nquote-2"));
         assert!(text('c').contains("your 2 transfers") && text('p').matches("fromChainId").count() == 2);

@@ -7,10 +7,10 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     clock::Now,
-    domain::{link, text},
+    domain::{answer::Audience, link, text},
     presentation::width,
     tui::{
-        dialogs::{Dialog, copy},
+        dialogs::{Dialog, answer, copy},
         effect::Effect,
         message::Copied,
         model::{Model, Tone},
@@ -85,7 +85,11 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> 
 }
 
 fn choose(model: &mut Model, chosen: Option<CopyItem>, opens: bool, now: Now) -> Vec<Effect> {
-    let Some(CopyItem { text, .. }) = chosen else { return Vec::new() };
+    let Some(item) = chosen else { return Vec::new() };
+    if item.asks_for_customer() {
+        return answer::update::open(model, Audience::Customer, now);
+    }
+    let text = item.text;
     (model.dialog, model.copied) = (Dialog::None, None);
     if opens { open(model, text, now) } else { vec![Effect::Copy(text)] }
 }
@@ -112,7 +116,8 @@ pub(crate) fn on_copied(model: &mut Model, copied: Copied, now: Now) -> Vec<Effe
     let (Ok(sentence) | Err(sentence)) = outcome;
     // A dialog that was opened meanwhile stays open.
     if failed && matches!(model.dialog, Dialog::None) {
-        model.dialog = Dialog::Answer { text, scroll: 0 };
+        let title = "Text to copy".to_owned();
+        model.dialog = Dialog::Answer { title, doubt: String::new(), text, scroll: 0 };
     }
     // The reason why a link was not opened matters more than the success of copying. The page of text shows the success
     // itself.

@@ -49,6 +49,7 @@ fn line(context: &DrawContext<'_>, item: &CopyItem, chosen: bool, columns: usize
     let refused = link_error(item);
     let preview = match &refused {
         Some(error) => format!("(not opened: {error}) {}", text::clean(&item.text)),
+        None if item.asks_for_customer() => "one for each customer: tickets or senders differ".to_owned(),
         None => text::clean(&item.text),
     };
     let label = width::fit(item.label, LABEL, context.theme.ellipsis);

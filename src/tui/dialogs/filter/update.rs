@@ -38,7 +38,9 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> 
         Ok(_) => {
             model.temporary_view = None;
             model.view_state.use_filter(text);
-            set(model, text)
+            let effects = set(model, text);
+            complain_of_unknown_chain(model, now);
+            effects
         }
         Err(error) => {
             model.show_message(Tone::Bad, error.message, now.mono);
@@ -47,7 +49,14 @@ pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> 
     }
 }
 
-pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
+/// Says if the filter names a chain that nobody knows: otherwise the list would just be empty.
+fn complain_of_unknown_chain(model: &mut Model, now: Now) {
+    if let Some(complaint) = model.unknown_chain() {
+        model.show_message(Tone::Bad, complaint, now.mono);
+    }
+}
+
+pub(crate) fn on_key(model: &mut Model, key: KeyEvent, now: Now) -> Vec<Effect> {
     let Dialog::Filter(line) = &mut model.dialog else { return Vec::new() };
     match key.code {
         KeyCode::Esc => {
@@ -66,6 +75,7 @@ pub(crate) fn on_key(model: &mut Model, key: KeyEvent) -> Vec<Effect> {
             }
             model.list.filter_text.truncate(model.list.filter_text.trim_end().len());
             model.view_state.use_filter(&model.list.filter_text);
+            complain_of_unknown_chain(model, now);
         }
         KeyCode::Enter => {}
         KeyCode::Tab => {

@@ -215,7 +215,7 @@ fn legend(context: &DrawContext<'_>, columns: usize) -> Vec<Line<'static>> {
         (
             "PROGRESS",
             format!(
-                "time since submission; the right end is the limit; {} median, {} 9 in 10",
+                "time since submission; {} median, {} 9 in 10; the dots end at the limit, and red is the time after it; 5m+ at least 5m",
                 glyphs.choose("│", "|"),
                 glyphs.choose("┊", ":")
             ),

@@ -44,6 +44,8 @@ pub enum Choice {
     Snooze(Vec<AlertTarget>, SnoozeLength),
     /// Show and copy the text for this reader.
     Answer(Audience),
+    /// Show and copy the text for the customer about these transactions.
+    Reply(Vec<RowId>),
     /// Poll these transactions now.
     PollNow(Vec<RowId>),
     /// Show or hide this column. The menu stays open.

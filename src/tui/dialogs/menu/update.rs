@@ -5,10 +5,10 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::Choice;
 use crate::{
     clock::Now,
-    domain::operation::Edit,
+    domain::{answer::Audience, operation::Edit},
     tui::{
         dialogs::{Dialog, answer},
-        effect::{Effect, KeyOutcome, Write},
+        effect::{Effect, KeyOutcome, TextUse, Write},
         key_text,
         model::Model,
         screens::list::update::arrangement,
@@ -45,6 +45,7 @@ fn choose(model: &mut Model, choice: Choice, now: Now) -> KeyOutcome {
             vec![Effect::Write(Write::Edit(Edit::Snooze { alerts, until: length.from(now.wall) }))]
         }
         Choice::Answer(audience) => answer::update::open(model, audience, now),
+        Choice::Reply(rows) => vec![Effect::LoadForTexts(rows, TextUse::Show(Audience::Customer))],
         Choice::PollNow(rows) => poll::request_polls(model, rows, now),
         Choice::Column(column) => {
             arrangement::toggle_column(model, column);

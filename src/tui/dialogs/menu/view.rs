@@ -37,12 +37,13 @@ pub(crate) fn draw(context: &DrawContext<'_>, menu: &Menu, body: Rect, frame: &m
 }
 
 fn line(context: &DrawContext<'_>, entry: &MenuEntry, is_chosen: bool, columns: u16) -> Line<'static> {
+    let label = entry.label.replace('…', context.theme.ellipsis);
     if is_chosen {
-        let text = format!(">{:<6} {}", entry.key, entry.label);
+        let text = format!(">{:<6} {label}", entry.key);
         return Line::styled(width::fit(&text, usize::from(columns), context.theme.ellipsis), context.theme.selected());
     }
     let room = usize::from(columns).saturating_sub(8);
-    let label = width::cut(&entry.label, room, context.theme.ellipsis);
+    let label = width::cut(&label, room, context.theme.ellipsis);
     Line::from(vec![Span::styled(format!(" {:<6} ", entry.key), context.theme.key()), Span::raw(label)])
 }
 

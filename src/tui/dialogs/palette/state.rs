@@ -76,6 +76,13 @@ impl CommandPalette {
         !self.is_picked && chosen.is_some_and(|command| command.group.acts() && !is_named(command))
     }
 
+    /// Returns the name of the theme at the cursor, while a person chooses the argument of `:theme`.
+    pub fn theme_to_preview(&self) -> Option<&str> {
+        let Suggestion { command, argument } = self.suggestions.get(self.chosen)?;
+        let is_known = argument == CONFIGURED || Shipped::named(argument).is_some();
+        (command.id == Id::Theme && is_known).then_some(argument.as_str())
+    }
+
     /// Moves the choice by this many matches, at most to the ends.
     pub fn move_by(&mut self, suggestions: isize) {
         let last = self.suggestions.len().saturating_sub(1);
@@ -100,7 +107,12 @@ fn applying(contexts: &'static [KeyContext]) -> impl Iterator<Item = &'static Ke
 
 /// Finds commands by name or help; all commands if the text is empty.
 fn search_commands(contexts: &'static [KeyContext], text: &str) -> Vec<Suggestion> {
-    let texts = applying(contexts).map(|command| (command, format!("{} {}", command.name, command.help)));
+    // A command that can't be undone is found by its name only: a word of its help must never choose it.
+    let words = |command: &KeyCommand| match command.id {
+        Id::Delete => command.name.to_owned(),
+        _ => format!("{} {}", command.name, command.help),
+    };
+    let texts = applying(contexts).map(|command| (command, words(command)));
     let suggestion = |command| Suggestion { command, argument: String::new() };
     // A match in the name counts more than a match in the help.
     best_first(text, scores(text, texts), |command| command.name).into_iter().map(suggestion).collect()
@@ -170,6 +182,8 @@ mod tests {
         assert!(offered("back").iter().all(|(name, _)| *name != "back"));
         assert_eq!(offered("q")[0].0, "quit");
         assert_eq!(offered("unack")[0].0, "unacknowledge");
+        assert!(!offered("history").is_empty() && offered("history").iter().all(|(name, _)| *name != "delete"));
+        assert_eq!(offered("delete")[0].0, "delete");
     }
 
     #[test]

@@ -54,7 +54,11 @@ fn line(context: &DrawContext<'_>, suggestion: &Suggestion, is_chosen: bool, col
         (argument, _) => argument,
     };
     let name = width::fit(&format!("{} {argument}", command.name), NAME, context.theme.ellipsis);
-    let keys = context.model.setting.keys.of(command.id).join(" ");
+    // As many keys as fit whole.
+    let keys = context.model.setting.keys.of(command.id).iter().fold(String::new(), |keys, key| {
+        let more = format!("{keys} {key}");
+        if keys.is_empty() || width::display_width(&more) <= KEYS { more.trim_start().to_owned() } else { keys }
+    });
     let keys = width::fit(&keys, KEYS, context.theme.ellipsis);
     let mark = if is_chosen { ">" } else { " " };
     if is_chosen {

@@ -19,6 +19,7 @@ use crate::{
     domain::{
         advice,
         alert::{Alert, AlertState, Handling},
+        handled::act_after,
         span, text,
     },
     presentation::{row_text, width},
@@ -183,7 +184,7 @@ fn line(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, columns_of_pane: u16)
     if columns_of_pane >= WITH_ACTION {
         let used: usize = spans.iter().map(|span| width::display_width(&span.content)).sum();
         let room = usize::from(columns_of_pane).saturating_sub(used);
-        spans.push(Span::raw(width::cut(&action(context, row), room, context.theme.ellipsis)));
+        spans.push(Span::raw(width::cut_at_word(&action(context, row), room, context.theme.ellipsis)));
     }
     columns::severity_row(context, spans, firing, selected, columns_of_pane)
 }
@@ -197,7 +198,7 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
         // A row of a folded group says what all of its alerts share.
         AlertColumn::Since if drawn.is_folded => {
             let oldest = drawn.group.iter().map(|row| began(row)).min();
-            (oldest.map_or_else(String::new, |began| ago(context, began)), Style::new())
+            (oldest.map_or_else(String::new, |began| at_least(ago(context, began), alert)), Style::new())
         }
         AlertColumn::Item if drawn.is_folded => (format!("{} alerts", drawn.group.len()), context.theme.label()),
         AlertColumn::Route | AlertColumn::By | AlertColumn::Ticket if drawn.is_folded => (String::new(), Style::new()),
@@ -207,12 +208,13 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             let mark = if drawn.is_folded { glyphs.choose("▸", "+") } else { glyphs.choose("▾", "-") };
             (format!("{mark} {}", drawn.group.len()), context.theme.label())
         }
-        AlertColumn::Rule if drawn.is_continued => (alert.rule.name().into(), context.theme.dim()),
+        AlertColumn::Rule if drawn.is_continued => (alert.rule.words().into(), context.theme.dim()),
         AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
-        AlertColumn::Rule => (alert.rule.name().into(), context.theme.severity(severity)),
+        AlertColumn::Rule => (alert.rule.words().into(), context.theme.severity(severity)),
         // How long the condition holds, or held.
         AlertColumn::Since => {
-            (span::short(span::between(began(drawn.row), alert.cleared_at.unwrap_or(context.now.wall))), Style::new())
+            let lasted = span::between(began(drawn.row), alert.cleared_at.unwrap_or(context.now.wall));
+            (at_least(span::short(lasted), alert), Style::new())
         }
         AlertColumn::Item => {
             let about = match of_transaction {
@@ -244,6 +246,11 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
     }
 }
 
+/// Returns the time for which a condition holds; with a plus if the condition may hold for longer.
+fn at_least(lasted: String, alert: &Alert) -> String {
+    if advice::may_be_older(alert.rule) { format!("{lasted}+") } else { lasted }
+}
+
 /// Returns the time of a moment of today, or the date of another day. The details below have both.
 fn short_moment(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
     let [there, today] = [at, context.now.wall].map(|moment| moment.with_timezone(&context.model.setting.zone));
@@ -267,10 +274,12 @@ fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
 
 /// Returns what to do about an alert.
 fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
-    match &row.transaction {
+    let act = match &row.transaction {
         Some(tx) => advice::advise(tx, context.now.wall, context.model.setting.zone).act,
         None => advice::profile_action(row.alert.rule).to_owned(),
-    }
+    };
+    let handled = detail::view::handled_by(context, std::slice::from_ref(&row.alert));
+    act_after(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &detail::view::sentence(&act))
 }
 
 /// Returns the details of the selected alert: its message, its state, its note, what to do.
@@ -281,7 +290,10 @@ fn selected_details(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static>>
     let stamp = |at: DateTime<Utc>| at.with_timezone(&context.model.setting.zone).format("%m-%d %H:%M:%S").to_string();
     let raised = stamp(advice::condition_began(&row.alert, row.transaction.as_ref()));
     let case = match row.alert.cleared_at {
-        None => ("CASE", Some(format!("{} (since {raised})", row.alert.message))),
+        None => {
+            let since = if advice::may_be_older(row.alert.rule) { "first seen" } else { "since" };
+            ("CASE", Some(format!("{} ({since} {raised})", row.alert.message)))
+        }
         Some(cleared) => ("WAS", Some(format!("{} (from {raised} to {})", row.alert.message, stamp(cleared)))),
     };
     let handling = row.alert.handling.as_ref().filter(|_| row.alert.cleared_at.is_none());

@@ -5,12 +5,16 @@
 
 use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
+use chrono::{DateTime, TimeDelta, Utc};
+
 pub(crate) use crate::store::Minute;
 use crate::{
     clock::Mono,
     domain::{
-        duration_stats::RouteKey,
+        duration_stats::{RouteDurations, RouteKey},
         histogram::{Histogram, percentile},
+        ids::ChainId,
+        span,
         status::RouterStatus,
         text,
     },
@@ -28,6 +32,10 @@ pub struct Spread {
     pub tracked: u64,
     /// The number of settled transactions.
     pub settled: u64,
+    /// The number of transactions in progress.
+    pub open: u64,
+    /// The age of the oldest transaction in progress, when it was loaded.
+    pub oldest_open: Option<Duration>,
     /// The durations of timed transfers.
     pub took: Histogram,
     /// The median of the durations.
@@ -48,14 +56,22 @@ impl Spread {
         self.outcomes.iter().filter(is_success).map(|(_, count)| count).sum()
     }
 
-    fn new(route: Option<RouteKey>, outcomes: &BTreeMap<String, u64>, settled: u64, sorted: &[Duration]) -> Self {
+    /// Returns the longest time that transfers take or have taken so far: the median, or the age of the oldest one in progress.
+    pub fn slowness(&self) -> Option<Duration> {
+        self.median.max(self.oldest_open)
+    }
+
+    fn new(stats: &RouteStats, route: Option<RouteKey>, sorted: &[Duration], now: DateTime<Utc>) -> Self {
+        let RouteStats { outcomes, settled, open, oldest_open, .. } = stats;
         let status = |text: &String| (!text.is_empty()).then(|| RouterStatus::from(text::clean(text)));
         let mut outcomes: Vec<_> = outcomes.iter().map(|(text, count)| (status(text), *count)).collect();
         outcomes.sort_by_key(|(status, count)| (status_rank(status.as_ref()), Reverse(*count)));
         Self {
             route,
             tracked: outcomes.iter().map(|(_, count)| count).sum(),
-            settled,
+            settled: *settled,
+            open: *open,
+            oldest_open: oldest_open.map(|oldest| span::between(oldest, now)),
             outcomes,
             took: Histogram::of(sorted),
             median: percentile(sorted, 50),
@@ -88,8 +104,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Builds the data from the store's statistics.
-    pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<Minute>) -> Self {
+    /// Builds the data from the store's statistics, as loaded at `now`.
+    pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<Minute>, now: DateTime<Utc>) -> Self {
         routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
         let mut took: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.took).copied().collect();
         took.sort_unstable();
@@ -97,12 +113,63 @@ impl Statistics {
         for (status, count) in routes.iter().flat_map(|stats| &stats.outcomes) {
             *outcomes.entry(status.clone()).or_default() += count;
         }
-        let settled = routes.iter().map(|stats| stats.settled).sum();
-        let all = Spread::new(None, &outcomes, settled, &took);
-        let each = routes
-            .into_iter()
-            .map(|stats| Spread::new(Some(stats.route), &stats.outcomes, stats.settled, &stats.past.took));
+        let all = RouteStats {
+            route: RouteKey { from: ChainId::new(""), to: ChainId::new(""), gmp: false },
+            outcomes,
+            settled: routes.iter().map(|stats| stats.settled).sum(),
+            open: routes.iter().map(|stats| stats.open).sum(),
+            oldest_open: routes.iter().filter_map(|stats| stats.oldest_open).min(),
+            past: RouteDurations::default(),
+        };
+        let all = Spread::new(&all, None, &took, now);
+        let each = routes.iter().map(|stats| Spread::new(stats, Some(stats.route.clone()), &stats.past.took, now));
         Self { spreads: [all].into_iter().chain(each).collect(), minutes }
+    }
+}
+
+/// The time that the charts are about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChartRange {
+    /// Everything that is tracked.
+    #[default]
+    All,
+    /// The last seven days.
+    Week,
+    /// The last 24 hours.
+    Day,
+    /// The last hour.
+    Hour,
+}
+
+impl ChartRange {
+    /// Returns the next range; the first comes after the last.
+    pub fn next(self) -> Self {
+        match self {
+            Self::All => Self::Week,
+            Self::Week => Self::Day,
+            Self::Day => Self::Hour,
+            Self::Hour => Self::All,
+        }
+    }
+
+    /// Returns the length; `None` for everything.
+    pub fn length(self) -> Option<TimeDelta> {
+        match self {
+            Self::All => None,
+            Self::Week => Some(TimeDelta::days(7)),
+            Self::Day => Some(TimeDelta::hours(24)),
+            Self::Hour => Some(TimeDelta::hours(1)),
+        }
+    }
+
+    /// Returns the range in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::All => "all time",
+            Self::Week => "in progress, or settled in 7 days",
+            Self::Day => "in progress, or settled in 24 hours",
+            Self::Hour => "in progress, or settled in 1 hour",
+        }
     }
 }
 
@@ -112,7 +179,7 @@ pub enum RouteOrder {
     /// The route with the most transactions first.
     #[default]
     Number,
-    /// The route with the longest median first.
+    /// The slowest route first, by its median or by its oldest transfer in progress.
     Slowest,
     /// The route with the smallest share of success among its settled transactions first.
     Worst,
@@ -142,7 +209,7 @@ impl RouteOrder {
         routes.sort_by_key(|spread| Reverse(spread.tracked));
         match self {
             Self::Number => {}
-            Self::Slowest => routes.sort_by_key(|spread| Reverse(spread.median)),
+            Self::Slowest => routes.sort_by_key(|spread| Reverse(spread.slowness())),
             // Routes without a settled transaction come last.
             Self::Worst => routes.sort_by(|one, other| {
                 let share = |spread: &Spread| match spread.settled {
@@ -162,6 +229,8 @@ pub struct Charts {
     pub read: Option<Statistics>,
     /// The chosen route; `None` for all routes.
     pub chosen: Option<RouteKey>,
+    /// The time that the charts are about.
+    pub range: ChartRange,
     /// The order of the list of routes.
     pub order: RouteOrder,
     /// The first visible row of the list of routes.

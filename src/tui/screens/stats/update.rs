@@ -10,6 +10,7 @@ use crate::{
     tui::{
         effect::Effect,
         model::{Model, Screen, Tone},
+        screens::list::{tab::Tab, update::views},
     },
 };
 
@@ -25,7 +26,29 @@ pub(crate) fn read_if_due(model: &mut Model, now: Mono) -> Option<Effect> {
         return None;
     }
     (charts.stale, charts.reading) = (false, true);
-    Some(Effect::LoadStatistics)
+    Some(Effect::LoadStatistics(charts.range))
+}
+
+/// Chooses the next time for the charts, and reads its statistics at once.
+pub(crate) fn next_range(model: &mut Model) -> Vec<Effect> {
+    model.charts.range = model.charts.range.next();
+    (model.charts.stale, model.charts.reading) = (false, true);
+    vec![Effect::LoadStatistics(model.charts.range)]
+}
+
+/// Shows the transfers of the chosen route in the list, in a temporary view.
+pub(crate) fn open_route(model: &mut Model) -> Vec<Effect> {
+    let Some(route) = model.charts.spread().map(|spread| spread.route.clone()) else { return Vec::new() };
+    let Some(route) = route else { return views::show_tab(model, Tab::All) };
+    model.begin_search(&format!("from:{} to:{}", quoted(route.from.as_str()), quoted(route.to.as_str())));
+    model.screen = Screen::List;
+    vec![Effect::Count]
+}
+
+/// Returns the value of a filter's term, in quotation marks unless it consists of letters and digits.
+fn quoted(id: &str) -> String {
+    let is_plain = id.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+    if is_plain { id.to_owned() } else { format!("\"{}\"", id.replace('"', "")) }
 }
 
 /// Shows the statistics that were read, or the error; `took` is the duration of the read.

@@ -13,7 +13,7 @@ use crate::{
         message::StoreUpdate,
         screens::{
             log::state::{LogLine, LogTail},
-            stats::state::Statistics,
+            stats::state::{ChartRange, Statistics},
         },
     },
 };
@@ -24,9 +24,11 @@ pub(super) fn statistics(routes: usize) -> Statistics {
         route: RouteKey { from: ChainId::new("10"), to: ChainId::new(format!("{number}")), gmp: false },
         outcomes: BTreeMap::from([("success".to_owned(), number as u64)]),
         settled: number as u64,
+        open: 0,
+        oldest_open: None,
         past: RouteDurations { took: vec![Duration::from_secs(60); number], ..RouteDurations::default() },
     };
-    Statistics::new((1..=routes).map(route).collect(), Vec::new())
+    Statistics::new((1..=routes).map(route).collect(), Vec::new(), now().wall)
 }
 
 /// Returns a log of this many lines, one per second. Every second line is a warning, the others are information.
@@ -58,23 +60,27 @@ fn busiest_route_comes_first_after_the_total() {
     let read = statistics(3);
     let shown: Vec<_> = read.spreads.iter().map(|spread| (spread.tracked, spread.timed(), spread.settled)).collect();
     assert_eq!(shown, [(6, 6, 6), (3, 3, 3), (2, 2, 2), (1, 1, 1)]);
-    let nothing = Statistics::new(Vec::new(), Vec::new());
+    let nothing = Statistics::new(Vec::new(), Vec::new(), now().wall);
     assert_eq!((nothing.spreads[0].tracked, nothing.spreads[0].median), (0, None));
 }
 
 #[test]
 fn charts_are_read_again_after_a_change_and_a_pause() {
     let mut model = dashboard("5");
-    assert_eq!(press(&mut model, &["%"], now()), [Effect::LoadStatistics]);
+    assert_eq!(press(&mut model, &["%"], now()), [Effect::LoadStatistics(ChartRange::All)]);
     assert_eq!(model.take(Msg::Tick, after(60)), [], "one read at a time");
     read(&mut model, Duration::from_secs(2));
     assert_eq!(model.take(Msg::Tick, after(200)), [], "nothing changed");
     change_store(&mut model, changed(vec![in_status(30, RouterStatus::Success)]), Some(at_work(now().wall)), now());
     assert_eq!(model.take(Msg::Tick, after(99)), [], "the pause is fifty times the duration of the read");
-    assert_eq!(model.take(Msg::Tick, after(100)), [Effect::LoadStatistics]);
+    assert_eq!(model.take(Msg::Tick, after(100)), [Effect::LoadStatistics(ChartRange::All)]);
     model.take(Msg::Statistics(Box::new((Err("the disk is full".into()), Duration::ZERO))), after(101));
     assert!(model.status_message.as_ref().is_some_and(|notice| notice.text == "the disk is full"));
-    assert_eq!(model.take(Msg::Tick, after(106)), [Effect::LoadStatistics], "a failed read is repeated");
+    assert_eq!(
+        model.take(Msg::Tick, after(106)),
+        [Effect::LoadStatistics(ChartRange::All)],
+        "a failed read is repeated"
+    );
 }
 
 #[test]

@@ -112,5 +112,5 @@ fn several_ids_on_a_small_screen() {
 #[test]
 fn a_tiny_screen_with_several_ids_shows_only_the_alert() {
     let drawn = screen(&side_by_side((40, 9)));
-    assert!(drawn.contains("partner: UNAUTHORIZED") && !drawn.contains("a-test"), "{drawn}");
+    assert!(drawn.contains("partner: ID REFUSED") && !drawn.contains("a-test"), "{drawn}");
 }

@@ -36,17 +36,24 @@ fn marks_beside_the_detail() {
 }
 
 #[test]
-fn a_handled_alert_keeps_its_severity_in_the_list() {
-    let mut model = dashboard(WIDE);
-    let acknowledgement = Acknowledgement { at: now().wall, note: Some("mine".into()), author: None };
-    let selected = model.list.selected.unwrap();
-    let handled =
-        Alert { handling: Some(Handling::Acknowledged(acknowledgement)), ..alert(Rule::Overdue, Some(selected), "") };
-    change_store(&mut model, everything(Vec::new(), vec![handled]), None, now());
-    let drawn = screen(&model);
-    assert!(drawn.lines().any(|line| line.contains("▌a!! ")), "{drawn}");
-    // The note says who handles the alert, so that no second person does.
-    assert!(drawn.contains("ALERT overdue acknowledged 0s ago: mine"), "{drawn}");
+fn a_handled_alert_keeps_its_severity_in_the_list_and_the_advice_says_who_handles_it() {
+    // Beside the list, and in the preview below it.
+    for size in [WIDE, SMALL] {
+        let mut model = dashboard(size);
+        let author = Some("Ana".into());
+        let acknowledgement = Acknowledgement { at: now().wall, note: Some("mine".into()), author };
+        let selected = model.list.selected.unwrap();
+        let handling = Some(Handling::Acknowledged(acknowledgement));
+        let handled = Alert { handling, ..alert(Rule::Overdue, Some(selected), "") };
+        change_store(&mut model, everything(Vec::new(), vec![handled]), None, now());
+        let drawn = screen(&model);
+        assert!(drawn.lines().any(|line| line.contains("▌a!! ")), "{drawn}");
+        assert!(drawn.contains("DO    Ana acknowledged this 0s ago: \"mine\". "), "{drawn}");
+        // The search finds the note.
+        press(&mut model, &["/"], now());
+        type_in(&mut model, "MINE", now());
+        assert_eq!(model.list.part.rows, [selected]);
+    }
 }
 
 #[test]

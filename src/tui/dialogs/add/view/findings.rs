@@ -160,9 +160,10 @@ fn draw_values(
         let (value, cell) = found.value(field);
         let params = found.known.and_then(|row| context.model.transactions.get(&row)).map(|tx| &tx.params);
         let value = match (params, field) {
-            (Some(params), Field::FromChainId) => params.from_chain.to_string(),
-            (Some(params), Field::ToChainId) => params.to_chain.to_string(),
+            (Some(params), Field::FromChainId) => chain_name(params.from_chain.as_str()),
+            (Some(params), Field::ToChainId) => chain_name(params.to_chain.as_str()),
             (Some(params), Field::QuoteId) => params.quote_id.clone(),
+            (None, Field::FromChainId | Field::ToChainId) => chain_name(&value),
             _ => value,
         };
         let cell = cell.filter(|_| found.known.is_none()).and_then(|place| Some((place, found.cells.get(place)?)));
@@ -183,6 +184,11 @@ fn draw_values(
     }
 }
 
+/// Returns the name of a well-known chain; another ID or text is unchanged. The field that is being typed in shows what is typed.
+fn chain_name(typed: &str) -> String {
+    chains::with_id(typed.trim()).map_or_else(|| typed.to_owned(), |chain| chain.name.clone())
+}
+
 /// Draws the field of a missing value, or the guess with a question mark.
 fn draw_cell(
     context: &DrawContext<'_>,
@@ -192,8 +198,10 @@ fn draw_cell(
     place: Rect,
     frame: &mut Frame<'_>,
 ) {
+    let is_chain = matches!(cell.field, Field::FromChainId | Field::ToChainId);
+    let shown = if is_chain { chain_name(cell.input.value()) } else { cell.input.value().to_owned() };
     if cell.is_guess && !is_focused {
-        let guess = width::cut(cell.input.value(), usize::from(place.width.saturating_sub(1)), context.theme.ellipsis);
+        let guess = width::cut(&shown, usize::from(place.width.saturating_sub(1)), context.theme.ellipsis);
         frame.render_widget(Span::styled(format!("{guess}?"), style), place);
         return;
     }
@@ -202,7 +210,7 @@ fn draw_cell(
         return;
     }
     let room = usize::from(place.width.saturating_sub(2));
-    let value = width::fit(&width::cut(&text::clean(cell.input.value()), room, context.theme.ellipsis), room, "");
+    let value = width::fit(&width::cut(&text::clean(&shown), room, context.theme.ellipsis), room, "");
     frame.render_widget(Span::styled(format!("[{value}]"), style), place);
 }
 

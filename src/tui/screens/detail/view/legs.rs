@@ -9,7 +9,7 @@ use crate::{
         span,
         transaction::Transaction,
     },
-    presentation::width,
+    presentation::{row_text, width},
     tui::draw::DrawContext,
 };
 
@@ -107,7 +107,12 @@ fn stacked(
 /// Returns a fact in one line. A value that is too long is cut in the middle.
 fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> String {
     let label = if label.is_empty() { String::new() } else { format!("{label:<LABEL$} ") };
-    let value = width::cut_middle(value, columns.saturating_sub(width::display_width(&label)), context.theme.ellipsis);
+    let room = columns.saturating_sub(width::display_width(&label));
+    // People know a hash by both ends, and words by their beginning.
+    let value = match value.contains(' ') {
+        true => width::cut(value, room, context.theme.ellipsis),
+        false => width::cut_middle(value, room, context.theme.ellipsis),
+    };
     width::cut(&format!("{label}{value}"), columns, "")
 }
 
@@ -120,6 +125,6 @@ fn end(end: &End<'_>, name: &str) -> [Fact; 4] {
         ("", chain),
         ("tx", hash.unwrap_or_else(|| "not yet".into())),
         ("blk", end.block_number.map_or_else(|| "not yet".into(), |number| number.to_string())),
-        ("event", event.unwrap_or("(empty)").to_owned()),
+        ("event", event.map_or_else(|| "(empty)".to_owned(), row_text::in_words)),
     ]
 }

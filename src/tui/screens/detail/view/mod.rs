@@ -7,7 +7,7 @@
 //! content   the open tab, which scrolls by itself
 //! ```
 //!
-//! Values of the service are shown as received. Drawing a large body must never cost more than drawing a small one.
+//! Names that the service writes for programs are shown in words; the tab of the raw body has them as received. Drawing a large body must never cost more than drawing a small one.
 
 mod history;
 mod legs;
@@ -40,6 +40,7 @@ use crate::{
     },
 };
 pub(crate) use summary::overview;
+pub(crate) use verdict::{handled_by, sentence};
 
 /// The fewest rows of the content. Lines of the top that don't fit then are shown in the summary.
 const LEAST_CONTENT: usize = 5;

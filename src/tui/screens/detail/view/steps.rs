@@ -8,10 +8,13 @@ use ratatui::{
     text::{Line, Span},
 };
 
-use super::lines::{heading, labelled, time};
+use super::{
+    lines::{heading, labelled, time},
+    summary, timing,
+};
 use crate::{
     domain::{alert::Severity, record::RouteStep, route, transaction::Transaction},
-    presentation::width,
+    presentation::{row_text, width},
     tui::draw::DrawContext,
 };
 
@@ -64,6 +67,13 @@ pub(crate) fn shown(
         lines.push(Line::default());
         lines.extend(labelled(&format!("step {}", cursor + 1), hash.as_str(), columns, context.theme.dim()));
     }
+    // A high screen shows below where the transfer is, and how long its statuses lasted.
+    for more in [summary::overview(context, tx, columns), timing::observed_lines(context, tx, columns)] {
+        if lines.len() + 1 + more.len() <= rows {
+            lines.push(Line::default());
+            lines.extend(more);
+        }
+    }
     (lines, format!("step {} of {}", cursor + 1, steps.len()))
 }
 
@@ -93,11 +103,12 @@ fn step_line(
         Span::raw(format!("{text} "))
     };
     let chain = step.chain_id.as_ref().map_or("-".to_owned(), |id| route::name_of(tx, id));
-    let status = format!("{symbol} {}", step.status.as_deref().unwrap_or("-"));
+    let status = step.status.as_deref().map_or_else(|| "-".to_owned(), row_text::in_words);
+    let status = format!("{symbol} {status}");
     let mut spans = vec![
         Span::raw(format!("{:>3} ", index + 1)),
         cell(&status, STATUS).style(style),
-        cell(step.action.as_deref().unwrap_or("-"), ACTION),
+        cell(&step.action.as_deref().map_or_else(|| "-".to_owned(), row_text::in_words), ACTION),
         cell(&chain, CHAIN),
     ];
     let hash = step.transaction_id.as_ref().map_or("(no hash yet)".to_owned(), ToString::to_string);

@@ -43,10 +43,12 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
     let record = state.record.as_ref();
     let status = row_text::status_of(tx, context.theme.glyphs());
     let bridge = record.and_then(|record| non_empty(record.bridge_status.as_deref()));
-    let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {status}"));
+    let bridge = bridge.map_or_else(String::new, |status| format!(", bridge says: {}", row_text::in_words(&status)));
     let history = context.model.selected_history();
     let until = state.settled_at.unwrap_or(context.now.wall);
-    let gas = record.map(|record| non_empty(record.gas_status.as_deref()).unwrap_or_else(|| "(empty)".into()));
+    let gas = record.map(|record| {
+        non_empty(record.gas_status.as_deref()).map_or_else(|| "(empty)".into(), |gas| row_text::in_words(&gas))
+    });
     let facts = [
         ("status", Some(format!("{status}{bridge}"))),
         ("service", state.message.clone()),
@@ -57,7 +59,10 @@ fn progress(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         ("observed", history.and_then(|history| history.observed(until))),
         ("timeSpent", record.map(time_spent)),
         ("indexing", duration_stats::indexing_sentence(tx)),
-        ("forecast", history.and_then(|history| history.past.sentence(tx, context.now.wall))),
+        (
+            "forecast",
+            history.and_then(|history| history.past.sentence(&context.model.evidence(tx), tx, context.now.wall)),
+        ),
         ("type", route_words(tx)),
         ("requestId", tx.request_id().map(str::to_owned)),
         ("quoteId", Some(tx.params.quote_id.clone())),
@@ -90,7 +95,7 @@ fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
 
 /// Returns an alert's severity and rule; for a handled alert also how it was handled.
 fn alert_words(context: &DrawContext<'_>, alert: &Alert) -> String {
-    let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule);
+    let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule.words());
     match alert.handling {
         None => name,
         Some(_) => format!("{name}, {}", row_text::alert_state(alert, context.now.wall, context.model.setting.zone)),
@@ -144,7 +149,9 @@ fn undocumented(record: &StatusRecord) -> Vec<String> {
 }
 
 fn time_spent(record: &StatusRecord) -> String {
-    let times = record.time_spent_words();
+    let parts: Vec<_> =
+        record.time_spent.iter().map(|(key, value)| format!("{} {value}", row_text::in_words(key))).collect();
+    let times = Some(parts.join(", ")).filter(|times| !times.is_empty());
     times.map_or_else(|| "none reported".into(), |times| format!("{times} (as reported; unit not documented)"))
 }
 

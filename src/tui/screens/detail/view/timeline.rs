@@ -37,9 +37,11 @@ pub(super) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let tick = glyphs.choose("┼", "+");
     let mark =
         |at, symbol, name: &str| Mark { at, symbol, text: format!("{name} {}", span::short(at)), style: theme.dim() };
+    // Forecasts are rounded as everywhere else; ages and limits are rounded down.
+    let forecast = |at, name: &str| Mark { text: format!("{name} {}", span::nearest(at)), ..mark(at, tick, name) };
     let marks = [
-        mark(scale.median, tick, "median"),
-        mark(scale.nine_in_ten, tick, "9 in 10"),
+        forecast(scale.median, "median"),
+        forecast(scale.nine_in_ten, "9 in 10"),
         mark(scale.deadline, glyphs.choose("┃", "|"), "limit"),
         Mark { style: style.patch(theme.label()), ..mark(scale.age, glyphs.choose("●", "O"), "now") },
     ];

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     domain::{forecast::Quantile, span, status::RouterStatus, transaction::Transaction},
-    presentation::{glyphs::Glyphs, width},
+    presentation::{glyphs::Glyphs, row_text, width},
     tui::draw::DrawContext,
 };
 
@@ -130,16 +130,17 @@ fn observed(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         let bar = bar((Duration::ZERO, estimate), glyphs.choose("▒", "="));
         lines.push(row("estimate", bar, theme.info(), span::long(estimate)));
     }
-    let forecast = history.past.evidence.forecast(tx.params.estimate);
+    let evidence = context.model.evidence(tx);
+    let forecast = evidence.forecast(tx.params.estimate);
     for (label, quantile) in [("half", Quantile::P50), ("9 in 10", Quantile::P90)] {
-        let took = forecast.quantile(quantile);
-        lines.push(row(label, bar((Duration::ZERO, took), glyphs.choose("─", "-")), theme.dim(), span::long(took)));
+        let bar = bar((Duration::ZERO, forecast.quantile(quantile)), glyphs.choose("─", "-"));
+        lines.push(row(label, bar, theme.dim(), forecast.in_words(quantile)));
     }
     let state = format!(
         "Half of such transfers finish within the first time, 9 in 10 within the second ({}).",
-        history.past.evidence.basis(tx.params.estimate)
+        evidence.basis(tx.params.estimate)
     );
-    let sentence = history.past.sentence(tx, context.now.wall).unwrap_or(state);
+    let sentence = history.past.sentence(&evidence, tx, context.now.wall).unwrap_or(state);
     lines.extend(labelled("forecast", &sentence, columns, context.theme.dim()));
     if !tx.is_awaited() {
         // The limit of an awaited transaction is shown above the tabs.
@@ -189,7 +190,7 @@ fn reported(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<
         let share = value.as_f64().map(|number| if largest > 0.0 { (number / largest).clamp(0.0, 1.0) } else { 0.0 });
         let full = share.map_or(0, |share| (share * room as f64).round() as usize);
         let (filled, rest) = context.theme.glyphs().choose(("█", "·"), ("#", "."));
-        let key = width::fit(key, KEY, context.theme.ellipsis);
+        let key = width::fit(&row_text::in_words(key), KEY, context.theme.ellipsis);
         match share {
             Some(_) => Line::from(vec![
                 Span::raw(format!("  {key} ")),

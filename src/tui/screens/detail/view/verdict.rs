@@ -12,7 +12,8 @@ use super::lines::{ADVICE_LABEL, advice_lines};
 use crate::{
     domain::{
         advice::{self, Advice, Situation},
-        alert::{AlertState, Rule},
+        alert::{Alert, AlertState, Rule},
+        handled::{self, act_after},
         span, text,
         transaction::Transaction,
     },
@@ -43,11 +44,9 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     // Only the service's message names the wrong parameter.
     let refusal = tx.state.last_error.as_ref().filter(|_| tx.is_parked());
     lines.extend(refusal.into_iter().flat_map(|message| advice_lines("", message, columns, context.theme.dim())));
-    lines.extend(
-        handling_words(context, tx)
-            .into_iter()
-            .flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())),
-    );
+    let handled = handled_by(context, context.model.alerts_of(tx.id));
+    let alerts = handling_words(context, tx).filter(|_| handled.is_none());
+    lines.extend(alerts.into_iter().flat_map(|words| advice_lines("ALERT", &words, columns, context.theme.label())));
     lines.extend(
         people_here(context, tx)
             .into_iter()
@@ -56,12 +55,19 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
     lines.extend(chain);
     lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
-    lines.extend(advice_lines("DO", &sentence(&advice.act), columns, context.theme.label()));
+    let act = act_after(handled.as_deref(), &sentence(&advice.act));
+    lines.extend(advice_lines("DO", &act, columns, context.theme.label()));
     lines
 }
 
+/// Returns who handles these alerts, if somebody does and none fires.
+pub(crate) fn handled_by(context: &DrawContext<'_>, alerts: &[Alert]) -> Option<String> {
+    let (now, zone) = (context.now.wall, context.model.setting.zone);
+    handled::handled_by(alerts, context.model.setting.author.as_deref(), now, &|at| span::clock_time(at, now, zone))
+}
+
 /// Returns a text with a capital letter at its start and a full stop at its end.
-fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
     let stop = if text.ends_with(['.', ':', '!', '?']) || text.is_empty() { "" } else { "." };
@@ -97,7 +103,9 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     let text_columns = columns.saturating_sub(2);
     let room = usize::from(pane.height).saturating_sub(2);
     let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
-    let act = advice_lines("DO", &sentence(&advice.act), text_columns, context.theme.label());
+    let handled = handled_by(context, context.model.alerts_of(tx.id));
+    let act = act_after(handled.as_deref(), &sentence(&advice.act));
+    let act = advice_lines("DO", &act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
     lines.extend(cut_rows(context, say, room.saturating_sub(rows_for_act), text_columns));
@@ -167,7 +175,9 @@ fn handling_words(context: &DrawContext<'_>, tx: &Transaction) -> Option<String>
     let now = context.now.wall;
     let alerts = context.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let words: Vec<_> = alerts
-        .map(|alert| format!("{} {}", alert.rule, row_text::alert_state(alert, now, context.model.setting.zone)))
+        .map(|alert| {
+            format!("{} {}", alert.rule.words(), row_text::alert_state(alert, now, context.model.setting.zone))
+        })
         .collect();
     (!words.is_empty()).then(|| words.join("; "))
 }

@@ -80,6 +80,7 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     ]);
     Block::bordered()
         .border_set(context.theme.border)
+        .border_style(context.theme.dim())
         .title(title)
         .title_bottom(Span::styled(format!(" {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(
@@ -174,13 +175,29 @@ fn progress_cell(context: &DrawContext<'_>, tx: &Transaction, columns: usize) ->
         }
         Progress::Waiting(scale) => {
             let glyphs = theme.glyphs();
+            // A mark beyond the limit would say nothing: the limit counts.
             let marks = [
                 (scale.position(scale.median), glyphs.choose("│", "|")),
                 (scale.position(scale.nine_in_ten), glyphs.choose("┊", ":")),
             ];
+            let marks: Vec<_> = marks.into_iter().filter(|(position, _)| *position < Scale::DEADLINE).collect();
+            let mut fill_styles = vec![(0.0, early_style(theme, &scale))];
+            if scale.nine_in_ten < scale.deadline {
+                fill_styles.push((scale.position(scale.nine_in_ten), theme.warning()));
+            }
+            fill_styles.push((Scale::DEADLINE, theme.critical()));
             let filled = scale.position(scale.age);
-            ProgressBar { filled, marks: &marks, fill_style: zone_style(theme, &scale) }.spans(columns, theme)
+            let scale_end = Scale::DEADLINE;
+            ProgressBar { filled, marks: &marks, fill_styles: &fill_styles, scale_end }.spans(columns, theme)
         }
+    }
+}
+
+/// Returns the colour of the bar before nine in ten: only what isn't as usual must stand out.
+fn early_style(theme: &Theme, scale: &Scale) -> Style {
+    match scale.zone() {
+        Zone::Early | Zone::Usual => zone_style(theme, scale),
+        Zone::Slow | Zone::Overdue => theme.dim().add_modifier(Modifier::DIM),
     }
 }
 
@@ -278,6 +295,7 @@ fn empty(context: &DrawContext<'_>) -> Vec<String> {
             vec!["No transaction matches the last valid filter.".into()]
         }
         "" => vec![format!("No transactions in this view. Press {} to show all.", shown(Id::All))],
+        _ if let Some(complaint) = model.unknown_chain() => vec![complaint],
         _ if matches!(model.dialog, Dialog::Filter(_)) => vec!["The filter hides all transactions.".into()],
         _ => vec![format!("The filter hides all transactions. Press {} to clear it.", shown(Id::Clear))],
     }

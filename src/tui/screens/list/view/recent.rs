@@ -45,7 +45,7 @@ fn line(context: &DrawContext<'_>, recent: &RecentChange, columns: usize) -> Lin
     spans.extend(words(context, &recent.change.what, recent.change.author.as_deref()));
     let mut room = columns;
     for span in &mut spans {
-        span.content = width::cut(&span.content, room, theme.ellipsis).into();
+        span.content = width::cut_at_word(&span.content, room, theme.ellipsis).into();
         room -= width::display_width(&span.content).min(room);
     }
     Line::from(spans)
@@ -61,9 +61,9 @@ fn words(context: &DrawContext<'_>, what: &ChangeKind, author: Option<&str>) -> 
         }
         ChangeKind::AlertRaised { rule, severity } => {
             let mark = row_text::mark(Some(*severity));
-            vec![Span::styled(format!("{mark} {rule}"), theme.severity(*severity))]
+            vec![Span::styled(format!("{mark} {}", rule.words()), theme.severity(*severity))]
         }
-        ChangeKind::AlertCleared { rule, .. } => vec![Span::styled(format!("{rule} resolved"), theme.good())],
+        ChangeKind::AlertCleared { rule, .. } => vec![Span::styled(format!("{} resolved", rule.words()), theme.good())],
         other => vec![Span::styled(text::clean(&other.sentence_by(author)), Style::new())],
     }
 }

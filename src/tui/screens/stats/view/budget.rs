@@ -59,7 +59,10 @@ impl TimeAxis {
 struct Dot {
     rate: f64,
     throttled: bool,
+    /// Whether any request failed.
     failed: bool,
+    /// Whether most requests failed.
+    failed_most: bool,
     oldest: Option<Duration>,
 }
 
@@ -72,6 +75,7 @@ fn dots_of(minutes: &[Minute], axis: TimeAxis, count: usize) -> Vec<Option<Dot>>
             own.rate = own.rate.max(minute.rate());
             own.throttled |= minute.throttled > 0;
             own.failed |= minute.failed > 0;
+            own.failed_most |= minute.failed.saturating_mul(2) > minute.requests;
             own.oldest = own.oldest.max(minute.oldest);
         }
     }
@@ -131,7 +135,8 @@ fn draw_rate(context: &DrawContext<'_>, minutes: &[Minute], axis: TimeAxis, pane
     let limit = minutes.last().map_or(0.0, |minute| minute.limit);
     let greatest = minutes.iter().map(Minute::rate).fold(limit, f64::max);
     let need = context.model.live_poller(context.now.wall).and_then(|report| report.need).map(|need| need.polls);
-    let style = |dot: &Dot| match (dot.throttled, dot.failed) {
+    // A single failure has its mark below; red is for minutes in which polling hardly worked.
+    let style = |dot: &Dot| match (dot.throttled, dot.failed_most) {
         (true, _) => context.theme.warning(),
         (false, true) => context.theme.critical(),
         (false, false) => context.theme.info(),

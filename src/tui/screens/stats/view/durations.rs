@@ -23,7 +23,7 @@ use crate::{
 /// The columns of a label: `45m `.
 const LABEL: usize = 4;
 /// The most columns of a bar.
-const WIDEST: usize = 8;
+const WIDEST: usize = 14;
 
 /// Returns the durations in words, in at most so many columns: first the number of timed transfers is left out.
 pub(crate) fn sentence(spread: &Spread, columns: usize) -> String {

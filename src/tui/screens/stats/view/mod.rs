@@ -37,7 +37,7 @@ const FRAMED: (u16, u16) = (100, 24);
 /// The least columns and rows at which there are charts.
 const CHARTED: (u16, u16) = (60, 12);
 /// The least columns of the left half with frames; its columns without frames.
-const LEFT: (u16, u16) = (50, 34);
+const LEFT: (u16, u16) = (55, 38);
 
 /// The area of each part.
 struct Areas {
@@ -90,14 +90,16 @@ pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>)
     let (Some(areas), Some(spread)) = (areas_of(context, body), spread) else {
         return put_lines(numbers(context, spread, body), body, frame);
     };
-    let scope = scope(spread, context.theme.glyphs());
+    let name = scope(spread, context.theme.glyphs());
+    let range = format!("{} ({} changes the time)", context.model.charts.range.words(), context.key(Id::Range));
+    let scope = format!("{name}{}{range}", context.theme.separator());
     let pane = draw_heading(context, "OUTCOMES", &scope, areas.outcomes, areas.is_framed, frame);
     outcomes::draw(context, spread, pane, frame);
     let pane = draw_heading(context, "ROUTES", &routes_remark(context), areas.routes, areas.is_framed, frame);
     routes::draw(context, pane, frame);
     let pane = draw_heading(context, "BUDGET", &budget::remark(context), areas.budget, areas.is_framed, frame);
     budget::draw(context, &read.minutes, pane, frame);
-    let pane = draw_heading(context, "DURATIONS", &scope, areas.took, areas.is_framed, frame);
+    let pane = draw_heading(context, "DURATIONS", &name, areas.took, areas.is_framed, frame);
     durations::draw(context, spread, pane, frame);
 }
 
@@ -115,13 +117,23 @@ fn draw_heading(
     is_framed: bool,
     frame: &mut Frame<'_>,
 ) -> Rect {
-    let remark = width::cut(remark, usize::from(area.width).saturating_sub(title.len() + 6), context.theme.ellipsis);
+    let room = usize::from(area.width).saturating_sub(title.len() + 6);
+    // What stands in parentheses is the first to go.
+    let remark = match remark.split_once(" (") {
+        Some((most, _)) if width::display_width(remark) > room => most,
+        _ => remark,
+    };
+    let remark = width::cut_at_word(remark, room, context.theme.ellipsis);
     let heading = Line::from(vec![
         Span::styled(format!(" {title}  "), context.theme.label()),
         Span::styled(format!("{remark} "), context.theme.dim()),
     ]);
     if is_framed {
-        return put_block(Block::bordered().border_set(context.theme.border).title(heading), area, frame);
+        return put_block(
+            Block::bordered().border_set(context.theme.border).border_style(context.theme.dim()).title(heading),
+            area,
+            frame,
+        );
     }
     let [row, inner] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     frame.render_widget(heading, row);

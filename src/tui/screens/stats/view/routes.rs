@@ -1,4 +1,7 @@
-//! The routes, one a row: the number of transfers, the share that succeeded, their durations, and a small histogram, all on one scale.
+//! The routes, one a row: the number of transfers and of those in progress, the share that succeeded, the durations, the age of the
+//! oldest transfer in progress, and a small histogram, all on one scale.
+
+use std::time::Duration;
 
 use ratatui::{
     Frame,
@@ -12,29 +15,27 @@ use crate::{
     presentation::{glyphs::Glyphs, width},
     tui::{
         draw::{DrawContext, put_lines},
-        screens::stats::state::Spread,
+        screens::stats::state::{RouteOrder, Spread},
         widgets::columns,
     },
 };
 
-/// The columns of a span in two units, a span in one unit, a route and a count.
-const LONG: usize = 7;
-const SHORT: usize = 6;
-const ROUTE: usize = 13;
+/// The columns of a route's name, of a count, of a share, and of a span in one unit.
+const ROUTE: usize = 15;
 const COUNT: usize = 5;
 const SHARE: usize = 4;
+const SPAN: usize = 6;
 /// The title of the histograms.
 const SPREAD: &str = "SPREAD";
-/// The least columns at which spans have two units and the route's name more columns.
-const AMPLE: usize = 44;
+/// The least columns at which the transfers in progress have columns of their own.
+const AMPLE: usize = 52;
 
 pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>) {
     let charts = &context.model.charts;
     let room = usize::from(pane.width);
-    let (route, spans) = sizes(room);
-    let most = if spans == LONG { "9 IN 10" } else { "9IN10" };
     let titles =
-        format!(" {:<route$}{:>COUNT$} {:>SHARE$} {:>spans$} {:>spans$} ", "ROUTE", "ALL", "OK", "MEDIAN", most);
+        cells(room, charts.order, ["ROUTE", "ALL", "OPEN", "OK", "MEDIAN", "9IN10", "OLDEST"].map(String::from));
+    let titles = format!(" {titles} ");
     let spread = if titles.len() + SPREAD.len() <= room { SPREAD } else { "" };
     let mut lines = vec![Line::styled(width::cut(&format!("{titles}{spread}"), room, ""), context.theme.dim())];
     let rows = usize::from(pane.height).saturating_sub(1);
@@ -43,27 +44,35 @@ pub(crate) fn draw(context: &DrawContext<'_>, pane: Rect, frame: &mut Frame<'_>)
     put_lines(lines, pane, frame);
 }
 
-fn sizes(columns: usize) -> (usize, usize) {
-    if columns >= AMPLE { (ROUTE, LONG) } else { (ROUTE - 4, SHORT) }
+/// Returns the cells of a row that fit. A narrow pane that is sorted by slowness has the oldest transfer in progress in place of
+/// nine in ten.
+fn cells(columns: usize, order: RouteOrder, texts: [String; 7]) -> String {
+    let [route, all, open, share, median, most, oldest] = texts;
+    if columns >= AMPLE {
+        return format!(
+            "{route:<ROUTE$}{all:>COUNT$}{open:>COUNT$} {share:>SHARE$} {median:>SPAN$} {most:>SPAN$} {oldest:>SPAN$}"
+        );
+    }
+    let route_columns = ROUTE - 2;
+    let last = if order == RouteOrder::Slowest { oldest } else { most };
+    format!("{route:<route_columns$}{all:>COUNT$} {share:>SHARE$} {median:>SPAN$} {last:>SPAN$}")
 }
 
 fn line(context: &DrawContext<'_>, spread: &Spread, is_chosen: bool, pane: u16) -> Line<'static> {
     let columns = usize::from(pane);
-    let (route, spans) = sizes(columns);
-    let words = |took: Option<std::time::Duration>| match took {
-        None => "-".to_owned(),
-        Some(took) if columns >= AMPLE => span::long(took),
-        Some(took) => span::nearest(took),
-    };
+    let route_columns = if columns >= AMPLE { ROUTE } else { ROUTE - 2 };
+    let words = |took: Option<Duration>| took.map_or_else(|| "-".to_owned(), span::nearest);
     let mark = if is_chosen { ">" } else { " " };
-    let name = width::fit(&name(spread, context.theme.glyphs()), route, context.theme.ellipsis);
-    let text = format!(
-        "{mark}{name}{:>COUNT$} {:>SHARE$} {:>spans$} {:>spans$} ",
-        spread.tracked,
+    let texts = [
+        width::fit(&name(spread, context.theme.glyphs()), route_columns, context.theme.ellipsis),
+        spread.tracked.to_string(),
+        spread.open.to_string(),
         outcomes::success_share(spread),
         words(spread.median),
-        words(spread.nine_in_ten)
-    );
+        words(spread.nine_in_ten),
+        spread.oldest_open.map_or_else(|| "-".to_owned(), span::short),
+    ];
+    let text = format!("{mark}{} ", cells(columns, context.model.charts.order, texts));
     let room = columns.saturating_sub(width::display_width(&text));
     let all = context.model.charts.spreads().first().map_or(&spread.took, |all| &all.took);
     let buckets = spread.took.buckets_beside(all, room);

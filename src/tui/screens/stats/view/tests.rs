@@ -11,9 +11,11 @@ use crate::{
     },
     store::RouteStats,
     tui::{
+        effect::Effect,
         fixtures::{TestDashboard, press},
         message::Msg,
-        screens::stats::state::{Minute, Statistics},
+        model::Screen,
+        screens::stats::state::{ChartRange, Minute, Statistics},
         theme::Theme,
         view::tests::{SMALL, dashboard, drawn, now, screen},
     },
@@ -34,6 +36,12 @@ fn route([from, to]: [&str; 2], timed: u64, quickest: u64, others: &[(&str, u64)
         route: RouteKey { from: ChainId::new(from), to: ChainId::new(to), gmp: from == "1" },
         outcomes,
         settled: timed + partial,
+        open: others
+            .iter()
+            .filter(|(name, _)| matches!(*name, "ongoing" | "not_found" | ""))
+            .map(|(_, count)| count)
+            .sum(),
+        oldest_open: others.iter().any(|(name, _)| *name == "ongoing").then(|| now().wall - TimeDelta::minutes(46)),
         past: RouteDurations { took, ..RouteDurations::default() },
     }
 }
@@ -65,7 +73,7 @@ fn minutes() -> Vec<Minute> {
 fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<Minute>)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["%"], now());
-    let read = Statistics::new(routes, minutes);
+    let read = Statistics::new(routes, minutes, now().wall);
     model.take(Msg::Statistics(Box::new((Ok(read), Duration::ZERO))), now());
     model
 }
@@ -94,6 +102,32 @@ fn a_chosen_route() {
     let mut model = full(WIDE);
     press(&mut model, &["j", "j"], now());
     insta::assert_snapshot!(screen(&model));
+}
+
+#[test]
+fn enter_shows_the_transfers_of_the_route_and_esc_the_list_as_it_was() {
+    let mut model = full(WIDE);
+    press(&mut model, &["j", "Enter"], now());
+    assert_eq!((model.screen, model.list.filter_text.as_str()), (Screen::List, "from:42161 to:8453"));
+    press(&mut model, &["Esc"], now());
+    assert_eq!((model.screen, model.list.filter_text.as_str()), (Screen::List, ""));
+}
+
+#[test]
+fn the_slowest_routes_include_those_whose_transfers_are_still_in_progress() {
+    let mut model = full(WIDE);
+    press(&mut model, &["s"], now());
+    let routes: Vec<_> = model.charts.spreads().iter().skip(1).filter_map(|spread| spread.route.as_ref()).collect();
+    let sources: Vec<_> = routes.iter().map(|route| route.from.as_str()).collect();
+    // The route from 137 has no settled transfer, and one that waits for 46 minutes.
+    assert_eq!(sources, ["42161", "1", "137", "solana-mainnet-beta", "8453"]);
+}
+
+#[test]
+fn the_time_of_the_charts_is_read_and_named() {
+    let mut model = full(WIDE);
+    assert_eq!(press(&mut model, &["t", "t"], now()), [Effect::LoadStatistics(ChartRange::Day)]);
+    assert!(screen(&model).contains("in progress, or settled in 24 hours"));
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! Who handled the alerts of a transaction, for the place where the advice stands: a second person must not do the same work.
+
+use chrono::{DateTime, Utc};
+
+use super::{
+    alert::{Alert, AlertState, Handling, Snooze},
+    people, span, text,
+};
+
+/// Returns who acknowledged or snoozed the most urgent alert, since when, and with which note; `None` if an alert fires, and
+/// without alerts. `own` is the name of the person who reads this.
+pub(crate) fn handled_by(
+    alerts: &[Alert],
+    own: Option<&str>,
+    now: DateTime<Utc>,
+    write_time: &dyn Fn(DateTime<Utc>) -> String,
+) -> Option<String> {
+    if alerts.iter().any(|alert| alert.state(now) == AlertState::Firing) {
+        return None;
+    }
+    let handling = alerts.iter().min_by_key(|alert| alert.rule)?.handling.as_ref()?;
+    let is_own = |author: &str| own.is_some_and(|own| people::is_author(author, &own.to_lowercase()));
+    let who = match handling.author() {
+        None => String::new(),
+        Some(author) if is_own(author) => "You ".to_owned(),
+        Some(author) => format!("{} ", text::clean(author)),
+    };
+    let verb = |verb: &str, alone: &str| if who.is_empty() { alone.to_owned() } else { format!("{who}{verb} this") };
+    Some(match handling {
+        Handling::Acknowledged(acknowledgement) => {
+            let note = acknowledgement.note.as_deref().map(text::clean).filter(|note| !note.is_empty());
+            let note = note.map_or_else(String::new, |note| format!(": \"{note}\""));
+            let ago = span::short(span::between(acknowledgement.at, now));
+            format!("{} {ago} ago{note}.", verb("acknowledged", "Acknowledged"))
+        }
+        Handling::Snoozed(snoozed) => {
+            let until = match snoozed.until {
+                Snooze::Until(moment) => write_time(moment),
+                Snooze::Change => "the status changes".to_owned(),
+            };
+            format!("{} until {until}.", verb("snoozed", "Snoozed"))
+        }
+    })
+}
+
+/// Returns what to do, after the words on who handles the transaction, if somebody does.
+pub(crate) fn act_after(handled: Option<&str>, act: &str) -> String {
+    match handled {
+        None => act.to_owned(),
+        Some(handled) => format!("{handled} If you take over: {act}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{
+        alert::{Acknowledgement, Rule, Snoozed, Subject},
+        fixtures::{self, at},
+    };
+
+    fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
+        Alert { handling, ..fixtures::alert(rule, Subject::Profile) }
+    }
+
+    fn acknowledged(author: Option<&str>, note: Option<&str>) -> Option<Handling> {
+        let [author, note] = [author, note].map(|text| text.map(str::to_owned));
+        Some(Handling::Acknowledged(Acknowledgement { at: at(60), note, author }))
+    }
+
+    #[test]
+    fn the_advice_names_who_handles_the_transaction_since_when_and_the_note() {
+        let snoozed = |until| Some(Handling::Snoozed(Snoozed { at: at(60), until, author: Some("Ana".into()) }));
+        let table = [
+            (acknowledged(Some("Zoë"), Some("asked\u{7} them")), "Zoë acknowledged this 9m ago: \"asked them\"."),
+            (acknowledged(Some("Ana via support"), None), "You acknowledged this 9m ago."),
+            (acknowledged(None, Some("asked")), "Acknowledged 9m ago: \"asked\"."),
+            (snoozed(Snooze::Change), "You snoozed this until the status changes."),
+            (snoozed(Snooze::Until(at(3_600))), "You snoozed this until 3600."),
+        ];
+        let words = |alerts: &[Alert]| handled_by(alerts, Some("Ana"), at(600), &|at| at.timestamp().to_string());
+        for (handling, expected) in table {
+            assert_eq!(words(&[alert(Rule::Overdue, handling)]).as_deref(), Some(expected));
+        }
+        let (fires, handled) = (alert(Rule::Refund, None), alert(Rule::Overdue, acknowledged(None, None)));
+        assert_eq!(words(&[handled.clone(), fires]), None, "the alert that fires needs a person");
+        assert_eq!(words(&[]), None);
+        let said = words(&[alert(Rule::NeedsGas, acknowledged(None, Some("other"))), handled]);
+        assert_eq!(said.as_deref(), Some("Acknowledged 9m ago."), "the most urgent alert counts");
+        assert_eq!(act_after(said.as_deref(), "wait"), "Acknowledged 9m ago. If you take over: wait");
+    }
+}
