@@ -8,7 +8,7 @@ use ratatui::{
     Frame,
     buffer::Buffer,
     layout::Rect,
-    style::Style,
+    style::{Color, Style},
     text::{Line, Span},
     widgets::Block,
 };
@@ -76,6 +76,11 @@ impl DrawContext<'_> {
     pub(crate) fn titled_block<'t>(&self, title: impl Into<Cow<'t, str>>) -> Block<'t> {
         Block::bordered().border_set(self.theme.border).title(Span::styled(title, self.theme.label()))
     }
+}
+
+/// Returns the style of a title on a dim frame: as bright as other text.
+pub(crate) fn plain_title() -> Style {
+    Style::new().fg(Color::Reset)
 }
 
 /// Draws a frame. Returns the area inside.

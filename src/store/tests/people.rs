@@ -80,9 +80,9 @@ fn authors_are_stored_with_what_people_write_and_not_with_answers() {
         ("tracking started", "Ana"),
         ("edited: note", "Bob"),
         ("edited: label +late", "Bob"),
-        ("alert acknowledged: needs_gas", "Bob"),
+        ("alert acknowledged: needs gas", "Bob"),
         ("poll requested", "Bob"),
-        ("alert snoozed until something changes: needs_gas", "Ana"),
+        ("alert snoozed until something changes: needs gas", "Ana"),
     ];
     assert_eq!(authors, expected.map(|(sentence, by)| (sentence.to_owned(), by.to_owned())));
     // An answer that ends the snooze is nobody's.

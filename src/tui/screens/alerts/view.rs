@@ -279,7 +279,7 @@ fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
         None => advice::profile_action(row.alert.rule).to_owned(),
     };
     let handled = detail::view::handled_by(context, std::slice::from_ref(&row.alert));
-    act_after(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &detail::view::sentence(&act))
+    detail::view::sentence(&act_after(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
 }
 
 /// Returns the details of the selected alert: its message, its state, its note, what to do.

@@ -33,7 +33,7 @@ use crate::{
     presentation::width,
     tui::{
         command::Id,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, plain_title, put_lines},
         model::Screen,
         view::layout::Panes,
         widgets::hyperlink,
@@ -102,7 +102,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
             Some(tx) if context.model.screen != Screen::Detail => verdict::title(context, tx, columns).to_string(),
             _ => "Detail".to_owned(),
         };
-        let block = context.titled_block(format!(" {title} ")).border_style(context.theme.dim());
+        let block =
+            context.titled_block(format!(" {title} ")).border_style(context.theme.dim()).title_style(plain_title());
         frame.render_widget(block, pane);
     }
     let Some(tx) = context.model.selected() else {

@@ -55,7 +55,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
     lines.extend(chain);
     lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
-    let act = act_after(handled.as_deref(), &sentence(&advice.act));
+    let act = sentence(&act_after(handled.as_deref(), &advice.act));
     lines.extend(advice_lines("DO", &act, columns, context.theme.label()));
     lines
 }
@@ -104,7 +104,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     let room = usize::from(pane.height).saturating_sub(2);
     let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
     let handled = handled_by(context, context.model.alerts_of(tx.id));
-    let act = act_after(handled.as_deref(), &sentence(&advice.act));
+    let act = sentence(&act_after(handled.as_deref(), &advice.act));
     let act = advice_lines("DO", &act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];

@@ -31,7 +31,7 @@ use crate::{
     tui::{
         command::Id,
         dialogs::Dialog,
-        draw::{DrawContext, put_lines},
+        draw::{DrawContext, plain_title, put_lines},
         theme::Theme,
         view::layout::Panes,
         widgets::{columns, progress_bar::ProgressBar},
@@ -81,6 +81,7 @@ fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     Block::bordered()
         .border_set(context.theme.border)
         .border_style(context.theme.dim())
+        .title_style(plain_title())
         .title(title)
         .title_bottom(Span::styled(format!(" {number} of {total} "), context.theme.dim()))
         .title_bottom(Span::styled(

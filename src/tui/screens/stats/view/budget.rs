@@ -82,15 +82,15 @@ fn dots_of(minutes: &[Minute], axis: TimeAxis, count: usize) -> Vec<Option<Dot>>
     dots
 }
 
-/// Returns the remark in the heading: the unit, the marks.
+/// Returns the remark in the heading: the marks.
 pub(crate) fn remark(context: &DrawContext<'_>) -> String {
     let has_data = context.model.charts.read.as_ref().is_some_and(|read| !read.minutes.is_empty());
-    format!("per second{}", if has_data { "  ! HTTP 429  x failed" } else { "" })
+    (if has_data { "! HTTP 429  x failed" } else { "" }).to_owned()
 }
 
 pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, frame: &mut Frame<'_>) {
     let [need, charts] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(pane);
-    frame.render_widget(need_line(context), need);
+    frame.render_widget(need_line(context, usize::from(need.width)), need);
     if minutes.is_empty() {
         let text = "The use of the budget appears here after the first minute of polling.";
         let lines = width::wrap(text, usize::from(pane.width).saturating_sub(2)).into_iter();
@@ -114,8 +114,8 @@ pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, fr
     frame.render_widget(times_line(context, axis, columns), times);
 }
 
-/// Returns the line with the need and the budget.
-fn need_line(context: &DrawContext<'_>) -> Line<'static> {
+/// Returns the line with the need and the budget, and what is used if that fits.
+fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let Some(report) = context.model.live_poller(context.now.wall) else {
         return Line::styled(" no poller is running", context.theme.warning());
     };
@@ -123,11 +123,15 @@ fn need_line(context: &DrawContext<'_>) -> Line<'static> {
         return Line::raw(format!(" used {:.1} requests/s; polls on request only", report.used));
     };
     let style = if need.is_lasting() { context.theme.warning() } else { context.theme.good() };
-    Line::from(vec![
+    let mut line = Line::from(vec![
         Span::raw(format!(" needed {:.1} of {:.1} requests/s: ", need.polls, need.allowed)),
         Span::styled(need.word(), style),
-        Span::raw(format!(", used {:.1}", report.used)),
-    ])
+    ]);
+    let used = format!(", used {:.1}", report.used);
+    if line.width() + used.len() <= columns {
+        line.push_span(Span::raw(used));
+    }
+    line
 }
 
 /// Draws the requests a second as a filled area, with a line at the limit and at the need.

@@ -28,7 +28,7 @@ use crate::{
     presentation::{glyphs::Glyphs, row_text, width},
     tui::{
         command::Id,
-        draw::{DrawContext, put_block, put_lines},
+        draw::{DrawContext, plain_title, put_block, put_lines},
     },
 };
 
@@ -130,7 +130,11 @@ fn draw_heading(
     ]);
     if is_framed {
         return put_block(
-            Block::bordered().border_set(context.theme.border).border_style(context.theme.dim()).title(heading),
+            Block::bordered()
+                .border_set(context.theme.border)
+                .border_style(context.theme.dim())
+                .title_style(plain_title())
+                .title(heading),
             area,
             frame,
         );
