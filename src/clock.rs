@@ -4,7 +4,10 @@
 
 #![allow(clippy::disallowed_methods, reason = "the one place where clocks are read")]
 
+mod simulation;
+
 use std::{
+    io,
     ops::Add,
     sync::{
         Arc, OnceLock,
@@ -15,6 +18,9 @@ use std::{
 };
 
 use chrono::{DateTime, FixedOffset, Local, Offset, TimeDelta, Utc};
+use tokio::task::{JoinError, spawn_blocking};
+
+use self::simulation::Simulation;
 
 /// A moment on a monotonic clock, for pacing and timeouts. It never jumps. For [`Clock::system`] it is the time since
 /// the machine started, the same in all processes. For other clocks it is the time since the clock was created.
@@ -62,6 +68,8 @@ enum TimeSource {
         can_be_paused: bool,
         /// How far the wall clock was set forward, in milliseconds.
         offset: Arc<AtomicI64>,
+        /// Orders what blocks, if everything runs in one thread.
+        simulation: Option<Arc<Simulation>>,
     },
 }
 
@@ -82,9 +90,29 @@ impl Clock {
         Self::tokio(start, 1.0, true)
     }
 
+    /// Returns a clock like that of [`Clock::starting_at`] for a simulation in one thread: the order of all events depends on
+    /// `seed` alone. Tokio's time must be paused.
+    ///
+    /// # Errors
+    /// If the system can't provide the means to reach other programs.
+    pub fn simulated(start: DateTime<Utc>, seed: u64) -> io::Result<Self> {
+        let mut clock = Self::starting_at(start);
+        if let TimeSource::Tokio { simulation, .. } = &mut clock.0 {
+            *simulation = Some(Arc::new(Simulation::new(seed)?));
+        }
+        Ok(clock)
+    }
+
     fn tokio(start: DateTime<Utc>, speed: f64, can_be_paused: bool) -> Self {
-        let (origin, offset) = (tokio::time::Instant::now(), Arc::default());
-        Self(TimeSource::Tokio { origin, start, speed, can_be_paused, offset })
+        let (origin, offset, simulation) = (tokio::time::Instant::now(), Arc::default(), None);
+        Self(TimeSource::Tokio { origin, start, speed, can_be_paused, offset, simulation })
+    }
+
+    fn simulation(&self) -> Option<&Simulation> {
+        match &self.0 {
+            TimeSource::Machine => None,
+            TimeSource::Tokio { simulation, .. } => simulation.as_deref(),
+        }
     }
 
     /// Sets the wall clock of this clock and its clones forward, or back by a negative time. Has no effect on
@@ -129,16 +157,43 @@ impl Clock {
 
     /// Stops a paused clock from advancing until the guard is dropped. Hold the guard while a task waits for another
     /// thread: tokio takes such a wait for idleness and would advance the clock. Has no effect where the clock can't be
-    /// paused.
+    /// paused, nor in a simulation, which has one thread.
     pub fn hold(&self) -> ClockHold {
         match &self.0 {
-            TimeSource::Tokio { can_be_paused: true, .. } => {
+            TimeSource::Tokio { can_be_paused: true, simulation: None, .. } => {
                 let (guard, released) = mpsc::channel::<()>();
                 // tokio doesn't advance a paused clock while a blocking task runs.
-                drop(tokio::task::spawn_blocking(move || released.recv().is_ok()));
+                drop(spawn_blocking(move || released.recv().is_ok()));
                 ClockHold(Some(guard))
             }
             TimeSource::Machine | TimeSource::Tokio { .. } => ClockHold(None),
+        }
+    }
+
+    /// Runs work that blocks on tokio's threads for such work. In a simulation the work runs in the thread of the caller,
+    /// between two seeded delays.
+    ///
+    /// # Errors
+    /// If the work panics.
+    pub(crate) async fn run_blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, JoinError> {
+        match self.simulation() {
+            None => spawn_blocking(work).await,
+            Some(simulation) => Ok(simulation.between_delays(work).await),
+        }
+    }
+
+    /// Awaits the answer of another program. A paused clock stands still meanwhile. In a simulation no other task runs
+    /// meanwhile, and a seeded delay precedes and follows.
+    pub(crate) async fn await_outside<T: Send>(&self, answer: impl Future<Output = T> + Send) -> T {
+        match self.simulation() {
+            None => {
+                let _hold = self.hold();
+                answer.await
+            }
+            Some(simulation) => simulation.between_delays(|| simulation.await_outside(answer)).await,
         }
     }
 

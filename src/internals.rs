@@ -176,8 +176,8 @@ pub mod sim {
 
 pub mod store {
     pub use crate::store::{
-        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, PagePosition, Reader,
-        Receipt, Store, Wake,
+        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, OnKept, PagePosition,
+        Reader, Receipt, Store, Wake, WatcherSteps, WriterSteps,
     };
 }
 

@@ -13,7 +13,7 @@ use std::{sync::Arc, time::Duration};
 use chrono::{DateTime, Utc};
 use tokio::{
     sync::watch,
-    task::{JoinError, JoinSet, spawn_blocking},
+    task::{JoinError, JoinSet},
 };
 
 pub use self::posts::WebhookPosts;
@@ -107,7 +107,7 @@ impl Notifier {
         let mut tasks = JoinSet::new();
         let reader = SharedReader::new(setup.store.reader()?);
         let start_reader = reader.clone();
-        let start_seq = spawn_blocking(move || start_reader.read(Reader::last_change)).await??;
+        let start_seq = setup.clock.run_blocking(move || start_reader.read(Reader::last_change)).await??;
         for channel in channels {
             let active_webhook = match channel {
                 Channel::Command(_) => None,
@@ -134,6 +134,7 @@ impl Notifier {
         let deadline = self.clock.now().mono + grace;
         let all_tasks = async { while self.tasks.join_next().await.is_some() {} };
         tokio::select! {
+            biased;
             () = all_tasks => {}
             () = self.clock.sleep_until(deadline) => tracing::warn!("hoptop stopped before all alerts were sent"),
         }
@@ -208,6 +209,7 @@ impl ChannelTask {
                 return;
             }
             tokio::select! {
+                biased;
                 () = wait_for_stop(&mut self.stop) => return,
                 () = clock.sleep_until(clock.now().mono + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }
@@ -225,9 +227,10 @@ impl ChannelTask {
             }
             self.save_call_result(&mut cursor).await?;
             tokio::select! {
-                changed = wakeups.changed() => if changed.is_err() { break },
-                () = self.calls.wait_for_any() => {}
+                biased;
                 () = wait_for_stop(&mut self.stop) => break,
+                () = self.calls.wait_for_any() => {}
+                changed = wakeups.changed() => if changed.is_err() { break },
             }
         }
         // Alerts that the last answers raised are sent too.
@@ -264,7 +267,7 @@ impl ChannelTask {
         let mut last_error = String::new();
         loop {
             let path = path.clone();
-            match spawn_blocking(move || KernelLock::try_take(&path)).await? {
+            match clock.run_blocking(move || KernelLock::try_take(&path)).await? {
                 Ok(Some(lock)) => return Ok(Some(lock)),
                 Ok(None) => {}
                 Err(error) if error.to_string() == last_error => {}
@@ -274,6 +277,7 @@ impl ChannelTask {
                 }
             }
             tokio::select! {
+                biased;
                 () = wait_for_stop(&mut self.stop) => return Ok(None),
                 () = clock.sleep_until(clock.now().mono + LOCK_RETRY_INTERVAL) => {}
             }
@@ -285,7 +289,8 @@ impl ChannelTask {
     async fn initialize_cursor(&mut self) -> Result<NotificationCursor, NotifierError> {
         let (reader, profile, channel, start_seq) =
             (self.reader.clone(), self.setup.profile.clone(), self.channel.name(), self.start_seq);
-        let cursors = spawn_blocking(move || reader.read(|reader| reader.notification_cursors(&profile))).await??;
+        let read = move || reader.read(|reader| reader.notification_cursors(&profile));
+        let cursors = self.setup.clock.run_blocking(read).await??;
         let saved = cursors.into_iter().find(|cursor| cursor.channel == channel);
         let seq = match (&*self.channel, saved.map(|saved| saved.seq)) {
             (_, None) => start_seq,
@@ -312,7 +317,7 @@ impl ChannelTask {
                 has_more: changes.len() >= PAGE_SIZE,
             })
         };
-        Ok(spawn_blocking(move || reader.read(read)).await??)
+        Ok(self.setup.clock.run_blocking(move || reader.read(read)).await??)
     }
 
     /// Sends an event through the channel.
@@ -342,10 +347,8 @@ impl ChannelTask {
     ) -> Result<SendOutcome, NotifierError> {
         let mut delay = FIRST_RETRY_DELAY;
         loop {
-            let posted = {
-                let _hold = self.setup.clock.hold();
-                webhook.post(&event.id, event.text.clone(), self.setup.clock.now().wall).await
-            };
+            let clock = self.setup.clock.clone();
+            let posted = clock.await_outside(webhook.post(&event.id, event.text.clone(), clock.now().wall)).await;
             match posted {
                 Ok(()) => {
                     self.count_post(|state| state.delivered += 1);
@@ -368,8 +371,8 @@ impl ChannelTask {
                     }
                 }
             }
-            let clock = self.setup.clock.clone();
             tokio::select! {
+                biased;
                 () = wait_for_stop(&mut self.stop) => return Ok(SendOutcome::Interrupted),
                 () = clock.sleep_until(clock.now().mono + delay) => delay = (delay * 2).min(MAX_RETRY_DELAY),
             }

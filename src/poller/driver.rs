@@ -11,10 +11,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use futures_util::FutureExt;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use tokio::{
-    sync::watch,
-    task::{JoinSet, spawn_blocking},
-};
+use tokio::{sync::watch, task::JoinSet};
 
 use super::{
     chains::ChainPoller,
@@ -86,6 +83,7 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
     }
     let mut stop = pin!(stop);
     let role = tokio::select! {
+        biased;
         () = &mut stop => return Ok(Drain::Complete),
         role = takeover::acquire_poller_lock(&setup) => role?,
     };
@@ -121,10 +119,12 @@ async fn poll<W: Wire>(setup: Setup<W>, stop: impl Future<Output = ()>) -> Resul
         };
         let wake = driver.core.budget.sync(now.mono).map_or(wake, |sync| wake.min(sync));
         let clock = driver.setup.clock.clone();
+        // The store's changes come before the answers: they are rarer, so that they can't hold up the answers for long.
         tokio::select! {
+            biased;
             () = &mut stop => break,
-            Some(done) = driver.requests.join_next() => driver.finish_request(done?).await?,
             _ = driver.wakeups.changed() => driver.apply_pending_changes().await?,
+            Some(done) = driver.requests.join_next() => driver.finish_request(done?).await?,
             () = permit_change(driver.setup.lease.as_mut()) => {}
             () = clock.sleep_until(wake) => {}
         }
@@ -246,7 +246,7 @@ impl<W: Wire> Driver<W> {
         work: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, PollerError> {
         let feed = self.feed.clone();
-        Ok(spawn_blocking(move || feed.read(work)).await??)
+        Ok(self.setup.clock.run_blocking(move || feed.read(work)).await??)
     }
 
     /// Applies every change of the store: new transactions, settled transactions, and requests of people.
@@ -258,7 +258,7 @@ impl<W: Wire> Driver<W> {
     /// Applies one batch of changes. Returns `true` if more are waiting.
     async fn apply_change_batch(&mut self) -> Result<bool, PollerError> {
         let (feed, context, now) = (self.feed.clone(), self.context.clone(), self.setup.clock.now());
-        let read = spawn_blocking(move || StoreChanges::read(&feed, context, now)).await??;
+        let read = self.setup.clock.run_blocking(move || StoreChanges::read(&feed, context, now)).await??;
         let now = self.setup.clock.now();
         self.context.duration_stats = read.duration_stats;
         self.core.scheduler.set_open(read.requests.open);
@@ -506,6 +506,7 @@ impl<W: Wire> Driver<W> {
         self.core.budget.close(clock.now().mono);
         let drain = loop {
             tokio::select! {
+                biased;
                 done = self.requests.join_next() => match done {
                     Some(done) => self.finish_request(done?).await?,
                     None => break Drain::Complete,

@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use tokio::task::spawn_blocking;
-
 use super::{
     report::{self, REPORT_VALIDITY},
     setup::{PollerError, Setup},
@@ -15,6 +13,7 @@ use super::{
 use crate::{
     domain::poller::{PollerHealth, PollerReport},
     process::lock::KernelLock,
+    store::{SharedReader, StoreError},
 };
 
 /// The time between two attempts to take over. The slot of a dead process expires after 9 s (at 1 RPS or more), so the next
@@ -27,26 +26,34 @@ pub(super) async fn acquire_poller_lock<W: Wire>(setup: &Setup<W>) -> Result<Opt
         return Ok(None);
     }
     let path = KernelLock::beside(setup.store.path(), "poller", &setup.profile);
-    let mut tries = 0;
+    let (mut tries, mut reader) = (0, None);
     loop {
         setup.heartbeat.beat();
         let path = path.clone();
-        if let Some(role) = spawn_blocking(move || KernelLock::try_take(&path)).await?? {
+        if let Some(role) = setup.clock.run_blocking(move || KernelLock::try_take(&path)).await?? {
             return Ok(Some(role));
         }
         // The other process may have started so recently that its first report is still missing.
         tries += 1;
         if tries > 4 {
-            report_waiting(setup).await?;
+            report_waiting(setup, &mut reader).await?;
         }
         setup.clock.sleep_until(setup.clock.now().mono + RETRY_INTERVAL).await;
     }
 }
 
 /// Reports that this process waits, if the process that holds the lock hasn't reported for long: it may be suspended.
-async fn report_waiting<W: Wire>(setup: &Setup<W>) -> Result<(), PollerError> {
+/// `reader` is kept for the next call: opening one costs more than the read.
+async fn report_waiting<W: Wire>(setup: &Setup<W>, reader: &mut Option<SharedReader>) -> Result<(), PollerError> {
     let (store, profile, at) = (setup.store.clone(), setup.profile.clone(), setup.clock.now().wall);
-    let last = spawn_blocking(move || store.reader()?.poller(&profile)).await??;
+    let known = reader.take();
+    let read = move || {
+        let reader = known.map_or_else(|| store.reader().map(SharedReader::new), Ok)?;
+        let last = reader.read(|reader| reader.poller(&profile))?;
+        Ok::<_, StoreError>((reader, last))
+    };
+    let (kept, last) = setup.clock.run_blocking(read).await??;
+    *reader = Some(kept);
     if last.is_some_and(|last| last.is_live(at) && last.health != PollerHealth::Waiting) {
         return Ok(());
     }

@@ -12,6 +12,7 @@
 //! operation is derived here and nowhere else, identically in every store. This module must never decide when to poll.
 
 mod body_storage;
+mod commit;
 mod error;
 mod file;
 mod operations;
@@ -29,6 +30,7 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
+use rusqlite::Connection;
 use tokio::sync::watch;
 
 pub(crate) use self::{
@@ -77,7 +79,7 @@ use self::{
         recovery, restore,
     },
     watcher::Watcher,
-    writer::{WriteJob, Writer},
+    writer::{OnCommit, WriteJob, Writer},
 };
 pub use self::{
     operations::ImportReport,
@@ -89,8 +91,8 @@ pub use self::{
     },
     reader::Reader,
     tables::alerts::{AlertCounts, AlertQuery},
-    watcher::Wake,
-    writer::Receipt,
+    watcher::{Wake, WatcherSteps},
+    writer::{OnKept, Receipt, steps::WriterSteps},
 };
 use crate::{
     clock::Clock,
@@ -155,15 +157,40 @@ impl Store {
         restore::restore(backup, path, at)
     }
 
+    /// Like [`Store::open_lasting`], but a simulation runs the writer and the watcher, instead of threads. Each operation that
+    /// is kept is passed to `on_kept`, in the order of the commits. There is no writer if the store can't be written.
+    pub fn open_in_steps(
+        path: &Path,
+        at: DateTime<Utc>,
+        on_kept: OnKept,
+    ) -> Result<(Self, Option<WriterSteps>, WatcherSteps), StoreError> {
+        let mut writer_steps = None;
+        let store = Self::start_with(open::open(path, Some(at))?, |connection, path, health, on_commit| {
+            let (writer, steps) = Writer::in_steps(connection, path, health, on_commit, on_kept);
+            writer_steps = Some(steps);
+            Ok(writer)
+        })?;
+        let watcher_steps = store.watcher.in_steps()?;
+        Ok((store, writer_steps, watcher_steps))
+    }
+
     fn start(opened: Opened) -> Result<Self, StoreError> {
+        Self::start_with(opened, Writer::spawn)
+    }
+
+    fn start_with(
+        opened: Opened,
+        start_writer: impl FnOnce(Connection, PathBuf, Arc<StoreHealth>, OnCommit) -> Result<Writer, StoreError>,
+    ) -> Result<Self, StoreError> {
         let path = opened.path.as_path();
         let health = Arc::new(StoreHealth::new(path, opened.marker, opened.connection.is_ok()));
         let watcher = Arc::new(Watcher::new(path.to_owned(), Arc::clone(&health)));
         let commit_watcher = Arc::clone(&watcher);
         let writer = match opened.connection {
-            Ok(connection) => Writer::spawn(connection, path.to_owned(), Arc::clone(&health), move |commit| {
-                commit_watcher.on_commit(commit);
-            })?,
+            Ok(connection) => {
+                let on_commit = Box::new(move |commit| commit_watcher.on_commit(commit));
+                start_writer(connection, path.to_owned(), Arc::clone(&health), on_commit)?
+            }
             Err(fault) => {
                 health.report(&fault);
                 Writer::refusing(fault)
@@ -179,11 +206,6 @@ impl Store {
             log: None,
             author: None,
         })
-    }
-
-    /// Commits every write at once, without gathering others. For simulations: their time stands still meanwhile.
-    pub fn commit_at_once(&self) {
-        self.writer.commit_at_once();
     }
 
     /// The path of the store's file.

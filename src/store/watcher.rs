@@ -18,10 +18,10 @@ use rusqlite::Connection;
 use tokio::sync::watch;
 
 use super::{
+    commit::{Commit, CommitContent},
     error::StoreError,
     file::{connection, health::StoreHealth},
     tables::changes,
-    writer::{Commit, CommitContent},
 };
 
 /// The interval of checks for other processes' commits (`DESIGN.md`, One picture).
@@ -115,14 +115,7 @@ impl Watcher {
         if poll_thread.is_none() {
             let (sender, requests) = mpsc::channel();
             // Opened here, not in the thread, so that a file that disappears from now on is noticed.
-            let connection = connection::open_for_reading(&self.path)?;
-            let health = Arc::downgrade(&self.health);
-            let others = OtherProcesses {
-                connection,
-                health,
-                wakeups: self.wakeups.clone(),
-                last_own_commit: Arc::clone(&self.last_own_commit),
-            };
+            let others = self.open_others()?;
             let last = others.read().unwrap_or_default();
             thread::Builder::new()
                 .name("store-watcher".into())
@@ -131,6 +124,36 @@ impl Watcher {
             *poll_thread = Some(sender);
         }
         Ok(())
+    }
+
+    fn open_others(&self) -> Result<OtherProcesses, StoreError> {
+        Ok(OtherProcesses {
+            connection: connection::open_for_reading(&self.path)?,
+            health: Arc::downgrade(&self.health),
+            wakeups: self.wakeups.clone(),
+            last_own_commit: Arc::clone(&self.last_own_commit),
+        })
+    }
+
+    /// Returns the checks of the thread as steps of a simulation. No thread starts from now on.
+    pub(super) fn in_steps(&self) -> Result<WatcherSteps, StoreError> {
+        let others = self.open_others()?;
+        let last = others.read().unwrap_or_default();
+        *self.poll_thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(mpsc::channel().0);
+        Ok(WatcherSteps { others, last })
+    }
+}
+
+/// The checks for other processes' commits, run by a simulation instead of a thread.
+pub struct WatcherSteps {
+    others: OtherProcesses,
+    last: LastCommit,
+}
+
+impl WatcherSteps {
+    /// Checks once, as the thread does every 250 ms.
+    pub fn check(&mut self) {
+        self.others.check(&mut self.last);
     }
 }
 
@@ -146,15 +169,23 @@ impl OtherProcesses {
     /// Checks at each interval, and whenever a message comes, until the sender is dropped.
     fn run(self, requests: &Receiver<()>, mut last: LastCommit) {
         loop {
-            let is_faulty = match requests.recv_timeout(INTERVAL) {
-                Ok(()) => false,
-                // The health counts the intervals.
-                Err(RecvTimeoutError::Timeout) => self.health.upgrade().is_some_and(|health| health.check()),
+            match requests.recv_timeout(INTERVAL) {
+                Ok(()) => self.wake_if_another_committed(&mut last, false),
+                Err(RecvTimeoutError::Timeout) => self.check(&mut last),
                 Err(RecvTimeoutError::Disconnected) => return,
-            };
-            if self.has_another_committed(&mut last) || is_faulty {
-                self.wakeups.wake(CommitContent::Everything);
             }
+        }
+    }
+
+    /// Does what is due at each interval. The health counts the intervals.
+    fn check(&self, last: &mut LastCommit) {
+        let is_faulty = self.health.upgrade().is_some_and(|health| health.check());
+        self.wake_if_another_committed(last, is_faulty);
+    }
+
+    fn wake_if_another_committed(&self, last: &mut LastCommit, is_faulty: bool) {
+        if self.has_another_committed(last) || is_faulty {
+            self.wakeups.wake(CommitContent::Everything);
         }
     }
 

@@ -17,11 +17,13 @@ use std::{
     time::Duration,
 };
 
+use chrono::{DateTime, Utc};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 use super::{
     body_storage::BodyStorage,
+    commit::{Commit, CommitContent},
     error::{StoreError, is_disk_error},
     file::{
         connection::LOG_LIMIT,
@@ -39,6 +41,8 @@ use crate::domain::{
     batch::Batch,
     operation::{Envelope, Operation, Stamp},
 };
+
+pub(in crate::store) mod steps;
 
 /// The most writes in one transaction. This bounds how long the first write waits for its answer.
 const MAX_BATCH: usize = 256;
@@ -79,6 +83,12 @@ pub(super) enum WriteJob {
     Run(TestWrite),
 }
 
+/// Called with an operation that is kept, and its moment.
+pub type OnKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
+
+/// Called after each transaction, with its commit if anything was written.
+pub(super) type OnCommit = Box<dyn Fn(Option<Commit>) + Send>;
+
 #[cfg(test)]
 pub(super) type TestWrite = Box<dyn Fn(&Connection) -> Result<(), StoreError> + Send>;
 
@@ -107,53 +117,6 @@ impl WriteJob {
     }
 }
 
-/// What a commit contains, which decides whom it wakes. Each kind includes the kinds before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) enum CommitContent {
-    /// Nothing was written.
-    Nothing,
-    /// Transactions were polled without changes.
-    UnchangedPolls,
-    /// Observations changed something.
-    Observations,
-    /// Anything else was written.
-    Everything,
-}
-
-impl CommitContent {
-    pub(in crate::store) fn of(outcome: &OperationResult) -> Self {
-        match outcome {
-            OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
-            OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
-            OperationResult::Observed(_) => Self::UnchangedPolls,
-            OperationResult::Body(_) => Self::Nothing,
-            OperationResult::Done
-            | OperationResult::Tracked(_)
-            | OperationResult::Changed(_)
-            | OperationResult::Reversed(_)
-            | OperationResult::Dropped(_)
-            | OperationResult::Asked(_)
-            | OperationResult::Claimed(_) => Self::Everything,
-            OperationResult::Replicated(applied) => {
-                // The replica's position is written even where no operation changed anything.
-                let of_entry = |(_, results): &(_, Vec<_>)| {
-                    results.iter().flatten().map(Self::of).fold(Self::UnchangedPolls, Self::max)
-                };
-                applied.results.iter().map(of_entry).max().unwrap_or(Self::Nothing)
-            }
-        }
-    }
-}
-
-/// A commit of the writer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Commit {
-    /// The commit's number in the store.
-    pub(super) number: i64,
-    /// What the commit contains.
-    pub(super) content: CommitContent,
-}
-
 /// The result of a write, available after its commit. It can be awaited, or waited for on a thread that may block.
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt {
@@ -166,22 +129,36 @@ pub struct Receipt {
 struct Queued {
     waiting: AtomicUsize,
     is_urgent: AtomicBool,
-    /// Whether every write is urgent.
-    commits_at_once: AtomicBool,
 }
 
 /// Ends the gathering of writes.
 #[derive(Clone)]
 struct CommitTrigger {
     queued: Arc<Queued>,
-    writer: Thread,
+    writer: WriterWake,
+}
+
+/// How the writer learns of a write.
+#[derive(Clone)]
+enum WriterWake {
+    Thread(Thread),
+    /// A simulation runs the writer, and waits for this.
+    Steps(Arc<Notify>),
 }
 
 impl CommitTrigger {
     /// Makes the writer commit the waiting writes now.
     fn commit_now(&self) {
         self.queued.is_urgent.store(true, Ordering::Release);
-        self.writer.unpark();
+        match &self.writer {
+            WriterWake::Thread(thread) => thread.unpark(),
+            WriterWake::Steps(submitted) => submitted.notify_one(),
+        }
+    }
+
+    /// Whether the writer must learn of every write: it doesn't wait for the queue.
+    fn is_of_steps(&self) -> bool {
+        matches!(self.writer, WriterWake::Steps(_))
     }
 }
 
@@ -217,36 +194,21 @@ impl Future for Receipt {
 }
 
 impl Writer {
-    /// Starts the thread. `on_commit` is called after each transaction, with its commit if anything was written.
+    /// Starts the thread.
     pub(super) fn spawn(
         connection: Connection,
         path: PathBuf,
         health: Arc<StoreHealth>,
-        on_commit: impl Fn(Option<Commit>) + Send + 'static,
+        on_commit: OnCommit,
     ) -> Result<Self, StoreError> {
-        let (queue, receiver) = mpsc::channel();
-        tracing::debug!(path = %path.display(), "store opened");
-        let queued: Arc<Queued> = Arc::default();
-        let mut worker = Worker {
-            connection,
-            path,
-            health,
-            log_limit: LOG_LIMIT,
-            synchronous: None,
-            is_derived: false,
-            queued: Arc::clone(&queued),
-        };
+        let (queue, mut worker) = Worker::new(connection, path, health, on_commit);
+        let queued = Arc::clone(&worker.queued);
         let thread = thread::Builder::new()
             .name("store-writer".into())
-            .spawn(move || worker.run(&receiver, &on_commit))
+            .spawn(move || worker.run())
             .map_err(StoreError::Thread)?;
-        let commit_trigger = Some(CommitTrigger { queued, writer: thread.thread().clone() });
+        let commit_trigger = Some(CommitTrigger { queued, writer: WriterWake::Thread(thread.thread().clone()) });
         Ok(Self { queue: Some(queue), thread: Mutex::new(Some(thread)), commit_trigger, refusal: None })
-    }
-
-    /// Makes the writer commit every write at once, without gathering others.
-    pub(super) fn commit_at_once(&self) {
-        self.commit_trigger.iter().for_each(|trigger| trigger.queued.commits_at_once.store(true, Ordering::Release));
     }
 
     /// Returns a writer that refuses every write, for a store that can't be written.
@@ -273,9 +235,8 @@ impl Writer {
             // The reply channel is dropped with the job, so the receipt returns `Closed`.
             tracing::error!("the store's writer has ended");
         }
-        if !can_wait || waiting == COMMIT_THRESHOLD {
-            self.commit_trigger.iter().for_each(CommitTrigger::commit_now);
-        }
+        let is_due = |trigger: &&CommitTrigger| !can_wait || waiting == COMMIT_THRESHOLD || trigger.is_of_steps();
+        self.commit_trigger.iter().filter(is_due).for_each(CommitTrigger::commit_now);
         Receipt { answer, commit_trigger: self.commit_trigger.clone() }
     }
 }
@@ -334,6 +295,13 @@ impl Job {
         matches!(self.outcome, Some(Err(_)))
     }
 
+    /// Calls `on_kept` if the write is an operation that was applied.
+    fn report_kept(&self, on_kept: &mut OnKept) {
+        if let (WriteJob::Apply(envelope), Some(Ok(_))) = (&self.write, &self.outcome) {
+            on_kept(&envelope.operation, envelope.stamp.at);
+        }
+    }
+
     fn answer(self, commit: Result<(), StoreFault>) {
         let answer = match (commit, self.outcome) {
             (Ok(()), Some(outcome)) => outcome,
@@ -358,20 +326,40 @@ struct Worker {
     /// Whether nothing is left to derive: what an earlier version did not derive, and the search index.
     is_derived: bool,
     queued: Arc<Queued>,
+    receiver: Receiver<Job>,
+    on_commit: OnCommit,
+    /// Called with each operation that is kept, in the order of the commits, if a simulation records them.
+    on_kept: Option<OnKept>,
 }
 
 impl Worker {
+    /// Creates the state of a writer, with the queue of its writes.
+    fn new(
+        connection: Connection,
+        path: PathBuf,
+        health: Arc<StoreHealth>,
+        on_commit: OnCommit,
+    ) -> (Sender<Job>, Self) {
+        let (queue, receiver) = mpsc::channel();
+        tracing::debug!(path = %path.display(), "store opened");
+        let (log_limit, synchronous, is_derived, queued) = (LOG_LIMIT, None, false, Arc::default());
+        let on_kept = None;
+        let worker =
+            Self { connection, path, health, log_limit, synchronous, is_derived, queued, receiver, on_commit, on_kept };
+        (queue, worker)
+    }
+
     /// Waits for the next job. Meanwhile adds what is left to derive, a part at a time. Returns `None` when
     /// there will be no more jobs.
-    fn next_job(&mut self, receiver: &Receiver<Job>) -> Option<Job> {
+    fn next_job(&mut self) -> Option<Job> {
         while !self.is_derived {
-            match receiver.try_recv() {
+            match self.receiver.try_recv() {
                 Ok(job) => return Some(job),
                 Err(TryRecvError::Disconnected) => return None,
                 Err(TryRecvError::Empty) => self.derive_more(),
             }
         }
-        receiver.recv().ok()
+        self.receiver.recv().ok()
     }
 
     /// After an error, also if another process writes, goes on after the next write.
@@ -390,15 +378,24 @@ impl Worker {
         self.limit_log_size();
     }
 
-    fn run(&mut self, receiver: &Receiver<Job>, on_commit: &dyn Fn(Option<Commit>)) {
-        while let Some(first) = self.next_job(receiver) {
+    fn run(&mut self) {
+        while let Some(first) = self.next_job() {
             self.gather();
-            let jobs: Vec<Job> = [first].into_iter().chain(receiver.try_iter().take(MAX_BATCH - 1)).collect();
-            self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
-            self.write(jobs, on_commit);
-            self.limit_log_size();
-            self.is_derived = false;
+            self.write_batch(Some(first));
         }
+        self.finish();
+    }
+
+    /// Writes `first` and what waits, together.
+    fn write_batch(&mut self, first: Option<Job>) {
+        let jobs: Vec<Job> = first.into_iter().chain(self.receiver.try_iter().take(MAX_BATCH - 1)).collect();
+        self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
+        self.write(jobs);
+        self.limit_log_size();
+        self.is_derived = false;
+    }
+
+    fn finish(&mut self) {
         // A reader that closes last can't checkpoint. This checkpoint doesn't wait for another process's writer.
         if let Err(error) = self.checkpoint() {
             tracing::debug!(
@@ -409,7 +406,7 @@ impl Worker {
 
     /// Commits the writes together and answers them. If a write fails, each write gets a commit of its own: failures
     /// are rare, and a savepoint for each write would cost more.
-    fn write(&mut self, mut jobs: Vec<Job>, on_commit: &dyn Fn(Option<Commit>)) {
+    fn write(&mut self, mut jobs: Vec<Job>) {
         let done = match self.health.begin_batch() {
             Ok(()) => self.commit(&mut jobs),
             Err(fault) => Err(fault.into()),
@@ -418,20 +415,22 @@ impl Worker {
         let must_retry = done.is_ok() && jobs.len() > 1 && jobs.iter().any(Job::has_failed);
         let outcome = self.health.end_batch(done.map(drop));
         if must_retry {
-            return jobs.into_iter().for_each(|job| self.write(vec![job], on_commit));
+            return jobs.into_iter().for_each(|job| self.write(vec![job]));
         }
         // Called before the answers: when a receipt resolves, the subscribers have been woken.
-        on_commit(commit);
+        (self.on_commit)(commit);
         for job in jobs {
+            if let (Some(on_kept), Ok(())) = (&mut self.on_kept, &outcome) {
+                job.report_kept(on_kept);
+            }
             job.answer(outcome.clone());
         }
     }
 
     /// Waits a moment for more writes, unless a write is urgent or enough writes are waiting.
     fn gather(&self) {
-        let Queued { waiting, is_urgent, commits_at_once } = &*self.queued;
-        let is_urgent_now = is_urgent.load(Ordering::Acquire) || commits_at_once.load(Ordering::Acquire);
-        if !is_urgent_now && waiting.load(Ordering::Acquire) < COMMIT_THRESHOLD {
+        let Queued { waiting, is_urgent } = &*self.queued;
+        if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < COMMIT_THRESHOLD {
             // An urgent write ends the wait early. An old wakeup only makes one commit smaller.
             thread::park_timeout(GATHER_TIME);
         }

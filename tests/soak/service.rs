@@ -24,9 +24,8 @@ use hoptop::internals::{
 };
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
+use sha2::{Digest, Sha256};
 
-/// The limit of the integrator ID, in requests per second.
-pub(crate) const RPS: f64 = 4.0;
 /// The time after which a request without an answer fails.
 const TIMEOUT: Duration = Duration::from_secs(8);
 const WINDOW: Duration = Duration::from_secs(1);
@@ -56,7 +55,17 @@ struct State {
     arrivals: VecDeque<Duration>,
     last_polls: HashMap<String, Duration>,
     requests: u64,
+    /// The limit of the integrator ID, in requests per second.
+    rps: f64,
     violations: Vec<String>,
+    /// Of each request: the moments when it was sent and arrived, and its transaction.
+    digest: Sha256,
+}
+
+impl State {
+    fn add_to_digest(&mut self, what: &str, at: Duration, hash: &str) {
+        self.digest.update(format!("{what} {} {hash}\n", at.as_nanos()));
+    }
 }
 
 /// A connection to the service, shared by all processes.
@@ -77,7 +86,9 @@ impl SimulatedService {
             arrivals: VecDeque::new(),
             last_polls: HashMap::new(),
             requests: 0,
+            rps: 1.0,
             violations: Vec::new(),
+            digest: Sha256::new(),
         };
         Self { clock, start, state: Arc::new(Mutex::new(state)) }
     }
@@ -111,6 +122,16 @@ impl SimulatedService {
         self.state().mood = mood;
     }
 
+    /// Sets the limit of the integrator ID. Nothing may be under way.
+    pub(crate) fn set_limit(&self, rps: f64) {
+        self.state().rps = rps;
+    }
+
+    /// Returns the SHA-256 of all requests until now: when each was sent and arrived, and its transaction.
+    pub(crate) fn digest(&self) -> String {
+        self.state().digest.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
     pub(crate) fn requests(&self) -> u64 {
         self.state().requests
     }
@@ -129,6 +150,7 @@ impl SimulatedService {
     fn send(&self, hash: &str) -> [Duration; 2] {
         let now = self.clock.now().mono.0;
         let mut state = self.state();
+        state.add_to_digest("sent", now, hash);
         let before = state.last_polls.insert(hash.to_owned(), now);
         if let Some(before) = before.filter(|before| now - *before < SHORTEST_GAP) {
             state.violations.push(format!("at {now:?} {hash} was polled again after {:?}", now - before));
@@ -141,11 +163,12 @@ impl SimulatedService {
         let now = self.now();
         let mut state = self.state();
         state.requests += 1;
+        state.add_to_digest("arrived", now.mono.0, &params.transaction_id.key());
         while state.arrivals.front().is_some_and(|first| now.mono.0 - *first >= WINDOW) {
             state.arrivals.pop_front();
         }
         state.arrivals.push_back(now.mono.0);
-        if state.arrivals.len() > RPS as usize {
+        if state.arrivals.len() > state.rps as usize {
             let count = state.arrivals.len();
             state.violations.push(format!("at {:?} {count} requests had arrived within a second", now.mono.0));
         }

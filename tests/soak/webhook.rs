@@ -32,9 +32,9 @@ impl WebhookServer {
         Self { url, accepted }
     }
 
-    /// Returns the numbers of the accepted events, in the order of their arrival.
-    pub(crate) fn accepted(&self) -> Vec<i64> {
-        self.accepted.lock().unwrap().clone()
+    /// Returns the numbers of the events that were accepted since the last call, in the order of their arrival.
+    pub(crate) fn take_accepted(&self) -> Vec<i64> {
+        std::mem::take(&mut self.accepted.lock().unwrap())
     }
 }
 

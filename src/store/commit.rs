@@ -1,0 +1,50 @@
+//! What a commit of the writer contains, which decides whom the commit wakes.
+
+use super::operations::OperationResult;
+
+/// What a commit contains, which decides whom it wakes. Each kind includes the kinds before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) enum CommitContent {
+    /// Nothing was written.
+    Nothing,
+    /// Transactions were polled without changes.
+    UnchangedPolls,
+    /// Observations changed something.
+    Observations,
+    /// Anything else was written.
+    Everything,
+}
+
+impl CommitContent {
+    pub(in crate::store) fn of(outcome: &OperationResult) -> Self {
+        match outcome {
+            OperationResult::Observed(observed) if observed.transaction.is_none() => Self::Nothing,
+            OperationResult::Observed(observed) if observed.has_changes => Self::Observations,
+            OperationResult::Observed(_) => Self::UnchangedPolls,
+            OperationResult::Body(_) => Self::Nothing,
+            OperationResult::Done
+            | OperationResult::Tracked(_)
+            | OperationResult::Changed(_)
+            | OperationResult::Reversed(_)
+            | OperationResult::Dropped(_)
+            | OperationResult::Asked(_)
+            | OperationResult::Claimed(_) => Self::Everything,
+            OperationResult::Replicated(applied) => {
+                // The replica's position is written even where no operation changed anything.
+                let of_entry = |(_, results): &(_, Vec<_>)| {
+                    results.iter().flatten().map(Self::of).fold(Self::UnchangedPolls, Self::max)
+                };
+                applied.results.iter().map(of_entry).max().unwrap_or(Self::Nothing)
+            }
+        }
+    }
+}
+
+/// A commit of the writer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct Commit {
+    /// The commit's number in the store.
+    pub(in crate::store) number: i64,
+    /// What the commit contains.
+    pub(in crate::store) content: CommitContent,
+}

@@ -1,0 +1,105 @@
+//! What a reader of the store sees beside the processes: by the change feed each minute, and the whole store now and then.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Utc};
+use hoptop::internals::{
+    domain::{alert::Rule, filter::Filter, ids::RowId, status::RouterStatus},
+    store::{FeedReader, Reader, Store},
+};
+
+use super::process::TOLD;
+
+/// A transfer as a reader of the store sees it.
+#[derive(Debug, PartialEq)]
+pub(crate) struct SeenTransfer {
+    pub(crate) notes: Vec<String>,
+    pub(crate) ticket: Option<String>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) is_polled: bool,
+    pub(crate) is_settled: bool,
+    /// The rules whose alert doesn't fit the status: it is missing, or it stands without reason.
+    pub(crate) wrong_alerts: Vec<Rule>,
+}
+
+pub(crate) struct Observer {
+    feed: FeedReader,
+    /// The transfers by their hashes.
+    pub(crate) transfers: BTreeMap<String, SeenTransfer>,
+    /// The events that the webhook must get, in their order.
+    pub(crate) events: Vec<i64>,
+}
+
+impl Observer {
+    pub(crate) fn new(store: &Store) -> Self {
+        let feed = FeedReader::new(store.reader().unwrap());
+        // The first read says only that everything must be loaded, and there is nothing yet.
+        assert!(feed.changes().unwrap().resync);
+        Self { feed, transfers: BTreeMap::new(), events: Vec::new() }
+    }
+
+    /// Reads what changed since the last call. Every answer about a transfer has an entry in the feed, so that nothing else can
+    /// have changed, except by a fault, which the count or the next [`Self::compare_all`] finds.
+    pub(crate) fn catch_up(&mut self, now: DateTime<Utc>) {
+        loop {
+            let (transfers, events) = (&mut self.transfers, &mut self.events);
+            let has_more = self.feed.changes_with(|changes, reader| {
+                assert!(!changes.polls_dropped, "a minute has more polls than the feed keeps");
+                for row in changes.rows(true) {
+                    let (hash, seen) = see(reader, row).expect("a transfer of the feed is lost");
+                    transfers.insert(hash, seen);
+                }
+                let is_told = |what: Option<_>| what.is_some_and(|event| TOLD.contains(&event));
+                events.extend(
+                    changes.changes.iter().filter(|change| is_told(change.what.notified())).map(|change| change.seq),
+                );
+                let count = reader.listing(&Filter::everything(), now).count()?;
+                if !changes.more {
+                    assert_eq!(count, transfers.len() as u64, "transfers were lost");
+                }
+                Ok(changes.more)
+            });
+            if !has_more.unwrap() {
+                return;
+            }
+        }
+    }
+
+    /// Compares the whole store with what the feed said.
+    pub(crate) fn compare_all(&self, now: DateTime<Utc>) {
+        let found = self.feed.read(|reader| {
+            let rows = reader.listing(&Filter::everything(), now).all()?;
+            Ok(rows.into_iter().filter_map(|row| see(reader, row)).collect::<BTreeMap<_, _>>())
+        });
+        assert_eq!(found.unwrap(), self.transfers, "the store isn't what the change feed says");
+    }
+
+    /// Returns the alerts that don't fit the status of their transfers.
+    pub(crate) fn wrong_alerts(&self) -> BTreeSet<(String, &'static str)> {
+        let wrong = self
+            .transfers
+            .iter()
+            .flat_map(|(hash, seen)| seen.wrong_alerts.iter().map(move |rule| (hash.clone(), rule.name())));
+        wrong.collect()
+    }
+}
+
+fn see(reader: &Reader, row: RowId) -> Option<(String, SeenTransfer)> {
+    let listed = reader.listed(row).unwrap()?;
+    let (tx, alerts) = (listed.transaction, listed.alerts);
+    assert!(!tx.is_damaged, "{} is damaged", tx.params.transaction_id.key());
+    let expected = [
+        (Rule::Overdue, tx.is_overdue() && tx.wants_polling()),
+        (Rule::PartialSuccess, tx.state.status == Some(RouterStatus::PartialSuccess)),
+    ];
+    let is_wrong = |(rule, is_expected): &(Rule, bool)| alerts.iter().any(|alert| alert.rule == *rule) != *is_expected;
+    let seen = SeenTransfer {
+        is_polled: tx.wants_polling(),
+        is_settled: tx.is_settled(),
+        wrong_alerts: expected.into_iter().filter(is_wrong).map(|(rule, _)| rule).collect(),
+        notes: tx.notes,
+        ticket: tx.params.ticket,
+        labels: tx.labels,
+    };
+    Some((tx.params.transaction_id.key(), seen))
+}
