@@ -770,7 +770,9 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
              ALTER TABLE observations DROP COLUMN response_id; ALTER TABLE transactions DROP COLUMN checksum;
              ALTER TABLE observations DROP COLUMN checksum; ALTER TABLE notes DROP COLUMN checksum;
              ALTER TABLE alerts DROP COLUMN checksum; ALTER TABLE changes DROP COLUMN checksum;
-             ALTER TABLE labels DROP COLUMN checksum; PRAGMA user_version = 13",
+             ALTER TABLE labels DROP COLUMN checksum; ALTER TABLE quotes DROP COLUMN checksum;
+             ALTER TABLE chains DROP COLUMN checksum; ALTER TABLE forecasts DROP COLUMN checksum;
+             PRAGMA user_version = 13",
         )
         .unwrap();
     let store = Store::open(&path).unwrap();

@@ -36,7 +36,7 @@ pub fn events(
     let read = move || {
         let (mut goes_on, mut was_interrupted) = (true, false);
         while goes_on {
-            let batch = reader.read_batch();
+            let batch = reader.read_batch(AT_ONCE);
             goes_on = batch.is_ok();
             let is_interrupted = batch.iter().flatten().any(is_interrupt);
             if is_interrupted && was_interrupted && sender.capacity() < BATCHES {
@@ -68,11 +68,11 @@ impl TerminalReader {
         Ok(Self)
     }
 
-    /// Waits for an event, and returns it with all events that arrived together with it.
-    fn read_batch(&mut self) -> io::Result<Vec<Event>> {
+    /// Waits for an event, and returns it with those that arrived together with it, up to `most`.
+    fn read_batch(&mut self, most: usize) -> io::Result<Vec<Event>> {
         use crossterm::event::{poll, read};
         let mut batch = vec![read()?];
-        while batch.len() < AT_ONCE && poll(std::time::Duration::ZERO)? {
+        while batch.len() < most && poll(std::time::Duration::ZERO)? {
             batch.push(read()?);
         }
         Ok(batch)

@@ -74,20 +74,6 @@ fn assert_inert(text: &str) {
     assert!(!text.contains("  "), "two blanks in {text:?}");
 }
 
-/// Fails unless a message is not empty, bounded, and without control and format characters.
-pub(crate) fn assert_message(message: &str) {
-    let is_shown = |character: char| {
-        use GeneralCategoryGroup as Group;
-        character == '\n'
-            || character == ' '
-            || !matches!(character.general_category_group(), Group::Other | Group::Separator)
-    };
-    assert!(
-        !message.is_empty() && message.chars().count() <= LINE_LIMIT && message.chars().all(is_shown),
-        "{message:?}"
-    );
-}
-
 /// Fails unless a text is as the sanitiser must return it: inert, short enough, trimmed, without a leading mark.
 pub(crate) fn assert_clean(text: &str) {
     assert_inert(text);

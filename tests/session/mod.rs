@@ -4,7 +4,7 @@
 //! It must never sleep: it waits for output, and fails if the expected output doesn't come.
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::{
     io::{Read, Write},
@@ -77,16 +77,26 @@ impl Session {
         self.wait_until(&format!("{expected:?}"), |screen| expected.iter().all(|text| screen.contains(text)));
     }
 
-    /// Waits until `is_expected` accepts the screen. `what` names the expected state in the failure message.
+    /// Waits until `is_expected` accepts the screen after a whole frame: in the middle of a frame the screen may show the new hint of
+    /// a key beside an old one. `what` names the expected state in the failure message.
     #[track_caller]
     pub(crate) fn wait_until(&mut self, what: &str, is_expected: impl Fn(&str) -> bool) {
         let until = self.clock.now().mono + WAIT_LIMIT;
-        while !is_expected(&self.text()) {
+        while !(self.is_whole_frame() && is_expected(&self.text())) {
             match self.next_output(until) {
                 Some(bytes) => self.process(&bytes),
                 None => panic!("the program ended before it showed {what}; the screen:\n{}", self.text()),
             }
         }
+    }
+
+    /// Whether the last frame has ended, or there was none.
+    fn is_whole_frame(&self) -> bool {
+        /// More than a frame has.
+        const TAIL: usize = 1 << 18;
+        let tail = &self.raw[self.raw.len().saturating_sub(TAIL)..];
+        let last = |mode: &[u8]| tail.windows(mode.len()).rposition(|window| window == mode);
+        last(b"\x1b[?2026h").is_none_or(|begin| last(b"\x1b[?2026l").is_some_and(|end| end > begin))
     }
 
     /// Waits until the output contains this text, whether or not the screen shows it. Everything before it is then on the screen.

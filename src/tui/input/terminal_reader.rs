@@ -18,7 +18,6 @@ use rustix::{
 use signal_hook::low_level::pipe;
 
 use super::{
-    AT_ONCE,
     event::event_of,
     framer::{Frame, Framer},
 };
@@ -52,10 +51,11 @@ impl TerminalReader {
         Ok(Self { terminal: io::stdin(), resizes, framer: Framer::default(), clock })
     }
 
-    /// Waits for an event, and returns it with all events that arrived together with it. Fails at the end of the input.
-    pub(super) fn read_batch(&mut self) -> io::Result<Vec<Event>> {
+    /// Waits for an event, and returns it with those that arrived together with it, up to `most` and those of one read. Fails at
+    /// the end of the input.
+    pub(super) fn read_batch(&mut self, most: usize) -> io::Result<Vec<Event>> {
         let mut batch = Vec::new();
-        while batch.len() < AT_ONCE {
+        while batch.len() < most {
             let now = self.clock.now().mono;
             let deadline = self.framer.deadline().map(|deadline| deadline.since(now));
             let gathering = (!batch.is_empty()).then_some(GATHERING);

@@ -1,0 +1,45 @@
+//! The bytes of the terminal: the first bytes say where the rest is cut into pieces. However they are cut, the same frames come
+//! out, and nothing incomplete outlives its deadline.
+
+#![no_main]
+
+use std::time::Duration;
+
+use hoptop::internals::{
+    clock::Mono,
+    tui::input::{Frame, Framer},
+};
+use libfuzzer_sys::fuzz_target;
+
+/// The most bytes of a paste that are kept; lossy UTF-8 makes three of each.
+const PASTE_LIMIT: usize = 3 << 20;
+
+fn assert_bounded(frame: &Frame) {
+    match frame {
+        Frame::Paste(text) => assert!(text.len() <= PASTE_LIMIT),
+        Frame::Control { parameters, .. } => assert!(parameters.len() <= 64),
+        Frame::Character { .. } | Frame::Escape | Frame::Single(_) | Frame::Mouse(_) => {}
+    }
+}
+
+fuzz_target!(|input: (Vec<u8>, &[u8])| {
+    let (cuts, bytes) = input;
+    let (mut whole, mut expected) = (Framer::default(), Vec::new());
+    whole.push(bytes, Mono::default(), &mut |frame| expected.push(frame));
+    expected.iter().for_each(assert_bounded);
+    let (mut framer, mut frames, mut rest) = (Framer::default(), Vec::new(), bytes);
+    for cut in cuts {
+        let (piece, next) = rest.split_at(usize::from(cut).min(rest.len()));
+        framer.push(piece, Mono::default(), &mut |frame| frames.push(frame));
+        rest = next;
+    }
+    framer.push(rest, Mono::default(), &mut |frame| frames.push(frame));
+    assert_eq!(frames, expected);
+    let deadline = framer.deadline();
+    assert!(deadline.is_none_or(|deadline| deadline <= Mono(Duration::from_secs(1))));
+    framer.expire(deadline.unwrap_or_default(), &mut |frame| frames.push(frame));
+    assert_eq!(framer.deadline(), None);
+    frames.clear();
+    framer.push(b"q", deadline.unwrap_or_default(), &mut |frame| frames.push(frame));
+    assert_eq!(frames, [Frame::Character { character: 'q', escape: false }]);
+});
