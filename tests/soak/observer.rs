@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
-    domain::{alert::Rule, filter::Filter, ids::RowId, status::RouterStatus},
+    domain::{alert::Rule, filter::Filter, ids::RowId, status::RouterStatus, transaction::Tracking},
     store::{FeedReader, Reader, Store},
 };
 
@@ -90,7 +90,11 @@ fn see(reader: &Reader, row: RowId) -> Option<(String, SeenTransfer)> {
     assert!(!tx.is_damaged, "{} is damaged", tx.params.transaction_id.key());
     let expected = [
         (Rule::Overdue, tx.is_overdue() && tx.wants_polling()),
-        (Rule::PartialSuccess, tx.state.status == Some(RouterStatus::PartialSuccess)),
+        // Whoever stops the polling of a transaction ends its alerts.
+        (
+            Rule::PartialSuccess,
+            tx.state.status == Some(RouterStatus::PartialSuccess) && tx.tracking != Tracking::Untracked,
+        ),
     ];
     let is_wrong = |(rule, is_expected): &(Rule, bool)| alerts.iter().any(|alert| alert.rule == *rule) != *is_expected;
     let seen = SeenTransfer {
