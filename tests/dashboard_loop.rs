@@ -265,7 +265,7 @@ async fn charts_and_log_show_stored_data() {
         user.press("%");
         user.wait_for("the settled share", |screen| screen.contains("1 of 2 settled, 100% of these succeeded")).await;
         user.wait_for("the durations", |screen| screen.contains("1 transfer timed")).await;
-        user.wait_for("the budget", |screen| screen.contains("per second  ! HTTP 429")).await;
+        user.wait_for("the budget", |screen| screen.contains("BUDGET  ! HTTP 429")).await;
         user.press("@");
         user.wait_for("the log line", |screen| screen.contains("WARN  the service answered HTTP 503: busy")).await;
         std::fs::write(&log, "2026-11-20T13:00:01Z ERROR unreachable\n").unwrap();

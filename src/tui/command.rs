@@ -218,7 +218,7 @@ macro_rules! command_table {
                 => poll::poll_selected;
             AskChain      Track needs Marked  [List Detail]                   "ask_chain"     ""         ["V"]            "ask the source chain itself: mined, reverted, pending, or sent on another chain"
                 => |model, now| chain::ask(model, now.mono);
-            WrongChain    Track needs One     [List Detail]                   "wrong_chain"   ""         ["W"]            "set the source chain to the chain on which the transaction was found, and poll the transaction"
+            WrongChain    Track needs One     [List Detail]                   "wrong_chain"   ""         ["W"]            "set the source chain to the one where the transaction was found, then poll"
                 => |model, now| chain::correct_source(model, now.mono);
             PollMarked    Track              [List]                          "poll_marked"   ""         ["R"]            "poll the marked transactions now (asks first above 10)"
                 => poll::poll_marked;

@@ -14,9 +14,12 @@ use hoptop::internals::{
 /// A write takes at least this many operations, if so many wait.
 const BATCH: usize = 100;
 
+/// An operation that was kept, and its moment.
+type KeptOperation = (Operation, DateTime<Utc>);
+
 /// The operations that were kept and aren't replayed yet. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct KeptOperations(Arc<Mutex<Vec<(Operation, DateTime<Utc>)>>>);
+pub(crate) struct KeptOperations(Arc<Mutex<Vec<KeptOperation>>>);
 
 impl KeptOperations {
     /// Returns what a process calls with each operation that its store keeps.
