@@ -107,7 +107,7 @@ fn terminal_without_focus_gets_a_notification() {
     // The terminal reports that it has lost the focus.
     session.press("\u{1b}[O");
     session.wait_for(&["partial"]);
-    while !session.output().contains("\u{1b}]777;notify;hoptop;partial_success: ") {
+    while !session.output().contains("\u{1b}]777;notify;hoptop;partial success: ") {
         assert!(session.take_within(std::time::Duration::from_secs(20)), "{:?}", session.output());
     }
     session.press("q");
