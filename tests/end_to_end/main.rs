@@ -31,6 +31,7 @@ mod nothing_watched;
 mod notifications;
 mod npm;
 mod one_shot;
+mod operators;
 #[cfg(unix)]
 mod package;
 mod people;

@@ -149,3 +149,24 @@ fn webhook_test_says_what_came_back() {
     home.configure("webhook_secret_env = \"A\"\nwebhook_secret_command = \"b\"\n");
     home.run(&["list"]).assert_exit(2, &["both webhook_secret_env and webhook_secret_command"]);
 }
+
+#[test]
+fn raised_and_cleared_alerts_are_signed_with_a_secret_from_a_file_or_a_command() {
+    let gas = r#"{ from = 0, status = "needs_gas", steps = 1 }, { from = 3, status = "success", steps = 3 }"#;
+    let batch = Batch::new(&[gas]);
+    let home_of = |source: fn(&Home) -> String| {
+        let (home, simulation) = (Home::new(), Simulation::start(&batch.scenario));
+        home.import(&batch.csv);
+        let (url, posts) = start_webhook("204 No Content", "");
+        let secret = source(&home);
+        home.configure(&format!("webhook = \"{url}\"\nevents = [\"alert_raised\", \"alert_cleared\"]\n{secret}\n"));
+        let ended = run(home.polling_command(&simulation.url, &["watch", "--until-settled", "--timeout", "40s"]));
+        assert_eq!((ended.code, ended.err.as_str()), (Some(0), ""), "{ended:?}");
+        let posts: Vec<Post> = posts.try_iter().collect();
+        posts.iter().for_each(Post::assert_signed);
+        let name = |post: &Post| post.event()["event"].as_str().unwrap().to_owned();
+        assert_eq!(posts.iter().map(name).collect::<Vec<_>>(), ["alert_raised", "alert_cleared"]);
+    };
+    home_of(|home| format!("webhook_secret_file = \"{}\"", home.write("hook-secret", SECRET)));
+    home_of(|_| format!("webhook_secret_command = [\"echo\", \"{SECRET}\"]"));
+}
