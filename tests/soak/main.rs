@@ -39,7 +39,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     env, fs,
     path::Path,
-    sync::mpsc,
+    sync::{Mutex, PoisonError, mpsc},
     thread,
     time::Duration,
 };
@@ -471,7 +471,11 @@ fn resident_memory() -> u64 {
     pages * 4_096
 }
 
+/// Held by the simulation that runs: a full disk is a limit of the whole process, and so is what is measured of the memory.
+static RUNNING: Mutex<()> = Mutex::new(());
+
 fn run_seed(seed: u64, hours: u64) -> Outcome {
+    let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     println!("seed {seed}: HOPTOP_SOAK_SEED={seed} runs it again");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
     runtime.block_on(async {
