@@ -23,21 +23,23 @@ pub(in crate::store) fn learn(
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     let written = serde_json::to_string(config).map_err(|error| columns::unreadable(3, error))?;
+    // Nearly every answer describes known chains: for these nothing is written, and one checksum is computed.
     let is_damaged = row_checksum::is_damaged(CHECKED);
-    let sql = format!(
+    let is_known = format!(
+        "SELECT EXISTS (SELECT 1 FROM chains WHERE profile = ?1 AND id = ?2
+             AND (config = ?4 OR (?3 IS NULL AND name IS NOT NULL)) AND ({is_damaged}) IS NOT TRUE)"
+    );
+    let id = config.id.as_str();
+    if db.prepare_cached(&is_known)?.query_row(params![profile, id, config.name, written], |row| row.get(0))? {
+        return Ok(());
+    }
+    db.prepare_cached(
         "INSERT INTO chains (profile, id, name, config, learned_at, checksum)
          VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
          ON CONFLICT (profile, id) DO UPDATE SET (name, config, learned_at, checksum) =
-             (excluded.name, excluded.config, excluded.learned_at, excluded.checksum)
-         WHERE {is_damaged} OR config <> ?4 AND (?3 IS NOT NULL OR name IS NULL)"
-    );
-    db.prepare_cached(&sql)?.execute(params![
-        profile,
-        config.id.as_str(),
-        config.name,
-        written,
-        columns::moment(at)
-    ])?;
+             (excluded.name, excluded.config, excluded.learned_at, excluded.checksum)",
+    )?
+    .execute(params![profile, id, config.name, written, columns::moment(at)])?;
     Ok(())
 }
 
