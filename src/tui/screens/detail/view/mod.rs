@@ -7,7 +7,8 @@
 //! content   the open tab, which scrolls by itself
 //! ```
 //!
-//! Names that the service writes for programs are shown in words; the tab of the raw body has them as received. Drawing a large body must never cost more than drawing a small one.
+//! Names that the service writes for programs are shown in words; the raw body has these names as received. Drawing a large body
+//! must never cost more than drawing a small one.
 
 mod history;
 mod legs;
