@@ -22,6 +22,9 @@ pub(crate) const PARAMS_FIELD: &str = "what we were told";
 /// The name under which stores keep an added note in [`ChangeKind::Edited`].
 pub(crate) const NOTE_FIELD: &str = "note";
 
+/// The name under which stores keep a removed note in [`ChangeKind::Edited`].
+pub(crate) const REMOVED_NOTE_FIELD: &str = "no note";
+
 /// One entry of the change feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Change {
@@ -399,6 +402,7 @@ impl ChangeKind {
                 };
                 let shown = |field: &String| match field.as_str() {
                     PARAMS_FIELD => "transaction parameters".to_owned(),
+                    REMOVED_NOTE_FIELD => "note removed".to_owned(),
                     field => field.to_owned(),
                 };
                 format!("{how}{by}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))

@@ -21,8 +21,8 @@ use super::{
 /// The version of the [`Envelope`] format that this program writes. A new operation, edit or event, a new field and another
 /// effect of an operation each need the next version: an older program must stop, or its replica would differ.
 ///
-/// 2: what the chains say, and the correction of a source chain.
-pub(crate) const FORMAT: u16 = 2;
+/// 2: what the chains say, and the correction of a source chain. 3: the removal of a note.
+pub(crate) const FORMAT: u16 = 3;
 
 /// The key of an alert in every store.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -269,6 +269,13 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
         /// The note.
         text: String,
     },
+    /// Removes from each transaction the newest note with this text.
+    RemoveNote {
+        /// The transactions.
+        transactions: Vec<T>,
+        /// The whole text of the note.
+        text: String,
+    },
     /// Sets the ticket of each transaction.
     SetTicket {
         /// The transactions.
@@ -343,6 +350,9 @@ impl<T, A> Edit<T, A> {
             Self::AddNote { transactions, text } => {
                 Edit::AddNote { transactions: all(transactions, transaction)?, text }
             }
+            Self::RemoveNote { transactions, text } => {
+                Edit::RemoveNote { transactions: all(transactions, transaction)?, text }
+            }
             Self::SetTicket { transactions, ticket } => {
                 Edit::SetTicket { transactions: all(transactions, transaction)?, ticket }
             }
@@ -368,6 +378,7 @@ impl<T, A> Edit<T, A> {
             Self::Untrack { transactions } => format!("stop polling{}", of(transactions)),
             // The note's text is left out, since it must disappear when the transaction is deleted.
             Self::AddNote { transactions, .. } => format!("a note{}", of(transactions)),
+            Self::RemoveNote { transactions, .. } => format!("note removed{}", of(transactions)),
             Self::SetTicket { transactions, ticket: Some(ticket) } => format!("ticket {ticket}{}", of(transactions)),
             Self::SetTicket { transactions, ticket: None } => format!("no ticket{}", of(transactions)),
             Self::ChangeLabels { transactions, add, remove } => {
@@ -459,9 +470,9 @@ mod tests {
         let expected = [
             "track observe observe_chain request_chain edit undo redo delete drop_bodies request_poll pause ask_quote \
              withdraw_quote claim_quote answer_quote record_profile_event report_polling move_notification_cursor",
-            "untrack add_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
+            "untrack add_note remove_note set_ticket change_labels acknowledge snooze unacknowledge correct_source",
             "throttled unauthorized unreachable recovered budget_short budget_sufficient",
         ];
-        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (2, expected), "raise FORMAT");
+        assert_eq!((FORMAT, kinds.each_ref().map(String::as_str)), (3, expected), "raise FORMAT");
     }
 }

@@ -52,6 +52,8 @@ const MAX_BATCH: usize = 256;
 const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(100) };
 /// This many waiting writes are committed without further gathering.
 const COMMIT_THRESHOLD: usize = 16;
+/// After this many answers the writer looks whether anything is left to derive. Small in tests, so that they reach it.
+const ANSWERS_PER_CHECK: usize = if cfg!(test) { 1 } else { 1_000 };
 /// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
 const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
@@ -325,6 +327,8 @@ struct Worker {
     synchronous: Option<&'static str>,
     /// Whether nothing is left to derive: what an earlier version did not derive, and the search index.
     is_derived: bool,
+    /// The answers that were written since the writer looked for what is left to derive.
+    unchecked_answers: usize,
     queued: Arc<Queued>,
     receiver: Receiver<Job>,
     on_commit: OnCommit,
@@ -342,10 +346,19 @@ impl Worker {
     ) -> (Sender<Job>, Self) {
         let (queue, receiver) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
-        let (log_limit, synchronous, is_derived, queued) = (LOG_LIMIT, None, false, Arc::default());
-        let on_kept = None;
-        let worker =
-            Self { connection, path, health, log_limit, synchronous, is_derived, queued, receiver, on_commit, on_kept };
+        let worker = Self {
+            connection,
+            path,
+            health,
+            log_limit: LOG_LIMIT,
+            synchronous: None,
+            is_derived: false,
+            unchecked_answers: 0,
+            queued: Arc::default(),
+            receiver,
+            on_commit,
+            on_kept: None,
+        };
         (queue, worker)
     }
 
@@ -370,6 +383,7 @@ impl Worker {
             .and_then(|more| Ok(more || operations::extend_search_index(&mut self.connection)?));
         self.is_derived = !more.unwrap_or_else(|error| {
             tracing::info!("identifiers and the search index are not complete yet: {error}");
+            self.unchecked_answers = ANSWERS_PER_CHECK;
             false
         });
         if let Err(error) = lock_wait::wait_on(&mut self.connection) {
@@ -392,7 +406,6 @@ impl Worker {
         self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
         self.write(jobs);
         self.limit_log_size();
-        self.is_derived = false;
     }
 
     fn finish(&mut self) {
@@ -416,6 +429,13 @@ impl Worker {
         let outcome = self.health.end_batch(done.map(drop));
         if must_retry {
             return jobs.into_iter().for_each(|job| self.write(vec![job]));
+        }
+        if let Some(commit) = commit {
+            // An answer leaves at most one transaction to derive; looking after each would cost more than the answer.
+            self.unchecked_answers += jobs.len();
+            if commit.content == CommitContent::Everything || self.unchecked_answers >= ANSWERS_PER_CHECK {
+                (self.is_derived, self.unchecked_answers) = (false, 0);
+            }
         }
         // Called before the answers: when a receipt resolves, the subscribers have been woken.
         (self.on_commit)(commit);

@@ -101,6 +101,7 @@ impl Write {
             }
             Self::Edit(
                 Edit::AddNote { .. }
+                | Edit::RemoveNote { .. }
                 | Edit::SetTicket { .. }
                 | Edit::CorrectSource { .. }
                 | Edit::ChangeLabels { .. }
@@ -117,6 +118,7 @@ impl Write {
             Self::Edit(Edit::Untrack { transactions }) => transactions,
             Self::Edit(
                 Edit::AddNote { .. }
+                | Edit::RemoveNote { .. }
                 | Edit::SetTicket { .. }
                 | Edit::CorrectSource { .. }
                 | Edit::ChangeLabels { .. }

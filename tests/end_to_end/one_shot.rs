@@ -185,6 +185,12 @@ fn ticket_label_and_note_bear_the_name_of_their_author() {
     assert!(listed.iter().all(|tx| !tx["labels"].to_string().contains("batch-9")), "{listed:?}");
     let shown = home.run(&["show", &first]).out;
     assert!(shown.contains("asked the bridge") && shown.matches("Ana").count() >= 3, "{shown}");
+    let removed = run(&["note", &first, "--remove", "the bridge"]);
+    assert!(removed.out.starts_with("removed the note from 0x") && removed.out.ends_with(": asked the bridge\n"));
+    assert!(!home.run(&["show", &first]).out.contains("asked the bridge"));
+    run(&["note", &first, "--remove"]).assert_exit(1, &["it has no note"]);
+    assert!(run(&["undo"]).out.starts_with("undone: note removed"));
+    assert!(home.run(&["show", &first]).out.contains("asked the bridge"));
     assert!(run(&["undo"]).out.starts_with("undone: a note"));
     assert!(run(&["undo"]).out.starts_with("undone: labels +vip -batch-9 (2 transactions)"));
     assert!(run(&["undo"]).out.starts_with("undone: ticket SUP-77 (2 transactions)"));

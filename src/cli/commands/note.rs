@@ -1,8 +1,6 @@
-//! `hoptop note`: adds a note to a transaction.
+//! `hoptop note`: adds a note to a transaction, or removes one.
 //!
-//! It must never replace or remove a note: notes are appended.
-
-use std::slice;
+//! It must never replace a note, and never guess which note to remove if several fit.
 
 use clap::Args;
 use clap_complete::ArgValueCompleter;
@@ -18,7 +16,9 @@ use crate::{
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   hoptop note 0x9f3c41 \"asked the bridge, waiting\"
-  hoptop undo                                      withdraw it, if it was the last change
+  hoptop note 0x9f3c41 --remove                    remove the newest note
+  hoptop note 0x9f3c41 --remove \"asked the\"        remove the note that contains this text
+  hoptop undo                                      undo it, if it was the last change
 
 A note is one line and is kept with the transaction; `hoptop show` prints it.";
 
@@ -28,26 +28,66 @@ pub(crate) struct NoteArgs {
     /// A hash, a unique part of a hash (six or more characters), or a URL that contains a hash
     #[arg(value_name = "TX", add = ArgValueCompleter::new(completers::transactions))]
     pub transaction: String,
-    /// The note
-    #[arg(value_name = "TEXT")]
-    pub text: String,
+    /// The note; with --remove, a part of the note to remove
+    #[arg(value_name = "TEXT", required_unless_present = "remove")]
+    pub text: Option<String>,
+    /// Remove the note that contains TEXT, or the newest note
+    #[arg(long)]
+    pub remove: bool,
 }
 
-/// Adds the note.
+/// Adds or removes the note.
 pub(crate) fn note(args: &NoteArgs, cx: &mut Context) -> Result<Exit> {
-    let Some(text) = text::clean_or_none(&args.text) else {
+    let text = args.text.as_deref().map(text::clean_or_none);
+    if text == Some(None) {
         writeln!(cx.err, "the note is empty")?;
         return Ok(Exit::Usage);
+    }
+    let Some(tx) = cx.find(&args.transaction)? else {
+        writeln!(cx.err, "nothing was changed")?;
+        return Ok(Exit::Error);
     };
-    let Some(named) = cx.find_all(slice::from_ref(&args.transaction))? else { return Ok(Exit::Error) };
-    for (key, _) in named {
-        let hash = key.hash.clone();
-        match cx.edit(Edit::AddNote { transactions: vec![key], text: text.clone() })? {
-            0 => writeln!(cx.out, "no change: {hash} no longer exists")?,
-            _ => writeln!(cx.out, "added a note to {hash}")?,
-        }
+    let hash = &tx.params.transaction_id;
+    let text = match (args.remove, text.flatten()) {
+        (false, text) => text.unwrap_or_default(),
+        (true, part) => match note_to_remove(&tx.notes, part.as_deref()) {
+            Ok(note) => note.to_owned(),
+            Err(reason) => {
+                writeln!(cx.err, "{hash}: {reason}; nothing was changed")?;
+                return Ok(Exit::Error);
+            }
+        },
+    };
+    let transactions = vec![tx.key()];
+    let edit = match args.remove {
+        true => Edit::RemoveNote { transactions, text: text.clone() },
+        false => Edit::AddNote { transactions, text: text.clone() },
+    };
+    match (cx.edit(edit)?, args.remove) {
+        (0, false) => writeln!(cx.out, "no change: {hash} no longer exists")?,
+        (0, true) => writeln!(cx.out, "no change: the note is already removed")?,
+        (_, false) => writeln!(cx.out, "added a note to {hash}")?,
+        (_, true) => writeln!(cx.out, "removed the note from {hash}: {}", text::clean(&text))?,
     }
     Ok(Exit::Success)
+}
+
+/// Returns the newest note, or the one note that contains a text. A note that equals the text comes first.
+///
+/// # Errors
+/// The reason why no note is found.
+fn note_to_remove<'a>(notes: &'a [String], part: Option<&str>) -> Result<&'a str, String> {
+    let Some(part) = part else { return notes.last().map(String::as_str).ok_or_else(|| "it has no note".into()) };
+    if let Some(equal) = notes.iter().find(|note| *note == part) {
+        return Ok(equal);
+    }
+    let mut containing: Vec<&str> = notes.iter().map(String::as_str).filter(|note| note.contains(part)).collect();
+    containing.dedup();
+    match containing[..] {
+        [note] => Ok(note),
+        [] => Err(format!("no note contains `{part}`")),
+        _ => Err(format!("{} notes contain `{part}`; give more of the text", containing.len())),
+    }
 }
 
 #[cfg(test)]
@@ -58,10 +98,19 @@ mod tests {
         domain::fixtures,
     };
 
-    fn run(bench: &mut CommandFixture, transaction: &str, text: &str) -> (String, String, Exit) {
-        let args = NoteArgs { transaction: transaction.to_owned(), text: text.to_owned() };
-        let (out, err, exit) = bench.run(|cx| note(&args, cx));
+    fn run_with(bench: &mut CommandFixture, args: &NoteArgs) -> (String, String, Exit) {
+        let (out, err, exit) = bench.run(|cx| note(args, cx));
         (out, err, exit.unwrap())
+    }
+
+    fn run(bench: &mut CommandFixture, transaction: &str, text: &str) -> (String, String, Exit) {
+        let args = NoteArgs { transaction: transaction.to_owned(), text: Some(text.to_owned()), remove: false };
+        run_with(bench, &args)
+    }
+
+    fn remove(bench: &mut CommandFixture, transaction: &str, text: Option<&str>) -> (String, String, Exit) {
+        let args = NoteArgs { transaction: transaction.to_owned(), text: text.map(ToOwned::to_owned), remove: true };
+        run_with(bench, &args)
     }
 
     #[test]
@@ -86,5 +135,31 @@ mod tests {
         let (_, err, exit) = run(&mut bench, "0xabcdefabcdef", "lost");
         assert!(err.starts_with("`0xabcdefabcdef` is not tracked") && exit == Exit::Error, "{err}");
         assert!(bench.transactions()[0].notes.is_empty());
+    }
+
+    #[test]
+    fn removed_note_disappears_and_comes_back_by_undo() {
+        let mut bench = CommandFixture::new();
+        bench.track(fixtures::new(1));
+        let hash = fixtures::params(1).transaction_id.to_string();
+        for text in ["asked the bridge", "asked the sender", "closed"] {
+            run(&mut bench, &hash, text);
+        }
+        let notes = |bench: &CommandFixture| bench.transactions()[0].notes.clone();
+        let (_, err, exit) = remove(&mut bench, &hash, Some("asked"));
+        assert!(err.contains("2 notes contain `asked`") && exit == Exit::Error, "{err}");
+        let (_, err, exit) = remove(&mut bench, &hash, Some("refunded"));
+        assert!(err.contains("no note contains `refunded`") && exit == Exit::Error, "{err}");
+        assert_eq!(notes(&bench).len(), 3);
+        assert_eq!(remove(&mut bench, &hash, None).0, format!("removed the note from {hash}: closed\n"));
+        assert_eq!(remove(&mut bench, &hash, Some("bridge")).2, Exit::Success);
+        assert_eq!(notes(&bench), ["asked the sender"]);
+        bench.run(|cx| undo::undo(&Default::default(), cx).unwrap());
+        assert_eq!(notes(&bench), ["asked the bridge", "asked the sender"]);
+        bench.run(|cx| undo::undo(&undo::UndoArgs { redo: true }, cx).unwrap());
+        assert_eq!(notes(&bench), ["asked the sender"]);
+        remove(&mut bench, &hash, None);
+        let (_, err, exit) = remove(&mut bench, &hash, None);
+        assert!(err.contains("it has no note") && exit == Exit::Error, "{err}");
     }
 }

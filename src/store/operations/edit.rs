@@ -52,7 +52,14 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreE
         }
         Edit::AddNote { transactions, text } => {
             for tx in load_headers(db, transactions)? {
-                steps.push(Step::Note { row: tx.id.0, note: notes::insert_withdrawn(db, tx.id, text, stamp)? });
+                let note = notes::insert_withdrawn(db, tx.id, text, stamp)?;
+                steps.push(Step::Note { row: tx.id.0, note, removed: false });
+            }
+        }
+        Edit::RemoveNote { transactions, text } => {
+            for tx in load_headers(db, transactions)? {
+                let note = notes::newest_with_text(db, tx.id, text)?;
+                steps.extend(note.map(|note| Step::Note { row: tx.id.0, note, removed: true }));
             }
         }
         Edit::SetTicket { transactions, ticket } => {

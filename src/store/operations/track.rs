@@ -462,7 +462,7 @@ impl Update {
         let label =
             |label: &String| Step::Label { row: row.0, label: label.clone(), added: true, repeated: false, by: None };
         let labels = self.labels.iter().map(label);
-        let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note });
+        let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note, removed: false });
         let tracking = self.resumed.then(|| Step::Tracking {
             row: row.0,
             before: StoredTracking::from(&before.tracking),

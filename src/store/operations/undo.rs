@@ -12,7 +12,7 @@ use super::alerts as alert_changes;
 use crate::{
     domain::{
         alert::{Handling, Subject},
-        change::{ChangeKind, PARAMS_FIELD, ReversalKind},
+        change::{ChangeKind, NOTE_FIELD, PARAMS_FIELD, REMOVED_NOTE_FIELD, ReversalKind},
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
         status::RouterStatus,
@@ -242,9 +242,10 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             };
             record_edit(db, done > 0, *row, &label_field(label, is_present), pass)
         }
-        Step::Note { row, note } => {
-            let withdrawn_at = (pass.direction == UndoDirection::Undo).then_some(pass.stamp.at);
-            record_edit(db, notes::set_withdrawn(db, *note, withdrawn_at)?, *row, "note", pass)
+        Step::Note { row, note, removed } => {
+            let (_, is_removed) = pass.in_direction(!*removed, *removed);
+            let done = notes::set_withdrawn(db, *note, is_removed.then_some(pass.stamp.at))?;
+            record_edit(db, done, *row, if *removed { REMOVED_NOTE_FIELD } else { NOTE_FIELD }, pass)
         }
         Step::Source { row, before, after } => {
             let (from, to) = pass.in_direction(&*before, &*after);

@@ -223,6 +223,7 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
             let is_empty = match &edit {
                 Edit::Untrack { transactions }
                 | Edit::AddNote { transactions, .. }
+                | Edit::RemoveNote { transactions, .. }
                 | Edit::SetTicket { transactions, .. }
                 | Edit::CorrectSource { transactions, .. }
                 | Edit::ChangeLabels { transactions, .. } => transactions.is_empty(),

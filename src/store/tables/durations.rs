@@ -117,13 +117,17 @@ impl<'a> EvidenceKey<'a> {
 
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
         let json = serde_json::to_string(evidence).map_err(|error| columns::unreadable(4, error))?;
+        let values = params![self.profile, self.from, self.to, self.gmp, json];
         let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));
-        let sql = format!(
-            "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
-             VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))
-             ON CONFLICT DO UPDATE SET evidence = ?5, checksum = {next}"
+        let update = format!(
+            "UPDATE forecasts SET evidence = ?5, checksum = {next}
+             WHERE profile = ?1 AND from_chain = ?2 AND to_chain = ?3 AND gmp = ?4"
         );
-        db.prepare_cached(&sql)?.execute(params![self.profile, self.from, self.to, self.gmp, json])?;
+        if db.prepare_cached(&update)?.execute(values)? == 0 {
+            let insert = "INSERT INTO forecasts (profile, from_chain, to_chain, gmp, evidence, checksum)
+                          VALUES (?1, ?2, ?3, ?4, ?5, row_checksum(?1, ?2, ?3, ?4, ?5))";
+            db.prepare_cached(insert)?.execute(values)?;
+        }
         Ok(())
     }
 }

@@ -1,8 +1,8 @@
-//! The `notes` table: the notes of people on transactions. A note that is undone stays in the table, marked as
+//! The `notes` table: the notes of people on transactions. A note that is undone or removed stays in the table, marked as
 //! withdrawn.
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::columns;
 use crate::{
@@ -66,6 +66,12 @@ pub(in crate::store) fn insert_withdrawn(
     let note = insert(db, row, text, stamp)?;
     set_withdrawn(db, note, Some(stamp.at))?;
     Ok(note)
+}
+
+/// Returns the number of the newest note of a transaction that has exactly this text and isn't withdrawn.
+pub(in crate::store) fn newest_with_text(db: &Connection, row: RowId, text: &str) -> Result<Option<i64>, StoreError> {
+    let sql = "SELECT id FROM notes WHERE transaction_row = ? AND text = ? AND taken_back_at IS NULL ORDER BY id DESC LIMIT 1";
+    Ok(db.prepare_cached(sql)?.query_row(params![row.0, text], |row| row.get(0)).optional()?)
 }
 
 /// Withdraws a note, or restores it with `None`. Returns `false` if nothing changed.

@@ -24,7 +24,7 @@ pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE s
 const ROWS_PER_COMMIT: i64 = 500;
 /// The number of rows outside the index from which they are added. Fewer rows are searched as fast without an index. Small
 /// in tests, so that they reach it.
-const LEAST_BACKLOG: i64 = if cfg!(test) { 3 } else { 1_000 };
+const LEAST_BACKLOG: i64 = if cfg!(test) { 3 } else { 4_000 };
 /// The most rows that are looked up one by one. From there on reading every transaction is as fast.
 const MOST_CANDIDATES: i64 = 20_000;
 /// The most groups of three characters that are looked up for a text. These tell more than enough apart.

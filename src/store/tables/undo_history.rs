@@ -63,8 +63,13 @@ pub(in crate::store) enum Step {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// A note was added.
-    Note { row: i64, note: i64 },
+    /// A note was added or removed.
+    Note {
+        row: i64,
+        note: i64,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removed: bool,
+    },
     /// The source chain was corrected.
     Source { row: i64, before: ChainId, after: ChainId },
     /// The handling of an alert changed. Equal handlings: another person had handled the alert in the same way.
@@ -366,7 +371,7 @@ mod tests {
             (Step::Params { row: 1, before: params(), after: params(), ticket_by: None }, "told"),
             (Step::Ticket { row: 1, before: None, after: None, by: None }, "ticket"),
             (Step::Label { row: 1, label: "vip".into(), added: true, repeated: false, by: None }, "label"),
-            (Step::Note { row: 1, note: 1 }, "note"),
+            (Step::Note { row: 1, note: 1, removed: false }, "note"),
             (Step::Acknowledged { alert: 1, before: None, after: None }, "acknowledged"),
         ];
         for (step, name) in steps {

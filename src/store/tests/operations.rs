@@ -232,6 +232,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         2 => keys().prop_map(|transactions| Edit::Untrack { transactions }),
         1 => keys().prop_map(|transactions| Edit::AddNote { transactions, text: "seen".into() }),
+        1 => keys().prop_map(|transactions| Edit::RemoveNote { transactions, text: "seen".into() }),
         1 => (keys(), select(&["10", "42161"][..]))
             .prop_map(|(transactions, chain)| Edit::CorrectSource { transactions, chain: ChainId::new(chain) }),
         1 => (keys(), maybe(&["SUP-1", "SUP-3"])).prop_map(|(transactions, ticket)| Edit::SetTicket { transactions, ticket }),
@@ -627,6 +628,7 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
     let edits = [
         Edit::Untrack { transactions: transactions.clone() },
         Edit::AddNote { transactions: transactions.clone(), text: "asked".into() },
+        Edit::RemoveNote { transactions: transactions.clone(), text: "asked".into() },
         Edit::SetTicket { transactions: transactions.clone(), ticket: Some("SUP-1".into()) },
         Edit::SetTicket { transactions: transactions.clone(), ticket: None },
         Edit::ChangeLabels { transactions: transactions.clone(), add: vec!["vip".into()], remove: vec!["late".into()] },

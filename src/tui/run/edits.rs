@@ -38,6 +38,7 @@ pub(crate) fn edit(context: &WriteContext, edit: ScreenEdit) -> Result<String, S
         Edit::Snooze { .. }
         | Edit::Untrack { .. }
         | Edit::AddNote { .. }
+        | Edit::RemoveNote { .. }
         | Edit::SetTicket { .. }
         | Edit::CorrectSource { .. }
         | Edit::ChangeLabels { .. } => |_| true,
@@ -102,6 +103,7 @@ fn edit_outcome(edit: &LocalEdit, count: usize) -> String {
         Edit::Untrack { .. } if count == 1 => "Polling stopped; the transaction is kept".into(),
         Edit::Untrack { .. } => format!("Polling stopped for {count} transactions; they are kept"),
         Edit::AddNote { .. } => counted(count, "note added", "notes added"),
+        Edit::RemoveNote { .. } => counted(count, "note removed", "notes removed"),
         Edit::SetTicket { ticket: Some(ticket), .. } => format!("Ticket {} on {count}", text::clean(ticket)),
         Edit::SetTicket { ticket: None, .. } => format!("Ticket removed from {count}"),
         Edit::ChangeLabels { .. } => counted(count, "label changed", "labels changed"),
@@ -119,6 +121,7 @@ fn unchanged_reason(edit: &LocalEdit) -> &'static str {
     match edit {
         Edit::Untrack { .. } => "No change: it is not being polled.",
         Edit::AddNote { .. } => "No change: the transaction no longer exists.",
+        Edit::RemoveNote { .. } => "No change: the note is already removed.",
         Edit::SetTicket { .. } => "No change: this is already the ticket.",
         Edit::ChangeLabels { .. } => "No change: the labels are already set.",
         Edit::Acknowledge { .. } => "Already acknowledged. Type a new note to replace the old one.",

@@ -56,6 +56,7 @@ impl Prompt {
                     (*add, *remove) = (labels.add, labels.remove);
                 }
                 Edit::Untrack { .. }
+                | Edit::RemoveNote { .. }
                 | Edit::Snooze { .. }
                 | Edit::Unacknowledge { .. }
                 | Edit::CorrectSource { .. } => {}
@@ -71,6 +72,7 @@ impl Prompt {
             Write::Edit(edit) => match edit {
                 Edit::Acknowledge { .. } => "Acknowledge",
                 Edit::AddNote { .. } => "Note on",
+                Edit::RemoveNote { .. } => "Remove note of",
                 Edit::SetTicket { .. } => "Ticket of",
                 Edit::ChangeLabels { .. } => "Labels of",
                 Edit::Untrack { .. } => "Untrack",
@@ -88,6 +90,7 @@ impl Prompt {
             Write::Edit(edit) => match edit {
                 Edit::Acknowledge { .. } => "acknowledge",
                 Edit::AddNote { .. } => "add the note",
+                Edit::RemoveNote { .. } => "remove the note",
                 Edit::SetTicket { .. } => "set the ticket",
                 Edit::ChangeLabels { .. } => "change the labels",
                 Edit::Untrack { .. } => "untrack",
@@ -108,6 +111,7 @@ impl Prompt {
                 Edit::SetTicket { .. } => "The ticket's number; leave empty to remove it.",
                 Edit::ChangeLabels { .. } => "+vip adds a label, -batch-17 removes one; separate labels by spaces.",
                 Edit::Untrack { .. }
+                | Edit::RemoveNote { .. }
                 | Edit::Snooze { .. }
                 | Edit::Unacknowledge { .. }
                 | Edit::CorrectSource { .. } => "",
@@ -122,6 +126,7 @@ impl Prompt {
             Write::Edit(edit) => match edit {
                 Edit::Untrack { transactions }
                 | Edit::AddNote { transactions, .. }
+                | Edit::RemoveNote { transactions, .. }
                 | Edit::SetTicket { transactions, .. }
                 | Edit::CorrectSource { transactions, .. }
                 | Edit::ChangeLabels { transactions, .. } => Some(transactions.clone()),
