@@ -38,10 +38,10 @@ pub struct Pace {
     rests: u32,
 }
 
-/// What a pace leaves for another machine, whose clock has other moments.
+/// The part of a pace that another machine can use: its clock has other moments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PaceLeft {
+pub struct PaceHandover {
     /// How much of a rest is left, in milliseconds.
     rest: u64,
     /// The share of the limit in use, in thousandths; 0 is unknown.
@@ -66,7 +66,8 @@ impl Pace {
         self.resting_until
     }
 
-    /// Applies a 429: the ID rests for `retry_after`, or 1, 2, 4 … s, and up to half of that on top by `jitter` (0 to 1).
+    /// Applies a 429: the ID rests for `retry_after`, else for 1, 2, 4 … s. `jitter` (0 to 1) prolongs the rest by up to
+    /// half.
     ///
     /// A 429 that arrives during a rest answers a request from before the rest. Such a 429 may prolong the rest, and does not
     /// double the next one.
@@ -107,14 +108,14 @@ impl Pace {
         }
     }
 
-    /// Returns what another machine inherits at `now`.
-    pub fn left(&self, now: Mono) -> PaceLeft {
+    /// Returns the part of the pace that another machine inherits at `now`.
+    pub fn handover(&self, now: Mono) -> PaceHandover {
         let rest = u64::try_from(self.resting_until.since(now).as_millis()).unwrap_or(u64::MAX);
-        PaceLeft { rest, share: (self.share * 1_000.0).round() as u32 }
+        PaceHandover { rest, share: (self.share * 1_000.0).round() as u32 }
     }
 
-    /// Applies what another machine left: the longer rest and the lower rate count.
-    pub(super) fn inherit(&mut self, left: &PaceLeft, now: Mono) {
+    /// Applies the pace of another machine: the longer rest and the lower rate count.
+    pub(super) fn inherit(&mut self, left: &PaceHandover, now: Mono) {
         self.resting_until = self.resting_until.max(now + Duration::from_millis(left.rest).min(LONGEST_REST));
         let share = f64::from(left.share) / 1_000.0;
         if (LOWEST_SHARE..self.share).contains(&share) {
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_storm_cuts_once_a_second_and_doubles_once_a_rest() {
+    fn many_429_cut_the_rate_once_a_second_and_double_the_rest_once() {
         let mut pace = Pace::default();
         for tenth in 0..10 {
             pace.throttled(None, 0.0, at(f64::from(tenth) / 10.0));
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn rests_are_bounded_whatever_comes() {
+    fn rests_are_bounded_for_any_input() {
         let rest = |retry_after, jitter| {
             let mut pace = Pace::default();
             pace.throttled(retry_after, jitter, at(5.0));

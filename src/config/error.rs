@@ -11,10 +11,10 @@ use crate::domain::{secret::SecretError, team_address::AddressError};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file or folder has no default path.
-    #[error("no home folder, so {what} has no default path; give {flag} PATH, or set {variable} or HOME")]
+    #[error("no home folder, so {missing} has no default path; give {flag} PATH, or set {variable} or HOME")]
     NoHome {
         /// The file or folder.
-        what: &'static str,
+        missing: &'static str,
         /// The flag that sets its path.
         flag: &'static str,
         /// The variable that sets its path.

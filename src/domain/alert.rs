@@ -143,7 +143,7 @@ impl Rule {
     }
 
     /// Returns the rule in words, of at most 15 letters, for a person.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Unauthorized => "ID refused",
             Self::Unreachable => "unreachable",
@@ -176,7 +176,7 @@ impl fmt::Display for Rule {
 
 /// The subject of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum AlertSubject {
     /// One transaction.
     Transaction(RowId),
     /// A whole profile.
@@ -191,7 +191,7 @@ pub struct Alert {
     /// The rule.
     pub rule: Rule,
     /// The subject.
-    pub subject: Subject,
+    pub subject: AlertSubject,
     /// The profile of the alert.
     pub profile: String,
     /// When the alert was raised.
@@ -199,7 +199,7 @@ pub struct Alert {
     /// The number of clean observations in a row since the condition last held. Two clear the alert.
     pub clean: u32,
     /// Whether the alert flaps: raised `FLAPPING_RAISES` times within `FLAPPING_WITHIN`, this raise included.
-    pub flapping: bool,
+    pub is_flapping: bool,
     /// One line that describes this case.
     pub message: String,
     /// How a person handled the alert; `None` once that is over.
@@ -241,8 +241,8 @@ impl Alert {
     }
 }
 
-/// Returns how soon a person should react to these alerts: whether an unhandled alert is among them, and the highest
-/// severity of the unhandled alerts, or else of all.
+/// Returns the urgency of alerts: whether one is unhandled, and the highest severity of the unhandled alerts, or else of
+/// all.
 pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
     alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
 }

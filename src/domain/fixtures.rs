@@ -7,7 +7,7 @@ use std::{collections::HashMap, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    alert::{Alert, Rule, Subject},
+    alert::{Alert, AlertSubject, Rule},
     evidence::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
@@ -69,7 +69,7 @@ pub(crate) fn quote_request(from_address: &str) -> QuoteRequest {
         to_chain: ChainId::new("8453"),
         to_token: "0x2".into(),
         to_address: "0x3".into(),
-        quote_only: true,
+        is_quote_only: true,
     }
 }
 
@@ -96,7 +96,7 @@ pub(crate) fn fails(failure: Failure) -> Observation {
 }
 
 /// Returns a firing alert with the number 1, raised at the Unix epoch.
-pub(crate) fn alert(rule: Rule, subject: Subject) -> Alert {
+pub(crate) fn alert(rule: Rule, subject: AlertSubject) -> Alert {
     Alert {
         id: 1,
         rule,
@@ -104,7 +104,7 @@ pub(crate) fn alert(rule: Rule, subject: Subject) -> Alert {
         profile: "default".into(),
         raised_at: DateTime::UNIX_EPOCH,
         clean: 0,
-        flapping: false,
+        is_flapping: false,
         message: String::new(),
         handling: None,
         cleared_at: None,
@@ -117,8 +117,8 @@ pub(crate) fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec
     let mut of_profiles = Vec::new();
     for alert in alerts {
         match alert.subject {
-            Subject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
-            Subject::Profile => of_profiles.push(alert),
+            AlertSubject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
+            AlertSubject::Profile => of_profiles.push(alert),
         }
     }
     (of_transactions, of_profiles)

@@ -18,8 +18,8 @@ use super::{
     transaction::NewTransaction,
 };
 
-/// The version of the [`Envelope`] format that this program writes. A new operation, edit or event, a new field and another
-/// effect of an operation each need the next version: an older program must stop, or its replica would differ.
+/// The version of the [`Envelope`] format that this program writes. A new operation, edit, event or field and another
+/// effect of an operation each need the next version. An older program must then stop, or its replica would differ.
 ///
 /// 2: what the chains say, and the correction of a source chain.
 pub(crate) const FORMAT: u16 = 2;
@@ -28,7 +28,7 @@ pub(crate) const FORMAT: u16 = 2;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertKey {
     /// The subject of the alert.
-    pub about: AlertSubject,
+    pub about: SubjectKey,
     /// The rule.
     pub rule: Rule,
     /// When the alert was raised.
@@ -38,7 +38,7 @@ pub struct AlertKey {
 /// The subject of an alert, in terms that every store understands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AlertSubject {
+pub enum SubjectKey {
     /// One transaction.
     Transaction(TransactionKey),
     /// A whole profile, by its name.
@@ -75,8 +75,8 @@ pub enum Operation {
         /// The result of the request.
         observation: Box<Observation>,
     },
-    /// Stores what the chain itself says about one transaction, and updates its alerts. Without a given submission time, the
-    /// block's time becomes the submission time.
+    /// Stores a chain's reading of one transaction, and updates its alerts. Without a given submission time, the block's
+    /// time becomes the submission time.
     ObserveChain {
         /// The transaction.
         transaction: TransactionKey,
@@ -133,7 +133,7 @@ pub enum Operation {
         profile: String,
         /// The parameters of the request.
         request: QuoteRequest,
-        /// The moment until which somebody waits for the answer.
+        /// The moment until which a person waits for the answer.
         wanted_until: DateTime<Utc>,
     },
     /// Withdraws a request for a route: the person who wanted the answer until `wanted_until` no longer waits.

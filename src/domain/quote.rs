@@ -36,7 +36,8 @@ pub struct QuoteRequest {
     /// The recipient's address on the destination chain.
     pub to_address: String,
     /// Whether only a price is wanted: no call data, and no limit per wallet.
-    pub quote_only: bool,
+    #[serde(rename = "quoteOnly")]
+    pub is_quote_only: bool,
 }
 
 impl QuoteRequest {
@@ -300,7 +301,7 @@ mod tests {
             to_chain: ChainId::new("osmosis-1"),
             to_token: "uosmo".into(),
             to_address: "osmo1".into(),
-            quote_only: true,
+            is_quote_only: true,
         };
         let body = r#"{"fromAddress":"0xAB","fromChain":"42161","fromToken":"0x1","fromAmount":"25","toChain":"osmosis-1","toToken":"uosmo","toAddress":"osmo1","quoteOnly":true}"#;
         assert_eq!(serde_json::to_string(&request).unwrap(), body);

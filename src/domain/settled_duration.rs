@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_column_tells_a_bound_apart() {
+    fn narrow_column_marks_an_upper_bound() {
         let age = |tracked_from| {
             let tx = settled(tracked_from, true);
             short_age(&tx, tx.first_seen_at + TimeDelta::hours(5))

@@ -1,7 +1,7 @@
 //! Checksums of rows and of packed texts, so that a value that changed on the disk is known.
 //!
 //! A row without a checksum was written before checksums existed, and counts as intact. A row that is known to be damaged
-//! stays so when other values of the row are written: this module must never hide damage, nor know a table.
+//! stays marked when other values of the row are written. This module must never hide damage, nor know a table.
 
 use rusqlite::{
     Connection, Result,
@@ -51,14 +51,14 @@ const CHECKSUM_BYTES: usize = 4;
 
 /// The content of a packed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Content<'a> {
+pub(in crate::store) enum PackedContent<'a> {
     /// The text itself.
     Plain(&'a [u8]),
     /// A frame of zstd.
     Compressed(&'a [u8]),
 }
 
-impl Content<'_> {
+impl PackedContent<'_> {
     /// Returns the value to store: the content with its checksum. `packed_with` says what else the text depends on.
     pub(in crate::store) fn sealed(self, packed_with: [Option<i64>; 2]) -> Value {
         let (kind, bytes) = match self {
@@ -75,17 +75,17 @@ impl Content<'_> {
 
 /// Returns the content of a stored text; `None` if its checksum is wrong. A text without a checksum begins with zstd's magic
 /// number.
-pub(in crate::store) fn unsealed(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<Content<'_>> {
+pub(in crate::store) fn unsealed(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<PackedContent<'_>> {
     if stored.starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes()) {
-        return Some(Content::Compressed(stored));
+        return Some(PackedContent::Compressed(stored));
     }
     let (sealed, checksum) = stored.split_last_chunk::<CHECKSUM_BYTES>()?;
     if of_packed(sealed, packed_with).to_le_bytes() != *checksum {
         return None;
     }
     match sealed.split_first()? {
-        (&PLAIN, bytes) => Some(Content::Plain(bytes)),
-        (&COMPRESSED, bytes) => Some(Content::Compressed(bytes)),
+        (&PLAIN, bytes) => Some(PackedContent::Plain(bytes)),
+        (&COMPRESSED, bytes) => Some(PackedContent::Compressed(bytes)),
         _ => None,
     }
 }
@@ -124,7 +124,9 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_of_a_packed_text_is_found() {
-        for content in [Content::Plain(b"{\"message\":\"not found\"}"), Content::Compressed(b"\x28\xb5\x2f\xfdframe")] {
+        for content in
+            [PackedContent::Plain(b"{\"message\":\"not found\"}"), PackedContent::Compressed(b"\x28\xb5\x2f\xfdframe")]
+        {
             let Value::Blob(stored) = content.sealed([Some(3), None]) else { panic!("a blob") };
             assert_eq!(unsealed(&stored, [Some(3), None]), Some(content));
             assert_eq!(unsealed(&stored, [Some(2), None]), None);

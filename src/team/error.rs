@@ -1,4 +1,4 @@
-//! What can go wrong between hoptop and the team's database, each with what a person can do.
+//! The faults between hoptop and the team's database, each with a remedy for the person.
 //!
 //! Messages of the server are cleaned before they are kept. No variant may hold a password or an operation.
 
@@ -126,7 +126,7 @@ pub enum TeamError {
         /// The newest format of this program.
         own: i32,
     },
-    /// The team's store is older than what this hoptop can use.
+    /// The team's store is too old for this hoptop.
     #[error(
         "the team's store has format {team} and this hoptop needs {needed} or newer; its owner must run \
          `hoptop store init` with this version to upgrade it"
@@ -149,7 +149,7 @@ pub enum TeamError {
     /// A snapshot can't be made or loaded.
     #[error("a snapshot of the team's store failed: {0}")]
     Snapshot(String),
-    /// The log begins after what this machine has, and a newer hoptop made the only snapshot.
+    /// The log begins after this machine's position, and a newer hoptop made the only snapshot.
     #[error(
         "the team's log begins with a snapshot that hoptop {version} made, which this version can't read; update hoptop on \
          this machine to {version} or newer"
@@ -190,16 +190,16 @@ pub enum TeamError {
 
 impl TeamError {
     /// Describes an error of a connection to `server`, which messages name.
-    pub(super) fn at(server: &str, error: &tokio_postgres::Error) -> Self {
+    pub(super) fn from_postgres_error(server: &str, error: &tokio_postgres::Error) -> Self {
         if let Some(error) = error.as_db_error() {
-            return Self::reported(error);
+            return Self::from_db_error(error);
         }
         let (server, causes) = (server.to_owned(), causes(error));
         if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
-            return Self::of_tls(server, error);
+            return Self::from_tls_error(server, error);
         }
         if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()) {
-            return Self::of_io(server, error);
+            return Self::from_io_error(server, error);
         }
         if error.is_closed() {
             return Self::ConnectionLost { server, reason: "the server closed it".into() };
@@ -216,7 +216,7 @@ impl TeamError {
         }
     }
 
-    /// Returns whether trying again later makes sense without anybody changing settings, roles or certificates.
+    /// Whether a retry can succeed without a change of settings, roles or certificates.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(_) | Self::Unresolvable(_) | Self::TimedOut(_) => true,
@@ -245,11 +245,11 @@ impl TeamError {
     }
 
     /// Returns the error of an open connection that ended.
-    pub(super) fn lost(reason: &str) -> Self {
+    pub(super) fn connection_lost(reason: &str) -> Self {
         Self::ConnectionLost { server: SOME_SERVER.to_owned(), reason: reason.to_owned() }
     }
 
-    fn reported(error: &DbError) -> Self {
+    fn from_db_error(error: &DbError) -> Self {
         let message = clean(error.message());
         match error.code().code() {
             "3D000" | "57P04" => Self::NoDatabase(message),
@@ -266,7 +266,7 @@ impl TeamError {
         }
     }
 
-    fn of_tls(server: String, error: &rustls::Error) -> Self {
+    fn from_tls_error(server: String, error: &rustls::Error) -> Self {
         let reason = clean(&error.to_string());
         match error {
             rustls::Error::InvalidCertificate(
@@ -277,7 +277,7 @@ impl TeamError {
         }
     }
 
-    fn of_io(server: String, error: &io::Error) -> Self {
+    fn from_io_error(server: String, error: &io::Error) -> Self {
         let reason = clean(&error.to_string());
         // Neither the standard library nor the client has a kind for these.
         if ["failed to lookup address", "could not resolve any addresses"].iter().any(|part| reason.contains(part)) {
@@ -298,7 +298,7 @@ impl TeamError {
 
 impl From<tokio_postgres::Error> for TeamError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::at(SOME_SERVER, &error)
+        Self::from_postgres_error(SOME_SERVER, &error)
     }
 }
 

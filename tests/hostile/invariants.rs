@@ -13,7 +13,7 @@ use hoptop::internals::{
         text::FIELD_LIMIT,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{LineError, ParsedFile, Pasted, PastedContent},
+    intake::{LineError, ParsedFile, PasteFinding, PastedContent},
 };
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -175,7 +175,7 @@ pub(crate) fn assert_import(read: &Result<ParsedFile, Vec<LineError>>) {
 }
 
 /// Fails unless the values of a paste are clean, and its messages are bounded.
-pub(crate) fn assert_paste(found: &[Pasted]) {
+pub(crate) fn assert_paste(found: &[PasteFinding]) {
     for pasted in found {
         assert!(pasted.line >= 1);
         match &pasted.content {

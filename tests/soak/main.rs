@@ -1,19 +1,21 @@
-//! The whole program in virtual time: store, pollers, shared budget, alerts and notifiers of two to four processes, which are
-//! killed and ended at random, with faults of the service, of the disk, of the webhook and of the wall clock.
+//! The whole program in virtual time: store, pollers, shared budget, alerts and notifiers of two to four processes.
+//! Processes are killed and ended at random. The service, the disk, the webhook and the wall clock have faults.
 //!
-//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one change of
-//! the wall clock, one lock on the store, one full disk in 90 minutes, and a fault of the service in half of them; the webhook
-//! fails one post in six. People import transfers in batches and in one rush, and add notes, tickets and labels, ask for polls
-//! and stop them. By its seed a day has a limit of 1 or 2 requests a second, and 4 to 10 for an eighth of it (`load.rs`).
+//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one change
+//! of the wall clock and one lock on the store. The disk is full once in 90 minutes, the service has a fault in every
+//! second hour, and the webhook fails one post in six. People import transfers in batches and in one rush, and add notes,
+//! tickets and labels, ask for polls and stop them. By its seed a day has a limit of 1 or 2 requests a second, and 4 to 10
+//! for an eighth of it (`load.rs`).
 //!
-//! After each virtual minute the test checks: no second with more requests than the limit; five seconds between two polls of
-//! one transfer; nobody forgotten; nothing acknowledged lost; alerts raised and cleared; events told in order. Every six hours
-//! it compares the whole store with what the change feed said, and with a store that was empty and got the operations of all
-//! processes in the order of their commits. At the end: each event told, and the memory and the store within bounds.
+//! After each virtual minute the test checks: no second has more requests than the limit, and two polls of one transfer are
+//! five seconds apart. It also checks that every transfer is polled, that no acknowledged write is lost, that alerts are
+//! raised and cleared, and that events are notified in order. Every six hours the test compares the whole store with two
+//! others. One follows from the change feed, and one from the operations of all processes in the order of their commits. At
+//! the end every event was notified, and the memory and the store are within bounds.
 //!
-//! Everything runs in one thread, in an order that the seed alone decides: the threads of the store are tasks, and blocking
-//! reads take a seeded time. Left to the machine are the port of the webhook, the random number of the run and the names of
-//! folders, which no request depends on. A team's store isn't part of this test; `tests/team/faults.rs` has its faults.
+//! Everything runs in one thread, in an order that the seed alone decides. The threads of the store are tasks, and blocking
+//! reads take a seeded time. Not seeded are the port of the webhook, the random number of the run and the names of folders:
+//! no request depends on them. A team's store isn't part of this test; `tests/team/faults.rs` has its faults.
 //!
 //! `cargo test --release --test soak -- --ignored` runs 100 seeds for 24 virtual hours. `HOPTOP_SOAK_SEED=7` runs one seed
 //! again, `HOPTOP_SOAK_SEED=7-20` some.
@@ -66,10 +68,10 @@ use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 use webhook::WebhookServer;
 
-/// How long undisturbed polling may leave a transfer without a poll, beside what the schedule wants: all transfers are polled
-/// within two minutes, and a transfer far from its expected end within some minutes.
+/// The longest time without a poll of a transfer while polling is undisturbed. The schedule aims at two minutes, and at
+/// some minutes for a transfer far from its expected end.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15 * 60);
-/// The quiet end of a run: what is overdue is told by then.
+/// The quiet end of a run: overdue events are notified by then.
 const QUIET_END: Duration = Duration::from_secs(30 * 60);
 /// The minutes between two comparisons of the whole store.
 const COMPARED_AFTER: u64 = 6 * 60;
@@ -200,7 +202,7 @@ impl Simulation {
         (!self.processes.is_empty()).then(|| self.random.random_range(0..self.processes.len()))
     }
 
-    /// Notes what disturbs the polling until now.
+    /// Records a disturbance of the polling until now.
     fn disturbed(&mut self, what: &str) {
         println!("seed {} at {:?}: {what}", self.seed, self.now().mono.0);
         self.calm_since = self.now().mono.0;
@@ -232,7 +234,7 @@ impl Simulation {
         }
     }
 
-    /// Does what happens at the begin of a minute.
+    /// Starts the events at the beginning of a minute.
     async fn disturb(&mut self, minute: u64) {
         self.set_limit(self.load.rps(minute)).await;
         if let Some(ended) = self.processes.iter().position(Process::has_ended) {
@@ -277,7 +279,7 @@ impl Simulation {
         }
     }
 
-    /// Changes the limit of the ID: people set it in the settings, and start all processes anew.
+    /// Changes the limit of the ID: people set it in the settings, and restart all processes.
     async fn set_limit(&mut self, rps: f64) {
         if self.rps == rps {
             return;
@@ -433,7 +435,7 @@ impl Simulation {
         checksums
     }
 
-    /// Lets everything settle, and checks what holds only then.
+    /// Lets everything settle, and checks the conditions that hold only then.
     async fn finish(&mut self) -> Outcome {
         self.machine.service.set_mood(Mood::Answering);
         self.mood_until = Duration::MAX;
@@ -471,7 +473,7 @@ fn resident_memory() -> u64 {
     pages * 4_096
 }
 
-/// Held by the simulation that runs: a full disk is a limit of the whole process, and so is what is measured of the memory.
+/// Held by the running simulation: a full disk limits the whole process, and the measured memory is the whole process's.
 static RUNNING: Mutex<()> = Mutex::new(());
 
 fn run_seed(seed: u64, hours: u64) -> Outcome {

@@ -176,7 +176,7 @@ impl Process {
         self.store.apply(operation, self.clock.now().wall).await.is_ok()
     }
 
-    /// Kills the process: its tasks end where they are, and what it has submitted is lost.
+    /// Kills the process: its tasks end where they are, and submitted writes are lost.
     pub(crate) async fn kill(self) {
         let Self { poller, notifier, writer, watcher, .. } = self;
         writer.abort();

@@ -1,5 +1,5 @@
-//! The service as a function call: what it answers, its faults, and what it saw. Requests of a process that was killed
-//! arrive, too.
+//! The service as a function call: its answers, its faults, and the requests that it saw. Requests of a process that was
+//! killed arrive, too.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -141,7 +141,7 @@ impl SimulatedService {
         self.state().last_polls.get(hash).copied()
     }
 
-    /// Returns what was wrong with the requests since the last call.
+    /// Returns the faults of the requests since the last call.
     pub(crate) fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.state().violations)
     }

@@ -35,13 +35,13 @@ const MACHINES: usize = 4;
 const RPS: usize = 10;
 /// The requests that must have been sent for each fault, on average: the machines must go on polling between the faults.
 const LEAST_REQUESTS_PER_FAULT: usize = 2;
-/// How long a holder trusts its lease, from before its last beat, and what the kernel's timer may be late.
+/// How long a holder trusts its lease, from before its last beat, with the possible delay of the kernel's timer.
 const TRUST: Duration = Duration::from_millis(4_100);
 /// The longest pause or outage: longer than a takeover takes to begin.
 const LONG: u64 = 9_000;
 
-/// How long a team may need to poll again: after the promotion of a standby without the tail, each replica applies the log behind
-/// the newest snapshot again first.
+/// How long a team may need to poll again. After the promotion of a standby without the newest entries, each replica first
+/// applies the log since the newest snapshot again.
 const HEAL_LIMIT: Duration = Duration::from_secs(120);
 
 /// A kind of fault.
@@ -114,7 +114,7 @@ impl Fault {
     }
 }
 
-/// The files by which the library of `tests/faults/shim.c` is told what to do.
+/// The files that control the library of `tests/faults/shim.c`.
 struct ShimFiles(TempDir);
 
 impl ShimFiles {
@@ -235,7 +235,7 @@ impl Servers {
         Self { primary, link, standby }
     }
 
-    /// Promotes the standby, which lacks what the primary wrote while the standby was cut off.
+    /// Promotes the standby, which lacks the primary's writes while the standby was cut off.
     fn fail_over(self, machines: &[Machine], random: &mut Pcg64Mcg) -> Self {
         let Self { mut primary, link, standby } = self;
         link.set_mode(Mode::Cut);

@@ -1,4 +1,5 @@
-//! The figures of a team's store: how long a failover takes, how soon an answer is everywhere, what a first start costs.
+//! The figures of a team's store: the time of a failover, the delay of an answer on all machines, the cost of a first
+//! start.
 //!
 //! All are ignored by default, and meant for a release build: `cargo test --release --test team -- --ignored figures`.
 
@@ -18,7 +19,7 @@ use hoptop::internals::{
     clock::Clock,
     domain::{team::Nonce, team_address::TeamAddress},
     store::{Receipt, Store},
-    team::{self as team_store, Connector, Fence, HolderId, PasswordSources, Presence, SessionOptions},
+    team::{self as team_store, Connector, Fence, HolderId, MemberPresence, PasswordSources, SessionOptions},
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -216,7 +217,8 @@ fn figures_of_a_check_that_another_machine_carries_out() {
 /// Makes a store a replica of the cluster's log. With a fence it may write answers.
 fn replica(cluster: &Cluster, path: &Path, fence: Option<Fence>) -> Store {
     let connector = Connector::new(TeamAddress::parse(&cluster.url()).unwrap(), PasswordSources::default()).unwrap();
-    let presence = Presence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
+    let presence =
+        MemberPresence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
     let fence = fence.map(|fence| watch::channel(Some(fence)).1);
     team_store::start(
         Store::open(path).unwrap(),

@@ -1,4 +1,4 @@
-//! What stands in the way of a machine: a suspended process of its own, a full disk of the database, a newer program, and a store
+//! Obstacles for a machine: a suspended process of its own, a full disk of the database, and a newer program. Also a store
 //! that is moved into the team's while the machine is connected.
 
 #![allow(clippy::disallowed_methods, reason = "waits in real time")]
@@ -86,7 +86,7 @@ fn suspended_process_that_holds_the_log_holds_up_no_other_process_of_its_machine
 }
 
 #[test]
-fn full_disk_of_the_database_is_said_and_reading_goes_on() {
+fn full_disk_of_the_database_is_reported_and_reading_continues() {
     let Some(mut cluster) = Cluster::start_on_own_disk().map(initialised) else { return };
     if !cluster.has_own_disk() {
         return skip("this user may not mount a disk");
@@ -200,7 +200,7 @@ fn store_that_is_moved_into_the_team_appears_on_machines_that_are_connected() {
     let replica = rusqlite::Connection::open(home.path().join("hoptop.db")).unwrap();
     let rows = || replica.query_row("SELECT count(*) FROM transactions", [], |row| row.get::<_, u32>(0));
     wait_for("moved transactions", || rows().is_ok_and(|rows| rows == 3).then_some(()));
-    // The connected process goes on writing behind what was moved.
+    // The connected process continues to write after the moved entries.
     let input = connected.0.stdin.as_mut().unwrap();
     input.write_all((HEADER.to_owned() + &row(4)).as_bytes()).unwrap();
     let late = machine(&cluster.url());

@@ -167,7 +167,7 @@ async fn pump(
         let read = from.read(&mut bytes).await?;
         wait_for_pass(&mut mode).await?;
         if read == 0 {
-            // A server must see what came before, although nobody waits for an answer any more.
+            // A server must see the earlier bytes, although no client waits for an answer any more.
             tokio::time::sleep(CLOSE_DELAY).await;
             return to.shutdown().await;
         }

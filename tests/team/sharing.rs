@@ -1,4 +1,4 @@
-//! Machines that share a team's store: what one writes, all read, and one of them polls.
+//! Machines that share a team's store: all read the writes of each, and one of them polls.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, thread};
 
@@ -64,7 +64,7 @@ fn status(home: &Home) -> Value {
 }
 
 #[test]
-fn what_one_machine_writes_is_read_and_edited_on_another() {
+fn write_of_one_machine_is_read_and_edited_on_another() {
     let Some(cluster) = team() else { return };
     let [first, second] = [machine(&cluster.url()), machine(&cluster.url())];
     add(&first, 1).assert_exit(0, &[]);
@@ -118,7 +118,7 @@ fn one_machine_polls_and_its_answers_reach_all_within_the_budget() {
 }
 
 #[test]
-fn holder_carries_out_what_others_ask_for_and_the_lease_is_handed_over() {
+fn holder_carries_out_requests_of_other_machines_and_the_lease_is_handed_over() {
     let Some(cluster) = team() else { return };
     let batch = Batch::repeat(3, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let service = CountingService::start(&batch.scenario);
@@ -148,7 +148,7 @@ fn holder_carries_out_what_others_ask_for_and_the_lease_is_handed_over() {
 }
 
 #[test]
-fn while_the_database_is_away_everything_is_readable_and_edits_say_why_not() {
+fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
     let Some(cluster) = team() else { return };
     let proxy = Proxy::start(cluster.address());
     let home = machine(&format!("postgres://hoptop@{}/hoptop", proxy.address()));
@@ -223,7 +223,7 @@ fn everything_works_behind_pgbouncer_in_transaction_mode() {
 }
 
 #[test]
-fn what_is_wrong_with_the_store_is_said_in_one_sentence() {
+fn fault_of_the_store_is_reported_in_one_sentence() {
     let Some(cluster) = Cluster::start() else { return };
     let [own, other] = [cluster.url(), cluster.url().trim_end_matches("hoptop").to_owned() + "elsewhere"];
     machine(&own).run(&["list"]).assert_exit(1, &["is not a team's store yet", "hoptop store init"]);
@@ -239,7 +239,7 @@ fn what_is_wrong_with_the_store_is_said_in_one_sentence() {
     add(&reader, 1).assert_exit(1, &["the team's database refuses", "ask the owner"]);
     add(&writer, 1).assert_exit(0, &[]);
     assert_eq!(reader.list().len(), 1);
-    // Nobody writes but through the functions, and nobody reads another's lease.
+    // Roles write only through the functions, and don't read another role's lease.
     for table in ["team", "head", "log", "lease", "snapshot", "snapshot_part", "member"] {
         let denied = super::cluster::execute_at(&cluster.url_of("writer"), &format!("select * from hoptop.{table}"));
         assert!(denied.unwrap_err().contains("permission denied"), "{table}");
@@ -267,7 +267,7 @@ fn replica_is_refused_without_its_team_and_by_another_team() {
 }
 
 #[test]
-fn damaged_replica_begins_again_with_what_the_team_has() {
+fn damaged_replica_is_rebuilt_from_the_team() {
     let Some(cluster) = team() else { return };
     let [home, other] = [machine(&cluster.url()), machine(&cluster.url())];
     for number in 1..=40 {

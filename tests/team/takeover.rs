@@ -1,4 +1,5 @@
-//! Which machine polls: the order of the ranks, what the next holder inherits, and the end of a holder that lost its lease.
+//! The machine that polls: the order of the ranks, the inheritance of the next holder, and the end of a holder without
+//! lease.
 
 #![allow(clippy::disallowed_methods, reason = "waits and measures in real time")]
 
@@ -48,7 +49,7 @@ fn server_takes_over_from_a_laptop_and_gives_back_when_it_ends() {
     let (_, first) = wait_for("laptop", || holder(&cluster).filter(|(rank, _)| rank == "7"));
     let mut server = Running::start(&server, &service, 10, &["watch"]);
     let (_, second) = wait_within(RANK_LIMIT, "server", || holder(&cluster).filter(|(rank, _)| rank == "0"));
-    // The laptop gave the lease back, and nobody had to wait for its expiry.
+    // The laptop released the lease, so that no machine had to wait for its expiry.
     assert_eq!(second, first + 1);
     let before = service.arrivals().len();
     wait_for("polls of the server", || (service.arrivals().len() > before + 5).then_some(()));

@@ -78,10 +78,10 @@ pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> 
     }
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
-    if let Some(twice) = report.twice() {
+    if let Some(twice) = report.other_profiles_notice() {
         writeln!(cx.err, "warning: {twice}; each profile polls it")?;
     }
-    let known = report.first().map(|row| cx.store.reader()?.listed(row)).transpose()?.flatten();
+    let known = report.first().map(|row| cx.store.reader()?.list_row(row)).transpose()?.flatten();
     if let Some(known) = known {
         print_report(&known.transaction, &report, cx)?;
     }
@@ -133,7 +133,7 @@ pub(super) fn read(
     any_chain: bool,
     err: &mut dyn Write,
 ) -> io::Result<Option<(NewTransaction, Option<String>)>> {
-    match intake::one(values, any_chain) {
+    match intake::parse_one(values, any_chain) {
         Ok(read) => Ok(Some(read)),
         Err(errors) => {
             for error in errors {

@@ -1,8 +1,8 @@
 //! The life cycle of an active alert: a person acknowledges or snoozes the alert, and both end again (`DESIGN.md`,
 //! Alerts).
 //!
-//! This module defines the states, and which state holds at a moment. `alerts` decides what a change of the transaction
-//! ends. Nothing here may read a clock.
+//! This module defines the states, and the state at a moment. `alerts` decides what a change of the transaction ends.
+//! Nothing here may read a clock.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -117,7 +117,7 @@ mod tests {
     use crate::domain::fixtures::{self, at};
 
     fn alert(handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(Rule::Overdue, Subject::Profile) }
+        Alert { handling, ..fixtures::alert(Rule::Overdue, AlertSubject::Profile) }
     }
 
     #[test]

@@ -17,7 +17,7 @@ use tempfile::TempPath;
 
 use super::{
     backup, connection,
-    integrity::{self, Depth},
+    integrity::{self, CheckDepth},
     migrate,
     open_marker::{ExitState, OpenMarker},
     partial_recovery::{self, RecoveredRows},
@@ -119,14 +119,14 @@ pub(in crate::store) fn recover(
         }
         _ => unused_path(path, ".damaged-", at),
     };
-    let failed = |what: &str, error: &dyn fmt::Display| StoreError::Damaged {
+    let failed = |problem: &str, error: &dyn fmt::Display| StoreError::Damaged {
         path: path.to_owned(),
-        reason: format!("{reason}; {what}: {error}"),
+        reason: format!("{reason}; {problem}: {error}"),
     };
     let name = aside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let announced = marker.write(&ExitState::Recovering(name));
     announced
-        .and_then(|()| move_aside(path, &aside))
+        .and_then(|()| move_damaged_file(path, &aside))
         .map_err(|error| failed("the damaged file can't be moved", &error))?;
     let later = format!(
         "the damaged file was moved to {}, but the store can't be rebuilt; the next start tries again",
@@ -152,7 +152,7 @@ fn numbered_path(name: &Path) -> PathBuf {
 }
 
 /// Renames the file and its companions. Files that an earlier attempt renamed stay.
-fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
+fn move_damaged_file(path: &Path, aside: &Path) -> io::Result<()> {
     let pairs = [""].into_iter().chain(COMPANIONS);
     for (from, to) in pairs.map(|ending| (paths::companion(path, ending), paths::companion(aside, ending))) {
         match (from.exists(), to.exists()) {
@@ -239,7 +239,7 @@ fn restore(kept: &Path, unfinished: &Path) -> Result<Connection, StoreError> {
     drop(copy);
     let target = Connection::open(unfinished)?;
     connection::claim(&target, unfinished)?;
-    match integrity::unsound(&target, Depth::Full)? {
+    match integrity::find_fault(&target, CheckDepth::Full)? {
         None => Ok(target),
         Some(reason) => Err(StoreError::Damaged { path: kept.to_owned(), reason }),
     }
@@ -260,7 +260,7 @@ fn copy_readable_rows(source: &Connection, target: &mut Connection) -> Result<Re
     target.pragma_update(None, "foreign_keys", false)?;
     let transaction = target.transaction()?;
     let recovered_rows = partial_recovery::recover_rows(source, &transaction)?;
-    match integrity::unsound(&transaction, Depth::Full)? {
+    match integrity::find_fault(&transaction, CheckDepth::Full)? {
         None => {
             transaction.commit()?;
             Ok(recovered_rows)

@@ -17,7 +17,7 @@ use crate::{
     domain::{
         batch::{Batch, SpoolError},
         ids::TransactionKey,
-        operation::{AlertSubject, Edit, Envelope, Operation},
+        operation::{Edit, Envelope, Operation, SubjectKey},
         team::{LogEntry, LogPosition, Nonce},
         transaction::NewTransaction,
     },
@@ -90,7 +90,7 @@ fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>, StoreError> {
 ///
 /// # Errors
 /// If the file can't be written, or an entry can't be decoded.
-pub(crate) fn save_lost(
+pub(crate) fn save_lost_entries(
     replica: &Path,
     own: &[LogEntry],
     is_lost: impl Fn(Nonce) -> bool,
@@ -176,7 +176,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
 }
 
 /// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
-fn is_about(payload: &Payload<'_>, deleted: &HashSet<Identity>) -> Result<bool, StoreError> {
+fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Result<bool, StoreError> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
     batch.rows().for_each(&mut |row| {
@@ -187,18 +187,18 @@ fn is_about(payload: &Payload<'_>, deleted: &HashSet<Identity>) -> Result<bool, 
 }
 
 /// What makes a transaction unique: hashes may differ in case.
-type Identity = (String, String, String);
+type TransactionIdentity = (String, String, String);
 
-fn identity(key: &TransactionKey) -> Identity {
+fn identity(key: &TransactionKey) -> TransactionIdentity {
     (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
 }
 
-fn identity_of(profile: &str, new: &NewTransaction) -> Identity {
+fn identity_of(profile: &str, new: &NewTransaction) -> TransactionIdentity {
     (profile.to_owned(), new.params.from_chain.as_str().to_owned(), new.params.transaction_id.key())
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.
-fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope> {
+fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Option<Envelope> {
     let stays = |key: &TransactionKey| !deleted.contains(&identity(key));
     let kept = |keys: &[TransactionKey]| -> Option<Vec<_>> {
         let kept: Vec<_> = keys.iter().filter(|key| stays(key)).cloned().collect();
@@ -215,9 +215,9 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
         }
         Operation::Edit { profile, edit } => {
             let keep = |key: TransactionKey| Ok::<_, std::convert::Infallible>(stays(&key).then_some(key));
-            let alert_stays = |about: &AlertSubject| match about {
-                AlertSubject::Transaction(key) => stays(key),
-                AlertSubject::Profile(_) => true,
+            let alert_stays = |about: &SubjectKey| match about {
+                SubjectKey::Transaction(key) => stays(key),
+                SubjectKey::Profile(_) => true,
             };
             let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(alert_stays(&alert.about).then_some(alert)));
             let is_empty = match &edit {

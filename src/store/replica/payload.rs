@@ -252,11 +252,11 @@ fn check_format(found: u16) -> Result<(), StoreError> {
 /// Parses a line that names its format. A newer format may have lines that this program can't parse.
 fn parse<T: DeserializeOwned>(line: &str) -> Result<T, StoreError> {
     #[derive(Deserialize)]
-    struct Format {
+    struct PayloadFormat {
         format: u16,
     }
     serde_json::from_str(line).map_err(|error| match serde_json::from_str(line) {
-        Ok(Format { format }) => check_format(format).err().unwrap_or_else(|| unpack(error)),
+        Ok(PayloadFormat { format }) => check_format(format).err().unwrap_or_else(|| unpack(error)),
         Err(_) => unpack(error),
     })
 }

@@ -94,12 +94,12 @@ impl LogQueue {
     }
 
     pub(in crate::store) fn submit(&self, write: LogWrite) -> Receipt {
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         // If the session has ended, the reply is dropped, and the receipt returns `Closed`.
         if let Some(queue) = &self.session.queue {
             queue.send(Submission { write, reply }).ok();
         }
-        Receipt::from_log(answer)
+        Receipt::from_log(result)
     }
 }
 

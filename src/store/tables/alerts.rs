@@ -1,6 +1,6 @@
 //! The `alerts` table: how rows are read, and the single writes of a row.
 //!
-//! `operations` decides what a change of an alert means for the feed; this module must never append to the feed.
+//! `operations` appends changes of alerts to the feed; this module must never do so.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -9,11 +9,11 @@ use super::{columns, transaction_keys, transactions};
 use crate::{
     domain::{
         alert::{
-            Acknowledgement, Alert, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity, Snooze, Snoozed,
-            Subject,
+            Acknowledgement, Alert, AlertSubject, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity, Snooze,
+            Snoozed,
         },
         ids::RowId,
-        operation::{AlertKey, AlertSubject},
+        operation::{AlertKey, SubjectKey},
     },
     store::{error::StoreError, reader::Reader},
 };
@@ -140,8 +140,8 @@ pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>,
 /// Returns the active alert with a key.
 pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>, StoreError> {
     let (profile, row) = match &key.about {
-        AlertSubject::Profile(profile) => (profile, None),
-        AlertSubject::Transaction(transaction) => match transactions::row_of(db, transaction)? {
+        SubjectKey::Profile(profile) => (profile, None),
+        SubjectKey::Transaction(transaction) => match transactions::row_of(db, transaction)? {
             Some(row) => (&transaction.profile, Some(row.0)),
             None => return Ok(None),
         },
@@ -157,9 +157,9 @@ pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option
 pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>, StoreError> {
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
     let about = match alert.subject {
-        Subject::Profile => AlertSubject::Profile(alert.profile),
-        Subject::Transaction(row) => match transaction_keys::key(db, row)? {
-            Some(key) => AlertSubject::Transaction(key),
+        AlertSubject::Profile => SubjectKey::Profile(alert.profile),
+        AlertSubject::Transaction(row) => match transaction_keys::key(db, row)? {
+            Some(key) => SubjectKey::Transaction(key),
             None => return Ok(None),
         },
     };
@@ -179,7 +179,7 @@ pub(in crate::store) struct NewAlert<'a> {
     pub(in crate::store) rule: Rule,
     pub(in crate::store) message: &'a str,
     pub(in crate::store) at: DateTime<Utc>,
-    pub(in crate::store) flapping: bool,
+    pub(in crate::store) is_flapping: bool,
 }
 
 /// Inserts an alert. Returns `false` if an alert with the same rule and subject is already active.
@@ -195,7 +195,7 @@ pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bo
             new.transaction.map(|row| row.0),
             columns::moment(new.at),
             new.message,
-            new.flapping
+            new.is_flapping
         ])?;
     Ok(inserted > 0)
 }
@@ -264,8 +264,8 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
     Ok(())
 }
 
-/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`): critical alert
-/// -3, warning -2, info -1; likewise 0, 1, 2 if all alerts are handled; 3 without alerts.
+/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks are:
+/// critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
 pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<(), StoreError> {
     let rank = |alert: &Alert| {
         let rank = match alert.rule.severity() {
@@ -295,11 +295,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
     Ok(Some(Alert {
         id: row.get("id")?,
         rule,
-        subject: subject.map_or(Subject::Profile, |row| Subject::Transaction(RowId(row))),
+        subject: subject.map_or(AlertSubject::Profile, |row| AlertSubject::Transaction(RowId(row))),
         profile: columns::lenient(row, "profile")?,
         raised_at: columns::moment_from(columns::lenient(row, "raised_at")?),
         clean: columns::lenient(row, "clean")?,
-        flapping: columns::lenient(row, "flapping")?,
+        is_flapping: columns::lenient(row, "flapping")?,
         message: columns::lenient(row, "message")?,
         handling: read_handling(row)?,
         cleared_at: columns::optional_moment(row, "cleared_at")?,

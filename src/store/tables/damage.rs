@@ -32,8 +32,8 @@ const PACKED: [(&str, &str, &str); 4] = [
     ("dictionaries", "content", "content, NULL, NULL"),
 ];
 
-/// Returns the SQL condition for a damaged packed text. A number instead of a text stands for a body in the team's log, which
-/// only a light replica leaves there.
+/// Returns the SQL condition for a damaged packed text. A number instead of a text refers to a body in the team's log,
+/// which only a light replica leaves there.
 fn damaged_text(column: &str, packed: &str) -> String {
     format!(
         "CASE typeof({column}) WHEN 'blob' THEN NOT is_intact({packed})

@@ -56,7 +56,7 @@ fn open_recovered(path: &Path) -> (Store, Recovery) {
     let recovered = store.recovery().expect("the store should have been recovered").clone();
     assert!(recovered.aside.exists(), "{recovered}");
     let db = Connection::open(path).unwrap();
-    assert_eq!(integrity::unsound(&db, Depth::Full).unwrap(), None);
+    assert_eq!(integrity::find_fault(&db, CheckDepth::Full).unwrap(), None);
     // The recovered store accepts writes.
     testing::track(&store, "other", vec![fixtures::new(1)], at(86_400));
     (store, recovered)
@@ -423,7 +423,7 @@ fn missing_log_is_reported_and_the_original_file_is_kept() {
     drop(opened);
     assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
     // A store restored from a backup never had a log.
-    store.backup(&found, Existing::Replace, &|| true).unwrap();
+    store.backup(&found, ExistingFilePolicy::Replace, &|| true).unwrap();
     fs::write(paths::companion(&found, ".presence"), "open\n").unwrap();
     assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
 }
@@ -464,7 +464,7 @@ fn notice_after_removing(files: &[&str], with_backup: bool) -> Option<String> {
         fs::remove_file(paths::companion(&path, ending)).unwrap();
     }
     let store = Store::open_lasting(&path, at(120)).unwrap();
-    assert!(store.backups(at(120)).is_empty(), "its backups belong to the store that is gone");
+    assert!(store.files().backups(at(120)).is_empty(), "its backups belong to the store that is gone");
     store.notice()
 }
 
@@ -502,7 +502,7 @@ fn removed_store_is_reported_and_its_backups_are_kept() {
     for day in 1..=8 {
         Store::backup_if_due(store.path(), at(day * 86_400), &|| true).unwrap().unwrap();
     }
-    assert!(kept.exists() && store.backups(at(8 * 86_400)).len() == 7);
+    assert!(kept.exists() && store.files().backups(at(8 * 86_400)).len() == 7);
     drop(store);
     assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
 }

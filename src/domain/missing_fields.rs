@@ -1,6 +1,6 @@
 //! The reply that asks a user or an integrator for the missing fields of a transfer (`service.md` 4.1).
 //!
-//! It must ask for missing fields only, in words for a person who has never seen the service.
+//! It must ask for missing fields only, in words for a person without knowledge of the service.
 
 use super::ids::TxHash;
 
