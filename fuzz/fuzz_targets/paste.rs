@@ -11,6 +11,6 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     for any_chain in [false, true] {
-        invariants::assert_paste(&paste(text, &ReadOptions { any_chain, ..ReadOptions::default() }));
+        invariants::assert_paste(&paste(text, &ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() }));
     }
 });

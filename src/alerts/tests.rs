@@ -214,7 +214,6 @@ struct AlertModel {
     alerts: Vec<Alert>,
 }
 
-/// An event of the model.
 #[derive(Clone, Debug)]
 enum ModelEvent {
     Answered(RouterStatus),

@@ -249,7 +249,7 @@ mod tests {
         ];
         for (status, body, expected) in table {
             let QuoteAnswer::Failed(failure) = interpret_body(status, body) else { panic!("{status} {body}") };
-            assert_eq!(failure.line(), expected);
+            assert_eq!(failure.one_line(), expected);
         }
     }
 }

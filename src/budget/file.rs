@@ -79,7 +79,6 @@ impl LedgerFile {
         Ok((opened, ledger))
     }
 
-    /// Returns the number of this member.
     pub(super) fn member(&self) -> u32 {
         self.member
     }

@@ -230,7 +230,6 @@ impl Ledger {
         }
     }
 
-    /// Returns whether this slot is taken.
     pub(super) fn has_taken(&self, id: SlotId) -> bool {
         self.slots.contains(&UsedSlot::Taken(id))
     }

@@ -216,7 +216,7 @@ proptest! {
             race.send(0, trip);
             if throttled {
                 let millis = race.millis;
-                race.budgets[0].update(at(millis), |ledger, _| ledger.pace.throttled(None, 0.5, at(millis))).unwrap();
+                race.budgets[0].update(at(millis), |ledger, _| ledger.pace.apply_throttled(None, 0.5, at(millis))).unwrap();
             }
         }
         prop_assert!(race.most_in_window(1_000) <= rps as usize);
@@ -266,7 +266,7 @@ proptest! {
                 0 => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
                 2 | 3 => {
-                    let throttle = |ledger: &mut Ledger, _| ledger.pace.throttled(None, 0.5, at(millis));
+                    let throttle = |ledger: &mut Ledger, _| ledger.pace.apply_throttled(None, 0.5, at(millis));
                     race.budgets[member].update(at(millis), throttle).unwrap();
                 }
                 // The process was busy, and hands back late.
@@ -697,7 +697,7 @@ fn throttled_answer_ends_the_blocks_of_other_members_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
-    let rest = |ledger: &mut Ledger, _| ledger.pace.throttled(Some(Duration::from_secs(7)), 0.0, at(millis));
+    let rest = |ledger: &mut Ledger, _| ledger.pace.apply_throttled(Some(Duration::from_secs(7)), 0.0, at(millis));
     other.update(at(millis), rest).unwrap();
     assert_eq!(budget.take(at(millis)), Err(SlotRefusal::Until(at(millis + 7_000))));
 }
@@ -921,7 +921,7 @@ proptest! {
                 0 if path.exists() => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
                 2 => {
-                    let throttle = |ledger: &mut Ledger, _| ledger.pace.throttled(None, 0.5, now);
+                    let throttle = |ledger: &mut Ledger, _| ledger.pace.apply_throttled(None, 0.5, now);
                     rush.members[turn % 3].budget.update(now, throttle).ok();
                 }
                 _ => {}

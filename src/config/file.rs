@@ -19,7 +19,6 @@ use crate::domain::{
     toml_text::{self, TomlError},
 };
 
-/// The config file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {

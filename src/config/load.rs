@@ -41,7 +41,6 @@ const RPS_LIMIT: f64 = 1000.0;
 /// The limit of a new ID in requests per second, used if no source has a value.
 const DEFAULT_RPS: f64 = 1.0;
 
-/// A value and its source.
 type SettingValue<T> = (T, SettingSource);
 
 /// Loads the settings from the command line, the environment and the config file.
@@ -83,7 +82,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("me.name", author.as_ref(), Clone::clone),
         entry("db", Some(&db), |path| path.display().to_string()),
         entry("state_dir", Some(&state), |path| path.display().to_string()),
-        entry("base_url", base_url.as_ref(), |url| without_secrets(url)),
+        entry("base_url", base_url.as_ref(), |url| redact_url(url)),
         entry("rps", Some(&rps), ToString::to_string),
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
@@ -338,7 +337,7 @@ impl<'a> SettingInputs<'a> {
             .or_else(|| from_file(self.profile.rps.map(|rps| rps.to_string()), &self.profile_key("rps")))
             .unwrap_or_else(|| (DEFAULT_RPS.to_string(), SettingSource::Default));
         match value.trim().parse::<f64>() {
-            Ok(rps) => within_limits(rps, given_by),
+            Ok(rps) => check_rps(rps, given_by),
             // Text that isn't a number may even be an ID in the wrong variable, so the message doesn't repeat it.
             Err(_) => Err(ConfigError::Rps { value: "the given text".to_owned(), given_by }),
         }
@@ -366,7 +365,7 @@ impl<'a> SettingInputs<'a> {
             let given_by = SettingSource::File(format!("profiles.{name}.rps"));
             let rps = profile
                 .rps
-                .map_or_else(|| Ok((DEFAULT_RPS, SettingSource::Default)), |rps| within_limits(rps, given_by))?
+                .map_or_else(|| Ok((DEFAULT_RPS, SettingSource::Default)), |rps| check_rps(rps, given_by))?
                 .0;
             let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
             accounts.push(Account {
@@ -419,7 +418,7 @@ impl<'a> SettingInputs<'a> {
     }
 }
 
-fn within_limits(rps: f64, given_by: SettingSource) -> Result<SettingValue<f64>, ConfigError> {
+fn check_rps(rps: f64, given_by: SettingSource) -> Result<SettingValue<f64>, ConfigError> {
     match rps > 0.0 && rps <= RPS_LIMIT {
         true => Ok((rps, given_by)),
         false => Err(ConfigError::Rps { value: rps.to_string(), given_by }),
@@ -427,7 +426,7 @@ fn within_limits(rps: f64, given_by: SettingSource) -> Result<SettingValue<f64>,
 }
 
 /// Returns a URL without its user info and its query, which may be secret.
-fn without_secrets(url: &str) -> String {
+fn redact_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let (rest, query) = rest.find(['?', '#']).map_or((rest, ""), |at| (rest.get(..at).unwrap_or_default(), "?..."));
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));

@@ -32,9 +32,7 @@ pub enum ColorChoice {
     /// If the output is a terminal with colours.
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 

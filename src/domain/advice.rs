@@ -39,7 +39,6 @@ pub(crate) enum Situation {
     Indexing,
     /// The service says "not filled", which differs from "not found" (`cases.md` 1).
     NotFilled,
-    /// Completed.
     Completed,
     /// Not polled, because a person stopped the polling.
     Untracked,
@@ -131,7 +130,6 @@ pub(crate) fn may_be_older(rule: Rule) -> bool {
     matches!(rule, Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow)
 }
 
-/// Returns the situation of a transaction at `now`.
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
         return Situation::Untracked;

@@ -59,7 +59,7 @@ macro_rules! rules {
             }
 
             /// Returns the rule with this name.
-            pub fn named(name: &str) -> Option<Self> {
+            pub fn find_by_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|rule| rule.name() == name)
             }
         }
@@ -177,7 +177,6 @@ impl fmt::Display for Rule {
 /// The subject of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AlertSubject {
-    /// One transaction.
     Transaction(RowId),
     /// A whole profile.
     Profile,
@@ -252,7 +251,6 @@ pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
 pub(crate) enum AlertStep {
     /// Raise the rule for the subject.
     Raise {
-        /// The rule.
         rule: Rule,
         /// One line that describes this case.
         message: String,
@@ -261,14 +259,12 @@ pub(crate) enum AlertStep {
     Count {
         /// The alert.
         id: i64,
-        /// The number.
         clean: u32,
     },
     /// Clear the alert.
     Clear {
         /// The alert.
         id: i64,
-        /// The rule.
         rule: Rule,
     },
     /// End the acknowledgement or snooze, so that the alert fires again.
@@ -285,7 +281,7 @@ mod tests {
     #[test]
     fn every_rule_is_found_by_its_name() {
         for rule in Rule::ALL {
-            assert_eq!(Rule::named(rule.name()), Some(*rule));
+            assert_eq!(Rule::find_by_name(rule.name()), Some(*rule));
             assert_eq!(serde_json::to_value(rule).unwrap(), rule.name());
         }
     }

@@ -125,17 +125,11 @@ pub(crate) fn short_name(id: &ChainId, service_name: Option<&str>) -> String {
 /// Why a text can't be read as a chain ID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChainError {
-    /// Empty text.
     #[error("it is empty; write the chain's ID as the service uses it, for example 42161")]
     Empty,
     /// A chain's name where its ID is needed.
     #[error("`{text}` is a chain name; use the chain's ID: {id}")]
-    Name {
-        /// The text.
-        text: String,
-        /// The ID of the chain with this name.
-        id: ChainId,
-    },
+    Name { text: String, id: ChainId },
     /// Text that isn't in the table and doesn't look like an ID.
     #[error("`{0}` is not a known chain ID; {hint} (--any-chain on the command line accepts it)", hint = hint(.0))]
     Unknown(String),
@@ -157,8 +151,8 @@ fn hint(text: &str) -> String {
 }
 
 /// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque: numbers, IDs of the
-/// table and texts like `osmosis-1` are accepted. With `any`, all texts that can be an ID are accepted.
-pub(crate) fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
+/// table and texts like `osmosis-1` are accepted. With `allows_any`, all texts that can be an ID are accepted.
+pub(crate) fn parse(text: &str, allows_any: bool) -> Result<ChainId, ChainError> {
     let text = super::text::clean(text);
     if text.is_empty() {
         return Err(ChainError::Empty);
@@ -175,7 +169,7 @@ pub(crate) fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
         || text.rsplit_once('-').is_some_and(|(name, number)| {
             !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         });
-    if any || looks_like_an_id || find(&id).is_some() {
+    if allows_any || looks_like_an_id || find(&id).is_some() {
         return Ok(id);
     }
     match find_by_name(&text) {

@@ -87,29 +87,13 @@ pub enum ChangeKind {
     /// The transaction settled: no further polling is needed.
     Settled,
     /// An alert was raised.
-    AlertRaised {
-        /// The rule.
-        rule: Rule,
-        /// The severity.
-        severity: Severity,
-    },
+    AlertRaised { rule: Rule, severity: Severity },
     /// An alert was cleared.
-    AlertCleared {
-        /// The rule.
-        rule: Rule,
-        /// The severity.
-        severity: Severity,
-    },
+    AlertCleared { rule: Rule, severity: Severity },
     /// An alert flaps: further raises and clears are recorded only as `AlertFlipped`.
-    AlertFlapping {
-        /// The rule.
-        rule: Rule,
-        /// The severity.
-        severity: Severity,
-    },
+    AlertFlapping { rule: Rule, severity: Severity },
     /// A flapping alert was raised or cleared again.
     AlertFlipped {
-        /// The rule.
         rule: Rule,
         /// `true` if the alert was raised, `false` if it was cleared.
         #[serde(rename = "raised")]
@@ -179,28 +163,20 @@ pub enum ChangeKind {
     Untracked,
     /// A person acknowledged an alert.
     AlertAcknowledged {
-        /// The rule.
         rule: Rule,
         /// The person's note.
         note: Option<String>,
     },
     /// An alert is no longer acknowledged.
-    AlertUnacknowledged {
-        /// The rule.
-        rule: Rule,
-    },
+    AlertUnacknowledged { rule: Rule },
     /// A person snoozed an alert.
     AlertSnoozed {
-        /// The rule.
         rule: Rule,
         /// The end of the snooze; `None` if the alert is snoozed until something changes.
         until: Option<DateTime<Utc>>,
     },
     /// An alert is no longer snoozed.
-    AlertUnsnoozed {
-        /// The rule.
-        rule: Rule,
-    },
+    AlertUnsnoozed { rule: Rule },
     /// A person undid their last action.
     #[serde(rename = "taken_back")]
     Undone {
@@ -219,10 +195,7 @@ pub enum ChangeKind {
         row: i64,
     },
     /// The stored response bodies of a transaction that settled long ago were dropped.
-    BodiesDropped {
-        /// The number of bodies.
-        bodies: u64,
-    },
+    BodiesDropped { bodies: u64 },
 }
 
 /// The kind of an edit that repeats or reverses an earlier edit.
@@ -267,7 +240,6 @@ impl ChangeKind {
         Self::Edited { fields, reversal: None }
     }
 
-    /// The properties of each event: its name and its class.
     fn properties(&self) -> (&'static str, EventClass) {
         use EventClass::{Action, Alert, AlertAction, Outage, Service};
         match self {
@@ -327,7 +299,7 @@ impl ChangeKind {
     }
 
     /// Returns the event as the notification channels know it; `None` if they never send it.
-    pub fn notified(&self) -> Option<NotifiedEvent> {
+    pub fn notified_event(&self) -> Option<NotifiedEvent> {
         match self {
             Self::Settled => Some(NotifiedEvent::Settled),
             Self::StatusChanged { .. } => Some(NotifiedEvent::StatusChanged),
@@ -367,8 +339,8 @@ impl ChangeKind {
             Self::StatusChanged { previous, current } => {
                 format!(
                     "{} > {}",
-                    previous.as_deref().map_or_else(|| "(no answer)".into(), status_words),
-                    status_words(current)
+                    previous.as_deref().map_or_else(|| "(no answer)".into(), status_text),
+                    status_text(current)
                 )
             }
             Self::StepAdded { index } => format!("step {} added or changed", index + 1),
@@ -424,7 +396,7 @@ impl ChangeKind {
 }
 
 /// Returns a status in words. A status that isn't documented is unchanged.
-fn status_words(status: &str) -> String {
+fn status_text(status: &str) -> String {
     let is_documented = RouterStatus::DOCUMENTED.iter().any(|documented| documented.name() == status);
     if is_documented { status.replace('_', " ") } else { status.to_owned() }
 }
@@ -459,12 +431,12 @@ mod tests {
     #[test]
     fn flapping_is_reported_once_and_its_flips_are_routine() {
         let flapping = ChangeKind::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
-        assert!(!flapping.is_routine() && flapping.notified() == Some(NotifiedEvent::AlertFlapping));
+        assert!(!flapping.is_routine() && flapping.notified_event() == Some(NotifiedEvent::AlertFlapping));
         for is_raised in [true, false] {
             let flipped = ChangeKind::AlertFlipped { rule: Rule::Throttled, is_raised };
             assert!(
                 flipped.is_routine()
-                    && flipped.notified().is_none()
+                    && flipped.notified_event().is_none()
                     && flipped.sentence().ends_with("again: throttled (flapping)")
             );
         }

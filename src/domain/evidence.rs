@@ -154,7 +154,7 @@ pub struct RouteEvidence {
 
 impl RouteEvidence {
     /// Returns the number of transfers that were compared with their estimates; the newest 500 have weight.
-    pub fn compared(&self) -> u64 {
+    pub fn ratio_count(&self) -> u64 {
         self.ratio.count.round() as u64
     }
 }
@@ -193,7 +193,7 @@ pub struct SettlingEvidence {
 impl SettlingEvidence {
     /// Adds a settled transfer of this route.
     pub fn add(&mut self, settled: SettledWithin, estimate: Option<Duration>) {
-        if let Some(estimate) = usable(estimate) {
+        if let Some(estimate) = valid_estimate(estimate) {
             let moments = self.forecast(Some(estimate)).logarithm_between(settled.after, settled.by);
             if moments.uncertainty <= MOST_UNCERTAINTY {
                 let x = log_seconds(estimate);
@@ -210,7 +210,7 @@ impl SettlingEvidence {
 
     /// Returns the forecast from submission to settling, for a transfer with this estimated duration.
     pub fn forecast(&self, estimate: Option<Duration>) -> Lognormal {
-        let Some(estimate) = usable(estimate) else {
+        let Some(estimate) = valid_estimate(estimate) else {
             let prior = Belief::new(UNKNOWN_MEDIAN, PRIOR_SIGMA, PRIOR_STRENGTH);
             return prior.after(&self.pooled.took).limited(POOLED_DURATION_STRENGTH).after(&self.route.took).forecast();
         };
@@ -238,7 +238,8 @@ impl SettlingEvidence {
             1 => format!("1 transfer {place}"),
             count => format!("{count} transfers {place}"),
         };
-        let of = |evidence: &RouteEvidence| if estimate.is_some() { evidence.compared() } else { evidence.took.count };
+        let of =
+            |evidence: &RouteEvidence| if estimate.is_some() { evidence.ratio_count() } else { evidence.took.count };
         let observed = match (of(&self.route), of(&self.pooled)) {
             (0, 0) => None,
             (0, pooled) => Some(transfers(pooled, "on other routes")),
@@ -254,7 +255,7 @@ impl SettlingEvidence {
 }
 
 /// Returns the estimate, unless it is so short that it can't be meant.
-fn usable(estimate: Option<Duration>) -> Option<Duration> {
+fn valid_estimate(estimate: Option<Duration>) -> Option<Duration> {
     estimate.filter(|estimate| *estimate >= LEAST_ESTIMATE)
 }
 
@@ -454,7 +455,7 @@ mod tests {
     fn evidence_of_an_earlier_version_is_read() {
         let old = r#"{"count":30,"mean":5.0,"squares":2.5}"#;
         let read: RouteEvidence = serde_json::from_str(old).unwrap();
-        assert_eq!((read.took, read.compared()), (Evidence { count: 30, mean: 5.0, squares: 2.5 }, 0));
+        assert_eq!((read.took, read.ratio_count()), (Evidence { count: 30, mean: 5.0, squares: 2.5 }, 0));
         let again: RouteEvidence = serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
         assert_eq!(again, read);
     }

@@ -33,7 +33,6 @@ pub(crate) fn params(number: i64) -> TransactionParams {
     }
 }
 
-/// Returns transaction `number` as a new transaction.
 pub(crate) fn new(number: i64) -> NewTransaction {
     NewTransaction::from(params(number))
 }

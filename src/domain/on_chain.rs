@@ -178,7 +178,7 @@ impl OnChain {
 
     /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node must not
     /// erase the result of another machine.
-    pub(crate) fn keeping(self, previous: Option<&Self>) -> Self {
+    pub(crate) fn with_second_of(self, previous: Option<&Self>) -> Self {
         match (&self.source.verdict, previous) {
             (ChainVerdict::CannotBeAsked(_), Some(previous)) => {
                 Self { source: previous.source.clone(), repeats: previous.repeats, ..self }
@@ -216,7 +216,7 @@ impl OnChain {
     }
 
     /// Returns the pause before the chain is asked again: longer each time that it says the same.
-    pub(super) fn pause(&self) -> TimeDelta {
+    pub(super) fn next_pause(&self) -> TimeDelta {
         let pause = SHORTEST_PAUSE.saturating_mul(1 << self.repeats.min(5)).min(LONGEST_PAUSE);
         TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)
     }

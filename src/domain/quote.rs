@@ -56,7 +56,6 @@ pub struct Amount(String);
 /// Why a text is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// Empty text.
     #[error("it is empty; write an integer in the token's smallest unit")]
     Empty,
     /// A character that isn't a digit.
@@ -64,7 +63,6 @@ pub enum AmountError {
         "`{0}` is not an integer; it counts the token's smallest unit, so 1.5 of a token with 6 decimals is 1500000"
     )]
     NotAnInteger(String),
-    /// Zero.
     #[error("it is 0, so nothing would be sent; give a larger amount")]
     Zero,
     /// More than a 256-bit number can hold.
@@ -168,7 +166,7 @@ impl QuoteAnswer {
             Self::Failed(Failure::Server { status, message }) => {
                 Some(format!("the service answered HTTP {status}: {message}"))
             }
-            Self::Failed(failure) => Some(failure.line()),
+            Self::Failed(failure) => Some(failure.one_line()),
         }
     }
 

@@ -93,7 +93,7 @@ impl StatusRecord {
     }
 
     /// Returns `timeSpent` in words, `bridge 23, total 45`; `None` if there are no values.
-    pub fn time_spent_words(&self) -> Option<String> {
+    pub fn time_spent_text(&self) -> Option<String> {
         let parts: Vec<_> = self.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
         Some(parts.join(", ")).filter(|words| !words.is_empty())
     }

@@ -73,13 +73,11 @@ enum ValueStyle {
     Words,
     /// As text in which only the bridge link is a link.
     Say,
-    /// As code.
     Code,
     /// As a checked link.
     Link,
 }
 
-/// The inputs of a reply.
 struct ReplyInputs<'a> {
     tx: &'a Transaction,
     now: DateTime<Utc>,
@@ -228,10 +226,7 @@ enum TemplatePiece {
 pub enum TemplateError {
     /// A name that isn't in the table.
     #[error("`{{{name}}}` is not a known name; known names are {}", field_names())]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// An opening brace without a closing brace.
     #[error("a `{{` has no matching `}}` on its line; write `{{{{` for a literal `{{`")]
     Open,

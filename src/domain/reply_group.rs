@@ -7,7 +7,6 @@ use super::{ids::RowId, transaction::Transaction};
 /// The transactions of one customer, as far as tickets and senders say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyGroup {
-    /// The customer.
     pub(crate) of: Customer,
     /// The transactions, in the given order.
     pub(crate) rows: Vec<RowId>,
@@ -16,7 +15,6 @@ pub(crate) struct ReplyGroup {
 /// The customer of a transaction, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Customer {
-    /// The ticket.
     Ticket(String),
     /// The address of the sender.
     Sender(String),

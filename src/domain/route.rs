@@ -10,7 +10,6 @@ use super::{
     transaction::Transaction,
 };
 
-/// The kind of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteKind {
     /// Source and destination are the same chain.
@@ -124,7 +123,6 @@ impl<'a> TransferEnd<'a> {
     }
 }
 
-/// The ends of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TransferEnds<'a> {
     /// The source.

@@ -64,7 +64,7 @@ pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
                 [submission, missed, overdue]
             };
             let because = reasons.into_iter().flatten().min()?;
-            Some(because.max(known.checked_at + known.pause()))
+            Some(because.max(known.checked_at + known.next_pause()))
         }
     }
 }
@@ -79,7 +79,7 @@ pub(crate) fn next_second_question(tx: &Transaction) -> Option<DateTime<Utc>> {
         // It couldn't be asked for, or another one was.
         None if known.checked_at < since || known.second.is_some() => Some(since),
         // A few times, and then a person asks.
-        _ if known.repeats < 5 => Some(known.checked_at + known.pause()),
+        _ if known.repeats < 5 => Some(known.checked_at + known.next_pause()),
         _ => None,
     }
 }

@@ -36,7 +36,6 @@ impl SettledDuration {
         Some(if is_bound { Self::AtMost(took) } else { Self::Measured(took) })
     }
 
-    /// Returns the duration.
     pub(crate) fn time(self) -> Duration {
         match self {
             Self::Measured(time) | Self::AtMost(time) | Self::SinceFirstSeen(time) => time,

@@ -144,7 +144,7 @@ pub enum TeamLink {
     Away {
         /// Why, as a sentence.
         reason: String,
-        /// Since when.
+        /// The start of the outage.
         since: DateTime<Utc>,
     },
     /// The database can't be used until a person does something.

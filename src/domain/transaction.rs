@@ -452,7 +452,7 @@ impl Transaction {
     }
 
     fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<ChangeKind> {
-        let error = failure.line();
+        let error = failure.one_line();
         self.state.last_error = Some(error.clone());
         match failure {
             // These failures concern the integrator ID, not this transaction; the poller's health reports them once.

@@ -166,10 +166,10 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Adds a warning for two successive rows of the transaction `hash`; `same` says whether all their values are
+    /// Adds a warning for two successive rows of the transaction `hash`; `is_same` says whether all their values are
     /// equal.
-    pub(crate) fn push(&mut self, earlier: &str, later: &str, hash: &TxHash, same: bool) {
-        match same {
+    pub(crate) fn push(&mut self, earlier: &str, later: &str, hash: &TxHash, is_same: bool) {
+        match is_same {
             true => self.identical.push(|| format!("{earlier} and {later} are identical; one of them is used")),
             false => self
                 .replaced

@@ -159,7 +159,6 @@ impl<'a> RawRow<'a> {
 
 /// The result of parsing a valid row.
 pub(super) struct ParsedRow {
-    /// The transaction.
     pub(super) transaction: NewTransaction,
     /// A sentence about an estimate that was too long and was reduced to the maximum.
     pub(super) clamp_warning: Option<String>,
@@ -177,7 +176,6 @@ pub struct FieldError {
     pub reason: String,
 }
 
-/// The errors of a row.
 #[derive(Default)]
 pub(super) struct RowErrors {
     /// The names of the required fields without a value.

@@ -22,7 +22,7 @@ pub(crate) fn is_gzip(beginning: &[u8]) -> bool {
 ///
 /// # Errors
 /// If the first bytes can't be read.
-pub(crate) fn unpacked<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
+pub(crate) fn unpacking_reader<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
     let mut magic = Vec::new();
     (&mut *input).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
     let is_packed = is_gzip(&magic);
@@ -104,7 +104,7 @@ mod tests {
 
     fn unpack(data: &[u8]) -> Result<Vec<u8>, String> {
         let (mut data, mut text) = (data, Vec::new());
-        let read = unpacked(&mut data).and_then(|mut unpacked| unpacked.read_to_end(&mut text));
+        let read = unpacking_reader(&mut data).and_then(|mut unpacked| unpacked.read_to_end(&mut text));
         read.map(|_| text).map_err(|error| error.to_string())
     }
 
@@ -143,7 +143,7 @@ mod tests {
         io::copy(&mut io::repeat(b'\n').take(256 << 20), &mut encoder).unwrap();
         let packed = encoder.finish().unwrap();
         let (mut input, mut count) = (packed.as_slice(), 0);
-        let mut unpacked = unpacked(&mut input).unwrap();
+        let mut unpacked = unpacking_reader(&mut input).unwrap();
         let mut buffer = vec![0; 64 << 10];
         let error = loop {
             match unpacked.read(&mut buffer) {

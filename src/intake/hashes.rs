@@ -17,7 +17,7 @@ pub(super) fn hex_digits(text: &str) -> Option<&str> {
 
 /// Returns a sentence if a hash has an unusual length: on chains with numeric IDs a whole hash has 64 digits. The
 /// service may still accept it.
-pub(crate) fn oddity(hash: &TxHash, from: &ChainId) -> Option<String> {
+pub(crate) fn length_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
     let is_numbered = from.as_str().bytes().all(|byte| byte.is_ascii_digit());
     let found = hex_digits(hash.as_str()).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
     Some(format!("the hash has {found} hexadecimal digits; a complete hash has 64"))

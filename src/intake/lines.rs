@@ -16,7 +16,6 @@ use super::{
 /// A result of reading one line; a line may have several.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LineResult {
-    /// A transaction.
     Transaction(Box<NewTransaction>),
     /// A sentence about something that was ignored or changed.
     Warning(String),
@@ -29,7 +28,6 @@ pub(crate) enum LineResult {
 }
 
 impl LineResult {
-    /// Whether this is a transaction.
     pub(crate) fn is_transaction(&self) -> bool {
         matches!(self, Self::Transaction(_))
     }

@@ -48,7 +48,7 @@ pub enum PasteOrigin {
     Route,
     /// A request to the status endpoint, such as a curl command.
     Request,
-    /// A link.
+    /// A link to a block explorer.
     Link,
     /// Other text.
     Text,

@@ -308,7 +308,7 @@ impl ChannelTask {
         let read = move |reader: &Reader| {
             let changes = reader.changes_after(seq, PAGE_SIZE)?.changes;
             let is_chosen =
-                |change: &&Change| change.kind.notified().is_some_and(|event| setup.events.contains(&event));
+                |change: &&Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
             let notified = changes.iter().filter(|change| change.profile == setup.profile).filter(is_chosen);
             let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
             Ok(EventPage {

@@ -354,7 +354,7 @@ impl<W: Wire> Driver<W> {
         };
         // A failure that concerns a quote alone is shown to the person who asked for the quote.
         if let (Some(failure), ServiceRequest::Status(_)) = (&failure, request) {
-            self.last_error = Some(failure.line());
+            self.last_error = Some(failure.one_line());
         }
         // A status is asked for again, and may be stored then. A quote is lost, and the person who waits gets no
         // answer.

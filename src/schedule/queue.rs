@@ -1,7 +1,7 @@
 //! A priority queue by moment, whose entries may become stale. The caller decides which entries are current.
 //!
 //! A changed item gets a new entry, and its old entry is dropped at the front of the queue. The queue must never grow
-//! with the number of changes: its owner calls [`PollQueue::trim`].
+//! with the number of changes: its owner calls [`PollQueue::drop_stale`].
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -45,7 +45,7 @@ impl PollQueue {
     }
 
     /// Drops every stale entry if there are more than `most` entries.
-    pub(super) fn trim(&mut self, most: usize, is_current: impl Fn(&QueueEntry) -> bool) {
+    pub(super) fn drop_stale(&mut self, most: usize, is_current: impl Fn(&QueueEntry) -> bool) {
         if self.0.len() > most {
             self.0.retain(|Reverse(entry)| is_current(entry));
         }

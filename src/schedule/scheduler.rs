@@ -363,8 +363,8 @@ impl Scheduler {
             self.waiting.push(QueueEntry { at: waiting_since, position, generation });
         }
         let (items, most) = (&self.items, 2 * self.items.len() + STALE_ALLOWANCE);
-        self.resting.trim(most, |entry| is_current(items, entry));
-        self.waiting.trim(most, |entry| is_current(items, entry));
+        self.resting.drop_stale(most, |entry| is_current(items, entry));
+        self.waiting.drop_stale(most, |entry| is_current(items, entry));
     }
 
     /// Applies all moments up to `now`: ends `young_until` and rests, and removes items that are no longer wanted.
@@ -409,7 +409,7 @@ impl Scheduler {
             item.phase = PollPhase::Ready { due };
             self.due.push(QueueEntry { at: due, position, generation: item.generation });
             let (items, queue) = (&self.items, &mut self.due);
-            queue.trim(2 * items.len() + STALE_ALLOWANCE, |entry| is_current_due(items, entry));
+            queue.drop_stale(2 * items.len() + STALE_ALLOWANCE, |entry| is_current_due(items, entry));
         }
     }
 

@@ -7,7 +7,6 @@ use sha2::{Digest, Sha256};
 /// Where the bodies of answers are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum BodyStorage {
-    /// In this store.
     Store,
     /// In this entry of the team's log: this store is a light replica.
     Log(u64),

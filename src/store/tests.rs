@@ -673,7 +673,7 @@ fn store_of_the_first_schema_is_migrated() {
     let store = Store::open(&path).unwrap();
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
     let read = transactions[0].state.record.as_ref().unwrap();
-    assert_eq!((read.is_gmp, read.time_spent_words().as_deref()), (Some(true), Some("total 45")));
+    assert_eq!((read.is_gmp, read.time_spent_text().as_deref()), (Some(true), Some("total 45")));
 }
 
 /// Tracks a transaction that was submitted at 0, and observes these statuses at these seconds.

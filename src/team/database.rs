@@ -533,7 +533,6 @@ impl TeamDatabase {
     }
 }
 
-/// Limits the time of a call.
 async fn with_time_limit<T>(call: impl Future<Output = Result<T, TeamError>>) -> Result<T, TeamError> {
     time::timeout(CALL_LIMIT, call).await.unwrap_or(Err(TeamError::NoAnswer))
 }

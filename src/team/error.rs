@@ -14,6 +14,7 @@ const SOME_SERVER: &str = "the team's database server";
 
 /// A failure of the team's store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names of the fields say what they hold")]
 pub enum TeamError {
     /// The address is invalid, or holds a password.
     #[error(transparent)]
@@ -23,7 +24,6 @@ pub enum TeamError {
     PasswordSource {
         /// The variable, file or command.
         origin: String,
-        /// The reason.
         reason: String,
     },
     /// The server asks for a password and there is none.
@@ -32,7 +32,6 @@ pub enum TeamError {
          store_password_command in the config file, PGPASSWORD, or a line in ~/.pgpass{note}"
     )]
     PasswordMissing {
-        /// The server.
         server: String,
         /// What was ignored, as an addition to the sentence; may be empty.
         note: String,
@@ -48,20 +47,10 @@ pub enum TeamError {
     TimedOut(String),
     /// The server can't be reached for another reason.
     #[error("{server} can't be reached: {reason}; check the network")]
-    Unreachable {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    Unreachable { server: String, reason: String },
     /// The connection was open and ended.
     #[error("the connection to {server} was lost: {reason}")]
-    ConnectionLost {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    ConnectionLost { server: String, reason: String },
     /// The server has no database of this name.
     #[error("{0}; check the database's name in the store's URL, or let the server's administrator create it")]
     NoDatabase(String),
@@ -89,30 +78,15 @@ pub enum TeamError {
     #[error(
         "the certificate of {server} is not trusted: {reason}; give its authority as ?sslrootcert=FILE in the store's URL"
     )]
-    UntrustedCertificate {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    UntrustedCertificate { server: String, reason: String },
     /// The certificate belongs to another host.
     #[error(
         "the certificate of {server} is for another host: {reason}; use a name from the certificate in the store's URL"
     )]
-    WrongHost {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    WrongHost { server: String, reason: String },
     /// TLS fails for another reason.
     #[error("the TLS connection to {server} failed: {reason}")]
-    Tls {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    Tls { server: String, reason: String },
     /// The database has no tables of hoptop.
     #[error("the database is not a team's store yet; its owner must run `hoptop store init` once")]
     NotInitialised,
@@ -175,17 +149,11 @@ pub enum TeamError {
     Database {
         /// The server's message.
         message: String,
-        /// The SQLSTATE.
         sqlstate: String,
     },
     /// The server and hoptop don't understand each other.
     #[error("the answer of {server} can't be used: {reason}; check that PostgreSQL 13 or newer answers there")]
-    Protocol {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    Protocol { server: String, reason: String },
 }
 
 impl TeamError {

@@ -128,7 +128,7 @@ pub(crate) fn assert_quote(answer: &QuoteAnswer) {
 }
 
 fn assert_failure(failure: &Failure) {
-    assert_clean(&failure.line());
+    assert_clean(&failure.one_line());
     match failure {
         Failure::Throttled { message, retry_after } => {
             message.iter().for_each(|message| assert_clean(message));

@@ -51,7 +51,11 @@ impl Observer {
                 }
                 let is_told = |kind: Option<_>| kind.is_some_and(|event| TOLD.contains(&event));
                 events.extend(
-                    changes.changes.iter().filter(|change| is_told(change.kind.notified())).map(|change| change.seq),
+                    changes
+                        .changes
+                        .iter()
+                        .filter(|change| is_told(change.kind.notified_event()))
+                        .map(|change| change.seq),
                 );
                 let count = reader.listing(&Filter::everything(), now).count()?;
                 if !changes.has_more {

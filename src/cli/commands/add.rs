@@ -73,8 +73,8 @@ pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> 
     if let Some(warning) = warning {
         writeln!(cx.err, "warning: {warning}")?;
     }
-    if let Some(oddity) = intake::oddity(&new.params.transaction_id, &new.params.from_chain) {
-        writeln!(cx.err, "warning: {oddity}")?;
+    if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
+        writeln!(cx.err, "warning: {warning}")?;
     }
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;

@@ -276,7 +276,7 @@ impl TransactionPage<'_> {
             let label = format!("step {}", index + 1);
             self.write_field(&label, &step_text(self.tx, step))?;
         }
-        if let Some(times) = record.time_spent_words() {
+        if let Some(times) = record.time_spent_text() {
             self.write_field("timeSpent", &format!("{times} (unit not documented)"))?;
         }
         self.write_field("error", record.error.as_deref().unwrap_or("none"))?;

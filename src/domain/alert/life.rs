@@ -61,9 +61,9 @@ impl Handling {
 
     /// Whether the handling is over at `at`. `change` says whether the status changed or the severity rose. A snooze
     /// until a moment ends at that moment only.
-    pub fn is_over(&self, at: DateTime<Utc>, change: bool) -> bool {
+    pub fn is_over(&self, at: DateTime<Utc>, has_changed: bool) -> bool {
         match self {
-            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: Snooze::Change, .. }) => change,
+            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: Snooze::Change, .. }) => has_changed,
             Self::Snoozed(Snoozed { until: Snooze::Until(moment), .. }) => *moment <= at,
         }
     }

@@ -14,7 +14,6 @@ use crate::domain::{record::RecordView, status::RouterStatus};
 /// A test of a transaction, or a combination of such tests.
 #[derive(Clone, Debug)]
 pub enum Expression {
-    /// One test.
     Test(FilterTest),
     /// Holds if the other expression doesn't hold.
     Not(Box<Expression>),
@@ -32,7 +31,7 @@ impl Expression {
 
     /// Returns the expression `-is:state`.
     pub fn is_not(state: FilterState) -> Self {
-        Self::is(state).negated(true)
+        Self::is(state).negate_if(true)
     }
 
     /// Returns the expression `status:name` for a documented status.
@@ -40,10 +39,10 @@ impl Expression {
         Self::Test(FilterTest::Status(vec![StatusTest::Documented(status)]))
     }
 
-    /// Returns the expression, negated if `negated` is `true`.
+    /// Returns the expression, negated if `is_negated` is `true`.
     #[must_use]
-    pub(super) fn negated(self, negated: bool) -> Self {
-        if negated { Self::Not(Box::new(self)) } else { self }
+    pub(super) fn negate_if(self, is_negated: bool) -> Self {
+        if is_negated { Self::Not(Box::new(self)) } else { self }
     }
 
     /// Returns the conjunction of these expressions. One expression is returned unchanged.

@@ -31,9 +31,7 @@ use super::{
 /// A kind of name in a filter that only the store can complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
-    /// Tickets.
     Ticket,
-    /// Labels.
     Label,
     /// Profiles.
     Profile,
@@ -203,7 +201,7 @@ impl Filter {
 
     /// Returns the same filter, limited to one profile.
     #[must_use]
-    pub fn of_profile(&self, profile: &str) -> Self {
+    pub fn limited_to_profile(&self, profile: &str) -> Self {
         self.and(&Self::all([Expression::Test(term::FilterTest::Own(profile.to_owned()))]))
     }
 

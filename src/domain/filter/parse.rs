@@ -169,7 +169,7 @@ impl<'a> FilterParser<'a> {
         match self.tokens.next() {
             None => open.whole.fail("`(` is never closed; expected `)` at the end"),
             Some(_) if inner.is_always_true() => open.whole.fail("expected a term between `(` and `)`"),
-            Some(_) => Ok(inner.negated(open.is_negated)),
+            Some(_) => Ok(inner.negate_if(open.is_negated)),
         }
     }
 
@@ -198,15 +198,15 @@ impl<'a> FilterParser<'a> {
             },
             None => parse_test(token.body, keyed, self.person)?,
         };
-        Ok(Expression::Test(test).negated(token.is_negated))
+        Ok(Expression::Test(test).negate_if(token.is_negated))
     }
 }
 
 /// Splits a term into its key, its operator (`:`, `<` or `>`) and its value.
 fn split_key(piece: TextSlice) -> Option<(TextSlice, char, TextSlice)> {
     let end = piece.text.find(|letter: char| !letter.is_ascii_alphabetic())?;
-    let sign = piece.from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
-    (end > 0).then(|| (piece.to(end), sign, piece.from(end + 1)))
+    let sign = piece.suffix_from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
+    (end > 0).then(|| (piece.prefix_to(end), sign, piece.suffix_from(end + 1)))
 }
 
 fn parse_test(
@@ -245,8 +245,9 @@ fn parse_test(
 /// other text.
 fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
     let is_quoted = piece.text.len() > 2 && piece.text.starts_with('"') && piece.text.ends_with('"');
-    let inner = if is_quoted { piece.from(1).to(piece.text.len() - 2) } else { piece };
-    let at_arrow = |arrow: &&str| inner.text.find(*arrow).map(|at| (inner.to(at), inner.from(at + arrow.len())));
+    let inner = if is_quoted { piece.suffix_from(1).prefix_to(piece.text.len() - 2) } else { piece };
+    let at_arrow =
+        |arrow: &&str| inner.text.find(*arrow).map(|at| (inner.prefix_to(at), inner.suffix_from(at + arrow.len())));
     let (from, to) = ARROWS.iter().find_map(at_arrow)?;
     let is_end = |end: TextSlice| {
         !end.trim().text.is_empty()
@@ -346,9 +347,9 @@ fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult
     };
     let (comparison, value) = match (sign, value.text.starts_with('=')) {
         ('<', false) => (Comparison::Less, value),
-        ('<', true) => (Comparison::LessOrEqual, value.from(1)),
+        ('<', true) => (Comparison::LessOrEqual, value.suffix_from(1)),
         (_, false) => (Comparison::More, value),
-        (_, true) => (Comparison::MoreOrEqual, value.from(1)),
+        (_, true) => (Comparison::MoreOrEqual, value.suffix_from(1)),
     };
     // Only the time until a deadline can be negative.
     let (negative, digits) = match value.text.strip_prefix('-') {
@@ -371,7 +372,7 @@ fn parse_sort_keys(value: TextSlice) -> ParseResult<Vec<SortKey>> {
     let key = |part: TextSlice| {
         let is_reversed = part.text.starts_with('-');
         let whole = part;
-        let part = part.from(usize::from(is_reversed));
+        let part = part.suffix_from(usize::from(is_reversed));
         if part.text.is_empty() {
             return whole.fail(format!("expected one of {} right after `-`", names.join(", ")));
         }

@@ -66,7 +66,6 @@ pub enum FilterState {
     Overdue,
     /// Not settled.
     Unsettled,
-    /// Settled.
     Settled,
     /// An alert fires: nobody has handled it.
     Firing,

@@ -16,21 +16,21 @@ pub(super) struct TextSlice<'a> {
 }
 
 impl<'a> TextSlice<'a> {
-    pub(super) fn from(self, at: usize) -> Self {
+    pub(super) fn suffix_from(self, at: usize) -> Self {
         Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
     }
 
-    pub(super) fn to(self, at: usize) -> Self {
+    pub(super) fn prefix_to(self, at: usize) -> Self {
         Self { text: self.text.get(..at).unwrap_or(self.text), start: self.start }
     }
 
     fn trim_start(self) -> Self {
-        self.from(self.text.len() - self.text.trim_start().len())
+        self.suffix_from(self.text.len() - self.text.trim_start().len())
     }
 
     pub(super) fn trim(self) -> Self {
         let trimmed = self.trim_start();
-        trimmed.to(trimmed.text.trim_end().len())
+        trimmed.prefix_to(trimmed.text.trim_end().len())
     }
 
     pub(super) fn range(self) -> Range<usize> {
@@ -60,7 +60,6 @@ impl<'a> TextSlice<'a> {
     }
 }
 
-/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A term, after its `-` if it is negated.
@@ -75,7 +74,6 @@ pub(super) enum TokenKind {
     Or,
 }
 
-/// A token.
 #[derive(Clone, Copy)]
 pub(super) struct FilterToken<'a> {
     pub(super) kind: TokenKind,
@@ -94,13 +92,13 @@ pub(super) fn split(text: &str) -> ParseResult<Vec<FilterToken<'_>>> {
     while !rest.text.is_empty() {
         let sign = usize::from(rest.text.starts_with('-'));
         let is_negated = sign > 0;
-        let body = rest.from(sign);
+        let body = rest.suffix_from(sign);
         let (kind, length) = match body.text.chars().next() {
             Some('(') => (TokenKind::Open, 1),
             Some(')') if !is_negated => (TokenKind::Close, 1),
             _ => {
                 let length = term_length(body)?;
-                let word = body.to(length).text;
+                let word = body.prefix_to(length).text;
                 let kind = match () {
                     () if !is_negated && word.eq_ignore_ascii_case("and") => TokenKind::And,
                     () if !is_negated && word.eq_ignore_ascii_case("or") => TokenKind::Or,
@@ -110,10 +108,15 @@ pub(super) fn split(text: &str) -> ParseResult<Vec<FilterToken<'_>>> {
             }
         };
         if length == 0 {
-            return rest.to(1).fail("expected a term right after `-`");
+            return rest.prefix_to(1).fail("expected a term right after `-`");
         }
-        tokens.push(FilterToken { kind, is_negated, whole: rest.to(sign + length), body: body.to(length) });
-        rest = body.from(length).trim_start();
+        tokens.push(FilterToken {
+            kind,
+            is_negated,
+            whole: rest.prefix_to(sign + length),
+            body: body.prefix_to(length),
+        });
+        rest = body.suffix_from(length).trim_start();
     }
     Ok(tokens)
 }
@@ -121,16 +124,16 @@ pub(super) fn split(text: &str) -> ParseResult<Vec<FilterToken<'_>>> {
 /// Returns the length of the term at the beginning of the text.
 fn term_length(body: TextSlice) -> ParseResult<usize> {
     let word = word_length(body.text);
-    let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
+    let quoted_value = body.prefix_to(word).text.find(":\"").map(|at| at + 1);
     let length = match (body.text.chars().next(), quoted_value) {
         (Some('/'), _) => find_closing(body, 0, '/')?,
         (Some('"'), _) => find_closing(body, 0, '"')?,
         (_, Some(at)) => find_closing(body, at, '"')?,
         _ => return Ok(word),
     };
-    match body.from(length).text.chars().next() {
+    match body.suffix_from(length).text.chars().next() {
         Some(next) if !next.is_whitespace() && next != ')' => {
-            body.to(length + next.len_utf8()).fail("expected a space after this term")
+            body.prefix_to(length + next.len_utf8()).fail("expected a space after this term")
         }
         _ => Ok(length),
     }
@@ -162,5 +165,5 @@ fn find_closing(body: TextSlice, open: usize, mark: char) -> ParseResult<usize> 
         }
         escaped = mark == '/' && letter == '\\' && !escaped;
     }
-    body.from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
+    body.suffix_from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
 }

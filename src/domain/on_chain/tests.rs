@@ -99,12 +99,12 @@ fn repeated_verdict_is_not_reported_and_is_asked_for_less_often() {
     assert_eq!((again.repeats, again.second.as_ref(), again.submitted_at()), (1, first.second.as_ref(), Some(at(9))));
     assert_eq!(again.second_reading(&second.0, &second.1), again.second.as_ref());
     assert_eq!(again.second_reading(&second.0, &TxHash::new("0xe")), None);
-    assert!(again.pause() > first.pause());
+    assert!(again.next_pause() > first.next_pause());
     let reorganised = OnChain::after(Some(&again), pending(), None, at(30));
     assert!(reorganised.has_changed_since(Some(&again)));
     assert_eq!((reorganised.repeats, reorganised.submitted_at()), (0, None));
     let for_long = OnChain { repeats: 99, ..first };
-    assert_eq!(for_long.pause(), TimeDelta::minutes(10));
+    assert_eq!(for_long.next_pause(), TimeDelta::minutes(10));
 }
 
 #[test]

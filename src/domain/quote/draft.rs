@@ -66,14 +66,14 @@ pub struct QuoteFieldError {
 }
 
 impl QuoteDraft<'_> {
-    /// Returns the request, or all errors in the input. With `any_chain`, unknown chain IDs are accepted.
+    /// Returns the request, or all errors in the input. With `allows_any_chain`, unknown chain IDs are accepted.
     ///
     /// # Errors
     /// If the service could only refuse the request.
-    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
+    pub(crate) fn request(&self, allows_any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
         let mut wrong = Vec::new();
         let mut add_error = |part, reason: String| wrong.push(QuoteFieldError { part, reason });
-        let chain = |text: &str| chains::parse(text, any_chain).map_err(|error| error.to_string());
+        let chain = |text: &str| chains::parse(text, allows_any_chain).map_err(|error| error.to_string());
         let from_chain = chain(self.from_chain).map_err(|reason| add_error(QuoteField::FromChain, reason)).ok();
         let from_token =
             address(self.from_token).map_err(|reason| add_error(QuoteField::FromToken, reason)).unwrap_or_default();

@@ -29,7 +29,6 @@ pub(in crate::store) fn find_fault(connection: &Connection, depth: CheckDepth) -
     Ok(orphaned.map(|table| format!("rows of `{table}` refer to missing rows")))
 }
 
-/// Returns the number of transactions in a store.
 pub(in crate::store) fn count_transactions(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row("SELECT count(*) FROM transactions", [], |row| row.get(0))
 }

@@ -30,7 +30,6 @@ const QUICK_CHECK_MAX_BYTES: u64 = 32 << 20;
 /// The offset of `PRAGMA application_id` in the file.
 const APPLICATION_ID_OFFSET: u64 = 68;
 
-/// An open store.
 pub(in crate::store) struct OpenStore {
     /// The path of the file, without links.
     pub(in crate::store) path: PathBuf,

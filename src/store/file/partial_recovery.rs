@@ -162,8 +162,8 @@ pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusql
 }
 
 /// Deletes the rows that are still damaged and that come again by themselves.
-pub(in crate::store) fn delete_relearned(target: &Connection) -> rusqlite::Result<()> {
-    damage::RELEARNED.iter().try_for_each(|table| {
+pub(in crate::store) fn delete_refetchable(target: &Connection) -> rusqlite::Result<()> {
+    damage::REFETCHED.iter().try_for_each(|table| {
         let sql = format!("DELETE FROM {} WHERE {}", quoted(table), damage_in(target, table));
         target.execute(&sql, []).map(drop)
     })

@@ -46,7 +46,7 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<
 
 fn raise(db: &Connection, rule: Rule, message: &str, entry: &FeedEntry<'_>) -> Result<bool, StoreError> {
     let FeedEntry { profile, transaction, at, .. } = *entry;
-    let (is_flapping, was_flapping) = alerts::flapping(db, profile, transaction, rule, at)?;
+    let (is_flapping, was_flapping) = alerts::flapping_state(db, profile, transaction, rule, at)?;
     let is_raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, is_flapping })?;
     if is_raised {
         let kind = match is_flapping && !was_flapping {

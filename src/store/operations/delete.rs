@@ -67,7 +67,7 @@ pub(super) fn drop_bodies(
     for key in keys {
         let Some(transaction) = transactions::whole_of(db, key)? else { continue };
         // The record must not depend on a body that is dropped.
-        records::pack_alone(db, &transaction)?;
+        records::pack_without_base(db, &transaction)?;
         let bodies = observations::clear_bodies(db, transaction.id)? + records::clear_body(db, transaction.id)?;
         // Another process may have dropped the bodies already.
         let Some(bodies) = u64::try_from(bodies).ok().filter(|bodies| *bodies > 0) else { continue };

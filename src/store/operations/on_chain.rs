@@ -34,7 +34,7 @@ pub(super) fn observe(
 ) -> Result<(), StoreError> {
     let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
     let before = header.on_chain.clone();
-    let reading = OnChain { checked_at: at, ..reading.clone() }.keeping(before.as_ref());
+    let reading = OnChain { checked_at: at, ..reading.clone() }.with_second_of(before.as_ref());
     let was_requested = on_chain::is_requested(db, header.id)?;
     // A time that the chain gave before is replaced: the block may have been replaced, too.
     let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();

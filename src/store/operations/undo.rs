@@ -84,7 +84,7 @@ impl<'a> EditPass<'a> {
         }
     }
 
-    fn feed_mark(self) -> Option<ReversalKind> {
+    fn reversal_kind(self) -> Option<ReversalKind> {
         match self.direction {
             UndoDirection::Apply => None,
             UndoDirection::Undo => Some(ReversalKind::Undone),
@@ -146,7 +146,7 @@ fn replay(
     let steps: &mut dyn Iterator<Item = &mut EditStep> =
         if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
     for step in steps {
-        reversal.count(carry_out(db, step, pass)?);
+        reversal.count_step(carry_out(db, step, pass)?);
     }
     undo_history::update(db, profile, &edit, is_undo.then_some(pass.stamp.at))?;
     changes::append(db, &FeedEntry::of_profile(profile, pass.stamp.at).with_author(pass.author()), kind)?;
@@ -154,8 +154,8 @@ fn replay(
 }
 
 impl Reversal {
-    fn count(&mut self, done: bool) {
-        *(if done { &mut self.done } else { &mut self.left }) += 1;
+    fn count_step(&mut self, is_done: bool) {
+        *(if is_done { &mut self.done } else { &mut self.left }) += 1;
     }
 }
 
@@ -408,10 +408,10 @@ fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
 }
 
 /// Appends an edit to the feed if `done`. Returns `done`.
-fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool, StoreError> {
-    if done {
-        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.feed_mark() };
+fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool, StoreError> {
+    if is_done {
+        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal_kind() };
         changes::append(db, &pass.entry(RowId(row)), &kind)?;
     }
-    Ok(done)
+    Ok(is_done)
 }

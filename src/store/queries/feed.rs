@@ -36,9 +36,9 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Returns the changed transactions. `polled` says whether to include transactions that were only polled.
-    pub fn rows(&self, polled: bool) -> BTreeSet<RowId> {
-        let wanted = |change: &&Change| polled || change.kind != ChangeKind::Polled;
+    /// Returns the changed transactions. `includes_polls` says whether to include transactions that were only polled.
+    pub fn rows(&self, includes_polls: bool) -> BTreeSet<RowId> {
+        let wanted = |change: &&Change| includes_polls || change.kind != ChangeKind::Polled;
         self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
+use rusqlite::{OptionalExtension, Row, params_from_iter, types::Value};
 
 use super::{
     condition::SqlCondition,
@@ -103,7 +103,7 @@ pub struct ListPage {
 
 /// A list: the rows that pass a filter at a given time, in the filter's order.
 pub struct TransactionList<'a> {
-    db: &'a Connection,
+    reader: &'a Reader,
     condition: SqlCondition,
     segments: Vec<OrderSegment>,
 }
@@ -111,22 +111,24 @@ pub struct TransactionList<'a> {
 impl Reader {
     /// Returns the list of a filter at `now`.
     pub fn listing(&self, filter: &Filter, now: DateTime<Utc>) -> TransactionList<'_> {
-        TransactionList::new(self.db(), filter, now)
+        TransactionList::new(self, filter, now)
     }
 
     /// Returns one transaction with its record and its active alerts.
     pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>, StoreError> {
-        list_row(self.db(), row)
+        self.list_row_header(row)?.map(|header| self.with_record(header)).transpose()
     }
 
     /// Adds the record to a transaction that [`Self::listed_header`] read.
     pub fn with_record(&self, listed: ListRow<RecordSummary>) -> Result<ListRow, StoreError> {
-        with_record(self.db(), listed)
+        let ListRow { transaction, alerts } = listed;
+        Ok(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? })
     }
 
     /// Returns one transaction with its active alerts, without unpacking its record.
     pub fn list_row_header(&self, row: RowId) -> Result<Option<ListRow<RecordSummary>>, StoreError> {
-        list_row_header(self.db(), row)
+        let Some(transaction) = transactions::header(self.db(), row)? else { return Ok(None) };
+        Ok(Some(ListRow { transaction, alerts: alerts::load(self.db(), AlertQuery::OfTransaction(row))? }))
     }
 
     /// Calls `visit` for each of these transactions that still exists, in their order; stops at the first error. Each
@@ -146,20 +148,20 @@ impl Reader {
 }
 
 impl<'a> TransactionList<'a> {
-    fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        let condition = SqlCondition::new(filter, now, &|text| SearchPlan::plan(db, text));
+    fn new(reader: &'a Reader, filter: &Filter, now: DateTime<Utc>) -> Self {
+        let condition = SqlCondition::new(filter, now, &|text| SearchPlan::plan(reader.db(), text));
         let mut segments = order::segments(filter.sort(), now);
         if condition.is_selective {
             segments = segments.into_iter().map(OrderSegment::without_order_index).collect();
         }
-        Self { db, condition, segments }
+        Self { reader, condition, segments }
     }
 
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
     /// has the order, else in the rows that pass.
     pub fn page(&self, place: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage, StoreError> {
         // In one snapshot: otherwise a row that moves in between could appear twice.
-        connection::snapshot(self.db, || {
+        connection::snapshot(self.reader.db(), || {
             let mut page = match place {
                 PagePosition::First => self.first_page(length),
                 PagePosition::Last => self.last_page(length),
@@ -193,15 +195,15 @@ impl<'a> TransactionList<'a> {
 
     /// Reads the current state of the page's rows that aren't known or have changed.
     fn load_rows(&self, page: &mut ListPage, known: &LoadedRows) -> Result<(), StoreError> {
-        page.as_of = changes::last(self.db)?;
+        page.as_of = changes::last(self.reader.db())?;
         let changed = match known.rows.is_empty() {
             true => None,
-            false => changes::rows_after(self.db, known.as_of)?,
+            false => changes::rows_after(self.reader.db(), known.as_of)?,
         };
         let is_known =
             |row: &RowId| known.rows.contains(row) && changed.as_ref().is_some_and(|changed| !changed.contains(row));
         for row in page.order.iter().filter(|row| !is_known(row)) {
-            page.rows.extend(list_row(self.db, *row)?);
+            page.rows.extend(self.reader.list_row(*row)?);
         }
         Ok(())
     }
@@ -221,7 +223,7 @@ impl<'a> TransactionList<'a> {
     /// `limit`. The row `from` is included even if it is no longer in the list.
     pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // In one snapshot: otherwise a row that moves in between could hide the row `to`.
-        connection::snapshot(self.db, || {
+        connection::snapshot(self.reader.db(), || {
             let mut found = self.rows_to(from, to, Direction::Forwards, limit)?;
             if found.is_none() {
                 found = self.rows_to(from, to, Direction::Backwards, limit)?;
@@ -249,7 +251,7 @@ impl<'a> TransactionList<'a> {
     pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>, StoreError> {
         let mut found = Vec::new();
         let sql = format!("SELECT id, status, {POLLED} FROM transactions WHERE {}", self.condition.sql);
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.reader.db().prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(&self.condition.parameters))?;
         while let Some(row) = rows.next()? {
             let status = columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from);
@@ -266,7 +268,7 @@ impl<'a> TransactionList<'a> {
             false => format!("SELECT count(*) FROM transactions WHERE {}", self.condition.sql),
         };
         let parameters = params_from_iter(&self.condition.parameters);
-        Ok(self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
+        Ok(self.reader.db().prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
     }
 
     /// Returns the number of rows before a row. Costs O(n) in these rows.
@@ -282,7 +284,7 @@ impl<'a> TransactionList<'a> {
             for SqlCondition { sql, parameters, .. } in conditions {
                 let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
                 let parameters = params_from_iter(parameters);
-                count += self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
+                count += self.reader.db().prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
             }
         }
         Ok(count)
@@ -329,7 +331,7 @@ impl<'a> TransactionList<'a> {
 
     fn read_rows(&self, sql: String, mut parameters: Vec<Value>, limit: usize) -> Result<Vec<RowId>, StoreError> {
         parameters.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.reader.db().prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(parameters), |row| row.get(0).map(RowId))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -364,7 +366,7 @@ impl<'a> TransactionList<'a> {
                 segment.position_columns(),
                 segment.condition
             );
-            let mut statement = self.db.prepare_cached(&sql)?;
+            let mut statement = self.reader.db().prepare_cached(&sql)?;
             let count = statement.column_count();
             let read = |row: &Row<'_>| {
                 (0..count).map(|column| columns::lenient(row, column)).collect::<Result<Vec<Value>, _>>()
@@ -379,7 +381,7 @@ impl<'a> TransactionList<'a> {
     /// Returns the first of these rows that is in the list.
     fn first_of(&self, rows: &[RowId]) -> Result<Option<RowId>, StoreError> {
         let sql = format!("SELECT 1 FROM transactions WHERE {} AND id = ?", self.condition.sql);
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.reader.db().prepare_cached(&sql)?;
         for row in rows {
             let own = [Value::Integer(row.0)];
             if statement.exists(params_from_iter(self.condition.parameters.iter().chain(&own)))? {
@@ -388,20 +390,6 @@ impl<'a> TransactionList<'a> {
         }
         Ok(None)
     }
-}
-
-fn list_row(db: &Connection, row: RowId) -> Result<Option<ListRow>, StoreError> {
-    list_row_header(db, row)?.map(|listed| with_record(db, listed)).transpose()
-}
-
-fn with_record(db: &Connection, listed: ListRow<RecordSummary>) -> Result<ListRow, StoreError> {
-    let ListRow { transaction, alerts } = listed;
-    Ok(ListRow { alerts, transaction: transactions::whole(db, transaction)? })
-}
-
-fn list_row_header(db: &Connection, row: RowId) -> Result<Option<ListRow<RecordSummary>>, StoreError> {
-    let Some(transaction) = transactions::header(db, row)? else { return Ok(None) };
-    Ok(Some(ListRow { transaction, alerts: alerts::load(db, AlertQuery::OfTransaction(row))? }))
 }
 
 /// Builds a page from the rows before a position (nearest first) and from it on, each with the maximum number to take.

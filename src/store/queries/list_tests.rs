@@ -325,8 +325,8 @@ fn page_is_around_the_first_candidate_in_the_list() {
 /// Returns SQLite's query plans for the page after a row, in both directions.
 fn plan(store: &Store, text: &str) -> String {
     let filter = Filter::parse(text).unwrap();
-    let connection = connection::open_for_reading(store.path()).unwrap();
-    let listing = TransactionList::new(&connection, &filter, at(0) + TimeDelta::hours(1));
+    let reader = store.reader().unwrap();
+    let listing = reader.listing(&filter, at(0) + TimeDelta::hours(1));
     let mut plans = String::new();
     for direction in [Direction::Forwards, Direction::Backwards] {
         let row = listing.all().unwrap().first().copied().unwrap();
@@ -334,7 +334,7 @@ fn plan(store: &Store, text: &str) -> String {
         let segment = &listing.segments[position.as_ref().unwrap().segment];
         for (sql, mut parameters) in listing.queries(segment, position.as_ref(), direction) {
             parameters.push(Value::Integer(50));
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let mut statement = reader.db().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();
             plans += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
         }

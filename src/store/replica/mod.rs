@@ -35,7 +35,6 @@ const PART_LIFETIME: u64 = 100_000;
 pub(crate) struct LogEntries {
     /// Identifies the log.
     pub(crate) team: Nonce,
-    /// The entries.
     pub(crate) entries: Vec<LogEntry>,
     /// The numbers of those that people of this machine appended.
     pub(crate) own: Vec<u64>,

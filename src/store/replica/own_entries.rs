@@ -12,7 +12,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
-use super::payload::{self, Payload, decode, unpack};
+use super::payload::{self, Payload, decode, unpack_error};
 use crate::{
     domain::{
         batch::{Batch, SpoolError},
@@ -28,7 +28,6 @@ use crate::{
 /// The number of entries of the log that this machine's own entries are kept for.
 const LIFETIME: u64 = 200_000;
 
-/// Keeps an entry.
 pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<(), StoreError> {
     db.execute("DELETE FROM own_entries WHERE seq < ?", [entry.position.seq.saturating_sub(LIFETIME)])?;
     insert(db, entry.position, &entry.payload)
@@ -116,8 +115,8 @@ pub(crate) fn save_lost_entries(
 /// [`StoreError::Unpack`] with the number of the first line that is no operation.
 pub(crate) fn read_operations(text: impl BufRead) -> Result<Vec<Envelope>, StoreError> {
     let read = |(number, line): (usize, io::Result<String>)| {
-        let line = line.map_err(unpack)?;
-        serde_json::from_str(&line).map_err(|error| unpack(format!("line {}: {error}", number + 1)))
+        let line = line.map_err(unpack_error)?;
+        serde_json::from_str(&line).map_err(|error| unpack_error(format!("line {}: {error}", number + 1)))
     };
     text.lines().enumerate().map(read).collect()
 }
@@ -129,7 +128,7 @@ pub(crate) fn read_operations(text: impl BufRead) -> Result<Vec<Envelope>, Store
 pub(crate) fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreError> {
     let mut text = Vec::new();
     for operation in operations {
-        serde_json::to_writer(&mut text, operation).map_err(unpack)?;
+        serde_json::to_writer(&mut text, operation).map_err(unpack_error)?;
         text.push(b'\n');
     }
     let file = files::private_options().write(true).create(true).truncate(true).open(path);
@@ -141,7 +140,7 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
     match payload {
         Payload::Operations(all) => Ok(all),
         Payload::Batch(batch) => Ok(vec![batch.into_operation()?]),
-        Payload::Part(_) => Err(unpack("a part of an entry holds another part")),
+        Payload::Part(_) => Err(unpack_error("a part of an entry holds another part")),
     }
 }
 
@@ -168,7 +167,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
             [Envelope { operation: Operation::Track { profile, transactions }, stamp, .. }] => {
                 payload::encode_batch(profile, transactions, stamp)?
             }
-            several => payload::encode(&several.iter().collect::<Vec<_>>()).map_err(unpack)?,
+            several => payload::encode(&several.iter().collect::<Vec<_>>()).map_err(unpack_error)?,
         };
         insert(db, *last, &payload)?;
     }

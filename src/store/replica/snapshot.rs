@@ -25,10 +25,8 @@ use crate::{
 /// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
-/// The file of a new snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SnapshotFile {
-    /// Its position in the log.
     pub(crate) position: LogPosition,
     /// The number of operations in the log up to there.
     pub(crate) operations: u64,

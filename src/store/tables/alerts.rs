@@ -90,7 +90,8 @@ impl Reader {
         let read = |row: &Row<'_>| Ok((columns::lenient(row, 0)?, row.get(1)?, row.get(2)?));
         let rows = statement.query_map(params![columns::moment(now), profile], read)?;
         let rows: Vec<(String, u64, u64)> = rows.collect::<Result<_, _>>()?;
-        let known = |(rule, firing, active): (String, u64, u64)| Some((Rule::named(&rule)?, [firing, active - firing]));
+        let known =
+            |(rule, firing, active): (String, u64, u64)| Some((Rule::find_by_name(&rule)?, [firing, active - firing]));
         Ok(rows.into_iter().filter_map(known).collect())
     }
 }
@@ -201,7 +202,7 @@ pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bo
 }
 
 /// Returns whether an alert raised at `at` is flapping, and whether the previous alert with its rule and subject was.
-pub(in crate::store) fn flapping(
+pub(in crate::store) fn flapping_state(
     db: &Connection,
     profile: &str,
     transaction: Option<RowId>,
@@ -239,7 +240,7 @@ pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(R
     let mut statement = db.prepare_cached(sql)?;
     let found = statement.query_map([row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
     let found: Vec<(String, bool)> = found.collect::<Result<_, _>>()?;
-    Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::named(&rule)?, flapping))).collect())
+    Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::find_by_name(&rule)?, flapping))).collect())
 }
 
 /// Writes the handling of an alert; with `None` the alert fires.
@@ -290,7 +291,7 @@ fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
     let rule: String = columns::lenient(row, "rule")?;
-    let Some(rule) = Rule::named(&rule) else { return Ok(None) };
+    let Some(rule) = Rule::find_by_name(&rule) else { return Ok(None) };
     let subject = row.get::<_, Option<i64>>("transaction_row")?;
     Ok(Some(Alert {
         id: row.get("id")?,

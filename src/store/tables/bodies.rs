@@ -104,7 +104,7 @@ impl PackedBody {
             Some(bytes) => (PackedContent::Compressed(bytes), dictionary, base),
             None => (PackedContent::Plain(text.as_bytes()), None, None),
         };
-        Self { value: content.sealed([dictionary, base]), dictionary, base }
+        Self { value: content.with_checksum([dictionary, base]), dictionary, base }
     }
 
     fn length(&self) -> usize {
@@ -151,7 +151,7 @@ fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> 
 fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
     LAST_DICTIONARY.with_borrow_mut(|(cached, content)| {
         if *cached != packed {
-            let unpacked = match unsealed(&packed, [None; 2])? {
+            let unpacked = match read_content(&packed, [None; 2])? {
                 PackedContent::Plain(text) => text.into(),
                 PackedContent::Compressed(frame) => decompress(frame, b"")?.into_bytes().into(),
             };
@@ -218,7 +218,7 @@ pub(in crate::store) fn unpack(
             return Err(StoreError::Unpack("found a number instead of text".into()));
         }
     };
-    let frame = match unsealed(bytes, [packed.dictionary, packed.base])? {
+    let frame = match read_content(bytes, [packed.dictionary, packed.base])? {
         PackedContent::Plain(text) => return Ok(Some(utf8(text)?.to_owned())),
         PackedContent::Compressed(frame) => frame,
     };
@@ -234,8 +234,8 @@ pub(in crate::store) fn unpack(
     Ok(Some(decompress(frame, &prefix)?))
 }
 
-fn unsealed(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<PackedContent<'_>, StoreError> {
-    let content = row_checksum::unsealed(stored, packed_with);
+fn read_content(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<PackedContent<'_>, StoreError> {
+    let content = row_checksum::without_checksum(stored, packed_with);
     content.ok_or_else(|| StoreError::Unpack("its checksum is wrong".into()))
 }
 
@@ -296,7 +296,7 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
 fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> Result<Option<Dictionary>, StoreError> {
     let content = common_text(text, params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
-    let packed = PackedContent::Compressed(&packed).sealed([None; 2]);
+    let packed = PackedContent::Compressed(&packed).with_checksum([None; 2]);
     let created = db
         .prepare_cached(
             "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3

@@ -238,7 +238,6 @@ pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64, StoreError>
     Ok(number)
 }
 
-/// Returns the number of the last commit.
 pub(in crate::store) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT commits FROM feed")?.query_row([], |row| row.get(0))
 }

@@ -97,7 +97,20 @@ impl Reader {
         settled_before: DateTime<Utc>,
         limit: usize,
     ) -> Result<(OldBodyCursor, Vec<RowId>), StoreError> {
-        with_old_bodies(self.db(), from, settled_before, limit)
+        let mut statement = self.db().prepare_cached(
+            "SELECT settled_at, id FROM transactions
+             WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
+             AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
+                  OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
+             ORDER BY settled_at, id DESC LIMIT ?4",
+        )?;
+        let rows = statement
+            .query_map(params![from.settled_at, from.row, columns::moment(settled_before), limit], |row| {
+                Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? })
+            })?;
+        let found: Vec<OldBodyCursor> = rows.collect::<Result<_, _>>()?;
+        let reached = found.last().copied().unwrap_or(from);
+        Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
     }
 }
 
@@ -316,7 +329,7 @@ fn summary(outcome: &Outcome) -> String {
         Outcome::Record(record) => record.status.to_string(),
         Outcome::NotFound(None) => "not found".into(),
         Outcome::NotFound(Some(message)) => format!("not found: {message}"),
-        Outcome::Failed(failure) => failure.line(),
+        Outcome::Failed(failure) => failure.one_line(),
     }
 }
 
@@ -368,27 +381,6 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {
 pub struct OldBodyCursor {
     settled_at: i64,
     row: i64,
-}
-
-fn with_old_bodies(
-    db: &Connection,
-    from: OldBodyCursor,
-    before: DateTime<Utc>,
-    limit: usize,
-) -> Result<(OldBodyCursor, Vec<RowId>), StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT settled_at, id FROM transactions
-         WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
-         AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
-              OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
-         ORDER BY settled_at, id DESC LIMIT ?4",
-    )?;
-    let rows = statement.query_map(params![from.settled_at, from.row, columns::moment(before), limit], |row| {
-        Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? })
-    })?;
-    let found: Vec<OldBodyCursor> = rows.collect::<Result<_, _>>()?;
-    let reached = found.last().copied().unwrap_or(from);
-    Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
 }
 
 /// Clears the bodies of one transaction's answers; returns the number of cleared bodies.

@@ -114,7 +114,7 @@ fn write_packed(db: &Connection, row: RowId, packed: &PackedBody) -> Result<(), 
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
-pub(in crate::store) fn pack_alone(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
+pub(in crate::store) fn pack_without_base(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
     let Some(json) = bodies::record_json(transaction)? else { return Ok(()) };
     let dictionary = bodies::newest_dictionary(db, &transaction.params)?;
     write_packed(db, transaction.id, &bodies::pack(&json, dictionary.as_ref())?)

@@ -143,7 +143,6 @@ pub(in crate::store) enum EditTarget {
     Ticket(i64),
     /// A label of a transaction.
     Label(i64, String),
-    /// A note.
     Note(i64),
     /// The source chain of a transaction.
     Source(i64),

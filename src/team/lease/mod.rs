@@ -48,7 +48,6 @@ pub struct HolderId(pub u128);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ServerStart(pub i64);
 
-/// The row of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseRow {
     /// The number of takeovers so far.

@@ -224,7 +224,6 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }

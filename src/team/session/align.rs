@@ -19,7 +19,7 @@ const SNAPSHOT_GAIN: u64 = 5_000;
 impl LogSession {
     /// Makes sure that the replica is a part of the log. The replica begins again with a snapshot if a failover lost
     /// entries, or if the log no longer reaches back far enough.
-    pub(super) async fn align(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
+    pub(super) async fn align_with_log(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let _lock = lock(&self.lock_path, &self.clock).await?;
         let position = self.reader.replica_position(link.team)?;
         let bounds = link.database.log_bounds(position.seq).await?;

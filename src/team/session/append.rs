@@ -28,7 +28,7 @@ const GATHER_TIME: Duration = Duration::from_millis(15);
 impl LogSession {
     /// Waits a moment for more answers of the service, if there is nothing else to write. One entry for many answers costs
     /// the database and each replica only one transaction.
-    pub(super) async fn gather(&mut self, received: &mut Vec<Submission>) {
+    pub(super) async fn gather_answers(&mut self, received: &mut Vec<Submission>) {
         let until = self.clock.now().mono + GATHER_TIME;
         let mut known = 0;
         while received.len() < MAX_OPERATIONS && !self.has_ended {
@@ -44,7 +44,7 @@ impl LogSession {
     }
 
     /// Turns submitted writes into appends: neighbours of the same kind into one.
-    pub(super) fn accept(&mut self, received: &mut Vec<Submission>) {
+    pub(super) fn queue_writes(&mut self, received: &mut Vec<Submission>) {
         let mut run: Vec<(Box<Envelope>, _)> = Vec::new();
         for Submission { write, reply } in received.drain(..) {
             match write {
@@ -83,7 +83,7 @@ impl LogSession {
         let Some(append) = self.waiting.front_mut() else { return Ok(()) };
         let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
         if append.is_of_poller && fence.is_none() {
-            self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&TeamError::Fenced.to_string()));
+            self.waiting.pop_front().into_iter().for_each(|append| append.fail(&TeamError::Fenced.to_string()));
             return Ok(());
         }
         let fence = fence.filter(|_| append.is_of_poller);
@@ -97,7 +97,7 @@ impl LogSession {
                     return Err(error.into());
                 }
                 Err(error) => {
-                    self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
+                    self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
                     return Ok(());
                 }
             };

@@ -198,7 +198,7 @@ impl LogSession {
             status.link = TeamLink::CatchingUp;
         });
         self.report_loss()?;
-        self.align(&mut link).await?;
+        self.align_with_log(&mut link).await?;
         self.catch_up(&mut link, u64::MAX).await?;
         self.report_loss()?;
         link.announced = link.applied;
@@ -220,8 +220,8 @@ impl LogSession {
             tokio::select! {
                 count = self.queue.recv_many(&mut received, MAX_OPERATIONS) => {
                     self.has_ended = count == 0;
-                    self.gather(&mut received).await;
-                    self.accept(&mut received);
+                    self.gather_answers(&mut received).await;
+                    self.queue_writes(&mut received);
                 }
                 notice = link.database.next_notice() => match notice.ok_or_else(|| TeamError::connection_lost("the server closed it"))? {
                     DatabaseNotice::Entry(seq) => {
@@ -256,7 +256,7 @@ impl LogSession {
                 reply.send(Err(StoreError::Log(error.to_string()))).ok();
             }
             while self.waiting.front().is_some_and(|append| now.since(append.since) >= grace) {
-                self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
+                self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
             }
             if self.has_ended && self.waiting.is_empty() {
                 return false;
@@ -268,7 +268,7 @@ impl LogSession {
             tokio::select! {
                 count = self.queue.recv_many(&mut received, MAX_OPERATIONS), if !self.has_ended => {
                     self.has_ended = count == 0;
-                    self.accept(&mut received);
+                    self.queue_writes(&mut received);
                 }
                 () = self.clock.sleep_until(due) => {}
             }
@@ -339,7 +339,7 @@ impl LogSession {
         let position = self.reader.replica_position(link.team)?;
         let bounds = link.database.log_bounds(position.seq).await?;
         if bounds.head.seq < position.seq || bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce) {
-            self.align(link).await?;
+            self.align_with_log(link).await?;
             return self.report_loss();
         }
         link.expect_notice_of(bounds.head.seq, self.clock.now().mono);

@@ -16,7 +16,6 @@ type ResultSender = oneshot::Sender<Result<OperationResult, StoreError>>;
 
 /// A request for the body of an answer that a light replica left in the log.
 pub(super) struct BodyRequest {
-    /// The number of the entry.
     pub(super) entry: u64,
     /// The transaction that the answer is about.
     pub(super) transaction: TransactionKey,
@@ -90,7 +89,7 @@ impl PendingAppend {
     }
 
     /// Fails each write with an error.
-    pub(super) fn refuse(self, reason: &str) {
+    pub(super) fn fail(self, reason: &str) {
         let reason = match (self.is_of_poller, self.may_be_in_log) {
             (true, _) => reason.to_owned(),
             (false, true) => {

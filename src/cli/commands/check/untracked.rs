@@ -39,8 +39,8 @@ pub(crate) fn check(
         (Field::QuoteId, args.quote_id.as_deref().unwrap_or_default()),
     ];
     let Some((new, _)) = add::read(&values, args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
-    if let Some(oddity) = intake::oddity(&new.params.transaction_id, &new.params.from_chain) {
-        writeln!(cx.err, "warning: {oddity}")?;
+    if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
+        writeln!(cx.err, "warning: {warning}")?;
     }
     if team.is_some() || is_replica(&settings.db) {
         bail!(

@@ -156,7 +156,7 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
     };
     let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
     let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
-    let mut input = intake::unpacked(input).map_err(ReadError::Input)?;
+    let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
     let mut found = intake::stream(&mut input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
     let mut duplicates = Duplicates::default();
     let on_duplicate =

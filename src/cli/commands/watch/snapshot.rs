@@ -97,7 +97,7 @@ impl Snapshot {
             }
             if let (true, Some(filter)) = (snapshot.changes.needs_resync, filter) {
                 for profile in profiles {
-                    snapshot.chosen.extend(reader.listing(&filter.of_profile(profile), *now).outcomes()?);
+                    snapshot.chosen.extend(reader.listing(&filter.limited_to_profile(profile), *now).outcomes()?);
                 }
             }
             if *forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
@@ -159,7 +159,7 @@ pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<Strin
         for (name, alone) in query.filter.iter().flat_map(Filter::named_terms) {
             let mut count = 0;
             for profile in &query.profiles {
-                count += reader.listing(&alone.of_profile(profile), query.now).count()?;
+                count += reader.listing(&alone.limited_to_profile(profile), query.now).count()?;
             }
             if count == 0 {
                 let (name, profiles) = (text::clean(&name), text::clean(&query.profiles.join(" or ")));

@@ -187,7 +187,7 @@ impl Finding {
     pub fn warning(&self, any_chain: bool) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
         let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
-        intake::oddity(&params.transaction_id, &params.from_chain).or_else(|| {
+        intake::length_warning(&params.transaction_id, &params.from_chain).or_else(|| {
             let odd = [&params.from_chain, &params.to_chain].into_iter().find(is_odd)?;
             Some(format!("chain {odd} is not in the built-in list"))
         })

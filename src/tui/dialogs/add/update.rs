@@ -90,7 +90,7 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     match found.missing().as_slice() {
         [] => model.show_message(Tone::Bad, "Nothing is missing in this line.", now.mono),
         _ if found.known.is_some() => model.show_message(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
-        missing => return vec![Effect::Copy(missing_fields::reply(found.hash(), missing))],
+        missing => return vec![Effect::Copy(missing_fields::write_request(found.hash(), missing))],
     }
     Vec::new()
 }
