@@ -8,7 +8,7 @@ use hoptop::internals::{
     store::{FeedReader, Reader, Store},
 };
 
-use super::process::TOLD;
+use super::process::NOTIFIED_EVENTS;
 
 /// A transfer as a reader of the store sees it.
 #[derive(Debug, PartialEq)]
@@ -46,15 +46,15 @@ impl Observer {
             let has_more = self.feed.changes_with(|changes, reader| {
                 assert!(!changes.has_dropped_polls, "a minute has more polls than the feed keeps");
                 for row in changes.rows(true) {
-                    let (hash, seen) = see(reader, row).expect("a transfer of the feed is lost");
+                    let (hash, seen) = load_transfer(reader, row).expect("a transfer of the feed is lost");
                     transfers.insert(hash, seen);
                 }
-                let is_told = |kind: Option<_>| kind.is_some_and(|event| TOLD.contains(&event));
+                let is_notified = |kind: Option<_>| kind.is_some_and(|event| NOTIFIED_EVENTS.contains(&event));
                 events.extend(
                     changes
                         .changes
                         .iter()
-                        .filter(|change| is_told(change.kind.notified_event()))
+                        .filter(|change| is_notified(change.kind.notified_event()))
                         .map(|change| change.seq),
                 );
                 let count = reader.listing(&Filter::everything(), now).count()?;
@@ -73,7 +73,7 @@ impl Observer {
     pub(crate) fn compare_all(&self, now: DateTime<Utc>) {
         let found = self.feed.read(|reader| {
             let rows = reader.listing(&Filter::everything(), now).all()?;
-            Ok(rows.into_iter().filter_map(|row| see(reader, row)).collect::<BTreeMap<_, _>>())
+            Ok(rows.into_iter().filter_map(|row| load_transfer(reader, row)).collect::<BTreeMap<_, _>>())
         });
         assert_eq!(found.unwrap(), self.transfers, "the store isn't what the change feed says");
     }
@@ -88,7 +88,7 @@ impl Observer {
     }
 }
 
-fn see(reader: &Reader, row: RowId) -> Option<(String, SeenTransfer)> {
+fn load_transfer(reader: &Reader, row: RowId) -> Option<(String, SeenTransfer)> {
     let listed = reader.list_row(row).unwrap()?;
     let (tx, alerts) = (listed.transaction, listed.alerts);
     assert!(!tx.is_damaged, "{} is damaged", tx.params.transaction_id.key());

@@ -9,7 +9,7 @@ use super::{
     common::{Batch, Home, Process, ProcessOutput},
     json_schema::violations,
     pgbouncer::PgBouncer,
-    proxy::{Mode, Proxy},
+    proxy::{Proxy, ProxyMode},
     server::wait_for,
     service::CountingService,
 };
@@ -153,7 +153,7 @@ fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
     let proxy = Proxy::start(cluster.address());
     let home = machine(&format!("postgres://hoptop@{}/hoptop", proxy.address()));
     add(&home, 1).assert_exit(0, &[]);
-    for mode in [Mode::Cut, Mode::Blackhole] {
+    for mode in [ProxyMode::Cut, ProxyMode::Blackhole] {
         proxy.set_mode(mode);
         let read = home.run(&["list", "--json"]);
         read.assert_exit(0, &["the team's store is away: ", "showing this machine's local copy"]);
@@ -162,7 +162,7 @@ fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
         assert_eq!(edit.code, Some(1), "{edit:?}");
         assert!(edit.err.contains("nothing was saved: "), "{edit:?}");
         assert!(!edit.err.contains("panicked") && edit.err.lines().count() <= 3, "{edit:?}");
-        proxy.set_mode(Mode::Pass);
+        proxy.set_mode(ProxyMode::Pass);
         assert_eq!(hashes(&home), BTreeSet::from([hash(1)]));
     }
     add(&home, 2).assert_exit(0, &[]);
@@ -178,7 +178,7 @@ fn after_a_failover_without_the_tail_the_replica_heals_and_the_lost_operations_a
     let link = Proxy::start(cluster.address());
     let standby = cluster.standby_through(link.address());
     cluster.wait_for_standby();
-    link.set_mode(Mode::Cut);
+    link.set_mode(ProxyMode::Cut);
     add(&first, 2).assert_exit(0, &[]);
     add(&first, 3).assert_exit(0, &[]);
     assert_eq!(second.list().len(), 3);
@@ -355,7 +355,7 @@ fn light_machine_shows_bodies_from_the_log_and_every_copy_is_verified() {
     // While the database is away, the reason is said.
     let proxy = Proxy::start(cluster.address());
     light.configure(&format!("store = 'postgres://hoptop@{}/hoptop'\n[team]\nlight = true", proxy.address()));
-    proxy.set_mode(Mode::Cut);
+    proxy.set_mode(ProxyMode::Cut);
     let hash = whole.list()[0]["transactionId"].as_str().unwrap().to_owned();
     light.run(&["show", &hash, "--raw"]).assert_exit(1, &["refuses the connection"]);
 }
