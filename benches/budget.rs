@@ -19,7 +19,7 @@ use std::{
 
 use chrono::DateTime;
 use hoptop::internals::{
-    budget::{Budget, Refusal, RequestEnd, SlotPermit},
+    budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
     clock::{Mono, Now},
 };
 use rand::{RngExt, SeedableRng};
@@ -150,8 +150,8 @@ impl<F: Fn(f64) -> Budget> Simulation<F> {
                     process.in_flight.insert(request, (permit, is_lost));
                     self.answers.push(Reverse((((self.now + seconds) * 1e6) as u64, index, request)));
                 }
-                Err(Refusal::Until(ready)) => process.wakes_at = ready.0.as_secs_f64().max(self.now + 1e-6),
-                Err(Refusal::UntilAnswered) => process.wakes_at = f64::INFINITY,
+                Err(SlotRefusal::Until(ready)) => process.wakes_at = ready.0.as_secs_f64().max(self.now + 1e-6),
+                Err(SlotRefusal::UntilAnswered) => process.wakes_at = f64::INFINITY,
             }
         }
         // The poller also syncs before it waits.

@@ -68,7 +68,7 @@ enum TimeSource {
         can_be_paused: bool,
         /// How far the wall clock was set forward, in milliseconds.
         offset: Arc<AtomicI64>,
-        /// Orders what blocks, if everything runs in one thread.
+        /// Orders blocking work, if everything runs in one thread.
         simulation: Option<Arc<Simulation>>,
     },
 }
@@ -223,8 +223,8 @@ impl Drop for ClockHold {
     }
 }
 
-/// Returns the time since the machine started, by its monotonic clock. In a time namespace, as a container may have, the
-/// clock is shifted; the shift is taken out, so that processes of all namespaces can share moments.
+/// Returns the time since the machine started, by its monotonic clock. The clock is shifted in a time namespace, which a
+/// container may have. The result doesn't contain this shift, so that processes of all namespaces can share moments.
 #[cfg(unix)]
 fn since_boot() -> Mono {
     static SHIFT: OnceLock<i128> = OnceLock::new();

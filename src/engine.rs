@@ -1,15 +1,16 @@
 //! The engine of a poller: budget, schedule and forecast, without I/O and without a clock.
 //!
 //! A program that asks a rate-limited status endpoint about many slow jobs can build its poller on these three parts. The
-//! [`Scheduler`] says which job to poll next, the [`Budget`] says when a request may be sent, and a [`Forecast`] says when a job
-//! is expected to end. Moments come in as parameters, so that a simulation runs as fast as the machine.
+//! [`Scheduler`] chooses the job to poll next, the [`Budget`] says when to send a request, and a [`Forecast`] says when a
+//! job probably ends. Moments come in as parameters, so that a simulation runs as fast as the machine.
 //!
 //! ```
 //! use std::time::Duration;
 //!
 //! use chrono::{DateTime, TimeDelta};
 //! use hoptop::engine::{
-//!     Budget, Expectation, Forecast, Lognormal, Mono, Next, Now, PollContext, PollResult, Refusal, RequestEnd, RowId, Scheduler,
+//!     Budget, Expectation, Forecast, Lognormal, Mono, NextPoll, Now, PollContext, PollResult, RequestEnd, RowId, Scheduler,
+//!     SlotRefusal,
 //! };
 //!
 //! let at = |seconds: u64| Now {
@@ -29,7 +30,7 @@
 //! let mut polls = [0; 2];
 //! for second in 0..120 {
 //!     let now = at(second);
-//!     let Next::Poll(job) = scheduler.next_poll(now) else { continue };
+//!     let NextPoll::Poll(job) = scheduler.next_poll(now) else { continue };
 //!     match budget.take(now.mono) {
 //!         Ok(permit) => {
 //!             scheduler.record_sent(job, now);
@@ -38,7 +39,7 @@
 //!             scheduler.record_result(job, PollResult::Answered, now);
 //!             polls[usize::from(job == RowId(2))] += 1;
 //!         }
-//!         Err(Refusal::Until(_) | Refusal::UntilAnswered) => {}
+//!         Err(SlotRefusal::Until(_) | SlotRefusal::UntilAnswered) => {}
 //!     }
 //! }
 //! // The budget is never exceeded, and the short job gets more of it at first.
@@ -46,12 +47,12 @@
 //! ```
 
 pub use crate::{
-    budget::{Budget, Refusal, RequestEnd, SlotPermit},
+    budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
     clock::{Mono, Now},
     domain::{
         evidence::{Evidence, RouteEvidence, SettledWithin, SettlingEvidence},
         forecast::{Forecast, Hazard, Lognormal, Quantile},
         ids::RowId,
     },
-    schedule::{Expectation, LEAST_INTERVAL, Next, PollContext, PollResult, Scheduler},
+    schedule::{Expectation, LEAST_INTERVAL, NextPoll, PollContext, PollResult, Scheduler},
 };

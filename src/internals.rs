@@ -7,7 +7,7 @@ pub mod api {
 }
 
 pub mod budget {
-    pub use crate::budget::{Budget, Pace, PaceLeft, Refusal, RequestEnd, SlotPermit};
+    pub use crate::budget::{Budget, Pace, PaceHandover, RequestEnd, SlotPermit, SlotRefusal};
 }
 
 pub mod chain_rpc {
@@ -42,7 +42,7 @@ pub mod domain {
     }
 
     pub mod answer {
-        pub use crate::domain::answer::Templates;
+        pub use crate::domain::reply::ReplyTemplates;
     }
 
     pub mod change {
@@ -114,7 +114,7 @@ pub mod domain {
 
 pub mod intake {
     pub use crate::intake::{
-        InputFormat, InputPosition, LineError, Options, ParsedFile, Pasted, PastedContent, paste, read,
+        InputFormat, InputPosition, LineError, ParsedFile, PasteFinding, PastedContent, ReadOptions, paste, read,
     };
 }
 
@@ -141,7 +141,7 @@ pub mod runtime {
 }
 
 pub mod schedule {
-    pub use crate::schedule::{Expectation, Next, PollContext, PollResult, Scheduler};
+    pub use crate::schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler};
 }
 
 pub mod sim {
@@ -176,14 +176,15 @@ pub mod sim {
 
 pub mod store {
     pub use crate::store::{
-        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, OnKept, PagePosition,
-        Reader, Receipt, Store, Wake, WatcherSteps, WriterSteps,
+        AlertCounts, AlertQuery, FeedReader, HistoryLine, ImportReport, LoadedRows, Lookup, OnOperationKept,
+        PagePosition, Reader, Receipt, Store, WakeKind, WatcherSteps, WriterSteps,
     };
 }
 
 pub mod team {
     pub use crate::team::{
-        Connection, Connector, Fence, HolderId, PasswordSources, Presence, SessionOptions, TeamError, start,
+        Connector, Fence, HolderId, MemberPresence, PasswordSources, PostgresConnection, SessionOptions, TeamError,
+        start,
     };
 }
 

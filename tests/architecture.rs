@@ -292,7 +292,7 @@ fn the_tables_of_the_store_are_reached_only_by_operations_and_queries() {
     const OTHERS: [(&str, &[&str]); 4] = [
         ("src/store/writer.rs", &["changes::count_commit", "open_transactions::OpenMark", "open_transactions::write"]),
         ("src/store/watcher.rs", &["changes::last_commit"]),
-        ("src/store/file/partial_recovery.rs", &["columns::lenient", "damage::RELEARNED", "damage::conditions"]),
+        ("src/store/file/partial_recovery.rs", &["columns::lenient", "damage::REFETCHED", "damage::conditions"]),
         ("src/store/file/sql_functions.rs", &["columns::readable"]),
     ];
     let sources = sources();

@@ -298,7 +298,7 @@ async fn table(text: &str) -> String {
     let mut table = String::new();
     for (row, transfer) in rows.iter().zip(&transfers) {
         let hash = &transfer.new.params.transaction_id;
-        let tx = store.reader().unwrap().listed(*row).unwrap().unwrap().transaction;
+        let tx = store.reader().unwrap().list_row(*row).unwrap().unwrap().transaction;
         writeln!(table, "{}", tx.params.ticket.as_deref().unwrap_or_default()).unwrap();
         for observation in &observations[&hash.key()] {
             writeln!(table, "  said    {}", format_answer(observation)).unwrap();
@@ -340,7 +340,7 @@ fn quote_request(from_address: &str) -> QuoteRequest {
         to_chain: ChainId::new("8453"),
         to_token: "0x8335".into(),
         to_address: from_address.into(),
-        quote_only: true,
+        is_quote_only: true,
     }
 }
 
@@ -362,7 +362,7 @@ async fn each_route_answer_is_decoded_as_far_as_possible() {
     let scripted = FAULTS.lines().filter_map(|line| line.strip_prefix("fromAddress = \"")?.strip_suffix('"'));
     // The wallets of case (31) request call data, except for the last one.
     let scripted_request = |address: &str| QuoteRequest {
-        quote_only: !address.starts_with("0x31") || address.starts_with("0x3105"),
+        is_quote_only: !address.starts_with("0x31") || address.starts_with("0x3105"),
         ..quote_request(address)
     };
     let scripted: Vec<_> = scripted.map(scripted_request).collect();
@@ -372,7 +372,7 @@ async fn each_route_answer_is_decoded_as_far_as_possible() {
         change(&mut request);
         request
     };
-    let call_data = |request: &mut QuoteRequest| request.quote_only = false;
+    let call_data = |request: &mut QuoteRequest| request.is_quote_only = false;
     let own = [
         from(|_| {}),
         from(call_data),

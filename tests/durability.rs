@@ -137,7 +137,7 @@ fn assert_kills_lose_nothing(kills: u32) {
     let reader = Store::open(&path).unwrap().reader().unwrap();
     for (hash, (answers, _)) in &all {
         let row = reader.find_exact("default", &TxHash::new(hash.clone())).unwrap().unwrap();
-        let transaction = reader.listed(row).unwrap().unwrap().transaction;
+        let transaction = reader.list_row(row).unwrap().unwrap().transaction;
         assert!(transaction.state.polls >= *answers);
         if *answers > 0 {
             let body = reader.last_body(row).unwrap().and_then(|body| body.into_text()).unwrap();

@@ -13,7 +13,7 @@ use hoptop::internals::{
     clock::Clock,
     domain::secret::IntegratorId,
     poller::{self, Heartbeat, HttpWire, Scope, Setup},
-    store::{FeedReader, Receipt, Store, Wake},
+    store::{FeedReader, Receipt, Store, WakeKind},
 };
 use tokio::{
     runtime::Runtime,
@@ -128,11 +128,11 @@ fn create_store(path: &Path, batch: &Batch, clock: &Clock) -> Store {
 /// Reads the change feed in the same way as `watch`.
 async fn read_feed(store: Store) {
     let (feed_reader, mut commits) =
-        (FeedReader::new(store.reader().unwrap()), store.subscribe(Wake::AnyCommit).unwrap());
+        (FeedReader::new(store.reader().unwrap()), store.subscribe(WakeKind::AnyCommit).unwrap());
     loop {
         let reader = feed_reader.clone();
         let changes = spawn_blocking(move || reader.changes()).await.unwrap().unwrap();
-        if !changes.more {
+        if !changes.has_more {
             commits.changed().await.unwrap();
         }
     }

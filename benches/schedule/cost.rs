@@ -9,7 +9,7 @@ use hoptop::internals::{
         forecast::{Forecast, Lognormal},
         ids::RowId,
     },
-    schedule::{Expectation, Next, PollContext, PollResult, Scheduler},
+    schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler},
 };
 
 use crate::{
@@ -24,7 +24,7 @@ const DECISIONS: usize = 50_000;
 /// Makes one decision: chooses a transaction, and reports its request as sent and answered.
 fn decide(scheduler: &mut Scheduler, seconds: f64) {
     let now = moment(seconds);
-    if let Next::Poll(id) = scheduler.next_poll(now) {
+    if let NextPoll::Poll(id) = scheduler.next_poll(now) {
         scheduler.record_sent(id, now);
         scheduler.record_result(id, PollResult::Answered, moment(seconds + 0.15));
     }

@@ -16,7 +16,7 @@ use hoptop::internals::{
         ids::{ChainId, RowId},
         status::RouterStatus,
     },
-    schedule::{Expectation, Next, PollContext, PollResult, Scheduler},
+    schedule::{Expectation, NextPoll, PollContext, PollResult, Scheduler},
 };
 
 use crate::world::{Answer, MIN_INTERVAL, SIGMA, Transfer};
@@ -66,7 +66,7 @@ struct Tracked {
 
 /// The route from the chain with this number.
 fn route(number: usize) -> RouteKey {
-    RouteKey { from: ChainId::new(number.to_string()), to: ChainId::new("8453"), gmp: false }
+    RouteKey { from: ChainId::new(number.to_string()), to: ChainId::new("8453"), is_gmp: false }
 }
 
 impl HoptopStrategy {
@@ -126,9 +126,9 @@ impl Strategy for HoptopStrategy {
             }
         }
         match self.scheduler.next_poll(moment(now)) {
-            Next::Poll(id) => Decision::Poll(id.0 as usize),
-            Next::WaitUntil(at) => Decision::WaitUntil(at.0.as_secs_f64()),
-            Next::Idle => Decision::Idle,
+            NextPoll::Poll(id) => Decision::Poll(id.0 as usize),
+            NextPoll::WaitUntil(at) => Decision::WaitUntil(at.0.as_secs_f64()),
+            NextPoll::Idle => Decision::Idle,
         }
     }
 

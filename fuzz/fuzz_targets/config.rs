@@ -26,8 +26,8 @@ fuzz_target!(|input: &[u8]| {
     let (home, config) = &*HOME;
     fs::write(config, input).expect("the config file");
     let environment = Environment::fixed(&[], Some(home.path()));
-    for without_polling in [false, true] {
-        let flags = Flags { config: Some(config.clone()), without_polling, ..Flags::default() };
+    for is_without_polling in [false, true] {
+        let flags = Flags { config: Some(config.clone()), is_without_polling, ..Flags::default() };
         match load(flags, &environment) {
             Ok(settings) => assert!(settings.rps > 0.0 && settings.rps <= 1_000.0, "{}", settings.rps),
             Err(error) => assert!(is_sentence(&error.to_string()), "{error:?}"),

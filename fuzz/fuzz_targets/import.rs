@@ -6,15 +6,15 @@
 #[allow(dead_code, reason = "a target uses a part of them")]
 mod invariants;
 
-use hoptop::internals::intake::{InputFormat, Options, paste, read};
+use hoptop::internals::intake::{InputFormat, ReadOptions, paste, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let any_chain = input.first() == Some(&b'!');
     let bytes = if any_chain { &input[1..] } else { input };
     for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-        invariants::assert_import(&read(bytes, &Options { format, any_chain }));
+        invariants::assert_import(&read(bytes, &ReadOptions { format, allows_any_chain: any_chain }));
     }
-    let options = Options { any_chain, ..Options::default() };
+    let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
     invariants::assert_paste(&paste(&String::from_utf8_lossy(bytes), &options));
 });

@@ -1,4 +1,4 @@
-//! The rules of alerts: what raises and clears an alert, and what ends its acknowledgement or snooze.
+//! The rules of alerts: the conditions that raise and clear an alert, and that end its acknowledgement or snooze.
 //!
 //! ```text
 //!            raise                       two clean observations, or settled
@@ -18,7 +18,7 @@ use chrono::{DateTime, Utc};
 
 use crate::domain::{
     advice,
-    alert::{Alert, AlertStep, Rule, RuleKind, Severity, Subject},
+    alert::{Alert, AlertStep, AlertSubject, Rule, RuleKind, Severity},
     operation::ProfileEvent,
     second_opinion,
     transaction::{Tracking, Transaction},
@@ -32,7 +32,7 @@ const CLEAN_TO_CLEAR: u32 = 2;
 pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Vec<AlertStep> {
     let conditions = advice::conditions(tx, at);
     let (own, of_profile): (Vec<&Alert>, Vec<&Alert>) =
-        active.iter().partition(|alert| alert.subject == Subject::Transaction(tx.id));
+        active.iter().partition(|alert| alert.subject == AlertSubject::Transaction(tx.id));
     let has_outage = of_profile.iter().any(|alert| alert.rule.is_outage());
     let is_clean = tx.state.last_checked_at == Some(at);
     let can_be_raised = |rule: &Rule| match rule.kind() {
@@ -49,20 +49,20 @@ pub(crate) fn judge(tx: &Transaction, active: &[Alert], at: DateTime<Utc>) -> Ve
         let next = next_step(tx, alert, &conditions, is_clean);
         // A cleared alert keeps its acknowledgement or snooze.
         let is_active = !matches!(next, Some(AlertStep::Clear { .. }));
-        steps.extend(
-            (is_active && is_handling_over(alert, at, has_changed)).then_some(AlertStep::EndHandling { id: alert.id }),
-        );
+        if is_active && alert.handling.as_ref().is_some_and(|handling| handling.is_over(at, has_changed)) {
+            steps.push(AlertStep::EndHandling { id: alert.id });
+        }
         steps.extend(next);
     }
     steps.extend(new.into_iter().map(|rule| AlertStep::Raise { rule, message: message(tx, rule) }));
     steps
 }
 
-/// Returns the steps after the chain itself was asked about a transaction: its word raises and clears one rule alone, for it
-/// says nothing of the service.
+/// Returns the steps after the chain itself was asked about a transaction. The chain's answer raises and clears one rule
+/// only: it says nothing about the service.
 pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> {
     const RULE: Rule = Rule::ChainDisagrees;
-    let is_own = |alert: &&Alert| alert.rule == RULE && alert.subject == Subject::Transaction(tx.id);
+    let is_own = |alert: &&Alert| alert.rule == RULE && alert.subject == AlertSubject::Transaction(tx.id);
     match (active.iter().find(is_own), second_opinion::contradiction(tx)) {
         (None, Some(message)) => vec![AlertStep::Raise { rule: RULE, message }],
         (Some(alert), None) => vec![AlertStep::Clear { id: alert.id, rule: RULE }],
@@ -72,11 +72,6 @@ pub(crate) fn judge_chain(tx: &Transaction, active: &[Alert]) -> Vec<AlertStep> 
 
 fn highest_severity<'a>(rules: impl IntoIterator<Item = &'a Rule>) -> Option<Severity> {
     rules.into_iter().map(|rule| rule.severity()).max()
-}
-
-/// Returns whether the alert's acknowledgement or snooze is over.
-fn is_handling_over(alert: &Alert, at: DateTime<Utc>, has_changed: bool) -> bool {
-    alert.handling.as_ref().is_some_and(|handling| handling.is_over(at, has_changed))
 }
 
 fn next_step(tx: &Transaction, alert: &Alert, conditions: &[Rule], is_clean: bool) -> Option<AlertStep> {
@@ -116,11 +111,11 @@ fn message(tx: &Transaction, rule: Rule) -> String {
     }
 }
 
-/// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new
-/// outage replaces the former one. Only a refused ID hides the other outages until the service answers again: a poller
-/// that was restarted may be throttled before the service refuses the ID again.
+/// Returns the steps for a profile's alerts after an event. Of the outage alerts only one is active at a time: a new outage
+/// replaces the former one. Only a refused ID hides the other outages until the service answers again. A restarted poller
+/// may be throttled before the service refuses the ID again.
 pub(crate) fn judge_profile(event: &ProfileEvent, active: &[Alert]) -> Vec<AlertStep> {
-    let own = || active.iter().filter(|alert| alert.subject == Subject::Profile);
+    let own = || active.iter().filter(|alert| alert.subject == AlertSubject::Profile);
     let clear = |alert: &Alert| AlertStep::Clear { id: alert.id, rule: alert.rule };
     let raise = |rule: Rule, message: &str| {
         let is_active = own().any(|alert| alert.rule == rule);

@@ -11,7 +11,7 @@ use crate::domain::{
     status::RouterStatus,
 };
 
-fn alert(id: i64, rule: Rule, subject: Subject, clean: u32) -> Alert {
+fn alert(id: i64, rule: Rule, subject: AlertSubject, clean: u32) -> Alert {
     Alert { id, clean, ..fixtures::alert(rule, subject) }
 }
 
@@ -46,24 +46,24 @@ fn each_status_raises_its_alert_once() {
     for (status, minutes, rules) in table {
         let (tx, at) = after_answer(status, minutes);
         assert_eq!(raised(&judge(&tx, &[], at)), rules, "{:?}", tx.state.status);
-        let active: Vec<_> = rules.iter().map(|rule| alert(1, *rule, Subject::Transaction(tx.id), 0)).collect();
+        let active: Vec<_> = rules.iter().map(|rule| alert(1, *rule, AlertSubject::Transaction(tx.id), 0)).collect();
         assert_eq!(judge(&tx, &active, at), [], "{:?}", tx.state.status);
     }
 }
 
 #[test]
-fn the_chains_word_raises_and_clears_its_rule_alone_and_a_status_that_agrees_clears_it_too() {
+fn chain_verdict_raises_and_clears_only_its_own_rule_and_an_agreeing_status_clears_it() {
     use crate::domain::on_chain::{ChainReading, ChainVerdict, Mined, OnChain};
     let (mut tx, at) = after_answer(RouterStatus::Ongoing, 20);
     let says = |verdict| Some(OnChain::after(None, ChainReading::without_node(verdict), None, at));
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
     // Overdue needs an answer of the service.
     assert_eq!(raised(&judge_chain(&tx, &[])), [Rule::ChainDisagrees]);
-    let active = [alert(1, Rule::ChainDisagrees, Subject::Transaction(tx.id), 0)];
+    let active = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(tx.id), 0)];
     assert_eq!(judge_chain(&tx, &active), []);
     tx.on_chain = says(ChainVerdict::Succeeded(Mined::default()));
     assert_eq!(judge_chain(&tx, &active), [AlertStep::Clear { id: 1, rule: Rule::ChainDisagrees }]);
-    let of_another = [alert(1, Rule::ChainDisagrees, Subject::Transaction(crate::domain::ids::RowId(99)), 0)];
+    let of_another = [alert(1, Rule::ChainDisagrees, AlertSubject::Transaction(crate::domain::ids::RowId(99)), 0)];
     assert_eq!(judge_chain(&tx, &of_another), []);
     // An answer of the service judges the rule like the others.
     tx.on_chain = says(ChainVerdict::Reverted(Mined::default()));
@@ -76,7 +76,7 @@ fn the_chains_word_raises_and_clears_its_rule_alone_and_a_status_that_agrees_cle
 fn failure_alone_raises_no_alert_about_a_long_wait() {
     for (status, rule) in [(RouterStatus::NotFound, Rule::NotFoundLong), (RouterStatus::Refund, Rule::RefundSlow)] {
         let (mut tx, at) = after_answer(status.clone(), 1);
-        let known = alert(1, Rule::Refund, Subject::Transaction(tx.id), 0);
+        let known = alert(1, Rule::Refund, AlertSubject::Transaction(tx.id), 0);
         let later = at + TimeDelta::minutes(20);
         tx.apply(&fixtures::fails(Failure::Transport("refused".into())), later);
         assert_eq!(raised(&judge(&tx, std::slice::from_ref(&known), later)), []);
@@ -88,7 +88,7 @@ fn failure_alone_raises_no_alert_about_a_long_wait() {
 #[test]
 fn two_clean_observations_clear_an_alert_and_a_relapse_resets_the_count() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 5);
-    let own = Subject::Transaction(tx.id);
+    let own = AlertSubject::Transaction(tx.id);
     let gas = |clean| [alert(7, Rule::NeedsGas, own, clean)];
     assert_eq!(judge(&tx, &gas(0), at), [AlertStep::Count { id: 7, clean: 1 }]);
     assert_eq!(judge(&tx, &gas(1), at), [AlertStep::Clear { id: 7, rule: Rule::NeedsGas }]);
@@ -99,17 +99,17 @@ fn two_clean_observations_clear_an_alert_and_a_relapse_resets_the_count() {
 #[test]
 fn settling_clears_alerts_at_once_and_a_failure_clears_none() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
-    let overdue = [alert(7, Rule::Overdue, Subject::Transaction(tx.id), 0)];
+    let overdue = [alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0)];
     assert_eq!(judge(&tx, &overdue, at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
     let mut tx = fixtures::transaction(1);
     tx.apply(&fixtures::fails(Failure::Transport("reset".into())), at);
-    assert_eq!(judge(&tx, &[alert(7, Rule::NeedsGas, Subject::Transaction(tx.id), 1)], at), []);
+    assert_eq!(judge(&tx, &[alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 1)], at), []);
 }
 
 #[test]
 fn outage_of_the_profile_suppresses_new_overdue_alerts() {
     let (tx, at) = after_answer(RouterStatus::Ongoing, 20);
-    let throttled = [alert(1, Rule::Throttled, Subject::Profile, 0)];
+    let throttled = [alert(1, Rule::Throttled, AlertSubject::Profile, 0)];
     assert_eq!(judge(&tx, &throttled, at), []);
     let (tx, at) = after_answer(RouterStatus::NeedsGas, 20);
     assert_eq!(raised(&judge(&tx, &throttled, at)), [Rule::NeedsGas]);
@@ -129,7 +129,7 @@ fn five_failures_over_two_minutes_raise_an_alert() {
 
 #[test]
 fn new_outage_of_a_profile_replaces_the_former_one() {
-    let throttled = [alert(1, Rule::Throttled, Subject::Profile, 0)];
+    let throttled = [alert(1, Rule::Throttled, AlertSubject::Profile, 0)];
     assert_eq!(
         judge_profile(&ProfileEvent::Unauthorized("no".into()), &throttled),
         [
@@ -146,7 +146,7 @@ fn new_outage_of_a_profile_replaces_the_former_one() {
 
 #[test]
 fn refused_id_hides_other_outages_until_the_service_answers() {
-    let unauthorized = [alert(1, Rule::Unauthorized, Subject::Profile, 0)];
+    let unauthorized = [alert(1, Rule::Unauthorized, AlertSubject::Profile, 0)];
     for event in [ProfileEvent::Throttled("429".into()), ProfileEvent::Unreachable("no route".into())] {
         assert_eq!(judge_profile(&event, &unauthorized), []);
     }
@@ -167,7 +167,7 @@ fn acknowledgement_ends_with_a_change_and_snooze_with_a_change_or_at_its_moment(
     let (mut tx, first) = after_answer(RouterStatus::NeedsGas, 5);
     let at = first + TimeDelta::minutes(1);
     tx.apply(&fixtures::says(RouterStatus::NeedsGas), at);
-    let active = |kind| [Alert { handling: kind, ..alert(7, Rule::NeedsGas, Subject::Transaction(tx.id), 0) }];
+    let active = |kind| [Alert { handling: kind, ..alert(7, Rule::NeedsGas, AlertSubject::Transaction(tx.id), 0) }];
     let end = [AlertStep::EndHandling { id: 7 }];
     // The handling, and the steps at the same status and at a new status.
     let table = [
@@ -188,7 +188,7 @@ fn acknowledgement_ends_with_a_change_and_snooze_with_a_change_or_at_its_moment(
 #[test]
 fn handled_alert_fires_again_only_when_a_new_alert_is_more_severe() {
     let (mut tx, first) = after_answer(RouterStatus::Refund, 1);
-    let own = Subject::Transaction(tx.id);
+    let own = AlertSubject::Transaction(tx.id);
     let handled = |rule, kind| Alert { handling: kind, ..alert(7, rule, own, 0) };
     let at = first + TimeDelta::minutes(20);
     tx.apply(&fixtures::says(RouterStatus::Refund), at);
@@ -204,33 +204,32 @@ fn handled_alert_fires_again_only_when_a_new_alert_is_more_severe() {
 #[test]
 fn cleared_alert_keeps_its_acknowledgement() {
     let (tx, at) = after_answer(RouterStatus::Success, 20);
-    let overdue = Alert { handling: acknowledged(), ..alert(7, Rule::Overdue, Subject::Transaction(tx.id), 0) };
+    let overdue = Alert { handling: acknowledged(), ..alert(7, Rule::Overdue, AlertSubject::Transaction(tx.id), 0) };
     assert_eq!(judge(&tx, &[overdue], at), [AlertStep::Clear { id: 7, rule: Rule::Overdue }]);
 }
 
 /// A model of the store: a transaction with all of its alerts.
-struct Model {
+struct AlertModel {
     tx: Transaction,
     alerts: Vec<Alert>,
 }
 
-/// An event of the model.
 #[derive(Clone, Debug)]
-enum Event {
+enum ModelEvent {
     Answered(RouterStatus),
     Failed,
     Handled(Option<Snooze>),
 }
 
-fn event() -> impl Strategy<Value = Event> {
+fn event() -> impl Strategy<Value = ModelEvent> {
     let mut statuses = RouterStatus::DOCUMENTED.to_vec();
     statuses.push(RouterStatus::Unknown("settling".into()));
     prop_oneof![
-        6 => prop::sample::select(statuses).prop_map(Event::Answered),
-        2 => Just(Event::Failed),
-        1 => Just(Event::Handled(None)),
-        1 => Just(Event::Handled(Some(Snooze::Change))),
-        1 => (0_i64..8_000).prop_map(|second| Event::Handled(Some(Snooze::Until(moment(second))))),
+        6 => prop::sample::select(statuses).prop_map(ModelEvent::Answered),
+        2 => Just(ModelEvent::Failed),
+        1 => Just(ModelEvent::Handled(None)),
+        1 => Just(ModelEvent::Handled(Some(Snooze::Change))),
+        1 => (0_i64..8_000).prop_map(|second| ModelEvent::Handled(Some(Snooze::Until(moment(second))))),
     ]
 }
 
@@ -238,7 +237,7 @@ fn moment(second: i64) -> DateTime<Utc> {
     DateTime::UNIX_EPOCH + TimeDelta::seconds(second)
 }
 
-impl Model {
+impl AlertModel {
     fn active(&self) -> Vec<Alert> {
         self.alerts.iter().filter(|alert| alert.cleared_at.is_none()).cloned().collect()
     }
@@ -262,7 +261,7 @@ impl Model {
                 AlertStep::Clear { id, .. } => self.alerts[index_of(id)].cleared_at = Some(at),
                 AlertStep::EndHandling { id } => self.alerts[index_of(id)].handling = None,
                 AlertStep::Raise { rule, .. } => {
-                    self.alerts.push(alert(number, rule, Subject::Transaction(self.tx.id), 0));
+                    self.alerts.push(alert(number, rule, AlertSubject::Transaction(self.tx.id), 0));
                 }
             }
         }
@@ -296,18 +295,18 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
     fn life_cycle_keeps_its_invariants(events in prop::collection::vec((1_i64..1_200, event()), 1..40)) {
-        let mut model = Model { tx: fixtures::transaction(1), alerts: Vec::new() };
+        let mut model = AlertModel { tx: fixtures::transaction(1), alerts: Vec::new() };
         let mut second = 0;
         for (pause, event) in events {
             second += pause;
             let (at, before, status) = (moment(second), model.active(), model.tx.state.status.clone());
             let observation = match event {
-                Event::Handled(until) => {
+                ModelEvent::Handled(until) => {
                     model.handle_active(until, at);
                     continue;
                 }
-                Event::Answered(status) => fixtures::says(status),
-                Event::Failed => fixtures::fails(Failure::Transport("reset".into())),
+                ModelEvent::Answered(status) => fixtures::says(status),
+                ModelEvent::Failed => fixtures::fails(Failure::Transport("reset".into())),
             };
             model.observe(&observation, at);
             model.check(&before, model.tx.state.status != status, at)?;

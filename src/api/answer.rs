@@ -126,7 +126,7 @@ mod tests {
         match outcome(status, body) {
             Outcome::Record(record) => format!("record: {}", record.status),
             Outcome::NotFound(message) => format!("not found: {}", message.unwrap_or_else(|| "-".into())),
-            Outcome::Failed(failure) => failure.line(),
+            Outcome::Failed(failure) => failure.one_line(),
         }
     }
 

@@ -345,7 +345,7 @@ mod tests {
 
     fn failure(observation: &Observation) -> String {
         match &observation.outcome {
-            Outcome::Failed(failure) => failure.line(),
+            Outcome::Failed(failure) => failure.one_line(),
             other => panic!("{other:?}"),
         }
     }

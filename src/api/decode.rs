@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(read.from.call_event_log, [r#"{"args":[1]}"#, "text", "7"]);
         let other: Vec<_> = read.other.iter().map(|(key, value)| format!("{key} = {value}")).collect();
         assert_eq!(other, [r#"expressBroken = {"a":[1]}"#, "fromChain.gas = null", "routeStatus[0].late = true"]);
-        assert_eq!(read.time_spent_words().as_deref(), Some(r#"note "soon", phases "{\"a\":1}", total 45"#));
+        assert_eq!(read.time_spent_text().as_deref(), Some(r#"note "soon", phases "{\"a\":1}", total 45"#));
     }
 
     #[test]

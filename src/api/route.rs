@@ -42,7 +42,7 @@ impl Client {
             Ok(received) => {
                 let answer = match received.cut.clone() {
                     Some(cut) if (200..=299).contains(&received.status) => QuoteAnswer::Failed(cut),
-                    _ => interpret(&received.reply(), request.quote_only, wall),
+                    _ => interpret(&received.reply(), request.is_quote_only, wall),
                 };
                 // An answer from which the ID can't be redacted is dropped.
                 let hidden = || QuoteAnswer::Failed(Failure::Unreadable("it contains the integrator ID".into()));
@@ -249,7 +249,7 @@ mod tests {
         ];
         for (status, body, expected) in table {
             let QuoteAnswer::Failed(failure) = interpret_body(status, body) else { panic!("{status} {body}") };
-            assert_eq!(failure.line(), expected);
+            assert_eq!(failure.one_line(), expected);
         }
     }
 }

@@ -8,13 +8,13 @@ use std::{collections::VecDeque, time::Duration};
 use super::ledger::{Ledger, Reservation};
 use crate::clock::Mono;
 
-/// The longest time ahead for which a member takes slots. A new file gives no slot for a whole window, which is much longer:
-/// until then the members have used up the blocks of a lost file.
+/// The longest time ahead for which a member takes slots. A new file gives no slot for a whole window, which is much
+/// longer. By then the members have used up the blocks of a lost file.
 pub(super) const SPAN: Duration = Duration::from_millis(100);
 
 /// The slots of a block that are left.
 #[derive(Debug)]
-pub(super) struct Block {
+pub(super) struct SlotBlock {
     /// The number of each slot, and the earliest moment of its send; in the order of the sends.
     slots: VecDeque<(u64, Mono)>,
     /// The end of the stretch: the first moment at which another member may send.
@@ -27,9 +27,9 @@ pub(super) struct Block {
     next_send: Mono,
 }
 
-impl Block {
+impl SlotBlock {
     /// Returns the highest number of slots in a block at this rate, at least one.
-    pub(super) fn most_slots(rate: f64) -> usize {
+    pub(super) fn max_slots(rate: f64) -> usize {
         ((rate * SPAN.as_secs_f64()) as usize).max(1)
     }
 
@@ -44,7 +44,7 @@ impl Block {
         self.end
     }
 
-    /// Returns the earliest moment at which another member may send if this member gives back what is left.
+    /// Returns the earliest moment at which another member may send if this member returns its unused slots.
     pub(super) fn next_send(&self) -> Mono {
         self.next_send
     }

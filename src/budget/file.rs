@@ -53,7 +53,7 @@ pub(super) struct LedgerFile {
     membership: KernelLock,
     limit: f64,
     /// Whether the ledger has this member's limit, and no requests of an earlier member with the same number.
-    joined: bool,
+    has_joined: bool,
     /// The line that this process read or wrote last, and the ledger in it.
     known: Option<(Vec<u8>, Ledger)>,
     /// Kept between two reads.
@@ -69,27 +69,26 @@ impl LedgerFile {
         files::refuse_shared_folder(folder).map_err(|source| LockError::new(folder, source))?;
         let file = lock::open(&path).map_err(fault)?;
         let (member, membership) = claim_membership(&path)?;
-        let (boot, joined, known, buffer) = (clock::boot(), false, None, Vec::new());
-        let mut opened = Self { path: path.clone(), file, boot, member, membership, limit, joined, known, buffer };
+        let (boot, has_joined, known, buffer) = (clock::boot(), false, None, Vec::new());
+        let mut opened = Self { path: path.clone(), file, boot, member, membership, limit, has_joined, known, buffer };
         // While another process writes, nothing is known. The first update joins then.
         let ledger = match opened.update(now.mono, |_, _| ()).map_err(fault)? {
             Some(((), ledger)) => ledger,
-            None => Ledger::new(limit, now.mono + Ledger::window_of(limit)),
+            None => Ledger::new(limit, now.mono + Ledger::slot_window(limit)),
         };
         Ok((opened, ledger))
     }
 
-    /// Returns the number of this member.
     pub(super) fn member(&self) -> u32 {
         self.member
     }
 
-    /// Reads the file without a lock. Returns `None` if the file holds what this process read or wrote last, else the ledger if
-    /// it is whole and sound.
+    /// Reads the file without a lock. Returns `None` if the file hasn't changed since this process read or wrote it, else
+    /// the ledger if it is whole and sound.
     pub(super) fn read_if_changed(&mut self, now: Mono) -> io::Result<Option<Option<Ledger>>> {
         if let Some((line, _)) = &self.known {
             read_up_to(&mut self.file, line.len() as u64, &mut self.buffer)?;
-            // The line ends with a line feed, so that what follows is no part of it.
+            // The line ends with a line feed, so that later bytes are no part of it.
             if self.buffer == *line {
                 return Ok(None);
             }
@@ -121,13 +120,13 @@ impl LedgerFile {
                 return Ok(false);
             }
             match fs::metadata(&self.path) {
-                Ok(there) if is_same(&there, &self.file.metadata()?) => return Ok(true),
+                Ok(metadata) if is_same_file(&metadata, &self.file.metadata()?) => return Ok(true),
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 // The process that deleted the file may have deleted the members' lock files too.
                 _ => {
                     self.file = lock::open(&self.path)?;
                     (self.member, self.membership) = claim_membership(&self.path).map_err(LockError::into_source)?;
-                    self.joined = false;
+                    self.has_joined = false;
                 }
             }
         }
@@ -137,8 +136,8 @@ impl LedgerFile {
     fn rewrite<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> io::Result<(T, Ledger)> {
         let (found, length) = self.read()?;
         let found = found.filter(|ledger| ledger.is_sound(now));
-        // Without a sound ledger nobody knows what was sent in the last window.
-        let fresh = || Ledger::new(self.limit, now + Ledger::window_of(self.limit));
+        // Without a sound ledger the requests of the last window aren't known.
+        let fresh = || Ledger::new(self.limit, now + Ledger::slot_window(self.limit));
         let mut ledger = found.clone().unwrap_or_else(fresh);
         // A set, so that each member's lock is checked once.
         let others: BTreeSet<u32> = ledger.slot_members().filter(|member| *member != self.member).collect();
@@ -147,7 +146,7 @@ impl LedgerFile {
                 ledger.release_dead_member(member, now);
             }
         }
-        if !self.joined {
+        if !self.has_joined {
             // An earlier member with this number is dead: this process holds its lock.
             ledger.release_dead_member(self.member, now);
             ledger.set_limit(self.limit);
@@ -157,7 +156,7 @@ impl LedgerFile {
         if found.as_ref() != Some(&ledger) {
             self.write(&ledger, length)?;
         }
-        self.joined = true;
+        self.has_joined = true;
         // A process that creates the file again sets the limit that a member set last.
         self.limit = ledger.limit();
         Ok((changed, ledger))
@@ -178,13 +177,13 @@ impl LedgerFile {
     }
 
     fn write(&mut self, ledger: &Ledger, length: usize) -> io::Result<()> {
-        // If the write fails half way, nobody knows the content.
+        // If the write fails half way, the content is unknown.
         self.known = None;
         let record = LedgerRecord { version: VERSION, boot: self.boot.clone(), ledger: ledger.clone() };
-        let line = sealed(serde_json::to_vec(&record)?);
+        let line = with_checksum(serde_json::to_vec(&record)?);
         self.file.rewind()?;
         self.file.write_all(&line)?;
-        // Readers ignore what follows the line. The file is cut once the rest costs time to read.
+        // Readers ignore the bytes after the line. The file is cut when they cost time to read.
         if line.len() + MOST_LEFT_OVER < length
             && let Err(error) = self.file.set_len(line.len() as u64)
         {
@@ -203,7 +202,7 @@ fn read_up_to(file: &mut File, most: u64, into: &mut Vec<u8>) -> io::Result<()> 
 }
 
 /// Returns the ledger of this fingerprint for display, or `None` if the file has no ledger of this boot.
-pub(crate) fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
+pub(crate) fn read_for_display(folder: &Path, fingerprint: &str) -> Option<Ledger> {
     let mut text = Vec::new();
     File::open(file_name(folder, fingerprint)).ok()?.take(MOST_BYTES).read_to_end(&mut text).ok()?;
     parse(&text, &clock::boot())
@@ -212,8 +211,8 @@ pub(crate) fn peek(folder: &Path, fingerprint: &str) -> Option<Ledger> {
 /// Parses the first line. A longer content of before may follow the line.
 fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
     let line = first_line(text)?;
-    let json = line.get(..line.len().checked_sub(SEAL_BYTES)?)?;
-    if sealed(json.to_vec()) != line {
+    let json = line.get(..line.len().checked_sub(CHECKSUM_BYTES)?)?;
+    if with_checksum(json.to_vec()) != line {
         return None;
     }
     let content = serde_json::from_slice::<LedgerRecord>(json).ok();
@@ -221,10 +220,10 @@ fn parse(text: &[u8], boot: &str) -> Option<Ledger> {
 }
 
 /// The bytes after the JSON: a blank, the checksum, a line feed.
-const SEAL_BYTES: usize = 10;
+const CHECKSUM_BYTES: usize = 10;
 
 /// Returns the line with this JSON.
-pub(super) fn sealed(mut json: Vec<u8>) -> Vec<u8> {
+pub(super) fn with_checksum(mut json: Vec<u8>) -> Vec<u8> {
     let checksum = crc32fast::hash(&json);
     json.extend(format!(" {checksum:08x}\n").into_bytes());
     json
@@ -256,13 +255,13 @@ fn membership_path(path: &Path, member: u32) -> PathBuf {
 }
 
 #[cfg(unix)]
-fn is_same(a: &Metadata, b: &Metadata) -> bool {
+fn is_same_file(a: &Metadata, b: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
 #[cfg(not(unix))]
-fn is_same(_: &Metadata, _: &Metadata) -> bool {
+fn is_same_file(_: &Metadata, _: &Metadata) -> bool {
     // An open file can't be deleted there.
     true
 }

@@ -1,16 +1,16 @@
 //! A poller's handle on an ID's budget, alone or shared with the user's other processes.
 //!
-//! A handle remembers the slots of this process and the releases that the ledger doesn't have yet. At a high rate a handle takes
-//! slots in blocks and writes releases with the next block, so that few requests cost an update of the file. The handle must
-//! never give out a slot that the ledger doesn't have as taken.
+//! A handle remembers the slots of this process and the releases that the ledger doesn't have yet. At a high rate a handle
+//! takes slots in blocks and writes releases with the next block. Few requests then cost an update of the file. The handle
+//! must never give out a slot that the ledger doesn't have as taken.
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use super::{
-    block::{self, Block},
+    block::{self, SlotBlock},
     file::LedgerFile,
-    ledger::{Ledger, Refusal, SlotId},
-    pace::PaceLeft,
+    ledger::{Ledger, SlotId, SlotRefusal},
+    pace::PaceHandover,
 };
 use crate::{
     clock::{Mono, Now},
@@ -28,8 +28,8 @@ const RETRY_AFTER_FAULT: Duration = Duration::from_secs(1);
 const OTHERS_WEIGHT: f64 = 0.1;
 /// The interval at which a member checks whether another process's response arrived.
 const CHECK_OTHERS: Duration = Duration::from_millis(50);
-/// The interval at which a member with requests under way confirms them in the ledger, and the longest delay of a release. A
-/// released slot rests for a second at least, so that nobody could use it sooner.
+/// The interval at which a member with requests under way confirms them in the ledger, and the longest delay of a release.
+/// A released slot rests for a second at least, so that no member could use it sooner.
 const CONFIRM: Duration = Duration::from_millis(250);
 /// The longest time for which a refusal counts without the ledger: another process may raise the limit, or the rate may grow.
 const REFUSAL_LIMIT: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ pub enum RequestEnd {
 
 /// The end of a request that the ledger doesn't have yet.
 #[derive(Debug)]
-struct Release {
+struct SlotRelease {
     slot: u64,
     returned: RequestEnd,
     at: Mono,
@@ -75,12 +75,12 @@ pub struct Budget {
     taken: BTreeMap<u64, Mono>,
     next_slot: u64,
     /// Slots that are taken for the next moments.
-    block: Option<Block>,
+    block: Option<SlotBlock>,
     /// The number of slots in the last block, and until when the next block continues it.
     last_block: (usize, Mono),
     /// The next refusal as far as it is certain, and until when it counts. Other members only delay the next slot.
-    refused: Option<(Refusal, Mono)>,
-    releases: Vec<Release>,
+    refused: Option<(SlotRefusal, Mono)>,
+    releases: Vec<SlotRelease>,
     updated: Mono,
     /// When the last update, which failed, is worth a retry.
     retry_at: Option<Mono>,
@@ -108,25 +108,21 @@ impl Budget {
     }
 
     fn of(ledger: Ledger, file: Option<LedgerFile>) -> Self {
-        let (taken, releases) = (BTreeMap::new(), Vec::new());
-        // The process ID keeps the slots of two processes apart even if both have the same member number.
-        let next_slot = u64::from(std::process::id()) << 32;
-        let (updated, retry_at, refused) = (Mono::default(), None, None);
-        let (block, last_block, others, retries, fault) = (None, (0, Mono::default()), 0.0, 0, None);
         Self {
             ledger,
             file,
-            taken,
-            next_slot,
-            block,
-            last_block,
-            refused,
-            releases,
-            updated,
-            retry_at,
-            others,
-            retries,
-            fault,
+            taken: BTreeMap::new(),
+            // The process ID keeps the slots of two processes apart even if both have the same member number.
+            next_slot: u64::from(std::process::id()) << 32,
+            block: None,
+            last_block: (0, Mono::default()),
+            refused: None,
+            releases: Vec::new(),
+            updated: Mono::default(),
+            retry_at: None,
+            others: 0.0,
+            retries: 0,
+            fault: None,
         }
     }
 
@@ -134,7 +130,7 @@ impl Budget {
     ///
     /// # Errors
     /// The moment before which no slot is free, or that every slot waits for a response.
-    pub fn take(&mut self, now: Mono) -> Result<SlotPermit, Refusal> {
+    pub fn take(&mut self, now: Mono) -> Result<SlotPermit, SlotRefusal> {
         if let Some(refused) = self.refusal(now) {
             return Err(refused);
         }
@@ -151,12 +147,12 @@ impl Budget {
                 let taken = reservation.sends.len();
                 self.next_slot += taken as u64;
                 self.last_block = (taken, reservation.end + block::SPAN);
-                self.block = Some(Block::new(first, reservation, self.ledger.rate(), now));
+                self.block = Some(SlotBlock::new(first, reservation, self.ledger.rate(), now));
                 Ok(self.record_sent(first, now))
             }
             // Another process may receive the next response.
-            Err(Refusal::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
-                Err(Refusal::Until(now + CHECK_OTHERS))
+            Err(SlotRefusal::UntilAnswered) if self.ledger.under_way() > self.taken.len() => {
+                Err(SlotRefusal::Until(now + CHECK_OTHERS))
             }
             Err(refused) => {
                 self.keep_refusal(refused, now);
@@ -165,7 +161,7 @@ impl Budget {
         }
     }
 
-    /// Takes a slot of the block, unless another process changed what the block was planned for.
+    /// Takes a slot of the block, unless another process changed the ledger so that the block's plan no longer holds.
     fn take_from_block(&mut self, now: Mono) -> Option<SlotPermit> {
         let slot = self.block.as_ref()?.next_slot(now)?;
         let file = self.file.as_mut()?;
@@ -184,7 +180,7 @@ impl Budget {
         Some(self.record_sent(slot, now))
     }
 
-    /// Remembers that the request of this slot goes out at `now`.
+    /// Records that the request of this slot is sent at `now`.
     fn record_sent(&mut self, slot: u64, now: Mono) -> SlotPermit {
         self.taken.insert(slot, now);
         self.predict_refusal(now);
@@ -194,35 +190,35 @@ impl Budget {
     /// Returns how many slots the next block may have: twice as many each time while requests follow one another.
     fn block_size(&self, now: Mono) -> usize {
         let (size, until) = self.last_block;
-        if now <= until { (2 * size).clamp(1, self.most_slots()) } else { 1 }
+        if now <= until { (2 * size).clamp(1, self.max_slots()) } else { 1 }
     }
 
     /// Returns the highest number of slots in a block. A budget without a file needs no blocks.
-    fn most_slots(&self) -> usize {
-        if self.file.is_some() { Block::most_slots(self.ledger.rate()) } else { 1 }
+    fn max_slots(&self) -> usize {
+        if self.file.is_some() { SlotBlock::max_slots(self.ledger.rate()) } else { 1 }
     }
 
-    fn keep_refusal(&mut self, refused: Refusal, now: Mono) {
+    fn keep_refusal(&mut self, refused: SlotRefusal, now: Mono) {
         self.refused = match refused {
-            Refusal::Until(ready) if ready > now + REFUSAL_LIMIT => None,
-            Refusal::Until(ready) => Some((refused, ready)),
+            SlotRefusal::Until(ready) if ready > now + REFUSAL_LIMIT => None,
+            SlotRefusal::Until(ready) => Some((refused, ready)),
             // Every slot waits for a response to this process, which `hand_back` reports here first.
-            Refusal::UntilAnswered => Some((refused, now + REFUSAL_LIMIT)),
+            SlotRefusal::UntilAnswered => Some((refused, now + REFUSAL_LIMIT)),
         };
     }
 
     /// Keeps the refusal that the next `take` would get, if it is certain.
     fn predict_refusal(&mut self, now: Mono) {
         self.refused = None;
-        let ready = match self.block.as_ref().and_then(Block::ready_at) {
+        let ready = match self.block.as_ref().and_then(SlotBlock::ready_at) {
             Some(ready) => Some(ready),
             None if self.ledger.is_only_waiting(self.member()) => self.ledger.ready_at(),
             // While other members wait, this one needs a place in the queue.
             None => return,
         };
         match ready {
-            Some(ready) if ready > now => self.keep_refusal(Refusal::Until(ready), now),
-            None if self.ledger.under_way() == self.taken.len() => self.keep_refusal(Refusal::UntilAnswered, now),
+            Some(ready) if ready > now => self.keep_refusal(SlotRefusal::Until(ready), now),
+            None if self.ledger.under_way() == self.taken.len() => self.keep_refusal(SlotRefusal::UntilAnswered, now),
             _ => {}
         }
     }
@@ -234,7 +230,7 @@ impl Budget {
 
     /// Returns the refusal that [`Self::take`] is certain to give without reading the ledger. The caller need not choose a
     /// request then.
-    pub fn refusal(&self, now: Mono) -> Option<Refusal> {
+    pub fn refusal(&self, now: Mono) -> Option<SlotRefusal> {
         self.refused.filter(|(_, until)| now < *until).map(|(refused, _)| refused)
     }
 
@@ -243,12 +239,12 @@ impl Budget {
     pub fn release(&mut self, permit: SlotPermit, returned: RequestEnd, at: Mono, now: Mono) -> Duration {
         let SlotPermit(slot) = permit;
         let since = self.taken.remove(&slot).unwrap_or(at);
-        let release = Release { slot, returned, at };
+        let release = SlotRelease { slot, returned, at };
         if self.can_wait(&release, now) {
             release.apply(self.member(), &mut self.ledger);
             self.releases.push(release);
             // The released slot rests for a second, so that a refusal until some moment before that still counts.
-            if !matches!(self.refusal(now), Some(Refusal::Until(_))) {
+            if !matches!(self.refusal(now), Some(SlotRefusal::Until(_))) {
                 self.predict_refusal(now);
             }
         } else {
@@ -262,13 +258,13 @@ impl Budget {
     }
 
     /// Returns whether a release may be written with the next block. Other members must know of a 429 at once.
-    fn can_wait(&self, release: &Release, now: Mono) -> bool {
+    fn can_wait(&self, release: &SlotRelease, now: Mono) -> bool {
         let is_throttled = matches!(release.returned, RequestEnd::Throttled { .. });
-        !is_throttled && self.most_slots() > 1 && now < self.updated + CONFIRM
+        !is_throttled && self.max_slots() > 1 && now < self.updated + CONFIRM
     }
 
-    /// Does what is due: returns an expired block, writes pending releases, and confirms the requests under way in the ledger,
-    /// whatever happened to its file. Returns the moment of the next call.
+    /// Does the due work: returns an expired block, writes pending releases, and confirms the requests under way in the
+    /// ledger, even if its file was lost. Returns the moment of the next call.
     pub fn sync(&mut self, now: Mono) -> Option<Mono> {
         if self.due()? > now {
             return self.due();
@@ -287,11 +283,11 @@ impl Budget {
         self.file.as_ref()?;
         let is_busy = !self.taken.is_empty() || !self.releases.is_empty();
         let confirm = is_busy.then(|| self.retry_at.unwrap_or(self.updated + CONFIRM));
-        self.unused_block().map(Block::end).into_iter().chain(confirm).min()
+        self.unused_block().map(SlotBlock::end).into_iter().chain(confirm).min()
     }
 
     /// Returns the block, if slots of it are left.
-    fn unused_block(&self) -> Option<&Block> {
+    fn unused_block(&self) -> Option<&SlotBlock> {
         self.block.as_ref().filter(|block| block.ready_at().is_some())
     }
 
@@ -304,8 +300,8 @@ impl Budget {
         }
     }
 
-    /// Applies what the machine left that used the ID before this one.
-    pub fn inherit(&mut self, left: &PaceLeft, now: Mono) {
+    /// Applies the pace of the machine that used the ID before this one.
+    pub fn inherit(&mut self, left: &PaceHandover, now: Mono) {
         // If the file can't be written now, this process keeps to it alone.
         if self.update(now, |ledger, _| ledger.pace.inherit(left, now)).is_err() {
             self.ledger.pace.inherit(left, now);
@@ -333,7 +329,11 @@ impl Budget {
     }
 
     /// Updates the ledger: first the slots of this process and the pending releases, then `change`.
-    pub(super) fn update<T>(&mut self, now: Mono, change: impl FnOnce(&mut Ledger, u32) -> T) -> Result<T, Refusal> {
+    pub(super) fn update<T>(
+        &mut self,
+        now: Mono,
+        change: impl FnOnce(&mut Ledger, u32) -> T,
+    ) -> Result<T, SlotRefusal> {
         self.refused = None;
         // Each update ends the block: its slots are no longer among those of this process.
         let block = self.block.take();
@@ -361,12 +361,12 @@ impl Budget {
                         let stopped = "another hoptop process has locked the budget file and does not release it; it may be suspended: resume or end it";
                         self.fault = Some(stopped.to_owned());
                     }
-                    return Err(Refusal::Until(again));
+                    return Err(SlotRefusal::Until(again));
                 }
                 Err(error) => {
                     let again = now + RETRY_AFTER_FAULT;
                     (self.retry_at, self.fault) = (Some(again), Some(error.to_string()));
-                    return Err(Refusal::Until(again));
+                    return Err(SlotRefusal::Until(again));
                 }
             },
         };
@@ -376,19 +376,19 @@ impl Budget {
     }
 }
 
-impl Release {
+impl SlotRelease {
     fn apply(&self, member: u32, ledger: &mut Ledger) {
         let id = SlotId { member, slot: self.slot };
         match self.returned {
             RequestEnd::Answered => {
                 ledger.release_answered(id, self.at);
-                ledger.pace.answered(self.at);
+                ledger.pace.apply_answered(self.at);
             }
             RequestEnd::Failed => ledger.release_answered(id, self.at),
             RequestEnd::TimedOut(timeout) => ledger.release_timed_out(id, self.at, timeout),
             RequestEnd::Throttled { retry_after, jitter } => {
                 ledger.release_answered(id, self.at);
-                ledger.pace.throttled(retry_after, jitter, self.at);
+                ledger.pace.apply_throttled(retry_after, jitter, self.at);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! The ledger of one integrator ID: the slots that are in use, and when the next request may be sent.
 //!
-//! There are N slots. A request takes a slot, and the slot is free again one window after the *response* arrived. The service
-//! saw the request before the response arrived, so no window of one second at the service ever holds more than N requests
-//! (`DESIGN.md`, Budget; `service.md` 8). The ledger is pure. The ledger must never give out a slot on the strength of a guess.
+//! There are N slots. A request takes a slot, and the slot is free again one window after the *response* arrived. The
+//! service saw the request before the response arrived. So no window of one second at the service ever holds more than N
+//! requests (`DESIGN.md`, Budget; `service.md` 8). The ledger is pure. It must never give out a slot by a guess.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -33,7 +33,7 @@ pub(super) struct SlotId {
 
 /// A slot that isn't free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-enum Slot {
+enum UsedSlot {
     /// The slot's request is under way, or the member will send it in a moment.
     Taken(SlotId),
     /// The service saw the slot's request by this moment.
@@ -55,7 +55,7 @@ pub(super) struct Reservation {
 
 /// Why the ledger gave no slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum SlotRefusal {
     /// No slot is free before this moment.
     Until(Mono),
     /// Every slot waits for a response.
@@ -68,7 +68,7 @@ pub struct Ledger {
     /// The limit that a member set last, in requests a second.
     limit: f64,
     /// The slots that aren't free.
-    slots: Vec<Slot>,
+    slots: Vec<UsedSlot>,
     /// No request may be sent before this moment.
     #[serde(with = "micros")]
     next_send: Mono,
@@ -86,7 +86,7 @@ impl Ledger {
     }
 
     /// Returns how long a slot rests after its response at this limit and at the full rate.
-    pub(super) fn window_of(limit: f64) -> Duration {
+    pub(super) fn slot_window(limit: f64) -> Duration {
         if limit < 1.0 { Duration::try_from_secs_f64(1.0 / limit).unwrap_or(Duration::MAX) } else { SECOND }
     }
 
@@ -167,16 +167,16 @@ impl Ledger {
         self.queue.iter().all(|waiting| *waiting == member)
     }
 
-    /// Takes a slot to send at `now`, if a slot is free and no other member is first in the queue, and up to `most` slots in all
-    /// to send within `span`, or within a part of it that leaves as much to each member that waits. The slots get consecutive
-    /// numbers from `first` on.
+    /// Takes a slot to send at `now`, if a slot is free and no other member is first in the queue. Takes up to `most` slots
+    /// in all, to send within `span`. While other members wait, each of them and this one get an equal part of `span`. The
+    /// slots get consecutive numbers from `first` on.
     pub(super) fn reserve(
         &mut self,
         first: SlotId,
         most: usize,
         span: Duration,
         now: Mono,
-    ) -> Result<Reservation, Refusal> {
+    ) -> Result<Reservation, SlotRefusal> {
         let (count, window) = self.slots_and_window();
         // Before free slots are removed: the grace of the first member in the queue begins when the slot became free.
         let ready = self.ready_at();
@@ -184,10 +184,10 @@ impl Ledger {
         let turn = self.queue.iter().position(|member| *member == first.member);
         let place = turn.unwrap_or(self.queue.len());
         let refused = match ready {
-            None => Some(Refusal::UntilAnswered),
+            None => Some(SlotRefusal::UntilAnswered),
             // Or another member is first, and may still come within its grace.
             Some(ready) if ready > now || (place > 0 && now < ready + GRACE) => {
-                Some(Refusal::Until(self.expected_turn(place, ready, now)))
+                Some(SlotRefusal::Until(self.expected_turn(place, ready, now)))
             }
             Some(_) => None,
         };
@@ -204,7 +204,7 @@ impl Ledger {
         let spacing = self.spacing();
         let latest = now + span / u32::try_from(1 + others).unwrap_or(u32::MAX);
         let sends = self.plan(most, spacing, now, latest);
-        self.slots.extend((first.slot..).zip(&sends).map(|(slot, _)| Slot::Taken(SlotId { slot, ..first })));
+        self.slots.extend((first.slot..).zip(&sends).map(|(slot, _)| UsedSlot::Taken(SlotId { slot, ..first })));
         Ok(Reservation { sends, end: self.next_send, spacing, others })
     }
 
@@ -230,41 +230,39 @@ impl Ledger {
         }
     }
 
-    /// Returns whether this slot is taken.
     pub(super) fn has_taken(&self, id: SlotId) -> bool {
-        self.slots.contains(&Slot::Taken(id))
+        self.slots.contains(&UsedSlot::Taken(id))
     }
 
     /// Releases a slot whose response arrived at `arrival`.
     pub(super) fn release_answered(&mut self, id: SlotId, arrival: Mono) {
-        self.release(&Slot::Taken(id), arrival);
+        self.release(&UsedSlot::Taken(id), arrival);
     }
 
     /// Releases a slot whose request was given up at `now` after `timeout`. The service may see the request later than `now`,
     /// so the slot rests for the timeout and a window.
     pub(super) fn release_timed_out(&mut self, id: SlotId, now: Mono, timeout: Duration) {
-        self.release(&Slot::Taken(id), now + timeout);
+        self.release(&UsedSlot::Taken(id), now + timeout);
     }
 
     /// Releases the slots of a member that was found dead at `now`, and removes the member from the queue.
     pub(super) fn release_dead_member(&mut self, member: u32, now: Mono) {
         self.queue.retain(|waiting| *waiting != member);
         for slot in &mut self.slots {
-            if matches!(slot, Slot::Taken(id) if id.member == member) {
-                *slot = Slot::Seen(now + REQUEST_LIMIT);
+            if matches!(slot, UsedSlot::Taken(id) if id.member == member) {
+                *slot = UsedSlot::Seen(now + REQUEST_LIMIT);
             }
         }
     }
 
     /// Makes the taken slots of this member equal to `taken`, whatever happened to the ledger's file.
     pub(super) fn reconcile(&mut self, member: u32, taken: &BTreeMap<u64, Mono>) {
-        let is_stale =
-            |slot: &Slot| matches!(slot, Slot::Taken(id) if id.member == member && !taken.contains_key(&id.slot));
+        let is_stale = |slot: &UsedSlot| matches!(slot, UsedSlot::Taken(id) if id.member == member && !taken.contains_key(&id.slot));
         self.slots.retain(|slot| !is_stale(slot));
         if self.slot_members().filter(|owner| *owner == member).count() == taken.len() {
             return;
         }
-        for slot in taken.keys().map(|slot| Slot::Taken(SlotId { member, slot: *slot })) {
+        for slot in taken.keys().map(|slot| UsedSlot::Taken(SlotId { member, slot: *slot })) {
             if !self.slots.contains(&slot) {
                 self.slots.push(slot);
             }
@@ -273,9 +271,9 @@ impl Ledger {
 
     /// The member of each taken slot. A member with two taken slots appears twice.
     pub(super) fn slot_members(&self) -> impl Iterator<Item = u32> {
-        let member = |slot: &Slot| match slot {
-            Slot::Taken(id) => Some(id.member),
-            Slot::Seen(_) => None,
+        let member = |slot: &UsedSlot| match slot {
+            UsedSlot::Taken(id) => Some(id.member),
+            UsedSlot::Seen(_) => None,
         };
         self.slots.iter().filter_map(member)
     }
@@ -285,13 +283,13 @@ impl Ledger {
         self.slot_members().count()
     }
 
-    /// Returns whether a ledger that was read from a file can be true at `now`. Another process may have a later `now`, and a
-    /// lower limit of a moment ago leaves longer waits; but no moment may lie further ahead than any rule reaches.
+    /// Returns whether a ledger that was read from a file can be true at `now`. Another process may have a later `now`, and
+    /// a limit that was raised just now leaves longer waits. But no moment may lie further ahead than any rule reaches.
     pub(super) fn is_sound(&self, now: Mono) -> bool {
         let latest = now + FURTHEST;
-        let is_sound = |slot: &Slot| match slot {
-            Slot::Seen(at) => *at <= latest,
-            Slot::Taken(_) => true,
+        let is_sound = |slot: &UsedSlot| match slot {
+            UsedSlot::Seen(at) => *at <= latest,
+            UsedSlot::Taken(_) => true,
         };
         self.limit > 0.0
             && self.limit <= HIGHEST_LIMIT
@@ -302,15 +300,15 @@ impl Ledger {
     }
 
     /// Lets a taken slot rest. A slot that is missing in the ledger is added, so that its request still counts.
-    fn release(&mut self, taken: &Slot, seen: Mono) {
+    fn release(&mut self, taken: &UsedSlot, seen: Mono) {
         match self.slots.iter_mut().find(|slot| *slot == taken) {
-            Some(slot) => *slot = Slot::Seen(seen),
-            None => self.slots.push(Slot::Seen(seen)),
+            Some(slot) => *slot = UsedSlot::Seen(seen),
+            None => self.slots.push(UsedSlot::Seen(seen)),
         }
     }
 }
 
-impl Slot {
+impl UsedSlot {
     /// Returns when the slot is free, or `None` while its request is under way.
     fn free_at(&self, window: Duration) -> Option<Mono> {
         match self {

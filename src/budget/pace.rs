@@ -38,10 +38,10 @@ pub struct Pace {
     rests: u32,
 }
 
-/// What a pace leaves for another machine, whose clock has other moments.
+/// The part of a pace that another machine can use: its clock has other moments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct PaceLeft {
+pub struct PaceHandover {
     /// How much of a rest is left, in milliseconds.
     rest: u64,
     /// The share of the limit in use, in thousandths; 0 is unknown.
@@ -66,12 +66,13 @@ impl Pace {
         self.resting_until
     }
 
-    /// Applies a 429: the ID rests for `retry_after`, or 1, 2, 4 … s, and up to half of that on top by `jitter` (0 to 1).
+    /// Applies a 429: the ID rests for `retry_after`, else for 1, 2, 4 … s. `jitter` (0 to 1) prolongs the rest by up to
+    /// half.
     ///
     /// A 429 that arrives during a rest answers a request from before the rest. Such a 429 may prolong the rest, and does not
     /// double the next one.
     #[allow(clippy::manual_clamp, reason = "clamp lets a NaN through")]
-    pub fn throttled(&mut self, retry_after: Option<Duration>, jitter: f64, at: Mono) {
+    pub fn apply_throttled(&mut self, retry_after: Option<Duration>, jitter: f64, at: Mono) {
         if at >= self.resting_until {
             self.rests = self.rests.saturating_add(1).min(16);
         }
@@ -87,7 +88,7 @@ impl Pace {
     }
 
     /// Applies a clean answer, that is any answer but a 429: the rate grows.
-    pub fn answered(&mut self, at: Mono) {
+    pub fn apply_answered(&mut self, at: Mono) {
         // An answer during a rest belongs to a request from before the 429.
         if at < self.resting_until {
             return;
@@ -107,14 +108,14 @@ impl Pace {
         }
     }
 
-    /// Returns what another machine inherits at `now`.
-    pub fn left(&self, now: Mono) -> PaceLeft {
+    /// Returns the part of the pace that another machine inherits at `now`.
+    pub fn handover(&self, now: Mono) -> PaceHandover {
         let rest = u64::try_from(self.resting_until.since(now).as_millis()).unwrap_or(u64::MAX);
-        PaceLeft { rest, share: (self.share * 1_000.0).round() as u32 }
+        PaceHandover { rest, share: (self.share * 1_000.0).round() as u32 }
     }
 
-    /// Applies what another machine left: the longer rest and the lower rate count.
-    pub(super) fn inherit(&mut self, left: &PaceLeft, now: Mono) {
+    /// Applies the pace of another machine: the longer rest and the lower rate count.
+    pub(super) fn inherit(&mut self, left: &PaceHandover, now: Mono) {
         self.resting_until = self.resting_until.max(now + Duration::from_millis(left.rest).min(LONGEST_REST));
         let share = f64::from(left.share) / 1_000.0;
         if (LOWEST_SHARE..self.share).contains(&share) {
@@ -145,28 +146,28 @@ mod tests {
         let mut now = at(0.0);
         let mut rests = Vec::new();
         for _ in 0..4 {
-            pace.throttled(None, 0.0, now);
+            pace.apply_throttled(None, 0.0, now);
             rests.push(pace.resting_until().since(now).as_secs());
             now = pace.resting_until();
         }
         assert_eq!(rests, [1, 2, 4, 8]);
-        pace.answered(now);
-        pace.throttled(None, 1.0, now);
+        pace.apply_answered(now);
+        pace.apply_throttled(None, 1.0, now);
         assert_eq!(pace.resting_until().since(now), Duration::from_millis(1_500));
     }
 
     #[test]
-    fn a_storm_cuts_once_a_second_and_doubles_once_a_rest() {
+    fn many_429_cut_the_rate_once_a_second_and_double_the_rest_once() {
         let mut pace = Pace::default();
         for tenth in 0..10 {
-            pace.throttled(None, 0.0, at(f64::from(tenth) / 10.0));
+            pace.apply_throttled(None, 0.0, at(f64::from(tenth) / 10.0));
         }
         assert!((pace.share() - 0.7).abs() < 1e-9, "{}", pace.share());
         assert_eq!(pace.resting_until(), at(1.9));
-        pace.throttled(None, 0.0, at(1.0));
+        pace.apply_throttled(None, 0.0, at(1.0));
         assert!((pace.share() - 0.49).abs() < 1e-9, "{}", pace.share());
         for second in 10..100 {
-            pace.throttled(None, 0.0, at(f64::from(second)));
+            pace.apply_throttled(None, 0.0, at(f64::from(second)));
         }
         assert_eq!(pace.share(), LOWEST_SHARE);
     }
@@ -174,12 +175,12 @@ mod tests {
     #[test]
     fn the_rate_is_back_after_two_minutes_of_clean_answers() {
         let mut pace = Pace::default();
-        pace.throttled(Some(Duration::from_secs(7)), 0.0, at(0.0));
-        pace.answered(at(3.0));
+        pace.apply_throttled(Some(Duration::from_secs(7)), 0.0, at(0.0));
+        pace.apply_answered(at(3.0));
         assert_eq!(pace.share(), 0.7);
         let shares: Vec<f64> = [10.0, 70.0, 129.0, 130.0]
             .map(|second| {
-                pace.answered(at(second));
+                pace.apply_answered(at(second));
                 pace.share()
             })
             .into();
@@ -188,10 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn rests_are_bounded_whatever_comes() {
+    fn rests_are_bounded_for_any_input() {
         let rest = |retry_after, jitter| {
             let mut pace = Pace::default();
-            pace.throttled(retry_after, jitter, at(5.0));
+            pace.apply_throttled(retry_after, jitter, at(5.0));
             pace.resting_until().since(at(5.0))
         };
         assert_eq!(rest(Some(Duration::from_secs(1_000_000_000_000)), 1.0), LONGEST_REST);
@@ -200,7 +201,7 @@ mod tests {
         let mut pace = Pace::default();
         let mut now = at(0.0);
         for _ in 0..100 {
-            pace.throttled(None, 1.0, now);
+            pace.apply_throttled(None, 1.0, now);
             assert!(pace.resting_until().since(now) <= LONGEST_REST && pace.is_sound(now + LONGEST_REST));
             now = pace.resting_until();
         }

@@ -5,7 +5,7 @@ use std::{fs, path::Path, time::Duration};
 use chrono::DateTime;
 use proptest::prelude::*;
 
-use super::{file::sealed, *};
+use super::{file::with_checksum, *};
 use crate::{
     clock::{Mono, Now},
     process::lock,
@@ -33,9 +33,9 @@ fn answered(budget: &mut Budget, permit: SlotPermit, milliseconds: u64) {
 fn a_slot_is_free_a_second_after_its_response() {
     let mut budget = Budget::unshared(1.0, at(0));
     let permit = budget.take(at(0)).unwrap();
-    assert_eq!(budget.take(at(5_000)), Err(Refusal::UntilAnswered));
+    assert_eq!(budget.take(at(5_000)), Err(SlotRefusal::UntilAnswered));
     answered(&mut budget, permit, 5_000);
-    assert_eq!(budget.take(at(5_999)), Err(Refusal::Until(at(6_000))));
+    assert_eq!(budget.take(at(5_999)), Err(SlotRefusal::Until(at(6_000))));
     assert!(budget.take(at(6_000)).is_ok());
 }
 
@@ -43,7 +43,7 @@ fn a_slot_is_free_a_second_after_its_response() {
 fn sends_are_spaced_evenly() {
     let mut budget = Budget::unshared(10.0, at(0));
     let _first = budget.take(at(0)).unwrap();
-    assert_eq!(budget.take(at(99)), Err(Refusal::Until(at(100))));
+    assert_eq!(budget.take(at(99)), Err(SlotRefusal::Until(at(100))));
     assert!(budget.take(at(100)).is_ok());
 }
 
@@ -52,7 +52,7 @@ fn limit_below_one_a_second_has_a_longer_window() {
     let mut budget = Budget::unshared(0.25, at(0));
     let permit = budget.take(at(0)).unwrap();
     answered(&mut budget, permit, 100);
-    assert_eq!(budget.take(at(200)), Err(Refusal::Until(at(4_100))));
+    assert_eq!(budget.take(at(200)), Err(SlotRefusal::Until(at(4_100))));
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn slot_of_a_lost_request_rests_for_the_timeout_and_a_window() {
     let mut budget = Budget::unshared(1.0, at(0));
     let permit = budget.take(at(0)).unwrap();
     budget.release(permit, RequestEnd::TimedOut(Duration::from_secs(10)), at(10_000), at(10_000));
-    assert_eq!(budget.take(at(10_001)), Err(Refusal::Until(at(21_000))));
+    assert_eq!(budget.take(at(10_001)), Err(SlotRefusal::Until(at(21_000))));
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn new_limit_applies_at_once() {
     }
     set_limit(&mut budget, 1.0, at(1_000));
     // The service saw the last request by 950: one request in that window is enough.
-    assert_eq!(budget.take(at(1_000)), Err(Refusal::Until(at(1_950))));
+    assert_eq!(budget.take(at(1_000)), Err(SlotRefusal::Until(at(1_950))));
     let permit = budget.take(at(1_950)).unwrap();
     answered(&mut budget, permit, 2_000);
-    assert_eq!(budget.take(at(2_001)), Err(Refusal::Until(at(3_000))));
+    assert_eq!(budget.take(at(2_001)), Err(SlotRefusal::Until(at(3_000))));
     set_limit(&mut budget, 10.0, at(2_100));
     assert!(budget.take(at(2_950)).is_ok());
     assert!(budget.take(at(3_050)).is_ok());
@@ -87,7 +87,7 @@ fn after_429_the_id_rests_and_then_has_a_lower_rate() {
     let permit = budget.take(at(0)).unwrap();
     let retry_after = Some(Duration::from_secs(7));
     budget.release(permit, RequestEnd::Throttled { retry_after, jitter: 0.0 }, at(100), at(100));
-    assert_eq!(budget.take(at(101)), Err(Refusal::Until(at(7_100))));
+    assert_eq!(budget.take(at(101)), Err(SlotRefusal::Until(at(7_100))));
     assert!((budget.ledger().rate() - 7.0).abs() < 1e-9);
     let sent = (7_100..17_100).filter(|millis| {
         budget.take(at(*millis)).is_ok_and(|permit| {
@@ -99,8 +99,8 @@ fn after_429_the_id_rests_and_then_has_a_lower_rate() {
     assert!((68..=80).contains(&sent.count()));
 }
 
-/// One request of an adversarial network: the milliseconds until the service sees it, the milliseconds from then to the
-/// response, and whether the response is lost.
+/// One request of an adversarial network: the milliseconds to the service, the milliseconds back, and whether the response
+/// is lost.
 type Trip = (u64, u64, bool);
 
 const TIMEOUT: u64 = 8_000;
@@ -135,8 +135,8 @@ impl Race {
             self.finish_requests();
             let ready = match self.budgets[member].take(at(self.millis)) {
                 Ok(permit) => break permit,
-                Err(Refusal::Until(ready)) => Some(ready.0.as_nanos().div_ceil(1_000_000) as u64),
-                Err(Refusal::UntilAnswered) => None,
+                Err(SlotRefusal::Until(ready)) => Some(ready.0.as_nanos().div_ceil(1_000_000) as u64),
+                Err(SlotRefusal::UntilAnswered) => None,
             };
             let answer = self.under_way.iter().map(|(end, ..)| *end).min();
             self.millis = ready.into_iter().chain(answer).min().unwrap().max(self.millis + 1);
@@ -216,7 +216,7 @@ proptest! {
             race.send(0, trip);
             if throttled {
                 let millis = race.millis;
-                race.budgets[0].update(at(millis), |ledger, _| ledger.pace.throttled(None, 0.5, at(millis))).unwrap();
+                race.budgets[0].update(at(millis), |ledger, _| ledger.pace.apply_throttled(None, 0.5, at(millis))).unwrap();
             }
         }
         prop_assert!(race.most_in_window(1_000) <= rps as usize);
@@ -266,7 +266,7 @@ proptest! {
                 0 => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
                 2 | 3 => {
-                    let throttle = |ledger: &mut Ledger, _| ledger.pace.throttled(None, 0.5, at(millis));
+                    let throttle = |ledger: &mut Ledger, _| ledger.pace.apply_throttled(None, 0.5, at(millis));
                     race.budgets[member].update(at(millis), throttle).unwrap();
                 }
                 // The process was busy, and hands back late.
@@ -292,8 +292,8 @@ fn repeated_429_on_a_shared_budget_cut_the_rate_and_double_the_rest() {
         let permit = loop {
             match budget.take(at(millis)) {
                 Ok(permit) => break permit,
-                Err(Refusal::Until(ready)) => millis = ready.0.as_nanos().div_ceil(1_000_000) as u64,
-                Err(Refusal::UntilAnswered) => panic!("no request is under way"),
+                Err(SlotRefusal::Until(ready)) => millis = ready.0.as_nanos().div_ceil(1_000_000) as u64,
+                Err(SlotRefusal::UntilAnswered) => panic!("no request is under way"),
             }
         };
         millis += 50;
@@ -317,10 +317,10 @@ fn late_release_does_not_undo_changes_of_other_members() {
     let (arrived, kept) = (at(60_100), at(60_100));
     other.release(throttled, RequestEnd::Throttled { retry_after, jitter: 0.0 }, arrived, kept);
     late.release(permit, RequestEnd::Answered, at(1_100), at(60_200));
-    assert_eq!(other.take(at(60_300)), Err(Refusal::Until(at(360_100))));
+    assert_eq!(other.take(at(60_300)), Err(SlotRefusal::Until(at(360_100))));
     // A process that read its clock long before must not undo the change either.
     late.update(at(1_200), |_, _| ()).unwrap();
-    assert_eq!(other.take(at(60_400)), Err(Refusal::Until(at(360_100))));
+    assert_eq!(other.take(at(60_400)), Err(SlotRefusal::Until(at(360_100))));
 }
 
 #[test]
@@ -333,9 +333,9 @@ fn member_that_joins_during_a_write_sets_its_limit_and_releases_the_dead_at_its_
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
     let mut next = open(1.0, 2_000);
-    assert!(matches!(next.take(at(2_100)), Err(Refusal::Until(at)) if at < self::at(2_200)));
+    assert!(matches!(next.take(at(2_100)), Err(SlotRefusal::Until(at)) if at < self::at(2_200)));
     file.unlock().unwrap();
-    assert_eq!(next.take(at(2_300)), Err(Refusal::Until(at(11_300))));
+    assert_eq!(next.take(at(2_300)), Err(SlotRefusal::Until(at(11_300))));
     assert_eq!((next.ledger().limit(), next.ledger().under_way()), (1.0, 0));
 }
 
@@ -344,13 +344,13 @@ fn refusal_counts_until_its_moment_without_a_read_of_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let mut budget = Budget::shared(folder.path(), "aa", 10.0, now(0)).unwrap();
     let permit = budget.take(at(1_000)).unwrap();
-    let refused = Err(Refusal::Until(at(1_100)));
+    let refused = Err(SlotRefusal::Until(at(1_100)));
     assert_eq!(budget.take(at(1_010)), refused);
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
     // An update would fail, because the lock is held.
     assert_eq!(budget.take(at(1_099)), refused);
-    assert!(matches!(budget.take(at(1_100)), Err(Refusal::Until(again)) if again > at(1_100)));
+    assert!(matches!(budget.take(at(1_100)), Err(SlotRefusal::Until(again)) if again > at(1_100)));
     file.unlock().unwrap();
     answered(&mut budget, permit, 1_101);
     assert!(budget.take(at(1_102)).is_ok());
@@ -363,14 +363,14 @@ fn only_member_knows_after_a_release_when_the_next_slot_is_free_without_a_read()
     let mut budget = open(0);
     let permit = budget.take(at(1_000)).unwrap();
     answered(&mut budget, permit, 1_200);
-    assert_eq!(budget.refusal(at(1_201)), Some(Refusal::Until(at(2_200))));
+    assert_eq!(budget.refusal(at(1_201)), Some(SlotRefusal::Until(at(2_200))));
     assert_eq!(budget.refusal(at(2_200)), None);
     let permit = budget.take(at(2_200)).unwrap();
     // While another member waits, the queue in the file decides which member is next.
     assert!(open(2_300).take(at(2_300)).is_err());
     answered(&mut budget, permit, 2_400);
     assert_eq!(budget.refusal(at(2_401)), None);
-    assert_eq!(budget.take(at(2_401)), Err(Refusal::Until(at(3_400))));
+    assert_eq!(budget.take(at(2_401)), Err(SlotRefusal::Until(at(3_400))));
 }
 
 #[test]
@@ -379,9 +379,9 @@ fn own_place_in_the_queue_does_not_count_as_another_member() {
     let mut budget = Budget::shared(folder.path(), "aa", 2.0, now(0)).unwrap();
     let first = budget.take(at(1_000)).unwrap();
     let _second = budget.take(at(1_500)).unwrap();
-    assert_eq!(budget.take(at(1_510)), Err(Refusal::UntilAnswered));
+    assert_eq!(budget.take(at(1_510)), Err(SlotRefusal::UntilAnswered));
     answered(&mut budget, first, 1_600);
-    assert_eq!(budget.refusal(at(1_601)), Some(Refusal::Until(at(2_600))));
+    assert_eq!(budget.refusal(at(1_601)), Some(SlotRefusal::Until(at(2_600))));
 }
 
 #[test]
@@ -415,14 +415,14 @@ fn file_is_not_read_while_every_slot_waits_for_this_process_s_own_response() {
     let permit = budget.take(at(1_000)).unwrap();
     let file = lock::open(&folder.path().join("budget-aa.json")).unwrap();
     assert!(lock::try_lock(&file).unwrap());
-    assert_eq!(budget.take(at(1_999)), Err(Refusal::UntilAnswered), "a read would have to wait for the lock");
+    assert_eq!(budget.take(at(1_999)), Err(SlotRefusal::UntilAnswered), "a read would have to wait for the lock");
     assert!(
-        matches!(budget.take(at(2_000)), Err(Refusal::Until(_))),
+        matches!(budget.take(at(2_000)), Err(SlotRefusal::Until(_))),
         "the ledger is read again, because another process may have raised the limit"
     );
     file.unlock().unwrap();
     answered(&mut budget, permit, 2_020);
-    assert_eq!(budget.take(at(2_030)), Err(Refusal::Until(at(3_020))));
+    assert_eq!(budget.take(at(2_030)), Err(SlotRefusal::Until(at(3_020))));
 }
 
 #[test]
@@ -431,10 +431,10 @@ fn new_limit_ends_a_kept_refusal() {
     let mut budget = Budget::shared(folder.path(), "aa", 1.0, now(0)).unwrap();
     let permit = budget.take(at(1_000)).unwrap();
     answered(&mut budget, permit, 1_500);
-    assert_eq!(budget.take(at(1_600)), Err(Refusal::Until(at(2_500))));
+    assert_eq!(budget.take(at(1_600)), Err(SlotRefusal::Until(at(2_500))));
     set_limit(&mut budget, 10.0, at(1_700));
     // The spacing of the former limit still holds, but its rest does not.
-    assert_eq!(budget.take(at(1_800)), Err(Refusal::Until(at(2_000))));
+    assert_eq!(budget.take(at(1_800)), Err(SlotRefusal::Until(at(2_000))));
     assert!(budget.take(at(2_000)).is_ok());
 }
 
@@ -447,7 +447,7 @@ fn process_that_is_stopped_while_it_writes_is_reported() {
     let mut millis = 1_000;
     let mut asked = 0;
     while millis < 10_000 {
-        let Err(Refusal::Until(again)) = budget.take(at(millis)) else {
+        let Err(SlotRefusal::Until(again)) = budget.take(at(millis)) else {
             panic!("a slot was given while another process holds the lock")
         };
         millis = again.0.as_nanos().div_ceil(1_000_000) as u64;
@@ -477,8 +477,8 @@ fn wait_after(damage: impl FnOnce(&Path)) -> u64 {
     loop {
         match second.take(at(millis)) {
             Ok(_) => return millis,
-            Err(Refusal::Until(ready)) => millis = (ready.0.as_nanos().div_ceil(1_000_000) as u64).max(millis + 1),
-            Err(Refusal::UntilAnswered) => panic!("no request is under way"),
+            Err(SlotRefusal::Until(ready)) => millis = (ready.0.as_nanos().div_ceil(1_000_000) as u64).max(millis + 1),
+            Err(SlotRefusal::UntilAnswered) => panic!("no request is under way"),
         }
     }
 }
@@ -502,19 +502,19 @@ fn requests_under_way_count_whatever_happens_to_the_file() {
 fn new_file_or_file_of_another_boot_delays_the_first_send_by_a_window() {
     let folder = tempfile::tempdir().unwrap();
     let open = |millis| Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
-    assert_eq!(open(500).take(at(500)), Err(Refusal::Until(at(1_500))));
+    assert_eq!(open(500).take(at(500)), Err(SlotRefusal::Until(at(1_500))));
     let path = folder.path().join("budget-aa.json");
     // As if the machine had run for ten minutes and then restarted.
     let permit = open(600_000).take(at(600_000)).unwrap();
     drop(permit);
     edit(&path, |content| content["boot"] = "another".into());
-    assert_eq!(open(2_000).take(at(2_000)), Err(Refusal::Until(at(3_000))));
+    assert_eq!(open(2_000).take(at(2_000)), Err(SlotRefusal::Until(at(3_000))));
     // Without boot IDs, a moment in the far future shows that the file is of another boot.
     edit(&path, |content| content["ledger"]["next_send"] = 9_000_000_000_u64.into());
-    assert_eq!(open(4_000).take(at(4_000)), Err(Refusal::Until(at(5_000))));
+    assert_eq!(open(4_000).take(at(4_000)), Err(SlotRefusal::Until(at(5_000))));
     // A later hoptop wrote the file.
     edit(&path, |content| content["version"] = 3.into());
-    assert_eq!(open(6_000).take(at(6_000)), Err(Refusal::Until(at(7_000))));
+    assert_eq!(open(6_000).take(at(6_000)), Err(SlotRefusal::Until(at(7_000))));
 }
 
 /// Changes the content of the file, as a process that writes it does.
@@ -522,7 +522,7 @@ fn edit(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
     let line = fs::read_to_string(path).unwrap();
     let mut content = serde_json::Deserializer::from_str(&line).into_iter().next().unwrap().unwrap();
     change(&mut content);
-    fs::write(path, sealed(serde_json::to_vec(&content).unwrap())).unwrap();
+    fs::write(path, with_checksum(serde_json::to_vec(&content).unwrap())).unwrap();
 }
 
 #[test]
@@ -537,14 +537,14 @@ fn altered_file_counts_as_lost() {
             let mut altered = sound.clone();
             altered[place] ^= 1 << bit;
             fs::write(&path, &altered).unwrap();
-            assert_eq!(peek(folder.path(), "aa"), None, "{}", String::from_utf8_lossy(&altered));
+            assert_eq!(read_for_display(folder.path(), "aa"), None, "{}", String::from_utf8_lossy(&altered));
         }
     }
     // One letter that would have raised the limit for good.
     let raised = String::from_utf8(sound).unwrap().replace("\"limit\":5.0", "\"limit\":9.0");
     fs::write(&path, raised).unwrap();
     let mut budget = open(60_000);
-    assert_eq!((budget.take(at(60_000)), budget.ledger().limit()), (Err(Refusal::Until(at(61_000))), 5.0));
+    assert_eq!((budget.take(at(60_000)), budget.ledger().limit()), (Err(SlotRefusal::Until(at(61_000))), 5.0));
 }
 
 #[cfg(unix)]
@@ -576,7 +576,7 @@ fn limit_that_was_set_last_holds_for_all_members() {
     let permit = first.take(at(1_000)).unwrap();
     answered(&mut first, permit, 1_000);
     let _second = open(1.0, 1_050);
-    assert_eq!(first.take(at(1_200)), Err(Refusal::Until(at(2_000))));
+    assert_eq!(first.take(at(1_200)), Err(SlotRefusal::Until(at(2_000))));
     assert_eq!(first.ledger().limit(), 1.0);
 }
 
@@ -621,15 +621,15 @@ fn a_stopped_process_keeps_its_slot_and_a_dead_one_loses_it() {
     let (mut stopped, mut other) = (open(0), open(0));
     let permit = stopped.take(at(1_000)).unwrap();
     assert!(
-        other.take(at(60_000)).is_err_and(|refused| matches!(refused, Refusal::Until(at) if at < self::at(61_000)))
+        other.take(at(60_000)).is_err_and(|refused| matches!(refused, SlotRefusal::Until(at) if at < self::at(61_000)))
     );
     drop((stopped, permit));
-    assert_eq!(other.take(at(60_100)), Err(Refusal::Until(at(69_100))));
+    assert_eq!(other.take(at(60_100)), Err(SlotRefusal::Until(at(69_100))));
     assert!(other.take(at(69_100)).is_ok());
 }
 
 #[test]
-fn error_names_the_folder_and_the_way_out() {
+fn error_names_the_folder_and_the_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
@@ -688,7 +688,7 @@ fn new_lower_limit_ends_the_blocks_of_other_members_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let _other = Budget::shared(folder.path(), "aa", 1.0, now(millis)).unwrap();
-    assert!(matches!(budget.take(at(millis)), Err(Refusal::Until(ready)) if ready > at(millis + 900)));
+    assert!(matches!(budget.take(at(millis)), Err(SlotRefusal::Until(ready)) if ready > at(millis + 900)));
     assert_eq!(budget.ledger().limit(), 1.0);
 }
 
@@ -697,9 +697,9 @@ fn throttled_answer_ends_the_blocks_of_other_members_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
     let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
-    let rest = |ledger: &mut Ledger, _| ledger.pace.throttled(Some(Duration::from_secs(7)), 0.0, at(millis));
+    let rest = |ledger: &mut Ledger, _| ledger.pace.apply_throttled(Some(Duration::from_secs(7)), 0.0, at(millis));
     other.update(at(millis), rest).unwrap();
-    assert_eq!(budget.take(at(millis)), Err(Refusal::Until(at(millis + 7_000))));
+    assert_eq!(budget.take(at(millis)), Err(SlotRefusal::Until(at(millis + 7_000))));
 }
 
 #[test]
@@ -709,15 +709,15 @@ fn own_throttled_answer_ends_the_block_at_once() {
     let permit = budget.take(at(millis)).unwrap();
     let throttled = RequestEnd::Throttled { retry_after: Some(Duration::from_secs(7)), jitter: 0.0 };
     budget.release(permit, throttled, at(millis + 1), at(millis + 1));
-    assert_eq!(budget.take(at(millis + 5)), Err(Refusal::Until(at(millis + 7_001))));
-    assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(millis + 7_001));
+    assert_eq!(budget.take(at(millis + 5)), Err(SlotRefusal::Until(at(millis + 7_001))));
+    assert_eq!(read_for_display(folder.path(), "aa").unwrap().pace.resting_until(), at(millis + 7_001));
 }
 
 #[test]
 fn idle_member_returns_the_rest_of_its_block() {
     let folder = tempfile::tempdir().unwrap();
     let (mut budget, millis) = member_with_block(folder.path(), 2_160);
-    let under_way = || peek(folder.path(), "aa").unwrap().under_way();
+    let under_way = || read_for_display(folder.path(), "aa").unwrap().under_way();
     assert!(under_way() > 10, "a block is taken");
     let due = budget.sync(at(millis)).unwrap();
     assert!(due <= at(millis + 105), "{due:?}");
@@ -734,14 +734,14 @@ fn closed_budget_leaves_nothing_behind() {
     drop(budget);
     let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
     assert!(other.take(at(millis)).is_ok());
-    assert_eq!(peek(folder.path(), "aa").unwrap().under_way(), 1);
+    assert_eq!(read_for_display(folder.path(), "aa").unwrap().under_way(), 1);
 }
 
 #[test]
 fn slots_in_the_block_of_a_dead_member_rest_like_requests_under_way() {
     let folder = tempfile::tempdir().unwrap();
     let (budget, millis) = member_with_block(folder.path(), 2_160);
-    let taken = peek(folder.path(), "aa").unwrap().under_way();
+    let taken = read_for_display(folder.path(), "aa").unwrap().under_way();
     drop(budget);
     let mut other = Budget::shared(folder.path(), "aa", 200.0, now(millis)).unwrap();
     let sent =
@@ -799,7 +799,7 @@ fn release_that_could_not_be_written_is_retried_soon() {
         assert!(again <= at(60_020), "{again:?}");
         file.unlock().unwrap();
         assert_eq!(budget.sync(again), None);
-        assert_eq!(peek(folder.path(), "aa").unwrap().pace.resting_until(), at(61_010));
+        assert_eq!(read_for_display(folder.path(), "aa").unwrap().pace.resting_until(), at(61_010));
         fs::remove_file(folder.path().join("budget-aa.json")).unwrap();
     }
 }
@@ -846,8 +846,8 @@ impl Rush {
                 member.under_way.push((micros + takes * 1_000, lost, permit));
                 Some(now)
             }
-            Err(Refusal::Until(ready)) => Some(ready),
-            Err(Refusal::UntilAnswered) => None,
+            Err(SlotRefusal::Until(ready)) => Some(ready),
+            Err(SlotRefusal::UntilAnswered) => None,
         };
         let wakes = ready.into_iter().chain(member.budget.sync(now)).min();
         member.wakes = wakes.map_or(u64::MAX, |wakes| (wakes.0.as_nanos().div_ceil(1_000) as u64).max(micros + 1));
@@ -921,7 +921,7 @@ proptest! {
                 0 if path.exists() => fs::remove_file(&path).unwrap(),
                 1 => fs::write(&path, b"{\"boot\": rubbish").unwrap(),
                 2 => {
-                    let throttle = |ledger: &mut Ledger, _| ledger.pace.throttled(None, 0.5, now);
+                    let throttle = |ledger: &mut Ledger, _| ledger.pace.apply_throttled(None, 0.5, now);
                     rush.members[turn % 3].budget.update(now, throttle).ok();
                 }
                 _ => {}

@@ -300,9 +300,9 @@ impl GlobalArgs {
                 Color::Always => ColorChoice::Always,
                 Color::Never => ColorChoice::Never,
             }),
-            ascii: self.ascii,
-            plain: self.plain,
-            without_polling: false,
+            is_ascii: self.ascii,
+            is_plain: self.plain,
+            is_without_polling: false,
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::{
     domain::{
         alert::Alert,
         chains,
-        filter::Named,
+        filter::NameKind,
         text,
         transaction::{Transaction, TransactionHeader},
     },
@@ -73,7 +73,7 @@ pub(super) fn alerts(typed: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Returns tickets that begin with the typed text.
 pub(super) fn tickets(typed: &OsStr) -> Vec<CompletionCandidate> {
-    name_candidates(Named::Ticket, typed)
+    name_candidates(NameKind::Ticket, typed)
 }
 
 /// Returns transactions whose hash begins with the typed text, then tickets that do.
@@ -83,11 +83,11 @@ pub(super) fn transactions_and_tickets(typed: &OsStr) -> Vec<CompletionCandidate
 
 /// Returns labels that begin with the typed text.
 pub(super) fn labels(typed: &OsStr) -> Vec<CompletionCandidate> {
-    name_candidates(Named::Label, typed)
+    name_candidates(NameKind::Label, typed)
 }
 
 /// Returns the names of one kind in the store that begin with the typed text.
-fn name_candidates(kind: Named, typed: &OsStr) -> Vec<CompletionCandidate> {
+fn name_candidates(kind: NameKind, typed: &OsStr) -> Vec<CompletionCandidate> {
     let found = read_store(|reader| reader.names(kind, typed.to_str()?, MAX_CANDIDATES).ok());
     found.into_iter().flatten().filter_map(|name| plain_candidate(&name)).collect()
 }
@@ -215,7 +215,7 @@ fn store_flags(words: impl Iterator<Item = OsString>) -> Flags {
         config: value("--config").map(path),
         state_dir: value("--state-dir").map(path),
         profile: value("--profile").map(str::to_owned),
-        without_polling: true,
+        is_without_polling: true,
         ..Flags::default()
     }
 }
@@ -234,9 +234,9 @@ mod tests {
             "hoptop --db = a.db --config = c.toml list",
         ] {
             let (db, config) = (db.clone(), config.clone());
-            assert_eq!(of(line), Flags { db, config, without_polling: true, ..Flags::default() }, "{line}");
+            assert_eq!(of(line), Flags { db, config, is_without_polling: true, ..Flags::default() }, "{line}");
         }
-        assert_eq!(of("hoptop show --db"), Flags { without_polling: true, ..Flags::default() });
+        assert_eq!(of("hoptop show --db"), Flags { is_without_polling: true, ..Flags::default() });
     }
 
     #[test]

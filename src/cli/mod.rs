@@ -100,7 +100,7 @@ fn is_wrong_usage(report: &color_eyre::Report) -> bool {
 fn dispatch(cli: &Cli) -> Result<Exit> {
     let Some(command) = &cli.command else {
         let loaded = Loaded::new(cli)?;
-        return dashboard::dashboard(&cli.dashboard, cli.global.flags().plain, &loaded.settings);
+        return dashboard::dashboard(&cli.dashboard, cli.global.flags().is_plain, &loaded.settings);
     };
     let (read, existing, created) = (StoreUse::Read, StoreUse::Existing, StoreUse::Created);
     let with_store = |store_use: StoreUse, run: &dyn Fn(&Loaded, &mut Context<'_>) -> Result<Exit>| {
@@ -254,7 +254,7 @@ impl Loaded {
     fn new(cli: &Cli) -> Result<Self> {
         let is_watch = matches!(cli.command, Some(Command::Watch(_)));
         let mut flags = cli.global.flags();
-        flags.without_polling = cli.command.as_ref().is_some_and(Command::is_without_polling);
+        flags.is_without_polling = cli.command.as_ref().is_some_and(Command::is_without_polling);
         if !flags.beside.is_empty() && !is_watch {
             return Err(MisplacedOption::Profiles.into());
         }
@@ -266,7 +266,7 @@ impl Loaded {
         }
         let settings = crate::config::load(flags, &Environment::process())?;
         crash::keep_in(&settings.state_dir);
-        crate::process::program::hide(settings.secret_variables.clone());
+        crate::process::program::hide_variables(settings.secret_variables.clone());
         if cli.command.is_some() {
             refuse_dashboard_options(cli)?;
         }

@@ -28,7 +28,7 @@ use crate::{
         team_store::{TeamAccess, wait_until_unpolled},
         tokio_runtime,
     },
-    store::{Feed, Reader, Store, StoreError, Wake},
+    store::{FeedPage, Reader, Store, StoreError, WakeKind},
     team::budget_key,
 };
 
@@ -99,7 +99,7 @@ async fn wait_for_answers(
     fingerprint: &str,
     done: impl Fn(&Reader) -> Result<bool, StoreError> + Clone + Send + 'static,
 ) -> Result<OneShotOutcome> {
-    let mut commits = store.subscribe(Wake::AnyCommit)?;
+    let mut commits = store.subscribe(WakeKind::AnyCommit)?;
     let last = read(store, Reader::last_change).await?;
     let mut was_printed = false;
     loop {
@@ -181,8 +181,8 @@ fn find_obstacle(
     report: Option<PollerReport>,
     target: &WaitTarget,
 ) -> Result<Option<Exit>, StoreError> {
-    let Feed { changes, .. } = reader.changes_after(target.last, 10_000)?;
-    let obstacle = |change: &Change| match change.what.outage()? {
+    let FeedPage { changes, .. } = reader.changes_after(target.last, 10_000)?;
+    let obstacle = |change: &Change| match change.kind.outage()? {
         OutageChange::Began(Outage::Unauthorized) => Some(Some(Exit::Unauthorized)),
         OutageChange::Began(Outage::Unreachable) => Some(Some(Exit::Unreachable)),
         // A throttled request is repeated soon enough to wait for it.
@@ -215,5 +215,5 @@ pub(super) fn no_answer_reason(store: &Store, profile: &str, now: DateTime<Utc>)
     // The report of this process's own poller counts even if the poller has stopped.
     let is_relevant = |report: &PollerReport| report.is_live(now) || report.process == process::run_id();
     let report = store.reader()?.poller(profile)?.filter(is_relevant);
-    Ok(PollerReport::why_silent(report.as_ref(), now))
+    Ok(PollerReport::silence_reason(report.as_ref(), now))
 }

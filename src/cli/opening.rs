@@ -78,10 +78,10 @@ pub(crate) fn with_context(
         zone: clock::local_offset(),
         out: &mut out,
         err: &mut io::stderr().lock(),
-        ellipsis: if settings.ascii { ".." } else { "…" },
+        ellipsis: if settings.is_ascii { ".." } else { "…" },
         out_is_terminal: io::stdout().is_terminal(),
         // The output for a script must not depend on the environment.
-        in_words: settings.plain && io::stdout().is_terminal(),
+        in_words: settings.is_plain && io::stdout().is_terminal(),
     });
     let exit = exit.inspect_err(|report| report_damage(&store, report))?;
     out.flush()?;

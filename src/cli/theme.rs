@@ -15,7 +15,7 @@ use crate::{
 /// # Errors
 /// Returns an error if the theme doesn't exist, or if its file can't be read or is invalid.
 pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
-    let Settings { color, ascii, hyperlinks, .. } = *settings;
+    let Settings { color, is_ascii: ascii, has_hyperlinks: hyperlinks, .. } = *settings;
     load(&settings.theme, Abilities { hyperlinks: hyperlinks && supports_hyperlinks(), ..abilities(color, ascii) })
 }
 
@@ -25,7 +25,7 @@ pub(super) fn of(settings: &Settings) -> Result<Theme, ThemeError> {
 /// Returns the errors of [`of`].
 pub(super) fn of_environment(color: ColorChoice, ascii: bool) -> Result<Theme, ThemeError> {
     let name = std::env::var("HOPTOP_THEME").ok().filter(|text| !text.is_empty());
-    load(&name.map(ThemeChoice::from_here).unwrap_or_default(), abilities(color, ascii))
+    load(&name.map(ThemeChoice::from_current_folder).unwrap_or_default(), abilities(color, ascii))
 }
 
 /// Returns the abilities of the terminal, without hyperlinks.

@@ -1,4 +1,4 @@
-//! The part of a simulation's clock that orders what takes no virtual time by itself: blocking work, and other programs.
+//! The part of a simulation's clock that orders work without virtual time: blocking work, and other programs.
 //!
 //! In a simulation everything runs in one thread, and the order of events depends on a seed alone. Real threads would make an
 //! order that no seed gives again.

@@ -8,7 +8,7 @@ use super::{
     environment::Environment,
     error::ConfigError,
     file::{ChainNode, ConfigFile},
-    secret::Hidden,
+    secret::SecretText,
     source::SettingSource,
     team_store::{SecretKeys, describe_secret},
 };
@@ -17,21 +17,21 @@ use crate::{
     process::secret_source::{COMMAND_LIMIT, SecretSource},
 };
 
-/// The value of `rpc` that stands for the service's list.
+/// The value of `rpc` that means the service's list.
 const OF_SERVICE: &str = "service";
 /// The requests per second of a host, unless the settings say otherwise, and the most that are accepted.
 const DEFAULT_RPS: f64 = 5.0;
 const MOST_RPS: f64 = 1000.0;
 
-/// Where the address of a node stands.
+/// The source of a node's address.
 #[derive(Clone, Debug)]
 enum AddressSource {
     /// In the config file.
-    Here(Hidden),
+    Inline(SecretText),
     /// In the service's description of the chain.
     Service,
     /// In a variable or a file, or a command prints it.
-    Elsewhere(SecretSource),
+    Secret(SecretSource),
 }
 
 /// The node of one chain. `Debug` shows no address.
@@ -46,40 +46,40 @@ pub struct NodeReference {
 
 impl NodeReference {
     /// Whether the config file itself holds the address.
-    pub(super) fn is_written_here(&self) -> bool {
-        matches!(self.address, AddressSource::Here(_))
+    pub(super) fn is_inline(&self) -> bool {
+        matches!(self.address, AddressSource::Inline(_))
     }
 
     /// Reads the address; `None` if the service names it. This may run a command.
     ///
     /// # Errors
     /// If the source can't be read, or is empty.
-    pub(crate) fn read(&self) -> Result<Option<Hidden>, ConfigError> {
+    pub(crate) fn read(&self) -> Result<Option<SecretText>, ConfigError> {
         let source = match &self.address {
-            AddressSource::Here(url) => return Ok(Some(url.clone())),
+            AddressSource::Inline(url) => return Ok(Some(url.clone())),
             AddressSource::Service => return Ok(None),
-            AddressSource::Elsewhere(source) => source,
+            AddressSource::Secret(source) => source,
         };
         let failed =
             |reason| ConfigError::NodeAddress { chain: clean(&self.chain), origin: describe_secret(source), reason };
         let (text, _) = source.read(COMMAND_LIMIT).map_err(failed)?;
         match text.trim() {
             "" => Err(failed("it is empty".into())),
-            url => Ok(Some(Hidden(url.to_owned()))),
+            url => Ok(Some(SecretText(url.to_owned()))),
         }
     }
 
     /// Returns where the address stands, for people.
     fn describe(&self) -> String {
         match &self.address {
-            AddressSource::Here(_) => "(hidden)".into(),
+            AddressSource::Inline(_) => "(hidden)".into(),
             AddressSource::Service => OF_SERVICE.into(),
-            AddressSource::Elsewhere(source) => describe_secret(source),
+            AddressSource::Secret(source) => describe_secret(source),
         }
     }
 }
 
-/// Returns chains and where their nodes' addresses stand as text for people.
+/// Returns chains and the sources of their nodes' addresses as text for people.
 #[expect(clippy::ptr_arg, reason = "an entry shows what was chosen")]
 pub(super) fn describe(nodes: &Vec<NodeReference>) -> String {
     nodes.iter().map(|node| format!("{} {}", clean(&node.chain), node.describe())).collect::<Vec<_>>().join(", ")
@@ -112,8 +112,8 @@ fn read(
             return Err(ConfigError::SeveralPasswordSources { place, file: path.to_owned(), first: "rpc", second });
         }
         (Some(OF_SERVICE), None) => AddressSource::Service,
-        (Some(url), None) => AddressSource::Here(Hidden(url.to_owned())),
-        (None, Some((source, _))) => AddressSource::Elsewhere(source),
+        (Some(url), None) => AddressSource::Inline(SecretText(url.to_owned())),
+        (None, Some((source, _))) => AddressSource::Secret(source),
         (None, None) => return Err(ConfigError::NoNodeAddress { place, file: path.to_owned() }),
     };
     let rps = node.rps.unwrap_or(DEFAULT_RPS);

@@ -18,12 +18,12 @@ type VariableLookup = Box<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 /// The variables and the default folders of the process, or of a test.
 pub struct Environment {
     lookup: VariableLookup,
-    folders: Option<Folders>,
+    folders: Option<DefaultFolders>,
 }
 
 /// The default folders (XDG base directories).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Folders {
+pub(super) struct DefaultFolders {
     /// The user's home folder.
     pub home: PathBuf,
     /// `$XDG_CONFIG_HOME/hoptop`.
@@ -46,7 +46,7 @@ impl Environment {
     pub fn process() -> Self {
         let xdg = Xdg::new().ok().filter(|xdg| xdg.home_dir().is_absolute());
         let folders = xdg.and_then(|xdg| {
-            Some(Folders {
+            Some(DefaultFolders {
                 home: xdg.home_dir().to_owned(),
                 config: xdg.config_dir().join("hoptop"),
                 data: xdg.data_dir().join("hoptop"),
@@ -65,7 +65,7 @@ impl Environment {
     pub fn fixed(variables: &[(&str, &str)], home: Option<&Path>) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), OsString::from(value));
         let variables: BTreeMap<String, OsString> = variables.iter().map(owned).collect();
-        let folders = home.map(|home| Folders {
+        let folders = home.map(|home| DefaultFolders {
             home: home.to_owned(),
             config: home.join(".config/hoptop"),
             data: home.join(".local/share/hoptop"),
@@ -75,7 +75,7 @@ impl Environment {
     }
 
     /// Returns the default folders; `None` if the home folder is unknown.
-    pub(super) fn folders(&self) -> Option<&Folders> {
+    pub(super) fn folders(&self) -> Option<&DefaultFolders> {
         self.folders.as_ref()
     }
 

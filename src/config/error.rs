@@ -11,10 +11,10 @@ use crate::domain::{secret::SecretError, team_address::AddressError};
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// A file or folder has no default path.
-    #[error("no home folder, so {what} has no default path; give {flag} PATH, or set {variable} or HOME")]
+    #[error("no home folder, so {missing} has no default path; give {flag} PATH, or set {variable} or HOME")]
     NoHome {
         /// The file or folder.
-        what: &'static str,
+        missing: &'static str,
         /// The flag that sets its path.
         flag: &'static str,
         /// The variable that sets its path.
@@ -22,16 +22,12 @@ pub enum ConfigError {
     },
     /// A variable isn't UTF-8.
     #[error("{variable} is not UTF-8 text; set it to valid UTF-8")]
-    NotText {
-        /// The variable.
-        variable: String,
-    },
+    NotText { variable: String },
     /// The config file can't be read.
     #[error("can't read the config file {} ({source_of_path}): {error}", .path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The source of the path.
         source_of_path: SettingSource,
         /// The reason why reading failed.
         error: io::Error,
@@ -59,7 +55,6 @@ pub enum ConfigError {
     /// A profile has several sources of the integrator ID, which may name different IDs.
     #[error("{file}: the profile `{profile}` has both {first} and {second}; keep one of them")]
     SeveralIdSources {
-        /// The profile.
         profile: String,
         /// The config file.
         file: String,
@@ -96,11 +91,9 @@ pub enum ConfigError {
     /// The address of a chain's node can't be read.
     #[error("no address of the node of chain {chain} from {origin}: {reason}")]
     NodeAddress {
-        /// The chain.
         chain: String,
         /// The source of the address.
         origin: String,
-        /// The reason.
         reason: String,
     },
     /// The address of the team's store can't be used.
@@ -131,7 +124,6 @@ pub enum ConfigError {
     Rps {
         /// The given value.
         value: String,
-        /// The source of the value.
         given_by: SettingSource,
     },
     /// Polling is requested and there is no base URL.
@@ -161,7 +153,6 @@ pub enum ConfigError {
         "no integrator ID: {variable} is not set; set it, or change integrator_id_env under [profiles.{profile}] in {file}"
     )]
     UnsetId {
-        /// The variable.
         variable: String,
         /// The active profile.
         profile: String,
@@ -188,12 +179,7 @@ pub enum ConfigError {
     },
     /// The variable of a webhook's header is not set.
     #[error("webhook_headers: {variable} is not set, which holds the value of {header}; set it, or remove the header")]
-    WebhookHeader {
-        /// The name of the header.
-        header: String,
-        /// The variable.
-        variable: String,
-    },
+    WebhookHeader { header: String, variable: String },
     /// The file with the integrator ID, or the command that prints it, failed.
     #[error("no integrator ID from {origin}: {reason}")]
     IdSource {

@@ -12,14 +12,13 @@ use serde::{
 
 use super::ColorChoice;
 use crate::domain::{
-    answer::Templates,
     notification::{NotificationMode, NotifiedEvent},
+    reply::ReplyTemplates,
     span,
     text::clean,
     toml_text::{self, TomlError},
 };
 
-/// The config file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ConfigFile {
@@ -35,7 +34,7 @@ pub(super) struct ConfigFile {
     pub store_password_command: Option<Argv>,
     /// This machine's part in the team.
     #[serde(default)]
-    pub team: Team,
+    pub team: TeamEntry,
     /// The profile to use if no other source names one.
     pub default_profile: Option<String>,
     /// The profiles that the dashboard polls and shows in addition to the active profile.
@@ -51,7 +50,7 @@ pub(super) struct ConfigFile {
     pub clipboard: Option<Argv>,
     /// Whether the dashboard responds to the mouse.
     pub mouse: Option<bool>,
-    /// How the dashboard notifies a person who isn't looking at the screen of alerts.
+    /// How the dashboard notifies of alerts on the desktop.
     pub notify: Option<NotificationMode>,
     /// Whether the bell rings with a notification.
     pub bell: Option<bool>,
@@ -80,10 +79,10 @@ pub(super) struct ConfigFile {
     pub me: PersonSettings,
     /// Templates for the reply to a ticket.
     #[serde(default)]
-    pub answer: Templates,
+    pub answer: ReplyTemplates,
     /// The weight of a delay for transactions with these labels.
     #[serde(default)]
-    pub weights: BTreeMap<String, Weight>,
+    pub weights: BTreeMap<String, DelayWeight>,
     /// Keys of the dashboard, by the names of their commands. The dashboard validates the names.
     #[serde(default)]
     pub keys: BTreeMap<String, KeyNames>,
@@ -92,7 +91,7 @@ pub(super) struct ConfigFile {
     pub chains: BTreeMap<String, ChainNode>,
     /// The profiles by name.
     #[serde(default)]
-    pub profiles: BTreeMap<String, Profile>,
+    pub profiles: BTreeMap<String, ProfileEntry>,
 }
 
 /// The person who uses hoptop.
@@ -106,7 +105,7 @@ pub(super) struct PersonSettings {
 /// A profile: a base URL, one integrator ID by reference, and its budget.
 #[derive(Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Profile {
+pub(super) struct ProfileEntry {
     /// The base URL of the service.
     pub base_url: Option<String>,
     /// The limit in requests per second.
@@ -146,9 +145,9 @@ pub(super) struct ChainNode {
 /// This machine's part in the team.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Team {
+pub(super) struct TeamEntry {
     /// The place of this machine in the order in which machines take over polling.
-    pub rank: Option<Rank>,
+    pub rank: Option<PollingRank>,
     /// Whether this machine's replica leaves the bodies of answers in the database.
     pub light: Option<bool>,
 }
@@ -156,9 +155,9 @@ pub(super) struct Team {
 /// A place in the order in which machines take over polling, from 0 (first) to 9.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "i64")]
-pub(super) struct Rank(pub u8);
+pub(super) struct PollingRank(pub u8);
 
-impl TryFrom<i64> for Rank {
+impl TryFrom<i64> for PollingRank {
     type Error = &'static str;
 
     fn try_from(rank: i64) -> Result<Self, Self::Error> {
@@ -184,9 +183,9 @@ impl TryFrom<String> for Retention {
 /// The weight of a delay, from 0.01 to 100. The default is 1.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "f64")]
-pub(super) struct Weight(pub f64);
+pub(super) struct DelayWeight(pub f64);
 
-impl TryFrom<f64> for Weight {
+impl TryFrom<f64> for DelayWeight {
     type Error = &'static str;
 
     fn try_from(weight: f64) -> Result<Self, Self::Error> {
@@ -206,7 +205,7 @@ pub(super) struct Argv {
 
 impl Argv {
     /// Returns the program and its arguments.
-    pub(super) fn words(&self) -> Vec<String> {
+    pub(super) fn command_line(&self) -> Vec<String> {
         std::iter::once(&self.program).chain(&self.arguments).cloned().collect()
     }
 }
@@ -329,10 +328,10 @@ mod tests {
         let file = parse(text).ok().unwrap();
         assert_eq!((file.color, file.ascii), (Some(ColorChoice::Never), Some(true)));
         assert_eq!(
-            (file.mouse, file.clipboard.unwrap().words().join(" ")),
+            (file.mouse, file.clipboard.unwrap().command_line().join(" ")),
             (Some(false), "wl-copy --trim-newline".into())
         );
-        assert_eq!((file.weights["vip"], file.weights["batch 9"]), (Weight(4.0), Weight(0.5)));
+        assert_eq!((file.weights["vip"], file.weights["batch 9"]), (DelayWeight(4.0), DelayWeight(0.5)));
         assert_eq!((file.keys["poll_now"].0.as_slice(), file.keys["untrack"].0.len()), (&["^R".to_owned()][..], 0));
         let command = file.profiles["prod"].integrator_id_command.clone().unwrap();
         assert_eq!((command.program.as_str(), command.arguments.len()), ("pass", 2));

@@ -13,19 +13,20 @@ use std::{
 use super::{
     ColorChoice, Flags, ThemeChoice,
     chain_nodes::{self, NodeReference},
-    environment::{Environment, Folders},
+    environment::{DefaultFolders, Environment},
     error::ConfigError,
-    file::{self, Argv, ConfigFile, KeyNames, Profile, Rank, Retention, Weight},
-    secret::Hidden,
+    file::{self, Argv, ConfigFile, DelayWeight, KeyNames, PollingRank, ProfileEntry, Retention},
+    secret::SecretText,
     settings::{Account, Alerting, SettingEntry, Settings},
     source::SettingSource,
     team_store::{SecretKeys, TeamStore, default_store_path, describe_secret},
 };
 use crate::{
     domain::{
-        answer::Templates,
         notification::{NotificationMode, NotifiedEvent},
-        people, span,
+        people,
+        reply::ReplyTemplates,
+        span,
         team_address::TeamAddress,
         text::clean,
         toml_text::TomlError,
@@ -40,37 +41,36 @@ const RPS_LIMIT: f64 = 1000.0;
 /// The limit of a new ID in requests per second, used if no source has a value.
 const DEFAULT_RPS: f64 = 1.0;
 
-/// A value and its source.
-type Chosen<T> = (T, SettingSource);
+type SettingValue<T> = (T, SettingSource);
 
 /// Loads the settings from the command line, the environment and the config file.
 ///
 /// # Errors
 /// If a config file that was named is missing, or a value is invalid.
 pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError> {
-    let inputs = Inputs::gather(&mut flags, env)?;
+    let inputs = SettingInputs::gather(&mut flags, env)?;
     let store_url = inputs.shared_store_url(flags.store)?;
     let (store, store_entries) = inputs.store(store_url.as_ref())?;
     let db = inputs.db(flags.db, store.as_ref().map(|store| &store.address))?;
     let state = inputs.state(flags.state_dir)?;
-    let without_polling = flags.without_polling;
+    let is_without_polling = flags.is_without_polling;
     let base_url =
-        inputs.base_url(flags.base_url).or_else(|error| if without_polling { Ok(None) } else { Err(error) })?;
+        inputs.base_url(flags.base_url).or_else(|error| if is_without_polling { Ok(None) } else { Err(error) })?;
     let default_rps = (DEFAULT_RPS, SettingSource::Default);
-    let rps = inputs.rps(flags.rps).or_else(|error| if without_polling { Ok(default_rps) } else { Err(error) })?;
+    let rps = inputs.rps(flags.rps).or_else(|error| if is_without_polling { Ok(default_rps) } else { Err(error) })?;
     let (beside, beside_entry) =
         inputs.beside(flags.beside, base_url.as_ref().map(|(url, _)| url), store_url.as_ref())?;
     let color = inputs.color(flags.color);
-    let ascii = from_switch_flag(flags.ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
-    let plain = from_switch_flag(flags.plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
+    let ascii = from_switch_flag(flags.is_ascii, "--ascii").or_else(|| from_file(inputs.file.ascii, "ascii"));
+    let plain = from_switch_flag(flags.is_plain, "--plain").or_else(|| from_switch_variable(env, "ACCESSIBLE"));
     let [ascii, plain] = [ascii, plain].map(|choice| choice.unwrap_or((false, SettingSource::Default)));
     let author = inputs.author()?;
-    if !without_polling {
+    if !is_without_polling {
         inputs.check_id_variables()?;
     }
     let (id, weights, keys) = (inputs.id_source(), inputs.weights(), inputs.keys());
     let keep_bodies = from_file(inputs.file.keep_bodies.map(|Retention(kept)| kept), "keep_bodies");
-    let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::words), "clipboard");
+    let clipboard = from_file(inputs.file.clipboard.as_ref().map(Argv::command_line), "clipboard");
     let mouse = from_file(inputs.file.mouse, "mouse").unwrap_or((true, SettingSource::Default));
     let theme = inputs.theme()?;
     let (alerting, alerting_entries) = inputs.alerting();
@@ -82,7 +82,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         entry("me.name", author.as_ref(), Clone::clone),
         entry("db", Some(&db), |path| path.display().to_string()),
         entry("state_dir", Some(&state), |path| path.display().to_string()),
-        entry("base_url", base_url.as_ref(), |url| without_secrets(url)),
+        entry("base_url", base_url.as_ref(), |url| redact_url(url)),
         entry("rps", Some(&rps), ToString::to_string),
         entry("color", Some(&color), |color| color.name().to_owned()),
         entry("ascii", Some(&ascii), ToString::to_string),
@@ -101,7 +101,7 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
     let own_entries = entries.into_iter().chain(alerting_entries).chain([beside_entry]);
     Ok(Settings {
         db: db.0,
-        team_rank: inputs.file.team.rank.map(|Rank(rank)| rank),
+        team_rank: inputs.file.team.rank.map(|PollingRank(rank)| rank),
         is_light: inputs.file.team.light.unwrap_or_default(),
         store,
         config_file: inputs.config_file(),
@@ -111,12 +111,12 @@ pub fn load(mut flags: Flags, env: &Environment) -> Result<Settings, ConfigError
         base_url: base_url.map(|(url, _)| url),
         rps: rps.0,
         color: color.0,
-        ascii: ascii.0,
-        plain: plain.0,
+        is_ascii: ascii.0,
+        is_plain: plain.0,
         theme: theme.0,
-        hyperlinks: hyperlinks.0,
+        has_hyperlinks: hyperlinks.0,
         clipboard: clipboard.map(|(words, _)| words),
-        mouse: mouse.0,
+        has_mouse: mouse.0,
         alerting,
         secret_variables,
         beside,
@@ -141,15 +141,15 @@ pub(crate) fn load_without_file(flags: Flags, env: &Environment) -> Result<Setti
 }
 
 /// The sources of the settings, once the config file and the profile are known.
-struct Inputs<'a> {
+struct SettingInputs<'a> {
     env: &'a Environment,
-    config: Option<Chosen<PathBuf>>,
+    config: Option<SettingValue<PathBuf>>,
     file: ConfigFile,
-    name: Chosen<String>,
-    profile: Profile,
+    name: SettingValue<String>,
+    profile: ProfileEntry,
 }
 
-impl<'a> Inputs<'a> {
+impl<'a> SettingInputs<'a> {
     fn gather(flags: &mut Flags, env: &'a Environment) -> Result<Self, ConfigError> {
         let config = from_flag(flags.config.take(), "--config")
             .or_else(|| from_variable(env.path("HOPTOP_CONFIG"), "HOPTOP_CONFIG"))
@@ -164,21 +164,21 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns the person's name. A name of blanks and control characters counts as none.
-    fn author(&self) -> Result<Option<Chosen<String>>, ConfigError> {
+    fn author(&self) -> Result<Option<SettingValue<String>>, ConfigError> {
         let variable = self.env.text("HOPTOP_NAME")?.and_then(|name| people::clean_name(&name));
         let in_file = self.file.me.name.as_deref().and_then(people::clean_name);
         Ok(from_variable(variable, "HOPTOP_NAME").or_else(|| from_file(in_file, "me.name")))
     }
 
     /// Returns the nodes of chains. Their addresses are read when a chain is asked.
-    fn chain_nodes(&self) -> Result<Option<Chosen<Vec<NodeReference>>>, ConfigError> {
+    fn chain_nodes(&self) -> Result<Option<SettingValue<Vec<NodeReference>>>, ConfigError> {
         let path = self.config.as_ref().map_or_else(String::new, |(path, _)| path.display().to_string());
         let nodes = chain_nodes::read_all(&self.file, &path, self.env, |path| self.resolve(path))?;
         Ok(from_file(Some(nodes).filter(|nodes| !nodes.is_empty()), "chains"))
     }
 
-    fn weights(&self) -> Option<Chosen<BTreeMap<String, f64>>> {
-        let weights = self.file.weights.iter().map(|(label, Weight(weight))| (label.clone(), *weight));
+    fn weights(&self) -> Option<SettingValue<BTreeMap<String, f64>>> {
+        let weights = self.file.weights.iter().map(|(label, DelayWeight(weight))| (label.clone(), *weight));
         from_file(Some(weights.collect()).filter(|weights: &BTreeMap<_, _>| !weights.is_empty()), "weights")
     }
 
@@ -187,8 +187,8 @@ impl<'a> Inputs<'a> {
         let notify =
             from_file(self.file.notify, "notify").unwrap_or((NotificationMode::default(), SettingSource::Default));
         let bell = from_file(self.file.bell, "bell").unwrap_or((false, SettingSource::Default));
-        let command = from_file(self.file.on_event.as_ref().map(Argv::words), "on_event");
-        let webhook = from_file(self.file.webhook.clone().map(Hidden), "webhook");
+        let command = from_file(self.file.on_event.as_ref().map(Argv::command_line), "on_event");
+        let webhook = from_file(self.file.webhook.clone().map(SecretText), "webhook");
         let events = from_file(self.file.events.clone(), "events");
         let events = events.unwrap_or((NotifiedEvent::DEFAULT.to_vec(), SettingSource::Default));
         let secret = SecretKeys::of_webhook(&self.file).source(self.env, |path| self.resolve(path));
@@ -202,52 +202,53 @@ impl<'a> Inputs<'a> {
             entry("bell", Some(&bell), ToString::to_string),
             entry("on_event", command.as_ref(), |words| clean(&words.join(" "))),
             entry("events", Some(&events), names),
-            entry("webhook", webhook.as_ref(), |Hidden(url)| scheme_and_host(url)),
+            entry("webhook", webhook.as_ref(), |SecretText(url)| scheme_and_host(url)),
             entry("webhook_secret", secret.as_ref(), describe_secret),
             entry("webhook_headers", headers.as_ref(), |headers| {
                 clean(&headers.keys().cloned().collect::<Vec<_>>().join(", "))
             }),
         ];
-        let value =
-            |(header, variable): (String, String)| (header, variable.clone(), self.env.secret(&variable).map(Hidden));
+        let value = |(header, variable): (String, String)| {
+            (header, variable.clone(), self.env.secret(&variable).map(SecretText))
+        };
         let webhook_headers = headers.map(|(headers, _)| headers.into_iter().map(value).collect()).unwrap_or_default();
         let webhook_secret = secret.map(|(secret, _)| secret);
         let (command, webhook) = (command.map(|(words, _)| words), webhook.map(|(url, _)| url));
         let (notify, bell, events) = (notify.0, bell.0, events.0);
-        (Alerting { notify, bell, command, events, webhook, webhook_secret, webhook_headers }, entries)
+        (Alerting { notify, has_bell: bell, command, events, webhook, webhook_secret, webhook_headers }, entries)
     }
 
     /// Returns the names of the reply templates that the config file replaces.
-    fn templates(&self) -> Option<Chosen<String>> {
-        let Templates { markdown, text, customer } = &self.file.answer;
+    fn templates(&self) -> Option<SettingValue<String>> {
+        let ReplyTemplates { markdown, text, customer } = &self.file.answer;
         let own = [("markdown", markdown), ("text", text), ("customer", customer)];
         let own: Vec<_> = own.into_iter().filter_map(|(name, template)| template.as_ref().map(|_| name)).collect();
         from_file(Some(own.join(", ")).filter(|own| !own.is_empty()), "answer")
     }
 
-    fn keys(&self) -> Option<Chosen<BTreeMap<String, Vec<String>>>> {
+    fn keys(&self) -> Option<SettingValue<BTreeMap<String, Vec<String>>>> {
         let named = |(name, KeyNames(keys)): (&String, &KeyNames)| (clean(name), keys.clone());
         let keys: BTreeMap<_, _> = self.file.keys.iter().map(named).collect();
         from_file(Some(keys).filter(|keys| !keys.is_empty()), "keys")
     }
 
-    fn db(&self, flag: Option<PathBuf>, team: Option<&TeamAddress>) -> Result<Chosen<PathBuf>, ConfigError> {
+    fn db(&self, flag: Option<PathBuf>, team: Option<&TeamAddress>) -> Result<SettingValue<PathBuf>, ConfigError> {
         from_flag(flag, "--db")
             .or_else(|| from_variable(self.env.path("HOPTOP_DB"), "HOPTOP_DB"))
             .or_else(|| from_file(self.file.db.as_ref().map(|path| self.resolve(path)), "db"))
             .or_else(|| self.in_default_folder(|folders| default_store_path(&folders.data, team)))
-            .ok_or(ConfigError::NoHome { what: "the store", flag: "--db", variable: "HOPTOP_DB" })
+            .ok_or(ConfigError::NoHome { missing: "the store", flag: "--db", variable: "HOPTOP_DB" })
     }
 
     /// Returns the URL of the team's store that the flag or the variable gives for all profiles.
-    fn shared_store_url(&self, flag: Option<String>) -> Result<Option<Chosen<String>>, ConfigError> {
+    fn shared_store_url(&self, flag: Option<String>) -> Result<Option<SettingValue<String>>, ConfigError> {
         Ok(from_flag(flag, "--store").or(from_variable(self.env.text("HOPTOP_STORE")?, "HOPTOP_STORE")))
     }
 
     /// Returns the team's store of the active profile, and the entries that show this machine's part in the team.
     fn store(
         &self,
-        shared_url: Option<&Chosen<String>>,
+        shared_url: Option<&SettingValue<String>>,
     ) -> Result<(Option<TeamStore>, [SettingEntry; 4]), ConfigError> {
         let mut store = self.store_of_profile(&self.name.0, &self.profile, shared_url)?;
         let setting = self.store_password_setting();
@@ -259,7 +260,7 @@ impl<'a> Inputs<'a> {
         let password = setting.map(|(setting, source)| (describe_secret(&setting), source));
         let password = password.or(from_variable(uses_variable.then(|| "(hidden)".to_owned()), "PGPASSWORD"));
         let team = &self.file.team;
-        let rank = from_file(team.rank.map(|Rank(rank)| rank), "team.rank");
+        let rank = from_file(team.rank.map(|PollingRank(rank)| rank), "team.rank");
         let light = from_file(team.light, "team.light");
         let entries = [
             entry("store", address.as_ref(), Clone::clone),
@@ -275,8 +276,8 @@ impl<'a> Inputs<'a> {
     fn store_of_profile(
         &self,
         name: &str,
-        profile: &Profile,
-        shared_url: Option<&Chosen<String>>,
+        profile: &ProfileEntry,
+        shared_url: Option<&SettingValue<String>>,
     ) -> Result<Option<TeamStore>, ConfigError> {
         let in_profile = || from_file(profile.store.clone(), &format!("profiles.{name}.store"));
         let url = shared_url.cloned().or_else(in_profile).or_else(|| from_file(self.file.store.clone(), "store"));
@@ -288,8 +289,8 @@ impl<'a> Inputs<'a> {
         Ok(Some(store))
     }
 
-    /// Returns the configured source of the store's password: that of the active profile, or that of all profiles.
-    fn store_password_setting(&self) -> Option<Chosen<SecretSource>> {
+    /// Returns the configured source of the store's password: the active profile's, or the common one.
+    fn store_password_setting(&self) -> Option<SettingValue<SecretSource>> {
         let resolve = |path: &Path| self.resolve(path);
         let in_profile = SecretKeys::of_profile(&self.profile).source(self.env, resolve);
         let in_profile = in_profile.map(|(setting, key)| (setting, SettingSource::File(self.profile_key(key))));
@@ -315,28 +316,28 @@ impl<'a> Inputs<'a> {
             .collect()
     }
 
-    fn state(&self, flag: Option<PathBuf>) -> Result<Chosen<PathBuf>, ConfigError> {
-        let what = "the state folder";
+    fn state(&self, flag: Option<PathBuf>) -> Result<SettingValue<PathBuf>, ConfigError> {
+        let missing = "the state folder";
         from_flag(flag, "--state-dir")
             .or_else(|| from_variable(self.env.path("HOPTOP_STATE_DIR"), "HOPTOP_STATE_DIR"))
             .or_else(|| self.in_default_folder(|folders| folders.state.clone()))
-            .ok_or(ConfigError::NoHome { what, flag: "--state-dir", variable: "HOPTOP_STATE_DIR" })
+            .ok_or(ConfigError::NoHome { missing, flag: "--state-dir", variable: "HOPTOP_STATE_DIR" })
     }
 
-    fn base_url(&self, flag: Option<String>) -> Result<Option<Chosen<String>>, ConfigError> {
+    fn base_url(&self, flag: Option<String>) -> Result<Option<SettingValue<String>>, ConfigError> {
         let variable = from_variable(self.env.text("HOPTOP_BASE_URL")?, "HOPTOP_BASE_URL");
         let in_profile = || from_file(self.profile.base_url.clone(), &self.profile_key("base_url"));
         Ok(from_flag(flag, "--base-url").or(variable).or_else(in_profile))
     }
 
-    fn rps(&self, flag: Option<f64>) -> Result<Chosen<f64>, ConfigError> {
+    fn rps(&self, flag: Option<f64>) -> Result<SettingValue<f64>, ConfigError> {
         let variable = from_variable(self.env.text("HOPTOP_RPS")?, "HOPTOP_RPS");
         let (value, given_by) = from_flag(flag.map(|rps| rps.to_string()), "--rps")
             .or(variable)
             .or_else(|| from_file(self.profile.rps.map(|rps| rps.to_string()), &self.profile_key("rps")))
             .unwrap_or_else(|| (DEFAULT_RPS.to_string(), SettingSource::Default));
         match value.trim().parse::<f64>() {
-            Ok(rps) => within_limits(rps, given_by),
+            Ok(rps) => check_rps(rps, given_by),
             // Text that isn't a number may even be an ID in the wrong variable, so the message doesn't repeat it.
             Err(_) => Err(ConfigError::Rps { value: "the given text".to_owned(), given_by }),
         }
@@ -349,7 +350,7 @@ impl<'a> Inputs<'a> {
         &self,
         flags: Vec<String>,
         base_url: Option<&String>,
-        store_url: Option<&Chosen<String>>,
+        store_url: Option<&SettingValue<String>>,
     ) -> Result<(Vec<Account>, SettingEntry), ConfigError> {
         let flags = from_flag(Some(flags).filter(|names| !names.is_empty()), "--beside");
         let named = Some(self.file.beside.clone()).filter(|names| !names.is_empty());
@@ -364,7 +365,7 @@ impl<'a> Inputs<'a> {
             let given_by = SettingSource::File(format!("profiles.{name}.rps"));
             let rps = profile
                 .rps
-                .map_or_else(|| Ok((DEFAULT_RPS, SettingSource::Default)), |rps| within_limits(rps, given_by))?
+                .map_or_else(|| Ok((DEFAULT_RPS, SettingSource::Default)), |rps| check_rps(rps, given_by))?
                 .0;
             let store = self.store_of_profile(&name, &profile, store_url)?.map(|store| (store.address, store.source));
             accounts.push(Account {
@@ -381,7 +382,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Returns when to use colour. `NO_COLOR` overrides every source except the flag (no-color.org).
-    fn color(&self, flag: Option<ColorChoice>) -> Chosen<ColorChoice> {
+    fn color(&self, flag: Option<ColorChoice>) -> SettingValue<ColorChoice> {
         let switched = |name, color| from_switch_variable(self.env, name).map(|(_, source)| (color, source));
         from_flag(flag, "--color")
             .or_else(|| from_variable(self.env.path("NO_COLOR").map(|_| ColorChoice::Never), "NO_COLOR"))
@@ -392,8 +393,8 @@ impl<'a> Inputs<'a> {
 
     /// Returns the theme. A path in the variable starts at the current folder, a path in the config file at the file's
     /// folder.
-    fn theme(&self) -> Result<Chosen<ThemeChoice>, ConfigError> {
-        let variable = self.env.text("HOPTOP_THEME")?.map(ThemeChoice::from_here);
+    fn theme(&self) -> Result<SettingValue<ThemeChoice>, ConfigError> {
+        let variable = self.env.text("HOPTOP_THEME")?.map(ThemeChoice::from_current_folder);
         let in_config = || self.file.theme.clone().map(|text| ThemeChoice::parse_with(text, |path| self.resolve(path)));
         let chosen = from_variable(variable, "HOPTOP_THEME").or_else(|| from_file(in_config(), "theme"));
         Ok(chosen.unwrap_or((ThemeChoice::default(), SettingSource::Default)))
@@ -408,7 +409,7 @@ impl<'a> Inputs<'a> {
         self.env.resolve(path, folder)
     }
 
-    fn in_default_folder(&self, path: impl Fn(&Folders) -> PathBuf) -> Option<Chosen<PathBuf>> {
+    fn in_default_folder(&self, path: impl Fn(&DefaultFolders) -> PathBuf) -> Option<SettingValue<PathBuf>> {
         self.env.folders().map(|folders| (path(folders), SettingSource::Default))
     }
 
@@ -417,7 +418,7 @@ impl<'a> Inputs<'a> {
     }
 }
 
-fn within_limits(rps: f64, given_by: SettingSource) -> Result<Chosen<f64>, ConfigError> {
+fn check_rps(rps: f64, given_by: SettingSource) -> Result<SettingValue<f64>, ConfigError> {
     match rps > 0.0 && rps <= RPS_LIMIT {
         true => Ok((rps, given_by)),
         false => Err(ConfigError::Rps { value: rps.to_string(), given_by }),
@@ -425,7 +426,7 @@ fn within_limits(rps: f64, given_by: SettingSource) -> Result<Chosen<f64>, Confi
 }
 
 /// Returns a URL without its user info and its query, which may be secret.
-fn without_secrets(url: &str) -> String {
+fn redact_url(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").map_or(("", url), |(scheme, rest)| (scheme, rest));
     let (rest, query) = rest.find(['?', '#']).map_or((rest, ""), |at| (rest.get(..at).unwrap_or_default(), "?..."));
     let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -456,27 +457,27 @@ fn describe_keys(keys: &BTreeMap<String, Vec<String>>) -> String {
     keys.iter().map(|(name, keys)| format!("{name} {}", keys.join(" "))).collect::<Vec<_>>().join(", ")
 }
 
-fn from_flag<T>(value: Option<T>, flag: &'static str) -> Option<Chosen<T>> {
+fn from_flag<T>(value: Option<T>, flag: &'static str) -> Option<SettingValue<T>> {
     value.map(|value| (value, SettingSource::Flag(flag)))
 }
 
-fn from_switch_flag(is_given: bool, flag: &'static str) -> Option<Chosen<bool>> {
+fn from_switch_flag(is_given: bool, flag: &'static str) -> Option<SettingValue<bool>> {
     from_flag(is_given.then_some(true), flag)
 }
 
-fn from_variable<T>(value: Option<T>, name: &'static str) -> Option<Chosen<T>> {
+fn from_variable<T>(value: Option<T>, name: &'static str) -> Option<SettingValue<T>> {
     value.map(|value| (value, SettingSource::Variable(name)))
 }
 
-fn from_switch_variable(env: &Environment, name: &'static str) -> Option<Chosen<bool>> {
+fn from_switch_variable(env: &Environment, name: &'static str) -> Option<SettingValue<bool>> {
     from_variable(env.is_on(name).then_some(true), name)
 }
 
-fn from_file<T>(value: Option<T>, key: &str) -> Option<Chosen<T>> {
+fn from_file<T>(value: Option<T>, key: &str) -> Option<SettingValue<T>> {
     value.map(|value| (value, SettingSource::File(key.to_owned())))
 }
 
-fn entry<T>(name: &'static str, choice: Option<&Chosen<T>>, show: impl Fn(&T) -> String) -> SettingEntry {
+fn entry<T>(name: &'static str, choice: Option<&SettingValue<T>>, show: impl Fn(&T) -> String) -> SettingEntry {
     match choice {
         Some((value, source)) => SettingEntry { name, value: show(value), source: source.clone() },
         None => SettingEntry { name, value: String::new(), source: SettingSource::Default },
@@ -484,7 +485,7 @@ fn entry<T>(name: &'static str, choice: Option<&Chosen<T>>, show: impl Fn(&T) ->
 }
 
 /// Reads the config file. A file at the default path may be missing; a file that was named may not.
-fn read_file((path, source): &Chosen<PathBuf>) -> Result<ConfigFile, ConfigError> {
+fn read_file((path, source): &SettingValue<PathBuf>) -> Result<ConfigFile, ConfigError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound && *source == SettingSource::Default => String::new(),
@@ -502,9 +503,9 @@ fn read_file((path, source): &Chosen<PathBuf>) -> Result<ConfigFile, ConfigError
 
 fn find_profile(
     file: &ConfigFile,
-    config: Option<&Chosen<PathBuf>>,
-    (name, named_by): &Chosen<String>,
-) -> Result<Profile, ConfigError> {
+    config: Option<&SettingValue<PathBuf>>,
+    (name, named_by): &SettingValue<String>,
+) -> Result<ProfileEntry, ConfigError> {
     match file.profiles.get(name) {
         Some(profile) => {
             let path = config.map_or_else(String::new, |(path, _)| path.display().to_string());
@@ -513,7 +514,7 @@ fn find_profile(
             SecretKeys::of_profile(profile).check(&place, path)?;
             Ok(profile.clone())
         }
-        None if name == DEFAULT_PROFILE => Ok(Profile::default()),
+        None if name == DEFAULT_PROFILE => Ok(ProfileEntry::default()),
         None => {
             let others = file.profiles.keys().map(String::as_str).filter(|other| *other != DEFAULT_PROFILE);
             let known = std::iter::once(DEFAULT_PROFILE).chain(others).collect::<Vec<_>>().join(", ");
@@ -523,7 +524,7 @@ fn find_profile(
 }
 
 /// Refuses a profile with several keys for the integrator ID: choosing one of them could poll with the wrong ID.
-fn check_id_keys(profile: &Profile, name: &str, file: String) -> Result<(), ConfigError> {
+fn check_id_keys(profile: &ProfileEntry, name: &str, file: String) -> Result<(), ConfigError> {
     let keys = [
         ("integrator_id_env", profile.integrator_id_env.is_some()),
         ("integrator_id_file", profile.integrator_id_file.is_some()),
@@ -590,8 +591,8 @@ mod tests {
             rps: Some(3.0),
             state_dir: Some("flag-state".into()),
             color: Some(ColorChoice::Auto),
-            ascii: true,
-            plain: true,
+            is_ascii: true,
+            is_plain: true,
             ..Flags::default()
         };
         let variables = [

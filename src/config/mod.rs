@@ -32,9 +32,7 @@ pub enum ColorChoice {
     /// If the output is a terminal with colours.
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
@@ -71,9 +69,9 @@ pub struct Flags {
     /// `--color auto|always|never`.
     pub color: Option<ColorChoice>,
     /// `--ascii`.
-    pub ascii: bool,
+    pub is_ascii: bool,
     /// `--plain`.
-    pub plain: bool,
+    pub is_plain: bool,
     /// Whether the command doesn't poll, so that invalid settings of polling don't matter.
-    pub without_polling: bool,
+    pub is_without_polling: bool,
 }

@@ -9,9 +9,9 @@ use crate::{domain::secret::IntegratorId, process::secret_source::SecretSource};
 
 /// A text that may hold a secret. `Debug` doesn't show the text.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Hidden(pub String);
+pub struct SecretText(pub String);
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretText {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("Hidden(...)")
     }

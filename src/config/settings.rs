@@ -8,14 +8,14 @@ use super::{
     ColorChoice, ThemeChoice,
     chain_nodes::NodeReference,
     error::ConfigError,
-    secret::{Hidden, read_id},
+    secret::{SecretText, read_id},
     source::SettingSource,
     team_store::TeamStore,
 };
 use crate::{
     domain::{
-        answer::Templates,
         notification::{NotificationMode, NotifiedEvent},
+        reply::ReplyTemplates,
         secret::IntegratorId,
         team_address::TeamAddress,
         text::clean,
@@ -55,7 +55,7 @@ pub struct Settings {
     pub state_dir: PathBuf,
     /// The active profile.
     pub profile: String,
-    /// The name of the person, as the author of what this process writes; `None` if not set.
+    /// The name of the person, the author of this process's writes; `None` if not set.
     pub author: Option<String>,
     /// The base URL as given, not checked yet.
     pub base_url: Option<String>,
@@ -64,17 +64,17 @@ pub struct Settings {
     /// When to use colour, with `NO_COLOR` and `CLICOLOR_FORCE` applied.
     pub color: ColorChoice,
     /// Whether to draw with ASCII characters only.
-    pub ascii: bool,
+    pub is_ascii: bool,
     /// Whether to print plain lines for screen readers instead of drawing.
-    pub plain: bool,
+    pub is_plain: bool,
     /// The theme of the dashboard, not checked yet.
     pub theme: ThemeChoice,
     /// Whether links on the screen are terminal hyperlinks as well.
-    pub hyperlinks: bool,
+    pub has_hyperlinks: bool,
     /// The command that reads a text from its standard input and copies it to the clipboard, if configured.
     pub clipboard: Option<Vec<String>>,
     /// Whether the dashboard responds to the mouse.
-    pub mouse: bool,
+    pub has_mouse: bool,
     /// How alerts are notified.
     pub alerting: Alerting,
     /// The variables from which hoptop reads an integrator ID or a password, besides `HOPTOP_INTEGRATOR_ID`. A child process
@@ -82,10 +82,10 @@ pub struct Settings {
     pub secret_variables: Vec<String>,
     /// How long bodies of settled transactions are kept; `None` means for ever.
     pub keep_bodies: Option<Duration>,
-    /// The nodes of chains that may be asked what a chain itself says.
+    /// The nodes of the chains that hoptop may ask.
     pub chain_nodes: Vec<NodeReference>,
     /// Templates for the reply to a ticket.
-    pub answer: Templates,
+    pub answer: ReplyTemplates,
     /// The weight of a delay for transactions with these labels.
     pub weights: BTreeMap<String, f64>,
     /// Keys of the dashboard, by the names of their commands, not checked yet.
@@ -110,23 +110,23 @@ pub struct Account {
     pub(super) store: Option<(TeamAddress, SettingSource)>,
 }
 
-/// How alerts reach a person who isn't looking at the screen.
+/// The notification channels for alerts.
 #[derive(Clone, Debug)]
 pub struct Alerting {
     /// How the dashboard asks the terminal to notify.
     pub notify: NotificationMode,
     /// Whether the bell rings with a notification.
-    pub bell: bool,
+    pub has_bell: bool,
     /// The command that receives each event on its standard input, if configured.
     pub command: Option<Vec<String>>,
     /// The events that the command and the webhook receive.
     pub events: Vec<NotifiedEvent>,
     /// The address that each event is posted to, if configured; not checked yet.
-    pub webhook: Option<Hidden>,
+    pub webhook: Option<SecretText>,
     /// The source of the secret that signs the webhook's events, if configured.
     pub webhook_secret: Option<SecretSource>,
     /// Headers of the webhook's requests: the name, the variable, and its value if it is set.
-    pub webhook_headers: Vec<(String, String, Option<Hidden>)>,
+    pub webhook_headers: Vec<(String, String, Option<SecretText>)>,
 }
 
 impl Alerting {
@@ -134,13 +134,13 @@ impl Alerting {
     ///
     /// # Errors
     /// If the source can't be read, or is empty.
-    pub fn read_webhook_secret(&self) -> Result<Option<Hidden>, ConfigError> {
+    pub fn read_webhook_secret(&self) -> Result<Option<SecretText>, ConfigError> {
         let Some(source) = &self.webhook_secret else { return Ok(None) };
         let failed = |reason: String| ConfigError::WebhookSecret { origin: source.to_string(), reason };
         let (text, _) = source.read(COMMAND_LIMIT).map_err(failed)?;
         match text.trim() {
             "" => Err(failed("it is empty".into())),
-            secret => Ok(Some(Hidden(secret.to_owned()))),
+            secret => Ok(Some(SecretText(secret.to_owned()))),
         }
     }
 
@@ -148,8 +148,8 @@ impl Alerting {
     ///
     /// # Errors
     /// If a variable is not set.
-    pub fn webhook_headers(&self) -> Result<Vec<(&str, &Hidden)>, ConfigError> {
-        let value = |(name, variable, value): &'_ (String, String, Option<Hidden>)| match value {
+    pub fn webhook_headers(&self) -> Result<Vec<(&str, &SecretText)>, ConfigError> {
+        let value = |(name, variable, value): &'_ (String, String, Option<SecretText>)| match value {
             Some(_) => Ok(()),
             None => Err(ConfigError::WebhookHeader { header: clean(name), variable: clean(variable) }),
         };
@@ -206,7 +206,7 @@ impl Settings {
             ));
         }
         // The address is a secret: it permits posts to the webhook, or use of the node's key.
-        let secret = match self.chain_nodes.iter().any(NodeReference::is_written_here) {
+        let secret = match self.chain_nodes.iter().any(NodeReference::is_inline) {
             _ if self.alerting.webhook.is_some() => Some("a webhook"),
             true => Some("a node"),
             false => None,

@@ -5,7 +5,6 @@ use std::fmt;
 /// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SettingSource {
-    /// A flag.
     Flag(&'static str),
     /// An environment variable.
     Variable(&'static str),

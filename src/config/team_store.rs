@@ -11,7 +11,7 @@ use std::{
 use super::{
     environment::Environment,
     error::ConfigError,
-    file::{Argv, ChainNode, ConfigFile, Profile},
+    file::{Argv, ChainNode, ConfigFile, ProfileEntry},
     source::SettingSource,
 };
 use crate::{
@@ -94,7 +94,7 @@ pub(super) struct SecretKeys<'a> {
 
 impl<'a> SecretKeys<'a> {
     /// Returns the keys of a profile.
-    pub(super) fn of_profile(profile: &'a Profile) -> Self {
+    pub(super) fn of_profile(profile: &'a ProfileEntry) -> Self {
         Self {
             names: STORE_PASSWORD_KEYS,
             variable: profile.store_password_env.as_ref(),
@@ -159,7 +159,7 @@ impl<'a> SecretKeys<'a> {
         let variable = self.variable.as_ref().map(|name| (variable(name), of_variable));
         variable
             .or_else(|| self.file.map(|path| (SecretSource::File(resolve(path)), of_file)))
-            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.words()), of_command)))
+            .or_else(|| self.command.map(|argv| (SecretSource::Command(argv.command_line()), of_command)))
     }
 }
 

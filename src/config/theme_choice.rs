@@ -18,7 +18,7 @@ pub enum ThemeChoice {
 
 impl ThemeChoice {
     /// Parses the name or path in a variable. A relative path starts at the current folder.
-    pub fn from_here(text: String) -> Self {
+    pub fn from_current_folder(text: String) -> Self {
         Self::parse_with(text, Path::to_owned)
     }
 

@@ -24,7 +24,7 @@ pub(crate) const REFUND_SLOW: Duration = Duration::from_secs(15 * 60);
 /// The number of failures in a row, and their time span, from which on polling a transaction counts as failing.
 pub(crate) const POLL_FAILING: (u32, Duration) = (5, Duration::from_secs(2 * 60));
 
-/// The situation of a transaction, for a person who is asked about the transaction.
+/// The situation of a transaction, for the person who answers the user's question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Situation {
     /// No answer yet.
@@ -39,7 +39,6 @@ pub(crate) enum Situation {
     Indexing,
     /// The service says "not filled", which differs from "not found" (`cases.md` 1).
     NotFilled,
-    /// Completed.
     Completed,
     /// Not polled, because a person stopped the polling.
     Untracked,
@@ -131,7 +130,6 @@ pub(crate) fn may_be_older(rule: Rule) -> bool {
     matches!(rule, Rule::PartialSuccess | Rule::NeedsGas | Rule::Refund | Rule::RefundSlow)
 }
 
-/// Returns the situation of a transaction at `now`.
 pub(crate) fn situation(tx: &Transaction, now: DateTime<Utc>) -> Situation {
     if tx.is_stopped() {
         return Situation::Untracked;
@@ -501,7 +499,7 @@ mod tests {
 
     use super::{super::fixtures, *};
     use crate::domain::{
-        alert::{RuleKind, Subject},
+        alert::{AlertSubject, RuleKind},
         observation::{Failure, Outcome},
         on_chain::{ChainReading, Mined, OnChain},
         record::StatusRecord,
@@ -541,7 +539,7 @@ mod tests {
     }
 
     #[test]
-    fn the_chains_word_gives_the_situation_where_the_service_does_not_know_the_transaction() {
+    fn chain_verdict_decides_the_situation_of_a_transaction_unknown_to_the_service() {
         use RouterStatus::{NotFound, Ongoing};
         let mined = || Mined { block: 7, time: None, confirmations: 9 };
         let base = || ChainVerdict::Elsewhere(ChainId::new("8453"));
@@ -737,7 +735,7 @@ mod tests {
     fn a_condition_begins_before_an_answer_confirms_it() {
         let tx = fixtures::transaction(1);
         let raised_at = tx.deadline().at + TimeDelta::minutes(29);
-        let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, Subject::Transaction(tx.id)) };
+        let alert = |rule| Alert { raised_at, ..fixtures::alert(rule, AlertSubject::Transaction(tx.id)) };
         assert_eq!(condition_began(&alert(Rule::Overdue), Some(&tx)), tx.deadline().at);
         assert_eq!(condition_began(&alert(Rule::Rejected), Some(&tx)), raised_at);
         assert_eq!(condition_began(&alert(Rule::Overdue), None), raised_at);

@@ -59,7 +59,7 @@ macro_rules! rules {
             }
 
             /// Returns the rule with this name.
-            pub fn named(name: &str) -> Option<Self> {
+            pub fn find_by_name(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|rule| rule.name() == name)
             }
         }
@@ -143,7 +143,7 @@ impl Rule {
     }
 
     /// Returns the rule in words, of at most 15 letters, for a person.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Unauthorized => "ID refused",
             Self::Unreachable => "unreachable",
@@ -176,8 +176,7 @@ impl fmt::Display for Rule {
 
 /// The subject of an alert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
-    /// One transaction.
+pub enum AlertSubject {
     Transaction(RowId),
     /// A whole profile.
     Profile,
@@ -191,7 +190,7 @@ pub struct Alert {
     /// The rule.
     pub rule: Rule,
     /// The subject.
-    pub subject: Subject,
+    pub subject: AlertSubject,
     /// The profile of the alert.
     pub profile: String,
     /// When the alert was raised.
@@ -199,7 +198,7 @@ pub struct Alert {
     /// The number of clean observations in a row since the condition last held. Two clear the alert.
     pub clean: u32,
     /// Whether the alert flaps: raised `FLAPPING_RAISES` times within `FLAPPING_WITHIN`, this raise included.
-    pub flapping: bool,
+    pub is_flapping: bool,
     /// One line that describes this case.
     pub message: String,
     /// How a person handled the alert; `None` once that is over.
@@ -241,8 +240,8 @@ impl Alert {
     }
 }
 
-/// Returns how soon a person should react to these alerts: whether an unhandled alert is among them, and the highest
-/// severity of the unhandled alerts, or else of all.
+/// Returns the urgency of alerts: whether one is unhandled, and the highest severity of the unhandled alerts, or else of
+/// all.
 pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
     alerts.iter().map(|alert| (alert.handling.is_none(), alert.rule.severity())).max()
 }
@@ -252,7 +251,6 @@ pub(crate) fn urgency(alerts: &[Alert]) -> Option<(bool, Severity)> {
 pub(crate) enum AlertStep {
     /// Raise the rule for the subject.
     Raise {
-        /// The rule.
         rule: Rule,
         /// One line that describes this case.
         message: String,
@@ -261,14 +259,12 @@ pub(crate) enum AlertStep {
     Count {
         /// The alert.
         id: i64,
-        /// The number.
         clean: u32,
     },
     /// Clear the alert.
     Clear {
         /// The alert.
         id: i64,
-        /// The rule.
         rule: Rule,
     },
     /// End the acknowledgement or snooze, so that the alert fires again.
@@ -285,7 +281,7 @@ mod tests {
     #[test]
     fn every_rule_is_found_by_its_name() {
         for rule in Rule::ALL {
-            assert_eq!(Rule::named(rule.name()), Some(*rule));
+            assert_eq!(Rule::find_by_name(rule.name()), Some(*rule));
             assert_eq!(serde_json::to_value(rule).unwrap(), rule.name());
         }
     }

@@ -1,6 +1,6 @@
 //! The shipped table of well-known chains, for names that the service hasn't given yet.
 //!
-//! The table helps people. It must never limit what is sent to the service: an ID outside the table may be valid.
+//! The table helps people. It must never limit requests to the service: an ID outside the table may be valid.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -44,18 +44,18 @@ pub(crate) fn all() -> &'static [Chain] {
 
 /// Returns the well-known chain with this ID.
 pub(crate) fn find(id: &ChainId) -> Option<&'static Chain> {
-    with_id(id.as_str())
+    find_by_id(id.as_str())
 }
 
 /// Like [`find`], for an ID given as text.
-pub(crate) fn with_id(id: &str) -> Option<&'static Chain> {
+pub(crate) fn find_by_id(id: &str) -> Option<&'static Chain> {
     static BY_ID: LazyLock<HashMap<&str, &Chain>> =
         LazyLock::new(|| TABLE.iter().map(|chain| (chain.id.as_str(), chain)).collect());
     BY_ID.get(id).copied()
 }
 
 /// Returns the well-known chain with this name, short name or alias, ignoring case.
-pub(crate) fn named(text: &str) -> Option<&'static Chain> {
+pub(crate) fn find_by_name(text: &str) -> Option<&'static Chain> {
     let text = text.trim().to_lowercase();
     TABLE.iter().find(|chain| {
         chain.name.to_lowercase() == text || chain.short.to_lowercase() == text || chain.aliases.contains(&text)
@@ -63,7 +63,7 @@ pub(crate) fn named(text: &str) -> Option<&'static Chain> {
 }
 
 /// Returns the well-known chain whose block explorer the link leads to.
-pub(crate) fn by_link(link: &str) -> Option<&'static Chain> {
+pub(crate) fn find_by_link(link: &str) -> Option<&'static Chain> {
     let (_, rest) = link.split_once("://")?;
     let rest = rest.strip_prefix("www.").unwrap_or(rest);
     let (host, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -81,7 +81,7 @@ pub(crate) fn by_link(link: &str) -> Option<&'static Chain> {
 /// Returns the well-known chains that the beginning of a name may mean. A chain with exactly this name is returned
 /// alone; otherwise all chains whose name, short name or alias begins with `text`. Case is ignored. Fewer than two
 /// letters match no chain.
-pub(crate) fn starting(text: &str) -> Vec<&'static Chain> {
+pub(crate) fn find_by_prefix(text: &str) -> Vec<&'static Chain> {
     let text = text.trim().to_lowercase();
     if text.chars().count() < 2 {
         return Vec::new();
@@ -89,16 +89,16 @@ pub(crate) fn starting(text: &str) -> Vec<&'static Chain> {
     let begins = |name: &str| name.to_lowercase().starts_with(&text);
     let is_candidate =
         |chain: &&Chain| begins(&chain.name) || begins(&chain.short) || chain.aliases.iter().any(|alias| begins(alias));
-    named(&text).map_or_else(|| TABLE.iter().filter(is_candidate).collect(), |chain| vec![chain])
+    find_by_name(&text).map_or_else(|| TABLE.iter().filter(is_candidate).collect(), |chain| vec![chain])
 }
 
 /// Returns the well-known chains that a text typed in place of an ID may mean; none if the text is a known ID.
 pub(crate) fn chains_by_name(typed: &str) -> Vec<&'static Chain> {
-    if with_id(typed.trim()).is_some() { Vec::new() } else { starting(typed) }
+    if find_by_id(typed.trim()).is_some() { Vec::new() } else { find_by_prefix(typed) }
 }
 
 /// Returns the well-known chain whose name, short name or alias is nearest to a misspelt one.
-pub(crate) fn nearest(typed: &str) -> Option<&'static Chain> {
+pub(crate) fn find_nearest(typed: &str) -> Option<&'static Chain> {
     let names = |chain: &Chain| {
         let mut names = chain.aliases.clone();
         names.extend([chain.name.to_lowercase(), chain.short.to_lowercase()]);
@@ -125,17 +125,11 @@ pub(crate) fn short_name(id: &ChainId, service_name: Option<&str>) -> String {
 /// Why a text can't be read as a chain ID.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ChainError {
-    /// Empty text.
     #[error("it is empty; write the chain's ID as the service uses it, for example 42161")]
     Empty,
     /// A chain's name where its ID is needed.
     #[error("`{text}` is a chain name; use the chain's ID: {id}")]
-    Name {
-        /// The text.
-        text: String,
-        /// The ID of the chain with this name.
-        id: ChainId,
-    },
+    Name { text: String, id: ChainId },
     /// Text that isn't in the table and doesn't look like an ID.
     #[error("`{0}` is not a known chain ID; {hint} (--any-chain on the command line accepts it)", hint = hint(.0))]
     Unknown(String),
@@ -144,12 +138,12 @@ pub(crate) enum ChainError {
     Malformed(String),
 }
 
-/// Returns the chain whose name is nearest to the text, if one is near; else what IDs look like.
+/// Returns the chain whose name is nearest to the text, if one is near; else a description of IDs.
 fn hint(text: &str) -> String {
     let typed = text.to_lowercase();
     let names: Vec<String> = TABLE.iter().map(|chain| chain.name.to_lowercase()).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let chain = toml_text::nearest(&typed, &names).and_then(named);
+    let chain = toml_text::nearest(&typed, &names).and_then(find_by_name);
     chain.map_or_else(
         || "IDs look like 42161 or osmosis-1".into(),
         |chain| format!("did you mean {} ({})?", chain.name, chain.id),
@@ -157,15 +151,15 @@ fn hint(text: &str) -> String {
 }
 
 /// Reads `CHAIN` of the command line and the files: an ID as the service uses it. IDs are opaque: numbers, IDs of the
-/// table and texts like `osmosis-1` are accepted. With `any`, all texts that can be an ID are accepted.
-pub(crate) fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
+/// table and texts like `osmosis-1` are accepted. With `allows_any`, all texts that can be an ID are accepted.
+pub(crate) fn parse(text: &str, allows_any: bool) -> Result<ChainId, ChainError> {
     let text = super::text::clean(text);
     if text.is_empty() {
         return Err(ChainError::Empty);
     }
     let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
     if text.len() > 64 || !text.chars().all(fits) {
-        return Err(match named(&text) {
+        return Err(match find_by_name(&text) {
             Some(chain) => ChainError::Name { text, id: chain.id.clone() },
             None => ChainError::Malformed(text),
         });
@@ -175,10 +169,10 @@ pub(crate) fn parse(text: &str, any: bool) -> Result<ChainId, ChainError> {
         || text.rsplit_once('-').is_some_and(|(name, number)| {
             !name.is_empty() && !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
         });
-    if any || looks_like_an_id || find(&id).is_some() {
+    if allows_any || looks_like_an_id || find(&id).is_some() {
         return Ok(id);
     }
-    match named(&text) {
+    match find_by_name(&text) {
         Some(chain) => Err(ChainError::Name { text, id: chain.id.clone() }),
         None => Err(ChainError::Unknown(text)),
     }
@@ -224,13 +218,13 @@ mod tests {
             ("arbiscan.io", None),
         ];
         for (link, id) in table {
-            assert_eq!(by_link(link).map(|chain| chain.id.as_str()), id, "{link}");
+            assert_eq!(find_by_link(link).map(|chain| chain.id.as_str()), id, "{link}");
         }
     }
 
     #[test]
     fn the_beginning_of_a_name_may_mean_several_chains() {
-        let ids = |text| starting(text).into_iter().map(|chain| chain.id.as_str()).collect::<Vec<_>>();
+        let ids = |text| find_by_prefix(text).into_iter().map(|chain| chain.id.as_str()).collect::<Vec<_>>();
         assert_eq!((ids("arb"), ids(" Base "), ids("b")), (vec!["42161"], vec!["8453"], vec![]));
         assert!(ids("b").is_empty() && ids("mooncoin").is_empty() && ids("bl").len() == 1 && ids("op").len() == 1);
         assert!(ids("ba").len() == 1 && ids("so").len() >= 2, "{:?}", ids("so"));

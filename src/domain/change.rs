@@ -38,7 +38,7 @@ pub struct Change {
     /// The transaction; `None` if the change concerns the whole profile.
     pub transaction: Option<RowId>,
     /// What happened.
-    pub what: ChangeKind,
+    pub kind: ChangeKind,
     /// The store's number of the answer that caused the change, if an answer did.
     pub observation: Option<i64>,
     /// The person who made the change; `None` if nobody did, or the person set no name.
@@ -48,7 +48,7 @@ pub struct Change {
 impl Change {
     /// Returns the change in words for a person.
     pub fn sentence(&self) -> String {
-        self.what.sentence_by(self.author.as_deref())
+        self.kind.sentence_by(self.author.as_deref())
     }
 }
 
@@ -90,32 +90,17 @@ pub enum ChangeKind {
     /// The transaction settled: no further polling is needed.
     Settled,
     /// An alert was raised.
-    AlertRaised {
-        /// The rule.
-        rule: Rule,
-        /// The severity.
-        severity: Severity,
-    },
+    AlertRaised { rule: Rule, severity: Severity },
     /// An alert was cleared.
-    AlertCleared {
-        /// The rule.
-        rule: Rule,
-        /// The severity.
-        severity: Severity,
-    },
+    AlertCleared { rule: Rule, severity: Severity },
     /// An alert flaps: further raises and clears are recorded only as `AlertFlipped`.
-    AlertFlapping {
-        /// The rule.
-        rule: Rule,
-        /// The severity.
-        severity: Severity,
-    },
+    AlertFlapping { rule: Rule, severity: Severity },
     /// A flapping alert was raised or cleared again.
     AlertFlipped {
-        /// The rule.
         rule: Rule,
         /// `true` if the alert was raised, `false` if it was cleared.
-        raised: bool,
+        #[serde(rename = "raised")]
+        is_raised: bool,
     },
     /// A request failed to return the transaction's status.
     PollFailed {
@@ -148,11 +133,11 @@ pub enum ChangeKind {
     Imported,
     /// A person asked to poll the transaction now.
     PollRequested,
-    /// A person asked what the chain itself says about the transaction.
+    /// A person asked for a check of the transaction on its chain.
     ChainRequested,
-    /// The chain itself says something new about the transaction.
+    /// A check of the transaction on its chain had a new result.
     ChainChecked {
-        /// What the chain says: a name of `ChainVerdict`.
+        /// The chain's verdict: a name of `ChainVerdict`.
         state: String,
         /// The chain that was asked, or on which the transaction was found.
         chain: ChainId,
@@ -181,28 +166,20 @@ pub enum ChangeKind {
     Untracked,
     /// A person acknowledged an alert.
     AlertAcknowledged {
-        /// The rule.
         rule: Rule,
         /// The person's note.
         note: Option<String>,
     },
     /// An alert is no longer acknowledged.
-    AlertUnacknowledged {
-        /// The rule.
-        rule: Rule,
-    },
+    AlertUnacknowledged { rule: Rule },
     /// A person snoozed an alert.
     AlertSnoozed {
-        /// The rule.
         rule: Rule,
         /// The end of the snooze; `None` if the alert is snoozed until something changes.
         until: Option<DateTime<Utc>>,
     },
     /// An alert is no longer snoozed.
-    AlertUnsnoozed {
-        /// The rule.
-        rule: Rule,
-    },
+    AlertUnsnoozed { rule: Rule },
     /// A person undid their last action.
     #[serde(rename = "taken_back")]
     Undone {
@@ -221,10 +198,7 @@ pub enum ChangeKind {
         row: i64,
     },
     /// The stored response bodies of a transaction that settled long ago were dropped.
-    BodiesDropped {
-        /// The number of bodies.
-        bodies: u64,
-    },
+    BodiesDropped { bodies: u64 },
 }
 
 /// The kind of an edit that repeats or reverses an earlier edit.
@@ -248,7 +222,7 @@ pub enum OutageChange {
     Ended,
 }
 
-/// The class of an event, which decides who is told of the event.
+/// The class of an event. It decides which readers of the feed get the event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum EventClass {
     /// News from the service about a transaction, or the start of its tracking.
@@ -269,7 +243,6 @@ impl ChangeKind {
         Self::Edited { fields, reversal: None }
     }
 
-    /// The properties of each event: its name and its class.
     fn properties(&self) -> (&'static str, EventClass) {
         use EventClass::{Action, Alert, AlertAction, Outage, Service};
         match self {
@@ -319,8 +292,8 @@ impl ChangeKind {
         }
     }
 
-    /// Whether the event concerns actions of people rather than the service, or repeats an event that was already
-    /// reported. A person who watches the service doesn't need such events.
+    /// Whether the event concerns actions of people rather than the service, or repeats an event that was already reported.
+    /// A display of the service doesn't need such events.
     pub fn is_routine(&self) -> bool {
         match self.properties().1 {
             EventClass::Action | EventClass::AlertAction => true,
@@ -329,7 +302,7 @@ impl ChangeKind {
     }
 
     /// Returns the event as the notification channels know it; `None` if they never send it.
-    pub fn notified(&self) -> Option<NotifiedEvent> {
+    pub fn notified_event(&self) -> Option<NotifiedEvent> {
         match self {
             Self::Settled => Some(NotifiedEvent::Settled),
             Self::StatusChanged { .. } => Some(NotifiedEvent::StatusChanged),
@@ -363,23 +336,23 @@ impl ChangeKind {
 
     /// Like `sentence_by`, for a line that already says whether the event is about an alert.
     pub(crate) fn description_by(&self, author: Option<&str>) -> String {
-        let by = people::by(author);
+        let by = people::author_suffix(author);
         match self {
             Self::Polled => "polled".into(),
             Self::StatusChanged { previous, current } => {
                 format!(
                     "{} > {}",
-                    previous.as_deref().map_or_else(|| "(no answer)".into(), status_words),
-                    status_words(current)
+                    previous.as_deref().map_or_else(|| "(no answer)".into(), status_text),
+                    status_text(current)
                 )
             }
             Self::StepAdded { index } => format!("step {} added or changed", index + 1),
             Self::Settled => "settled".into(),
-            Self::AlertRaised { rule, severity } => format!("raised: {} ({})", rule.words(), severity.name()),
-            Self::AlertCleared { rule, severity } => format!("resolved: {} ({})", rule.words(), severity.name()),
-            Self::AlertFlapping { rule, severity } => format!("flapping: {} ({})", rule.words(), severity.name()),
-            Self::AlertFlipped { rule, raised: true } => format!("raised again: {} (flapping)", rule.words()),
-            Self::AlertFlipped { rule, raised: false } => format!("resolved again: {} (flapping)", rule.words()),
+            Self::AlertRaised { rule, severity } => format!("raised: {} ({})", rule.label(), severity.name()),
+            Self::AlertCleared { rule, severity } => format!("resolved: {} ({})", rule.label(), severity.name()),
+            Self::AlertFlapping { rule, severity } => format!("flapping: {} ({})", rule.label(), severity.name()),
+            Self::AlertFlipped { rule, is_raised: true } => format!("raised again: {} (flapping)", rule.label()),
+            Self::AlertFlipped { rule, is_raised: false } => format!("resolved again: {} (flapping)", rule.label()),
             Self::PollFailed { error } => format!("poll failed: {error}"),
             Self::Rejected { error } | Self::Throttled { error } | Self::Unauthorized { error } => error.clone(),
             Self::Unreachable { error } => format!("service unreachable: {error}"),
@@ -408,16 +381,16 @@ impl ChangeKind {
                 format!("{how}{by}: {}", fields.iter().map(shown).collect::<Vec<_>>().join(", "))
             }
             Self::Untracked => format!("polling stopped{by}"),
-            Self::AlertAcknowledged { rule, note: None } => format!("acknowledged{by}: {}", rule.words()),
-            Self::AlertAcknowledged { rule, note: Some(note) } => format!("acknowledged{by}: {}, {note}", rule.words()),
-            Self::AlertUnacknowledged { rule } => format!("unacknowledged{by}: {}", rule.words()),
+            Self::AlertAcknowledged { rule, note: None } => format!("acknowledged{by}: {}", rule.label()),
+            Self::AlertAcknowledged { rule, note: Some(note) } => format!("acknowledged{by}: {}, {note}", rule.label()),
+            Self::AlertUnacknowledged { rule } => format!("unacknowledged{by}: {}", rule.label()),
             Self::AlertSnoozed { rule, until: None } => {
-                format!("snoozed{by} until something changes: {}", rule.words())
+                format!("snoozed{by} until something changes: {}", rule.label())
             }
             Self::AlertSnoozed { rule, until: Some(until) } => {
-                format!("snoozed{by} until {}: {}", span::stamp(*until, Utc.fix()), rule.words())
+                format!("snoozed{by} until {}: {}", span::stamp(*until, Utc.fix()), rule.label())
             }
-            Self::AlertUnsnoozed { rule } => format!("unsnoozed{by}: {}", rule.words()),
+            Self::AlertUnsnoozed { rule } => format!("unsnoozed{by}: {}", rule.label()),
             Self::Undone { summary } => format!("undone{by}: {summary}"),
             Self::Redone { summary } => format!("redone{by}: {summary}"),
             Self::Deleted { .. } => format!("transaction deleted{by}"),
@@ -427,7 +400,7 @@ impl ChangeKind {
 }
 
 /// Returns a status in words. A status that isn't documented is unchanged.
-fn status_words(status: &str) -> String {
+fn status_text(status: &str) -> String {
     let is_documented = RouterStatus::DOCUMENTED.iter().any(|documented| documented.name() == status);
     if is_documented { status.replace('_', " ") } else { status.to_owned() }
 }
@@ -460,14 +433,14 @@ mod tests {
     }
 
     #[test]
-    fn flapping_is_reported_once_and_its_flips_are_housekeeping() {
+    fn flapping_is_reported_once_and_its_flips_are_routine() {
         let flapping = ChangeKind::AlertFlapping { rule: Rule::Throttled, severity: Severity::Warning };
-        assert!(!flapping.is_routine() && flapping.notified() == Some(NotifiedEvent::AlertFlapping));
-        for raised in [true, false] {
-            let flipped = ChangeKind::AlertFlipped { rule: Rule::Throttled, raised };
+        assert!(!flapping.is_routine() && flapping.notified_event() == Some(NotifiedEvent::AlertFlapping));
+        for is_raised in [true, false] {
+            let flipped = ChangeKind::AlertFlipped { rule: Rule::Throttled, is_raised };
             assert!(
                 flipped.is_routine()
-                    && flipped.notified().is_none()
+                    && flipped.notified_event().is_none()
                     && flipped.sentence().ends_with("again: throttled (flapping)")
             );
         }

@@ -24,7 +24,7 @@ pub struct Deadline {
     /// When the transaction was submitted, or else first seen by hoptop.
     pub submitted: DateTime<Utc>,
     /// Whether the time of first sight replaces an unknown submission time.
-    pub from_first_seen: bool,
+    pub is_from_first_seen: bool,
 }
 
 impl Deadline {
@@ -37,7 +37,7 @@ impl Deadline {
             .ok()
             .and_then(|wait| start.checked_add_signed(wait))
             .unwrap_or(DateTime::<Utc>::MAX_UTC);
-        Self { at, wait, estimate, submitted: start, from_first_seen: submitted.is_none() }
+        Self { at, wait, estimate, submitted: start, is_from_first_seen: submitted.is_none() }
     }
 
     /// Returns how the wait was computed, in words: `30m = 2 x est. 15m`, `15m, the minimum; 2 x est. is 14m`.
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(Deadline::new(Some(submitted), seen, None).at, submitted + TimeDelta::minutes(15));
         let from_first_seen_only = Deadline::new(None, seen, None);
         assert_eq!(
-            (from_first_seen_only.at, from_first_seen_only.from_first_seen),
+            (from_first_seen_only.at, from_first_seen_only.is_from_first_seen),
             (seen + TimeDelta::minutes(15), true)
         );
     }

@@ -1,6 +1,6 @@
 //! The differences between two JSON bodies, field by field.
 //!
-//! It compares values literally and must never guess what a field means. All text that it returns is clean.
+//! It compares values literally and must never guess what a field means. All returned text is clean.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Statistics of durations: how long transfers and indexing took so far, per route and per source chain.
 //!
 //! A transfer that ended yields the interval between two answers. An indexing yields a sample only if its moment is known
-//! well enough: the answer came soon after the previous answer, or soon after the submission.
+//! well enough: soon after the previous answer, or soon after the submission.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -28,14 +28,14 @@ pub struct RouteKey {
     /// The destination chain.
     pub to: ChainId,
     /// Whether the route carries a message (`isGMPTransaction`); `false` while unknown.
-    pub gmp: bool,
+    pub is_gmp: bool,
 }
 
 impl RouteKey {
     /// Returns the route of this transaction.
     pub fn of<R: RecordView>(tx: &Transaction<R>) -> Self {
-        let gmp = tx.state.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
-        Self { from: tx.params.from_chain.clone(), to: tx.params.to_chain.clone(), gmp }
+        let is_gmp = tx.state.record.as_ref().and_then(RecordView::is_gmp).unwrap_or(false);
+        Self { from: tx.params.from_chain.clone(), to: tx.params.to_chain.clone(), is_gmp }
     }
 }
 
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn ended(outcome: RouterStatus, after: u64, by: u64) -> DurationSample {
-        let route = RouteKey { from: ChainId::new("42161"), to: ChainId::new("8453"), gmp: false };
+        let route = RouteKey { from: ChainId::new("42161"), to: ChainId::new("8453"), is_gmp: false };
         let settled = SettledWithin { after: Duration::from_secs(after), by: Duration::from_secs(by) };
         DurationSample::Ended { route, outcome, settled, estimate: None }
     }

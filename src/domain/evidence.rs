@@ -5,15 +5,15 @@
 //!
 //! # The model
 //!
-//! The logarithm of a duration is normal. Its mean and variance aren't known; a [`Belief`] holds a normal distribution over
-//! the mean and a scaled inverse-χ² distribution over the variance, and durations update both (Gelman et al., "Bayesian Data
+//! The logarithm of a duration is normal. Its mean and variance aren't known. A [`Belief`] holds a normal distribution over
+//! the mean and a scaled inverse-χ² distribution over the variance. Durations update both (Gelman et al., "Bayesian Data
 //! Analysis", 3rd ed., 2.6 and 3.3). The two are independent: that a mean differs from the prior's says nothing about the
 //! spread around it.
 //!
-//! For a transfer with an estimate, the learned quantity is y = ln(duration ÷ estimate): an estimate is made for this very
+//! For a transfer with an estimate, the learned quantity is y = ln(duration ÷ estimate). An estimate is made for one
 //! transfer, and two kinds of transfer on one route may differ by a factor of ten. The belief has two levels. The prior
-//! says that estimates are right, with the standard deviation [`PRIOR_SIGMA`]. The transfers of all routes update it; the
-//! result, with a limited strength, is the prior of each route, and the route's own transfers update that.
+//! says that estimates are right, with the standard deviation [`PRIOR_SIGMA`]. The transfers of all routes update the
+//! prior. The result, with a limited strength, is the prior of each route, which the route's own transfers update.
 //!
 //! Where estimates say nothing, y falls by one for each unit of x = ln(estimate), and where they are right, y doesn't depend
 //! on x. So the slope of y over x is learned as well, within a route, by ridge regression towards zero (Hoerl and Kennard,
@@ -22,10 +22,10 @@
 //! # What an answer says
 //!
 //! A transfer settled between two answers, and in a batch these are far apart. Its y is therefore the mean under the
-//! present belief, given the interval, and the variance that the interval leaves is added to the sum of squares (the
-//! expectation step of Dempster, Laird and Rubin, 1977, made once for each transfer). Taking the middle of the interval
-//! instead makes the learned spread too wide: by the `schedule` benchmark that costs 2 to 7 % of the delay. An interval
-//! that leaves [`MOST_UNCERTAINTY`] of the variance is no evidence.
+//! present belief, given the interval. The remaining variance is added to the sum of squares (the expectation step of
+//! Dempster, Laird and Rubin, 1977, once for each transfer). The middle of the interval would make the learned spread too
+//! wide, which costs 2 to 7 % of the delay in the `schedule` benchmark. An interval that leaves [`MOST_UNCERTAINTY`] of the
+//! variance is no evidence.
 
 use std::time::Duration;
 
@@ -82,7 +82,7 @@ impl Evidence {
         }
         self.count = self.count.saturating_add(1);
         let distance = log_seconds(took) - self.mean;
-        self.mean += distance / self.counted();
+        self.mean += distance / self.effective_count();
         self.squares += distance * (log_seconds(took) - self.mean);
     }
 
@@ -91,7 +91,7 @@ impl Evidence {
         self.count >= LEAST_SHOWN
     }
 
-    fn counted(&self) -> f64 {
+    fn effective_count(&self) -> f64 {
         self.count.min(MAX_COUNTED) as f64
     }
 }
@@ -154,7 +154,7 @@ pub struct RouteEvidence {
 
 impl RouteEvidence {
     /// Returns the number of transfers that were compared with their estimates; the newest 500 have weight.
-    pub fn compared(&self) -> u64 {
+    pub fn ratio_count(&self) -> u64 {
         self.ratio.count.round() as u64
     }
 }
@@ -193,7 +193,7 @@ pub struct SettlingEvidence {
 impl SettlingEvidence {
     /// Adds a settled transfer of this route.
     pub fn add(&mut self, settled: SettledWithin, estimate: Option<Duration>) {
-        if let Some(estimate) = usable(estimate) {
+        if let Some(estimate) = valid_estimate(estimate) {
             let moments = self.forecast(Some(estimate)).logarithm_between(settled.after, settled.by);
             if moments.uncertainty <= MOST_UNCERTAINTY {
                 let x = log_seconds(estimate);
@@ -210,7 +210,7 @@ impl SettlingEvidence {
 
     /// Returns the forecast from submission to settling, for a transfer with this estimated duration.
     pub fn forecast(&self, estimate: Option<Duration>) -> Lognormal {
-        let Some(estimate) = usable(estimate) else {
+        let Some(estimate) = valid_estimate(estimate) else {
             let prior = Belief::new(UNKNOWN_MEDIAN, PRIOR_SIGMA, PRIOR_STRENGTH);
             return prior.after(&self.pooled.took).limited(POOLED_DURATION_STRENGTH).after(&self.route.took).forecast();
         };
@@ -232,13 +232,14 @@ impl SettlingEvidence {
         Belief { mean: x + y, ..belief }.forecast()
     }
 
-    /// Returns what the forecast of a transfer with this estimate is based on, in words.
+    /// Returns the basis of the forecast of a transfer with this estimate, in words.
     pub fn basis(&self, estimate: Option<Duration>) -> String {
         let transfers = |count: u64, place| match count {
             1 => format!("1 transfer {place}"),
             count => format!("{count} transfers {place}"),
         };
-        let of = |evidence: &RouteEvidence| if estimate.is_some() { evidence.compared() } else { evidence.took.count };
+        let of =
+            |evidence: &RouteEvidence| if estimate.is_some() { evidence.ratio_count() } else { evidence.took.count };
         let observed = match (of(&self.route), of(&self.pooled)) {
             (0, 0) => None,
             (0, pooled) => Some(transfers(pooled, "on other routes")),
@@ -254,7 +255,7 @@ impl SettlingEvidence {
 }
 
 /// Returns the estimate, unless it is so short that it can't be meant.
-fn usable(estimate: Option<Duration>) -> Option<Duration> {
+fn valid_estimate(estimate: Option<Duration>) -> Option<Duration> {
     estimate.filter(|estimate| *estimate >= LEAST_ESTIMATE)
 }
 
@@ -263,7 +264,7 @@ pub fn indexing(observed: &Evidence) -> Lognormal {
     Belief::new(INDEXING_MEDIAN, INDEXING_SIGMA, INDEXING_STRENGTH).after(observed).forecast()
 }
 
-/// What is believed of the mean and the variance of a logarithm.
+/// The probable mean and variance of a logarithm.
 #[derive(Clone, Copy, Debug)]
 struct Belief {
     mean: f64,
@@ -279,7 +280,7 @@ impl Belief {
 
     /// Returns the belief after these durations.
     fn after(self, evidence: &Evidence) -> Self {
-        self.updated(evidence.counted(), evidence.mean, evidence.squares)
+        self.updated(evidence.effective_count(), evidence.mean, evidence.squares)
     }
 
     /// Returns the belief after `count` values with this mean and this sum of squared distances from it.
@@ -454,7 +455,7 @@ mod tests {
     fn evidence_of_an_earlier_version_is_read() {
         let old = r#"{"count":30,"mean":5.0,"squares":2.5}"#;
         let read: RouteEvidence = serde_json::from_str(old).unwrap();
-        assert_eq!((read.took, read.compared()), (Evidence { count: 30, mean: 5.0, squares: 2.5 }, 0));
+        assert_eq!((read.took, read.ratio_count()), (Evidence { count: 30, mean: 5.0, squares: 2.5 }, 0));
         let again: RouteEvidence = serde_json::from_str(&serde_json::to_string(&read).unwrap()).unwrap();
         assert_eq!(again, read);
     }

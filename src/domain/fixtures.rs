@@ -7,7 +7,7 @@ use std::{collections::HashMap, time::Duration};
 use chrono::{DateTime, TimeDelta, Utc};
 
 use super::{
-    alert::{Alert, Rule, Subject},
+    alert::{Alert, AlertSubject, Rule},
     evidence::Evidence,
     ids::{ChainId, RowId, TxHash},
     observation::{Failure, Observation, Outcome},
@@ -33,7 +33,6 @@ pub(crate) fn params(number: i64) -> TransactionParams {
     }
 }
 
-/// Returns transaction `number` as a new transaction.
 pub(crate) fn new(number: i64) -> NewTransaction {
     NewTransaction::from(params(number))
 }
@@ -69,7 +68,7 @@ pub(crate) fn quote_request(from_address: &str) -> QuoteRequest {
         to_chain: ChainId::new("8453"),
         to_token: "0x2".into(),
         to_address: "0x3".into(),
-        quote_only: true,
+        is_quote_only: true,
     }
 }
 
@@ -96,7 +95,7 @@ pub(crate) fn fails(failure: Failure) -> Observation {
 }
 
 /// Returns a firing alert with the number 1, raised at the Unix epoch.
-pub(crate) fn alert(rule: Rule, subject: Subject) -> Alert {
+pub(crate) fn alert(rule: Rule, subject: AlertSubject) -> Alert {
     Alert {
         id: 1,
         rule,
@@ -104,7 +103,7 @@ pub(crate) fn alert(rule: Rule, subject: Subject) -> Alert {
         profile: "default".into(),
         raised_at: DateTime::UNIX_EPOCH,
         clean: 0,
-        flapping: false,
+        is_flapping: false,
         message: String::new(),
         handling: None,
         cleared_at: None,
@@ -117,8 +116,8 @@ pub(crate) fn by_subject(alerts: Vec<Alert>) -> (HashMap<RowId, Vec<Alert>>, Vec
     let mut of_profiles = Vec::new();
     for alert in alerts {
         match alert.subject {
-            Subject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
-            Subject::Profile => of_profiles.push(alert),
+            AlertSubject::Transaction(row) => of_transactions.entry(row).or_default().push(alert),
+            AlertSubject::Profile => of_profiles.push(alert),
         }
     }
     (of_transactions, of_profiles)

@@ -107,8 +107,8 @@ impl Lognormal {
         self.sigma
     }
 
-    /// Returns the expected time in seconds between the event and the age `to`, if the event hasn't happened by the age
-    /// `from`; zero for an event after `to`.
+    /// Returns the expected time in seconds from the event to the age `to`, given that the event hasn't happened by the age
+    /// `from`. An event after `to` counts as zero.
     pub(crate) fn expected_delay(&self, from: f64, to: f64) -> f64 {
         if to <= from.max(0.0) {
             return 0.0;
@@ -135,7 +135,7 @@ impl Lognormal {
                 variance: self.sigma * self.sigma * variance,
                 uncertainty: variance,
             },
-            // The duration is far from what was expected: the nearest value in the interval.
+            // The duration is far from the expected one: the nearest value in the interval.
             None => {
                 LogMoments { mean: self.log_median.clamp(lower.min(upper), upper), variance: 0.0, uncertainty: 0.0 }
             }
@@ -154,7 +154,7 @@ impl Lognormal {
     }
 }
 
-/// What is known of the logarithm of a duration that lies in an interval.
+/// The mean and variance of the logarithm of a duration that lies in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LogMoments {
     pub(super) mean: f64,
@@ -174,9 +174,8 @@ fn below(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations * std::f64::consts::FRAC_1_SQRT_2)
 }
 
-/// Returns the mean and variance of a standard normal variable between two bounds (Johnson, Kotz, Balakrishnan,
-/// "Continuous Univariate Distributions 1", 1994, 10.1); `None` if nearly nothing lies between them. The lower bound may
-/// be −∞.
+/// Returns the mean and variance of a standard normal variable between two bounds; `None` if nearly nothing lies between
+/// them. See Johnson, Kotz, Balakrishnan, "Continuous Univariate Distributions 1", 1994, 10.1. The lower bound may be −∞.
 fn truncated_normal(lower: f64, upper: f64) -> Option<(f64, f64)> {
     let mass = if lower > 0.0 { below(-lower) - below(-upper) } else { below(upper) - below(lower) };
     if mass < LEAST_MASS {

@@ -1,4 +1,4 @@
-//! Who handled the alerts of a transaction, for the place where the advice stands: a second person must not do the same work.
+//! The handling of a transaction's alerts, shown with the advice: a second person must not do the same work.
 
 use chrono::{DateTime, Utc};
 
@@ -7,9 +7,9 @@ use super::{
     people, span, text,
 };
 
-/// Returns who acknowledged or snoozed the most urgent alert, since when, and with which note; `None` if an alert fires, and
-/// without alerts. `own` is the name of the person who reads this.
-pub(crate) fn handled_by(
+/// Returns a sentence about the handling of the most urgent alert: the person, the age and the note. Returns `None` without
+/// alerts, or while one fires. `own` is the reader's name.
+pub(crate) fn handling_sentence(
     alerts: &[Alert],
     own: Option<&str>,
     now: DateTime<Utc>,
@@ -43,8 +43,8 @@ pub(crate) fn handled_by(
     })
 }
 
-/// Returns what to do, after the words on who handles the transaction, if somebody does.
-pub(crate) fn act_after(handled: Option<&str>, act: &str) -> String {
+/// Returns the recommended action, after the sentence about the handling if there is one.
+pub(crate) fn action_sentence(handled: Option<&str>, act: &str) -> String {
     match handled {
         None => act.to_owned(),
         Some(handled) => format!("{handled} If you take over: {act}"),
@@ -55,12 +55,12 @@ pub(crate) fn act_after(handled: Option<&str>, act: &str) -> String {
 mod tests {
     use super::*;
     use crate::domain::{
-        alert::{Acknowledgement, Rule, Snoozed, Subject},
+        alert::{Acknowledgement, AlertSubject, Rule, Snoozed},
         fixtures::{self, at},
     };
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(rule, Subject::Profile) }
+        Alert { handling, ..fixtures::alert(rule, AlertSubject::Profile) }
     }
 
     fn acknowledged(author: Option<&str>, note: Option<&str>) -> Option<Handling> {
@@ -78,7 +78,8 @@ mod tests {
             (snoozed(Snooze::Change), "You snoozed this until the status changes."),
             (snoozed(Snooze::Until(at(3_600))), "You snoozed this until 3600."),
         ];
-        let words = |alerts: &[Alert]| handled_by(alerts, Some("Ana"), at(600), &|at| at.timestamp().to_string());
+        let words =
+            |alerts: &[Alert]| handling_sentence(alerts, Some("Ana"), at(600), &|at| at.timestamp().to_string());
         for (handling, expected) in table {
             assert_eq!(words(&[alert(Rule::Overdue, handling)]).as_deref(), Some(expected));
         }
@@ -87,6 +88,6 @@ mod tests {
         assert_eq!(words(&[]), None);
         let said = words(&[alert(Rule::NeedsGas, acknowledged(None, Some("other"))), handled]);
         assert_eq!(said.as_deref(), Some("Acknowledged 9m ago."), "the most urgent alert counts");
-        assert_eq!(act_after(said.as_deref(), "wait"), "Acknowledged 9m ago. If you take over: wait");
+        assert_eq!(action_sentence(said.as_deref(), "wait"), "Acknowledged 9m ago. If you take over: wait");
     }
 }

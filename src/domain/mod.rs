@@ -1,12 +1,10 @@
-//! Plain data and its rules: what a transaction is, what an answer means, and what to tell the user.
+//! Plain data and its rules: transactions, the meaning of answers, and the advice for the user.
 //!
 //! All functions here are pure. This module must never know the store, the network, the screen or a clock. The only
 //! top-level module that it imports is `clock`, for the type of a moment.
 
 pub(crate) mod advice;
 pub(crate) mod alert;
-pub(crate) mod answer;
-pub(crate) mod ask;
 pub(crate) mod batch;
 pub(crate) mod chain_config;
 pub(crate) mod chains;
@@ -23,6 +21,7 @@ pub(crate) mod handled;
 pub(crate) mod histogram;
 pub(crate) mod ids;
 pub(crate) mod link;
+pub(crate) mod missing_fields;
 pub(crate) mod need;
 pub(crate) mod notification;
 pub(crate) mod observation;
@@ -33,6 +32,7 @@ pub(crate) mod poller;
 pub(crate) mod polling;
 pub(crate) mod quote;
 pub(crate) mod record;
+pub(crate) mod reply;
 pub(crate) mod reply_group;
 pub(crate) mod route;
 pub(crate) mod second_opinion;

@@ -70,7 +70,7 @@ impl Need {
     }
 
     /// Returns one word on whether the budget is large enough.
-    pub fn word(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match (self.is_short(), self.is_lasting()) {
             (false, _) => "ok",
             (true, false) => "short now",
@@ -126,7 +126,7 @@ mod tests {
         let short = Need { polls: 11.11, allowed: 0.87, unsettled: 1_000 };
         assert_eq!((fine.is_short(), short.is_short()), (false, true));
         let new = Need { polls: 11.0, allowed: 8.7, unsettled: 55 };
-        assert_eq!([fine.word(), short.word(), new.word()], ["ok", "short", "short now"]);
+        assert_eq!([fine.label(), short.label(), new.label()], ["ok", "short", "short now"]);
         assert!(
             new.is_short() && new.sentence().contains("; some are new and need more for a short time; polling"),
             "{}",

@@ -126,7 +126,7 @@ impl Failure {
     }
 
     /// Returns the failure as one clean line.
-    pub fn line(&self) -> String {
+    pub fn one_line(&self) -> String {
         text::clean(&self.to_string())
     }
 }

@@ -1,6 +1,6 @@
 //! What a chain itself says about a transaction: whether it was mined, reverted, is pending, or was sent elsewhere.
 //!
-//! `chain_rpc` asks a node; this module decides what the facts of the node mean. It must never know the service's status:
+//! `chain_rpc` asks a node; this module derives a verdict from the node's facts. It must never know the service's status:
 //! `second_opinion` compares both.
 
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl ChainVerdict {
     }
 
     /// Whether both verdicts agree, apart from the confirmations.
-    fn says_the_same(&self, other: &Self) -> bool {
+    fn is_same_reading(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Succeeded(one), Self::Succeeded(other)) | (Self::Reverted(one), Self::Reverted(other)) => {
                 (one.block, one.time) == (other.block, other.time)
@@ -134,7 +134,7 @@ impl ChainReading {
 pub struct OnChain {
     /// The transaction on the source chain.
     pub source: ChainReading,
-    /// The transaction on the destination chain, or that of the refund, if it was asked for.
+    /// The reading of the transaction on the destination chain or of the refund, if a chain was asked.
     #[serde(default)]
     pub second: Option<ChainReading>,
     /// The chain and the hash of that transaction; `None` also for a reading of an earlier version.
@@ -146,9 +146,9 @@ pub struct OnChain {
     /// How often in a row the chain said the same.
     #[serde(default)]
     pub repeats: u32,
-    /// Whether somebody gave the submission time, so that the block's time never replaces it, even if both are equal.
-    #[serde(default)]
-    pub submission_is_given: bool,
+    /// Whether the submission time was given. The block's time never replaces a given time, even if both are equal.
+    #[serde(rename = "submission_is_given", default)]
+    pub is_submission_given: bool,
 }
 
 impl OnChain {
@@ -160,17 +160,17 @@ impl OnChain {
         second: Option<((ChainId, TxHash), ChainReading)>,
         at: DateTime<Utc>,
     ) -> Self {
-        let repeats = previous.filter(|previous| previous.source.verdict.says_the_same(&source.verdict));
+        let repeats = previous.filter(|previous| previous.source.verdict.is_same_reading(&source.verdict));
         let (second_of, second) = match second {
             Some((of, reading)) => (Some(of), Some(reading)),
             None => previous.map(|known| (known.second_of.clone(), known.second.clone())).unwrap_or_default(),
         };
         let repeats = repeats.map_or(0, |previous| previous.repeats + 1);
-        let submission_is_given = previous.is_some_and(|previous| previous.submission_is_given);
-        Self { source, second, second_of, checked_at: at, repeats, submission_is_given }
+        let is_submission_given = previous.is_some_and(|previous| previous.is_submission_given);
+        Self { source, second, second_of, checked_at: at, repeats, is_submission_given }
     }
 
-    /// Returns what the chain says of a second transaction. The status may have changed since, and another transaction count.
+    /// Returns the reading of a second transaction, unless the status has changed since and another transaction counts now.
     pub fn second_reading(&self, chain: &ChainId, hash: &TxHash) -> Option<&ChainReading> {
         let is_of = |(known, known_hash): &(ChainId, TxHash)| known == chain && known_hash.key() == hash.key();
         self.second.as_ref().filter(|_| self.second_of.as_ref().is_none_or(is_of))
@@ -178,7 +178,7 @@ impl OnChain {
 
     /// Returns the new state. Keeps the previous verdict if the source chain can't be asked: a machine without a node must not
     /// erase the result of another machine.
-    pub(crate) fn keeping(self, previous: Option<&Self>) -> Self {
+    pub(crate) fn with_second_of(self, previous: Option<&Self>) -> Self {
         match (&self.source.verdict, previous) {
             (ChainVerdict::CannotBeAsked(_), Some(previous)) => {
                 Self { source: previous.source.clone(), repeats: previous.repeats, ..self }
@@ -198,8 +198,8 @@ impl OnChain {
     }
 
     /// Whether this says anything else than `previous`, apart from the confirmations and the moment.
-    pub fn differs(&self, previous: Option<&Self>) -> bool {
-        let same = |one: &ChainReading, other: &ChainReading| one.verdict.says_the_same(&other.verdict);
+    pub fn has_changed_since(&self, previous: Option<&Self>) -> bool {
+        let same = |one: &ChainReading, other: &ChainReading| one.verdict.is_same_reading(&other.verdict);
         previous.is_none_or(|previous| {
             let is_same_second = match (&self.second, &previous.second) {
                 (Some(one), Some(other)) => same(one, other),
@@ -216,7 +216,7 @@ impl OnChain {
     }
 
     /// Returns the pause before the chain is asked again: longer each time that it says the same.
-    pub(super) fn pause(&self) -> TimeDelta {
+    pub(super) fn next_pause(&self) -> TimeDelta {
         let pause = SHORTEST_PAUSE.saturating_mul(1 << self.repeats.min(5)).min(LONGEST_PAUSE);
         TimeDelta::from_std(pause).unwrap_or(TimeDelta::MAX)
     }
@@ -263,7 +263,7 @@ pub(crate) struct ReceiptFacts {
     pub to: Option<String>,
 }
 
-/// Returns what the facts of the node `node` mean. `previous` is what the chain said before.
+/// Returns the verdict that follows from the facts of the node `node`. `previous` is the previous reading.
 ///
 /// # Errors
 /// Returns a sentence if the facts don't show whether the transaction was mined.

@@ -18,8 +18,8 @@ use super::{
     transaction::NewTransaction,
 };
 
-/// The version of the [`Envelope`] format that this program writes. A new operation, edit or event, a new field and another
-/// effect of an operation each need the next version: an older program must stop, or its replica would differ.
+/// The version of the [`Envelope`] format that this program writes. A new operation, edit, event or field and another
+/// effect of an operation each need the next version. An older program must then stop, or its replica would differ.
 ///
 /// 2: what the chains say, and the correction of a source chain. 3: the removal of a note.
 pub(crate) const FORMAT: u16 = 3;
@@ -28,7 +28,7 @@ pub(crate) const FORMAT: u16 = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct AlertKey {
     /// The subject of the alert.
-    pub about: AlertSubject,
+    pub about: SubjectKey,
     /// The rule.
     pub rule: Rule,
     /// When the alert was raised.
@@ -38,8 +38,7 @@ pub struct AlertKey {
 /// The subject of an alert, in terms that every store understands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AlertSubject {
-    /// One transaction.
+pub enum SubjectKey {
     Transaction(TransactionKey),
     /// A whole profile, by its name.
     Profile(String),
@@ -59,6 +58,7 @@ pub struct QuoteKey {
 /// One write to the store's lasting tables.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "operation", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names of the fields say what they hold")]
 pub enum Operation {
     /// Tracks the transactions of a batch, all or none. A transaction that is already tracked is updated where it
     /// differs.
@@ -70,59 +70,37 @@ pub enum Operation {
     },
     /// Stores an answer of the service about one transaction, and updates record, alerts and durations.
     Observe {
-        /// The transaction.
         transaction: TransactionKey,
         /// The result of the request.
         observation: Box<Observation>,
     },
-    /// Stores what the chain itself says about one transaction, and updates its alerts. Without a given submission time, the
-    /// block's time becomes the submission time.
+    /// Stores a chain's reading of one transaction, and updates its alerts. Without a given submission time, the block's
+    /// time becomes the submission time.
     ObserveChain {
-        /// The transaction.
         transaction: TransactionKey,
         /// What the chain says.
         on_chain: Box<OnChain>,
     },
     /// Asks the poller to ask the chains about these transactions now.
-    RequestChain {
-        /// The transactions.
-        transactions: Vec<TransactionKey>,
-    },
+    RequestChain { transactions: Vec<TransactionKey> },
     /// Applies a change that a person can undo.
     Edit {
         /// The profile whose undo history records the edit.
         profile: String,
-        /// The edit.
         edit: Edit,
     },
     /// Reverses the author's last edit in a profile that isn't reversed yet. People without a name are one author.
-    Undo {
-        /// The profile.
-        profile: String,
-    },
+    Undo { profile: String },
     /// Applies the author's edit that was reversed last once more, unless the author made another edit since.
-    Redo {
-        /// The profile.
-        profile: String,
-    },
+    Redo { profile: String },
     /// Removes transactions permanently, with all of their data.
-    Delete {
-        /// The transactions.
-        transactions: Vec<TransactionKey>,
-    },
+    Delete { transactions: Vec<TransactionKey> },
     /// Drops the bodies of answers about settled transactions; the history records it.
-    DropBodies {
-        /// The transactions.
-        transactions: Vec<TransactionKey>,
-    },
+    DropBodies { transactions: Vec<TransactionKey> },
     /// Asks the poller to poll these transactions now.
-    RequestPoll {
-        /// The transactions.
-        transactions: Vec<TransactionKey>,
-    },
+    RequestPoll { transactions: Vec<TransactionKey> },
     /// Pauses the polling of a profile, or resumes it. Requests that people ask for are still sent.
     Pause {
-        /// The profile.
         profile: String,
         /// The end of the pause; `None` resumes.
         until: Option<DateTime<Utc>>,
@@ -133,7 +111,7 @@ pub enum Operation {
         profile: String,
         /// The parameters of the request.
         request: QuoteRequest,
-        /// The moment until which somebody waits for the answer.
+        /// The moment until which a person waits for the answer.
         wanted_until: DateTime<Utc>,
     },
     /// Withdraws a request for a route: the person who wanted the answer until `wanted_until` no longer waits.
@@ -156,26 +134,15 @@ pub enum Operation {
         observation: QuoteObservation,
     },
     /// Stores an event that concerns a profile as a whole, and updates its alerts.
-    RecordProfileEvent {
-        /// The profile.
-        profile: String,
-        /// The event.
-        event: ProfileEvent,
-    },
+    RecordProfileEvent { profile: String, event: ProfileEvent },
     /// Stores the report of a profile's poller, and ends snoozes whose moment has come.
     ReportPolling {
-        /// The profile.
         profile: String,
         /// The report. Its time is the operation's time.
         report: Box<PollerReport>,
     },
     /// Stores the position of a notification channel in the change feed.
-    MoveNotificationCursor {
-        /// The profile.
-        profile: String,
-        /// The cursor.
-        cursor: NotificationCursor,
-    },
+    MoveNotificationCursor { profile: String, cursor: NotificationCursor },
 }
 
 impl Operation {
@@ -256,15 +223,12 @@ impl Operation {
 /// numbers on the screens of one process ([`LocalEdit`]). The store's reader turns row numbers into keys.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "edit", rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names of the fields say what they hold")]
 pub enum Edit<T = TransactionKey, A = AlertKey> {
     /// Stops the polling; all data is kept.
-    Untrack {
-        /// The transactions.
-        transactions: Vec<T>,
-    },
+    Untrack { transactions: Vec<T> },
     /// Adds a note to each transaction.
     AddNote {
-        /// The transactions.
         transactions: Vec<T>,
         /// The note.
         text: String,
@@ -278,14 +242,12 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
     },
     /// Sets the ticket of each transaction.
     SetTicket {
-        /// The transactions.
         transactions: Vec<T>,
         /// The ticket; `None` removes it.
         ticket: Option<String>,
     },
     /// Adds labels to each transaction and removes others.
     ChangeLabels {
-        /// The transactions.
         transactions: Vec<T>,
         /// Labels to add.
         add: Vec<String>,
@@ -294,27 +256,21 @@ pub enum Edit<T = TransactionKey, A = AlertKey> {
     },
     /// Acknowledges alerts.
     Acknowledge {
-        /// The alerts.
         alerts: Vec<A>,
         /// The person's note.
         note: Option<String>,
     },
     /// Snoozes alerts.
     Snooze {
-        /// The alerts.
         alerts: Vec<A>,
         /// The end of the snooze.
         until: Snooze,
     },
     /// Ends acknowledgements and snoozes, so that the alerts fire again.
-    Unacknowledge {
-        /// The alerts.
-        alerts: Vec<A>,
-    },
+    Unacknowledge { alerts: Vec<A> },
     /// Corrects the source chain of a transaction, which is then polled like a new one. Nothing changes if the hash is tracked
     /// on that chain already.
     CorrectSource {
-        /// The transactions.
         transactions: Vec<T>,
         /// The chain on which the transaction was sent.
         chain: ChainId,
@@ -335,7 +291,7 @@ impl<T, A> Edit<T, A> {
         transaction: impl FnMut(T) -> Result<Us, E>,
         alert: impl FnMut(A) -> Result<Bs, E>,
     ) -> Result<Edit<U, B>, E> {
-        fn all<N, M, E, Ms>(names: Vec<N>, mut resolve: impl FnMut(N) -> Result<Ms, E>) -> Result<Vec<M>, E>
+        fn resolve_all<N, M, E, Ms>(names: Vec<N>, mut resolve: impl FnMut(N) -> Result<Ms, E>) -> Result<Vec<M>, E>
         where
             Ms: IntoIterator<Item = M>,
         {
@@ -346,24 +302,24 @@ impl<T, A> Edit<T, A> {
             Ok(all)
         }
         Ok(match self {
-            Self::Untrack { transactions } => Edit::Untrack { transactions: all(transactions, transaction)? },
+            Self::Untrack { transactions } => Edit::Untrack { transactions: resolve_all(transactions, transaction)? },
             Self::AddNote { transactions, text } => {
-                Edit::AddNote { transactions: all(transactions, transaction)?, text }
+                Edit::AddNote { transactions: resolve_all(transactions, transaction)?, text }
             }
             Self::RemoveNote { transactions, text } => {
                 Edit::RemoveNote { transactions: all(transactions, transaction)?, text }
             }
             Self::SetTicket { transactions, ticket } => {
-                Edit::SetTicket { transactions: all(transactions, transaction)?, ticket }
+                Edit::SetTicket { transactions: resolve_all(transactions, transaction)?, ticket }
             }
             Self::ChangeLabels { transactions, add, remove } => {
-                Edit::ChangeLabels { transactions: all(transactions, transaction)?, add, remove }
+                Edit::ChangeLabels { transactions: resolve_all(transactions, transaction)?, add, remove }
             }
-            Self::Acknowledge { alerts, note } => Edit::Acknowledge { alerts: all(alerts, alert)?, note },
-            Self::Snooze { alerts, until } => Edit::Snooze { alerts: all(alerts, alert)?, until },
-            Self::Unacknowledge { alerts } => Edit::Unacknowledge { alerts: all(alerts, alert)? },
+            Self::Acknowledge { alerts, note } => Edit::Acknowledge { alerts: resolve_all(alerts, alert)?, note },
+            Self::Snooze { alerts, until } => Edit::Snooze { alerts: resolve_all(alerts, alert)?, until },
+            Self::Unacknowledge { alerts } => Edit::Unacknowledge { alerts: resolve_all(alerts, alert)? },
             Self::CorrectSource { transactions, chain } => {
-                Edit::CorrectSource { transactions: all(transactions, transaction)?, chain }
+                Edit::CorrectSource { transactions: resolve_all(transactions, transaction)?, chain }
             }
         })
     }

@@ -1,6 +1,6 @@
-//! The people who use a store: their names, and who wrote which part of a transaction.
+//! The people who use a store: their names, and the authors of the parts of a transaction.
 //!
-//! A name is what a person set, and nobody verified it. This module must never decide what a person may do.
+//! A person sets their name, and nothing verifies it. This module must never decide permissions.
 
 use super::text;
 
@@ -16,12 +16,12 @@ pub(crate) fn clean_name(raw: &str) -> Option<String> {
 }
 
 /// Returns ` by NAME` for a sentence; nothing without an author.
-pub(crate) fn by(author: Option<&str>) -> String {
+pub(crate) fn author_suffix(author: Option<&str>) -> String {
     author.map_or_else(String::new, |author| format!(" by {}", text::clean(author)))
 }
 
 /// Returns `NAME: ` before a text; nothing without an author.
-pub(crate) fn prefix(author: Option<&str>) -> String {
+pub(crate) fn author_prefix(author: Option<&str>) -> String {
     author.map_or_else(String::new, |author| format!("{}: ", text::clean(author)))
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn is_author(author: &str, lower: &str) -> bool {
     author == lower || author.strip_prefix(lower).is_some_and(|rest| rest.starts_with(VIA))
 }
 
-/// Who wrote the parts of a transaction; `None` where nobody set a name.
+/// The authors of the parts of a transaction; `None` for an author without a name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authors {
     /// Who added the transaction.
@@ -47,7 +47,7 @@ pub struct Authors {
 
 impl Authors {
     /// Returns the author of the note with this index.
-    pub fn of_note(&self, index: usize) -> Option<&str> {
+    pub fn note_author(&self, index: usize) -> Option<&str> {
         self.notes.get(index)?.as_deref()
     }
 

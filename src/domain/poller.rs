@@ -111,7 +111,7 @@ impl PollerReport {
     }
 
     /// Returns why a request got no answer in time, for a person, as far as the report explains it. Clean text.
-    pub fn why_silent(report: Option<&Self>, now: DateTime<Utc>) -> String {
+    pub fn silence_reason(report: Option<&Self>, now: DateTime<Utc>) -> String {
         match report {
             Some(report) if report.health == PollerHealth::Waiting => UNRESPONSIVE.into(),
             Some(Self { resting_until: Some(until), health, last_error, .. }) if *until > now => {

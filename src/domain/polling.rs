@@ -1,4 +1,4 @@
-//! Whether polling works: what stands in its way, and how old the answers are against their target.
+//! Whether polling works: its obstacle, and the age of the answers against their target.
 //!
 //! One verdict for the dashboard, `doctor` and the metrics. It must never be good beside an old answer.
 
@@ -23,7 +23,7 @@ pub(crate) enum Freshness {
 }
 
 impl Freshness {
-    /// Returns the freshness of an oldest answer of this age. `None` stands for no transaction that is polled.
+    /// Returns the freshness of an oldest answer of this age. `None` means that no transaction is polled.
     pub(crate) fn of(oldest: Option<Duration>) -> Self {
         match oldest {
             Some(oldest) if oldest > need::TARGET * 3 => Self::Stale,
@@ -35,7 +35,7 @@ impl Freshness {
 
 /// What keeps a profile from being polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
+pub(crate) enum PollingObstacle {
     /// No process polls.
     NoPoller,
     /// A person paused polling until this moment.
@@ -47,8 +47,8 @@ pub(crate) enum Obstacle {
 /// The state of a profile's polling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PollingVerdict {
-    /// What stands in the way; `None` while requests are sent and answered.
-    pub(crate) obstacle: Option<Obstacle>,
+    /// The obstacle; `None` while requests are sent and answered.
+    pub(crate) obstacle: Option<PollingObstacle>,
     /// The age of the oldest answer against the target.
     pub(crate) freshness: Freshness,
     /// Whether the budget is too small for the number of transactions.
@@ -64,8 +64,8 @@ impl PollingVerdict {
         now: DateTime<Utc>,
     ) -> Self {
         let obstacle = match (report, paused_until.filter(|until| *until > now)) {
-            (None, _) => Some(Obstacle::NoPoller),
-            (Some(_), Some(until)) => Some(Obstacle::Paused(until)),
+            (None, _) => Some(PollingObstacle::NoPoller),
+            (Some(_), Some(until)) => Some(PollingObstacle::Paused(until)),
             (Some(report), None) => match report.health {
                 PollerHealth::Live | PollerHealth::Paused => None,
                 health @ (PollerHealth::Throttled
@@ -74,7 +74,7 @@ impl PollingVerdict {
                 | PollerHealth::Stopped
                 | PollerHealth::Waiting
                 | PollerHealth::Unknown) => {
-                    Some(Obstacle::Trouble(health, report.resting_until.filter(|until| *until > now)))
+                    Some(PollingObstacle::Trouble(health, report.resting_until.filter(|until| *until > now)))
                 }
             },
         };
@@ -106,11 +106,11 @@ mod tests {
             let verdict = verdict(Some(&live), None, seconds(age));
             assert_eq!((verdict.freshness, verdict.is_good()), (freshness, false), "{age}");
         }
-        assert_eq!(verdict(None, None, None).obstacle, Some(Obstacle::NoPoller));
-        assert_eq!(verdict(Some(&live), Some(at(400)), None).obstacle, Some(Obstacle::Paused(at(400))));
+        assert_eq!(verdict(None, None, None).obstacle, Some(PollingObstacle::NoPoller));
+        assert_eq!(verdict(Some(&live), Some(at(400)), None).obstacle, Some(PollingObstacle::Paused(at(400))));
         let down =
             PollerReport { health: PollerHealth::Unreachable, resting_until: Some(at(120)), ..PollerReport::default() };
-        let expected = Obstacle::Trouble(PollerHealth::Unreachable, Some(at(120)));
+        let expected = PollingObstacle::Trouble(PollerHealth::Unreachable, Some(at(120)));
         assert_eq!(verdict(Some(&down), None, None).obstacle, Some(expected));
         let short = PollerReport { need: Some(Need { polls: 9.0, allowed: 1.0, unsettled: 900 }), ..live.clone() };
         assert!(!verdict(Some(&short), None, None).is_good());

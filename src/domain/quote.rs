@@ -36,7 +36,8 @@ pub struct QuoteRequest {
     /// The recipient's address on the destination chain.
     pub to_address: String,
     /// Whether only a price is wanted: no call data, and no limit per wallet.
-    pub quote_only: bool,
+    #[serde(rename = "quoteOnly")]
+    pub is_quote_only: bool,
 }
 
 impl QuoteRequest {
@@ -55,7 +56,6 @@ pub struct Amount(String);
 /// Why a text is not an amount.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
-    /// Empty text.
     #[error("it is empty; write an integer in the token's smallest unit")]
     Empty,
     /// A character that isn't a digit.
@@ -63,7 +63,6 @@ pub enum AmountError {
         "`{0}` is not an integer; it counts the token's smallest unit, so 1.5 of a token with 6 decimals is 1500000"
     )]
     NotAnInteger(String),
-    /// Zero.
     #[error("it is 0, so nothing would be sent; give a larger amount")]
     Zero,
     /// More than a 256-bit number can hold.
@@ -167,7 +166,7 @@ impl QuoteAnswer {
             Self::Failed(Failure::Server { status, message }) => {
                 Some(format!("the service answered HTTP {status}: {message}"))
             }
-            Self::Failed(failure) => Some(failure.line()),
+            Self::Failed(failure) => Some(failure.one_line()),
         }
     }
 
@@ -300,7 +299,7 @@ mod tests {
             to_chain: ChainId::new("osmosis-1"),
             to_token: "uosmo".into(),
             to_address: "osmo1".into(),
-            quote_only: true,
+            is_quote_only: true,
         };
         let body = r#"{"fromAddress":"0xAB","fromChain":"42161","fromToken":"0x1","fromAmount":"25","toChain":"osmosis-1","toToken":"uosmo","toAddress":"osmo1","quoteOnly":true}"#;
         assert_eq!(serde_json::to_string(&request).unwrap(), body);

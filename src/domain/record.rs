@@ -93,7 +93,7 @@ impl StatusRecord {
     }
 
     /// Returns `timeSpent` in words, `bridge 23, total 45`; `None` if there are no values.
-    pub fn time_spent_words(&self) -> Option<String> {
+    pub fn time_spent_text(&self) -> Option<String> {
         let parts: Vec<_> = self.time_spent.iter().map(|(key, value)| format!("{key} {value}")).collect();
         Some(parts.join(", ")).filter(|words| !words.is_empty())
     }
@@ -206,9 +206,9 @@ impl RecordView for RecordSummary {
     }
 }
 
-/// Returns a chain's name for people: the service's name in this record, else the shipped table's name, else the
-/// service's name in other answers, else the ID. The table comes before other answers, so that one odd answer doesn't
-/// rename a chain everywhere.
+/// Returns a chain's name for people: the service's name in this record, else the shipped table's, else the service's in
+/// other answers, else the ID. The table comes before other answers, so that one odd answer doesn't rename a chain
+/// everywhere.
 pub(crate) fn chain_name(in_record: Option<&str>, name_elsewhere: Option<&str>, id: &ChainId) -> String {
     in_record
         .map(str::to_owned)
@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_numbers_are_not_news_but_other_changes_are() {
+    fn running_numbers_do_not_change_a_record() {
         let record = |total: Value, other: &str| {
             let mut record = StatusRecord::bare(RouterStatus::Ongoing);
             record.time_spent.insert("total".into(), total);

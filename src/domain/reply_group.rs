@@ -1,22 +1,20 @@
 //! The transactions that one reply may be about: a customer must never read about the transfers of another customer.
 //!
-//! Transactions with one ticket belong together; without a ticket, those of one sender.
+//! Transactions with one ticket belong to one customer. Without a ticket, transactions of one sender do.
 
 use super::{ids::RowId, transaction::Transaction};
 
 /// The transactions of one customer, as far as tickets and senders say so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReplyGroup {
-    /// What the transactions have in common.
-    pub(crate) of: ReplyTo,
+    pub(crate) of: Customer,
     /// The transactions, in the given order.
     pub(crate) rows: Vec<RowId>,
 }
 
-/// What tells the customer of a transaction.
+/// The customer of a transaction, as far as known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ReplyTo {
-    /// The ticket.
+pub(crate) enum Customer {
     Ticket(String),
     /// The address of the sender.
     Sender(String),
@@ -24,7 +22,7 @@ pub(crate) enum ReplyTo {
     Unknown,
 }
 
-impl ReplyTo {
+impl Customer {
     fn new(tx: &Transaction) -> Self {
         match (&tx.params.ticket, &tx.params.from_address) {
             (Some(ticket), _) => Self::Ticket(ticket.clone()),
@@ -33,7 +31,7 @@ impl ReplyTo {
         }
     }
 
-    /// Whether both stand for one customer. Tickets and addresses are compared without case.
+    /// Whether both are the same customer. Tickets and addresses are compared without case.
     fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Ticket(one), Self::Ticket(other)) | (Self::Sender(one), Self::Sender(other)) => {
@@ -49,7 +47,7 @@ impl ReplyTo {
 pub(crate) fn reply_groups(transactions: &[&Transaction]) -> Vec<ReplyGroup> {
     let mut groups: Vec<ReplyGroup> = Vec::new();
     for tx in transactions {
-        let of = ReplyTo::new(tx);
+        let of = Customer::new(tx);
         match groups.iter_mut().find(|group| group.of.is_same(&of)) {
             Some(group) => group.rows.push(tx.id),
             None => groups.push(ReplyGroup { of, rows: vec![tx.id] }),
@@ -81,9 +79,9 @@ mod tests {
         let groups = reply_groups(&transactions.iter().collect::<Vec<_>>());
         let rows = |rows: &[i64]| rows.iter().copied().map(RowId).collect::<Vec<_>>();
         let expected = [
-            (ReplyTo::Ticket("SUP-1".into()), rows(&[1, 3])),
-            (ReplyTo::Sender("0xA".into()), rows(&[2, 5])),
-            (ReplyTo::Unknown, rows(&[4, 6])),
+            (Customer::Ticket("SUP-1".into()), rows(&[1, 3])),
+            (Customer::Sender("0xA".into()), rows(&[2, 5])),
+            (Customer::Unknown, rows(&[4, 6])),
         ];
         assert_eq!(groups, expected.map(|(of, rows)| ReplyGroup { of, rows }));
         assert_eq!(reply_groups(&[]), []);

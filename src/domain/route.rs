@@ -10,7 +10,6 @@ use super::{
     transaction::Transaction,
 };
 
-/// The kind of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RouteKind {
     /// Source and destination are the same chain.
@@ -41,7 +40,7 @@ impl RouteKind {
     }
 
     /// Returns the words for people, in at most 9 characters.
-    pub(crate) fn words(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::SameChain => "one chain",
             Self::Bridged => "bridge",
@@ -85,7 +84,7 @@ pub(crate) fn contradiction(tx: &Transaction) -> Option<String> {
 
 /// One end of a transfer, as far as known.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct End<'a> {
+pub(crate) struct TransferEnd<'a> {
     /// The chain.
     pub chain: &'a ChainId,
     /// The hash on that chain.
@@ -100,10 +99,16 @@ pub(crate) struct End<'a> {
     pub url: Option<&'a str>,
 }
 
-impl<'a> End<'a> {
+impl<'a> TransferEnd<'a> {
     fn unknown(chain: &'a ChainId) -> Self {
-        let (transaction_id, block_number, call_event_status) = (None, None, None);
-        Self { chain, transaction_id, block_number, call_event_status, call_event_log: &[], url: None }
+        Self {
+            chain,
+            transaction_id: None,
+            block_number: None,
+            call_event_status: None,
+            call_event_log: &[],
+            url: None,
+        }
     }
 
     fn new(side: &'a ChainSide, chain: &'a ChainId) -> Self {
@@ -118,33 +123,33 @@ impl<'a> End<'a> {
     }
 }
 
-/// The ends of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Ends<'a> {
+pub(crate) struct TransferEnds<'a> {
     /// The source.
-    pub source: End<'a>,
+    pub source: TransferEnd<'a>,
     /// The destination.
-    pub destination: End<'a>,
+    pub destination: TransferEnd<'a>,
     /// An intermediate hop that the record gives as its `toChain`.
-    pub hop: Option<End<'a>>,
+    pub hop: Option<TransferEnd<'a>>,
 }
 
 /// Returns the ends of a transfer. The source's hash is the given hash until the service says otherwise. If `toChain`
 /// isn't the given destination, it is a hop, and the last entry of `routeStatus` is the real destination.
-pub(crate) fn ends(tx: &Transaction) -> Ends<'_> {
+pub(crate) fn ends(tx: &Transaction) -> TransferEnds<'_> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let record = tx.state.record.as_ref();
-    let source = record.map_or_else(|| End::unknown(from), |record| End::new(&record.from, from));
-    let source = End { transaction_id: source.transaction_id.or(Some(&tx.params.transaction_id)), ..source };
+    let source = record.map_or_else(|| TransferEnd::unknown(from), |record| TransferEnd::new(&record.from, from));
+    let source = TransferEnd { transaction_id: source.transaction_id.or(Some(&tx.params.transaction_id)), ..source };
     let side = record.map(|record| &record.to);
-    let other = side.and_then(|side| side.chain_id.as_ref().filter(|id| *id != to).map(|id| End::new(side, id)));
+    let other =
+        side.and_then(|side| side.chain_id.as_ref().filter(|id| *id != to).map(|id| TransferEnd::new(side, id)));
     let Some(hop) = other else {
-        let destination = side.map_or_else(|| End::unknown(to), |side| End::new(side, to));
-        return Ends { source, destination, hop: None };
+        let destination = side.map_or_else(|| TransferEnd::unknown(to), |side| TransferEnd::new(side, to));
+        return TransferEnds { source, destination, hop: None };
     };
     let last = record.and_then(|record| record.steps.last()).filter(|step| step.chain_id.as_ref() == Some(to));
     let transaction_id = last.and_then(|step| step.transaction_id.as_ref());
-    Ends { source, destination: End { transaction_id, ..End::unknown(to) }, hop: Some(hop) }
+    TransferEnds { source, destination: TransferEnd { transaction_id, ..TransferEnd::unknown(to) }, hop: Some(hop) }
 }
 
 /// Returns the name of a chain that occurs in a transaction: source, destination, a hop, or the chain of a step.
@@ -221,7 +226,7 @@ mod tests {
             ("Base".into(), "999000".into())
         );
         let under_way = with_steps(vec![step("axelar-1", "0xaa")]);
-        assert_eq!(ends(&under_way).destination, End::unknown(&ChainId::new("8453")));
+        assert_eq!(ends(&under_way).destination, TransferEnd::unknown(&ChainId::new("8453")));
         let plain = polled(|record| record.to.block_number = Some(7), RouterStatus::Ongoing);
         assert_eq!((ends(&plain).destination.block_number, ends(&plain).hop), (Some(7), None));
         assert_eq!(ends(&fixtures::transaction(1)).source.transaction_id, Some(&fixtures::params(1).transaction_id));

@@ -1,7 +1,7 @@
-//! When a chain is asked about a transaction, and what its word means beside the service's status.
+//! When a chain is asked about a transaction, and how its verdict compares with the service's status.
 //!
-//! The chain's word stands beside the status. It must never replace a status, and never decide whether a transaction is
-//! settled.
+//! The chain's verdict is shown beside the status. It must never replace a status, and never decide whether a transaction
+//! is settled.
 
 use chrono::{DateTime, Utc};
 
@@ -16,7 +16,7 @@ use super::{
     transaction::{Tracking, Transaction},
 };
 
-/// The transaction on the destination chain, or that of the refund, of a transfer whose outcome depends on it.
+/// Returns the transaction on which a transfer's outcome depends: on the destination chain, or the refund.
 pub(crate) fn second_transaction(tx: &Transaction) -> Option<(ChainId, TxHash)> {
     let record = tx.state.record.as_ref()?;
     let params = &tx.params;
@@ -64,7 +64,7 @@ pub(crate) fn next_question<R>(tx: &Transaction<R>) -> Option<DateTime<Utc>> {
                 [submission, missed, overdue]
             };
             let because = reasons.into_iter().flatten().min()?;
-            Some(because.max(known.checked_at + known.pause()))
+            Some(because.max(known.checked_at + known.next_pause()))
         }
     }
 }
@@ -79,13 +79,13 @@ pub(crate) fn next_second_question(tx: &Transaction) -> Option<DateTime<Utc>> {
         // It couldn't be asked for, or another one was.
         None if known.checked_at < since || known.second.is_some() => Some(since),
         // A few times, and then a person asks.
-        _ if known.repeats < 5 => Some(known.checked_at + known.pause()),
+        _ if known.repeats < 5 => Some(known.checked_at + known.next_pause()),
         _ => None,
     }
 }
 
-/// Returns what the chain says of the second transaction that the present status is about: a refund is on the source chain, and
-/// the other one on the destination chain.
+/// Returns the chain's reading of the second transaction of the present status: a refund on the source chain, else the
+/// transaction on the destination chain.
 fn present_second<'a, R>(tx: &Transaction<R>, known: &'a OnChain) -> Option<&'a ChainReading> {
     let (from, to) = (&tx.params.from_chain, &tx.params.to_chain);
     let is_refund = tx.state.status == Some(RouterStatus::Refund);
@@ -146,7 +146,7 @@ fn name(chain: &ChainId) -> String {
     chain_name(None, None, chain)
 }
 
-/// Returns what the chain says in one line, with times by `write_time`: `Arbitrum: reverted in block 12, …`.
+/// Returns the chain's verdict in one line, with times by `write_time`: `Arbitrum: reverted in block 12, …`.
 pub(crate) fn sentence<R: RecordView>(
     tx: &Transaction<R>,
     write_time: &dyn Fn(DateTime<Utc>) -> String,

@@ -35,7 +35,7 @@ impl DeadlineResult {
         if waited_until.is_some_and(|at| at >= deadline.at) {
             return Some(Self::Missed);
         }
-        let is_known = |end| !deadline.from_first_seen && (deadline.submitted..=deadline.at).contains(&end);
+        let is_known = |end| !deadline.is_from_first_seen && (deadline.submitted..=deadline.at).contains(&end);
         ended_at.map(|end| if is_known(end) { Self::Met } else { Self::Unknown })
     }
 

@@ -36,7 +36,6 @@ impl SettledDuration {
         Some(if is_bound { Self::AtMost(took) } else { Self::Measured(took) })
     }
 
-    /// Returns the duration.
     pub(crate) fn time(self) -> Duration {
         match self {
             Self::Measured(time) | Self::AtMost(time) | Self::SinceFirstSeen(time) => time,
@@ -101,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_narrow_column_tells_a_bound_apart() {
+    fn narrow_column_marks_an_upper_bound() {
         let age = |tracked_from| {
             let tx = settled(tracked_from, true);
             short_age(&tx, tx.first_seen_at + TimeDelta::hours(5))

@@ -59,7 +59,7 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: f64 = text.get(..text.len() - 1).and_then(|digits| digits.parse().ok()).ok_or_else(wrong)?;
-    /// Longer than anybody waits, and short enough for every clock.
+    /// Longer than any person waits, and short enough for every clock.
     const LONGEST: Duration = Duration::from_secs(3_650 * DAY);
     let span = Duration::try_from_secs_f64(number * unit as f64).map_err(|_| wrong())?;
     if span <= LONGEST { Ok(span) } else { Err(format!("`{text}` is too long; the maximum is ten years")) }

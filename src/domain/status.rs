@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_kept_as_it_came() {
+    fn undocumented_status_is_kept_as_received() {
         for text in ["SUCCESS", "", "failed_on_destination"] {
             assert_eq!(RouterStatus::from(text.to_owned()), RouterStatus::Unknown(text.to_owned()));
         }

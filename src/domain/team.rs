@@ -1,4 +1,4 @@
-//! A team's store, as a replica and the screens know it: a position in the log, and who is there.
+//! A team's store, as a replica and the screens know it: a position in the log, and the connected members.
 //!
 //! Plain data. It must never know how the log is stored or reached.
 
@@ -49,14 +49,14 @@ pub(crate) struct LogEntry {
     pub payload: Vec<u8>,
 }
 
-/// What a log lost, from the view of one machine.
+/// The entries that a log lost, from the view of one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Loss {
+pub(crate) struct LogLoss {
     /// The entries of this machine that are no longer in the log.
     pub(crate) entries: Vec<Nonce>,
-    /// What is lost, and where it is kept, for a person.
+    /// A notice for a person: the lost entries, and the file that has them.
     pub(crate) notice: String,
-    /// Whether something of this machine is lost that nobody has appended again.
+    /// Whether an entry of this machine is lost and not appended again yet.
     pub(crate) is_open: bool,
 }
 
@@ -69,8 +69,8 @@ pub enum Drain {
     Complete,
 }
 
-/// Returns the author of an operation: the name that the database verified, and the name that a person gave under a
-/// role that several people share.
+/// Returns the author of an operation: the name that the database verified, and the person's own name if several people
+/// share a role.
 pub(crate) fn author(verified: Option<&str>, given: Option<&str>) -> Option<String> {
     match (verified, given) {
         (Some(verified), Some(given)) if verified != given => Some(format!("{given} via {verified}")),
@@ -78,7 +78,7 @@ pub(crate) fn author(verified: Option<&str>, given: Option<&str>) -> Option<Stri
     }
 }
 
-/// Says that nobody sends requests for an integrator ID, and what to do.
+/// The notice that no machine polls with an integrator ID, with the remedy.
 pub(crate) const NOBODY_POLLS: &str = "no machine of the team polls with this integrator ID; start hoptop on a machine \
      whose role has hoptop_poller (`hoptop store status` shows who is connected)";
 
@@ -101,7 +101,7 @@ pub struct TeamStatus {
     pub host: String,
     /// The processes that are connected, this one included.
     pub members: Vec<TeamMember>,
-    /// Which transaction a process other than this one has open.
+    /// The open transactions of the other processes.
     pub open: BTreeMap<Nonce, TransactionKey>,
     /// The process that holds a lease; `None` if nobody polls.
     pub poller: Option<TeamMember>,
@@ -112,8 +112,8 @@ pub struct TeamStatus {
 }
 
 impl TeamStatus {
-    /// Returns the people other than this process who have this transaction open.
-    pub(crate) fn people_at(&self, transaction: &TransactionKey) -> impl Iterator<Item = &str> {
+    /// Returns the people who have this transaction open, without this process.
+    pub(crate) fn people_viewing(&self, transaction: &TransactionKey) -> impl Iterator<Item = &str> {
         let is_open = |member: &&TeamMember| self.open.get(&member.id) == Some(transaction);
         self.members.iter().filter(is_open).map(|member| member.author.as_str())
     }
@@ -125,7 +125,7 @@ impl TeamStatus {
     }
 
     /// Returns how many people's processes are connected, without those that only poll.
-    pub(crate) fn online(&self) -> usize {
+    pub(crate) fn online_count(&self) -> usize {
         self.members.iter().filter(|member| member.polls.is_empty()).count()
     }
 }
@@ -144,7 +144,7 @@ pub enum TeamLink {
     Away {
         /// Why, as a sentence.
         reason: String,
-        /// Since when.
+        /// The start of the outage.
         since: DateTime<Utc>,
     },
     /// The database can't be used until a person does something.

@@ -140,7 +140,7 @@ pub struct TeamAddress {
     pub user: Option<String>,
     /// How the connection is protected.
     pub tls: TlsMode,
-    /// The file with the only certificate authorities that are trusted; `None` for those of the system.
+    /// The file with the trusted certificate authorities; `None` for the system's.
     pub root_certificate: Option<PathBuf>,
     /// Whether the server must prove by its password exchange that no other server ends the TLS connection.
     pub requires_channel_binding: bool,
@@ -159,7 +159,7 @@ pub struct ConnectionService {
     pub password: Option<Password>,
 }
 
-type Parameters = BTreeMap<&'static str, String>;
+type UrlParameters = BTreeMap<&'static str, String>;
 
 impl TeamAddress {
     /// Parses a URL that names no service.
@@ -171,8 +171,8 @@ impl TeamAddress {
         Self::parse_with_service(url, None, no_file).map(|(address, _)| address)
     }
 
-    /// Parses a URL. The service that the URL names, or else `default_service`, adds what the URL doesn't say. Returns the
-    /// address and the service's password.
+    /// Parses a URL. The URL's service, or else `default_service`, provides the missing parameters. Returns the address and
+    /// the service's password.
     ///
     /// # Errors
     /// Like [`parse`](Self::parse), or if `find` fails.
@@ -190,7 +190,7 @@ impl TeamAddress {
         Ok((Self::complete(parameters)?, service.password))
     }
 
-    fn complete(mut parameters: Parameters) -> Result<Self, AddressError> {
+    fn complete(mut parameters: UrlParameters) -> Result<Self, AddressError> {
         let host = host(parameters.remove("host"))?;
         let port = match parameters.remove("port") {
             Some(port) => port.parse().ok().filter(|port| *port > 0),
@@ -316,7 +316,7 @@ pub fn find_service(text: &str, name: &str) -> Result<Option<ConnectionService>,
     Ok(found)
 }
 
-fn parse_url(text: &str) -> Result<Parameters, AddressError> {
+fn parse_url(text: &str) -> Result<UrlParameters, AddressError> {
     let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
     let rest = rest.ok_or(AddressError::Scheme)?;
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -335,7 +335,7 @@ fn parse_url(text: &str) -> Result<Parameters, AddressError> {
         Some((host, port)) => (host, port.strip_prefix(':').unwrap_or(port)),
         None => host.split_once(':').unwrap_or((host, "")),
     };
-    let mut parameters = Parameters::new();
+    let mut parameters = UrlParameters::new();
     let parts = [("host", decode(host)?), ("port", port.to_owned()), ("user", user), ("dbname", decode(database)?)];
     parameters.extend(parts.into_iter().filter(|(_, value)| !value.is_empty()));
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
@@ -536,7 +536,7 @@ mod tests {
     }
 
     #[test]
-    fn service_adds_what_the_url_does_not_say() {
+    fn service_provides_parameters_missing_in_the_url() {
         let text = "# shared\n[other]\nhost=other\n\n[team]\n host = db.example\nport=6432\nsslmode=verify-full\n\
                     dbname=team\npassword=can=ary\nkeepalives=1\n[team]\nhost=second\n";
         let find = |name: &str| {

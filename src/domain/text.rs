@@ -11,8 +11,8 @@ pub const FIELD_LIMIT: usize = 512;
 /// The maximum number of combining marks on a character.
 const MARK_LIMIT: usize = 4;
 
-/// Returns one line of clean text: no control, format, separator, private-use, unassigned or bidi characters, at most
-/// four combining marks per character, and at most [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks become
+/// Returns one line of clean text: no control, format, separator, private-use, unassigned or bidi characters. It has at
+/// most four combining marks per character, and at most [`FIELD_LIMIT`] characters. Line ends, tabs and other blanks become
 /// one space; blanks at both ends are removed. A text cut at the limit ends with `…`.
 pub fn clean(raw: &str) -> String {
     // The fast path for nearly all input; an import of 100,000 rows would spend most of its time below.
@@ -24,17 +24,17 @@ pub fn clean(raw: &str) -> String {
     let mut marks = 0;
     for character in raw.trim().chars() {
         let replacement = match class(character) {
-            Class::Drop => continue,
-            Class::Mark if length == 0 || marks == MARK_LIMIT => continue,
-            Class::Mark => {
+            CharClass::Drop => continue,
+            CharClass::Mark if length == 0 || marks == MARK_LIMIT => continue,
+            CharClass::Mark => {
                 marks += 1;
                 character
             }
-            Class::Blank if kept.ends_with(' ') || kept.is_empty() => continue,
-            Class::Blank => ' ',
-            Class::Keep => character,
+            CharClass::Blank if kept.ends_with(' ') || kept.is_empty() => continue,
+            CharClass::Blank => ' ',
+            CharClass::Keep => character,
         };
-        if class(character) != Class::Mark {
+        if class(character) != CharClass::Mark {
             marks = 0;
         }
         if length == FIELD_LIMIT - 1 {
@@ -55,12 +55,12 @@ pub(crate) fn clean_path(path: &Path) -> String {
 
 /// Whether [`clean`] would leave nothing of `raw`. Stops at the first visible character.
 pub(crate) fn is_blank(raw: &str) -> bool {
-    raw.chars().all(|character| class(character) != Class::Keep)
+    raw.chars().all(|character| class(character) != CharClass::Keep)
 }
 
 /// Whether [`clean`] removes a character without a replacement.
 pub(crate) fn is_dropped(character: char) -> bool {
-    class(character) == Class::Drop
+    class(character) == CharClass::Drop
 }
 
 /// Like [`clean`], but `None` if nothing is left.
@@ -69,33 +69,33 @@ pub(crate) fn clean_or_none(raw: &str) -> Option<String> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Class {
+enum CharClass {
     Keep,
     Blank,
     Mark,
     Drop,
 }
 
-fn class(character: char) -> Class {
+fn class(character: char) -> CharClass {
     use GeneralCategory as Category;
     if character.is_ascii_graphic() {
-        return Class::Keep;
+        return CharClass::Keep;
     }
     match character {
-        '\t' | '\n' | '\r' | ' ' => return Class::Blank,
+        '\t' | '\n' | '\r' | ' ' => return CharClass::Blank,
         // The lookup below gives the same result more slowly, and a mebibyte of control characters may come.
-        control if control.is_ascii() => return Class::Drop,
+        control if control.is_ascii() => return CharClass::Drop,
         // Letters by category, but invisible on screen.
-        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => return Class::Drop,
+        '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{2800}' => return CharClass::Drop,
         _ => {}
     }
     match character.general_category() {
-        Category::SpaceSeparator | Category::LineSeparator | Category::ParagraphSeparator => Class::Blank,
-        Category::NonspacingMark | Category::SpacingMark | Category::EnclosingMark => Class::Mark,
+        Category::SpaceSeparator | Category::LineSeparator | Category::ParagraphSeparator => CharClass::Blank,
+        Category::NonspacingMark | Category::SpacingMark | Category::EnclosingMark => CharClass::Mark,
         Category::Control | Category::Format | Category::PrivateUse | Category::Surrogate | Category::Unassigned => {
-            Class::Drop
+            CharClass::Drop
         }
-        _ => Class::Keep,
+        _ => CharClass::Keep,
     }
 }
 

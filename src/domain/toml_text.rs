@@ -57,7 +57,7 @@ fn reason(message: &str, key: Option<&str>) -> String {
     }
 }
 
-/// Returns what was expected without the names of Rust's types.
+/// Returns the expected value in words, without the names of Rust's types.
 fn plain_type(expected: &str) -> &str {
     match expected {
         "f64" => "a number",

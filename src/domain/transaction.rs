@@ -62,13 +62,14 @@ pub struct NewTransaction {
     #[serde(with = "chrono::serde::ts_milliseconds_option")]
     pub first_seen_at: Option<DateTime<Utc>>,
     /// Whether a person stopped the polling elsewhere. Then a new transaction isn't polled here either.
-    pub untracked: bool,
+    #[serde(rename = "untracked")]
+    pub is_untracked: bool,
 }
 
 impl From<TransactionParams> for NewTransaction {
     /// Returns a new transaction with these parameters and nothing else.
     fn from(params: TransactionParams) -> Self {
-        Self { params, labels: Vec::new(), notes: Vec::new(), first_seen_at: None, untracked: false }
+        Self { params, labels: Vec::new(), notes: Vec::new(), first_seen_at: None, is_untracked: false }
     }
 }
 
@@ -174,7 +175,7 @@ pub struct Transaction<R = StatusRecord> {
     pub on_chain: Option<OnChain>,
     /// The service's IDs of its answers that are stored, oldest first; empty in a header.
     pub response_ids: Vec<String>,
-    /// Whether a stored value changed on the disk, so that what is shown may be wrong.
+    /// Whether a stored value changed on the disk, so that the shown data may be wrong.
     pub is_damaged: bool,
 }
 
@@ -203,7 +204,7 @@ impl<R> Transaction<R> {
 
     /// Returns the notes, oldest first, each after its author's name if it is known.
     pub fn attributed_notes(&self) -> impl DoubleEndedIterator<Item = String> + ExactSizeIterator {
-        let attributed = |(index, note)| format!("{}{note}", people::prefix(self.authors.of_note(index)));
+        let attributed = |(index, note)| format!("{}{note}", people::author_prefix(self.authors.note_author(index)));
         self.notes.iter().enumerate().map(attributed)
     }
 
@@ -223,7 +224,7 @@ impl<R> Transaction<R> {
     }
 
     /// Whether the transaction should be polled.
-    pub fn wants_polling(&self) -> bool {
+    pub fn needs_polling(&self) -> bool {
         !self.is_settled() && self.tracking == Tracking::Active
     }
 
@@ -232,9 +233,9 @@ impl<R> Transaction<R> {
         Deadline::new(self.params.submitted_at, self.first_seen_at, self.params.estimate)
     }
 
-    /// Whether the submission time is the time of the block with the transaction, and nobody gave one.
+    /// Whether the submission time is the time of the transaction's block, because no other was given.
     pub fn is_submission_from_chain(&self) -> bool {
-        let known = self.on_chain.as_ref().filter(|known| !known.submission_is_given);
+        let known = self.on_chain.as_ref().filter(|known| !known.is_submission_given);
         let from_chain = known.and_then(OnChain::submitted_at);
         self.params.submitted_at.is_some() && self.params.submitted_at == from_chain
     }
@@ -257,8 +258,8 @@ impl<R> Transaction<R> {
         waiting && self.state.last_checked_at.is_some_and(|checked| checked >= self.deadline().at)
     }
 
-    /// Returns the age at which a transaction without a record is probably in trouble: three times the 95th percentile
-    /// of the source chain's indexing times, at least three minutes (`DESIGN.md`, Alerts).
+    /// Returns the age at which a transaction without a record is probably in trouble (`DESIGN.md`, Alerts). This is three
+    /// times the 95th percentile of the source chain's indexing times, at least three minutes.
     pub fn not_found_limit(&self) -> Duration {
         const SHORTEST: Duration = Duration::from_secs(3 * 60);
         evidence::indexing(&self.indexing).quantile(Quantile::P95).saturating_mul(3).max(SHORTEST)
@@ -432,7 +433,7 @@ impl Transaction {
         changes
     }
 
-    /// Applies an answer that says less than what is known. The time still counts as watching a refund.
+    /// Applies an answer that contains less than the known state. The time still counts as watching a refund.
     fn apply_empty_answer(&mut self, at: DateTime<Utc>) -> Vec<ChangeKind> {
         std::iter::once(ChangeKind::Polled).chain(self.settle(at)).collect()
     }
@@ -451,7 +452,7 @@ impl Transaction {
     }
 
     fn apply_failure(&mut self, failure: &Failure, at: DateTime<Utc>) -> Vec<ChangeKind> {
-        let error = failure.line();
+        let error = failure.one_line();
         self.state.last_error = Some(error.clone());
         match failure {
             // These failures concern the integrator ID, not this transaction; the poller's health reports them once.
@@ -514,7 +515,7 @@ mod tests {
     }
 
     #[test]
-    fn new_and_changed_steps_are_news_and_running_times_are_not() {
+    fn new_and_changed_steps_are_reported_and_running_times_are_not() {
         let mut tx = transaction();
         let mut record = StatusRecord::bare(RouterStatus::Ongoing);
         record.steps.push(RouteStep { action: Some("send".into()), ..RouteStep::default() });
@@ -571,7 +572,7 @@ mod tests {
         let mut tx = transaction();
         tx.apply(&fails(Failure::Throttled { message: None, retry_after: None }), at(1));
         tx.apply(&fails(Failure::Unauthorized("no".into())), at(2));
-        assert_eq!((tx.state.failures, tx.wants_polling()), (0, true));
+        assert_eq!((tx.state.failures, tx.needs_polling()), (0, true));
     }
 
     #[test]
@@ -579,9 +580,9 @@ mod tests {
         let mut tx = transaction();
         tx.apply(&fails(Failure::Rejected("quoteId is missing".into())), at(1));
         assert!(matches!(&tx.tracking, Tracking::Parked(reason) if reason.contains("quoteId")));
-        assert!(!tx.wants_polling());
+        assert!(!tx.needs_polling());
         let changes = tx.apply(&says(RouterStatus::Ongoing), at(2));
-        assert!(tx.wants_polling() && changes.contains(&ChangeKind::edited(vec!["tracking".into()])));
+        assert!(tx.needs_polling() && changes.contains(&ChangeKind::edited(vec!["tracking".into()])));
     }
 
     #[test]

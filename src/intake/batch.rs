@@ -9,7 +9,7 @@ use crate::domain::{
     transaction::NewTransaction,
 };
 
-use super::{FileFindings, InputPosition, LineError, ParseEvent, ParsedFile, ReadError, Stop, fields};
+use super::{FileFindings, InputPosition, LineError, ParseEvent, ParsedFile, ReadError, ReadStop, fields};
 
 /// The most bad lines that are listed. A file with more bad lines usually has the same mistake in all of them.
 pub(super) const ERROR_LIMIT: usize = 1_000;
@@ -22,12 +22,12 @@ pub(super) const PROFILE_LIMIT: usize = 100;
 
 /// The first warnings of one kind, and the number of all of them.
 #[derive(Default)]
-struct Warnings {
+struct RowWarnings {
     kept: Vec<String>,
     count: usize,
 }
 
-impl Warnings {
+impl RowWarnings {
     fn push(&mut self, warning: impl FnOnce() -> String) {
         self.count += 1;
         if self.kept.len() < WARNING_LIMIT {
@@ -45,43 +45,43 @@ impl Warnings {
 }
 
 /// Consumes a reader's events: passes good rows to `keep`, and collects errors and warnings.
-pub(super) struct Collector<'a, E> {
-    any_chain: bool,
+pub(super) struct RowCollector<'a, E> {
+    allows_any_chain: bool,
     keep: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     keep_error: Option<E>,
     is_empty: bool,
     unknown_columns: HashSet<String>,
-    unknown_column_warnings: Warnings,
-    clamp_warnings: Warnings,
+    unknown_column_warnings: RowWarnings,
+    clamp_warnings: RowWarnings,
     profiles: BTreeMap<String, usize>,
     errors: Vec<LineError>,
     error_count: usize,
 }
 
-impl<'a, E> Collector<'a, E> {
+impl<'a, E> RowCollector<'a, E> {
     /// Returns a collector without events.
     pub(super) fn new(
-        any_chain: bool,
+        allows_any_chain: bool,
         keep: &'a mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
     ) -> Self {
         Self {
-            any_chain,
+            allows_any_chain,
             keep,
             keep_error: None,
             is_empty: true,
             unknown_columns: HashSet::new(),
-            unknown_column_warnings: Warnings::default(),
-            clamp_warnings: Warnings::default(),
+            unknown_column_warnings: RowWarnings::default(),
+            clamp_warnings: RowWarnings::default(),
             profiles: BTreeMap::new(),
             errors: Vec::new(),
             error_count: 0,
         }
     }
 
-    /// Handles one event of a reader. Returns [`Stop`] if `keep` fails.
-    pub(super) fn handle_event(&mut self, event: ParseEvent) -> Result<(), Stop> {
+    /// Handles one event of a reader. Returns [`ReadStop`] if `keep` fails.
+    pub(super) fn handle_event(&mut self, event: ParseEvent) -> Result<(), ReadStop> {
         match event {
-            ParseEvent::Row(place, row) => match fields::parse_transaction(row, self.any_chain) {
+            ParseEvent::Row(place, row) => match fields::parse_transaction(row, self.allows_any_chain) {
                 Ok(parsed) => {
                     if let Some(clamped) = parsed.clamp_warning {
                         self.clamp_warnings.push(|| format!("{place}: {clamped}"));
@@ -103,7 +103,7 @@ impl<'a, E> Collector<'a, E> {
         *self.profiles.entry(if is_counted_by_name { profile } else { String::new() }).or_default() += 1;
     }
 
-    fn keep_transaction(&mut self, place: InputPosition, new: NewTransaction) -> Result<(), Stop> {
+    fn keep_transaction(&mut self, place: InputPosition, new: NewTransaction) -> Result<(), ReadStop> {
         self.is_empty = false;
         // After the first bad line the file is rejected, so later rows are only checked for errors.
         if self.error_count > 0 {
@@ -111,7 +111,7 @@ impl<'a, E> Collector<'a, E> {
         }
         (self.keep)(place, new).map_err(|error| {
             self.keep_error = Some(error);
-            Stop
+            ReadStop
         })
     }
 
@@ -161,15 +161,15 @@ pub(super) fn unknown_column_warning(name: &str) -> String {
 /// The warnings about rows that hold the same transaction.
 #[derive(Default)]
 pub(crate) struct Duplicates {
-    identical: Warnings,
-    replaced: Warnings,
+    identical: RowWarnings,
+    replaced: RowWarnings,
 }
 
 impl Duplicates {
-    /// Adds a warning for two successive rows of the transaction `hash`; `same` says whether all their values are
+    /// Adds a warning for two successive rows of the transaction `hash`; `is_same` says whether all their values are
     /// equal.
-    pub(crate) fn push(&mut self, earlier: &str, later: &str, hash: &TxHash, same: bool) {
-        match same {
+    pub(crate) fn push(&mut self, earlier: &str, later: &str, hash: &TxHash, is_same: bool) {
+        match is_same {
             true => self.identical.push(|| format!("{earlier} and {later} are identical; one of them is used")),
             false => self
                 .replaced

@@ -7,7 +7,7 @@ use csv::{ByteRecord, ReaderBuilder};
 use crate::domain::text::clean;
 
 use super::{
-    EventSink, InputPosition, ParseEvent, Stop,
+    EventSink, InputPosition, ParseEvent, ReadStop,
     fields::{Field, RawRow},
     formula,
     source::{self, BUFFER_SIZE, LineCounting, SharedInput},
@@ -20,7 +20,7 @@ const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId";
 pub(super) type CsvColumns = Vec<Option<Field>>;
 
 /// Reads a file whose byte order mark was removed.
-pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
+pub(super) fn read(source: &SharedInput, sink: &mut EventSink) -> Result<(), ReadStop> {
     source.set_line_counting(LineCounting::Editor);
     let delimiter = detect_delimiter(&source.head());
     let mut reader = ReaderBuilder::new()
@@ -76,7 +76,7 @@ pub(super) fn read_line(
     columns: &mut Option<CsvColumns>,
     delimiter: u8,
     sink: &mut EventSink,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     let mut record = ByteRecord::new();
     let mut reader = ReaderBuilder::new().has_headers(false).flexible(true).delimiter(delimiter).from_reader(line);
     // Reading a slice has no I/O errors, and `flexible` leaves no other error.
@@ -191,7 +191,7 @@ fn decode_values(record: &ByteRecord) -> Result<Vec<&str>, String> {
     record.iter().enumerate().map(text).collect()
 }
 
-fn read_header(place: InputPosition, names: &[&str], sink: &mut EventSink) -> Result<Option<CsvColumns>, Stop> {
+fn read_header(place: InputPosition, names: &[&str], sink: &mut EventSink) -> Result<Option<CsvColumns>, ReadStop> {
     let columns: CsvColumns = names.iter().map(|name| Field::from_name(&clean(name))).collect();
     let known: Vec<Field> = columns.iter().copied().flatten().collect();
     let missing = Field::REQUIRED.iter().filter(|field| !known.contains(field)).map(|field| field.name());
@@ -219,7 +219,7 @@ fn read_row(
     columns: &[Option<Field>],
     values: &[&str],
     sink: &mut EventSink,
-) -> Result<(), Stop> {
+) -> Result<(), ReadStop> {
     if values.iter().skip(columns.len()).any(|value| !value.trim().is_empty()) {
         let (found, named) = (values.len(), columns.len());
         let message = format!("{found} values for {named} columns; put text that contains the delimiter in quotes");

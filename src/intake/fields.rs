@@ -159,7 +159,6 @@ impl<'a> RawRow<'a> {
 
 /// The result of parsing a valid row.
 pub(super) struct ParsedRow {
-    /// The transaction.
     pub(super) transaction: NewTransaction,
     /// A sentence about an estimate that was too long and was reduced to the maximum.
     pub(super) clamp_warning: Option<String>,
@@ -177,7 +176,6 @@ pub struct FieldError {
     pub reason: String,
 }
 
-/// The errors of a row.
 #[derive(Default)]
 pub(super) struct RowErrors {
     /// The names of the required fields without a value.
@@ -208,8 +206,8 @@ impl RowErrors {
 }
 
 /// Builds the transaction of a row, or returns all errors of the row.
-pub(super) fn parse_transaction(row: &RawRow, any_chain: bool) -> Result<ParsedRow, Box<RowErrors>> {
-    let mut reader = RowReader { row, any_chain, errors: Box::default(), clamp_warning: None };
+pub(super) fn parse_transaction(row: &RawRow, allows_any_chain: bool) -> Result<ParsedRow, Box<RowErrors>> {
+    let mut reader = RowReader { row, allows_any_chain, errors: Box::default(), clamp_warning: None };
     let hash = reader.parse_hash();
     let from_chain = reader.parse_chain(Field::FromChainId);
     let to_chain = reader.parse_chain(Field::ToChainId);
@@ -217,7 +215,7 @@ pub(super) fn parse_transaction(row: &RawRow, any_chain: bool) -> Result<ParsedR
     let request_id = reader.parse_request_id();
     let estimate = reader.parse_estimate();
     let (submitted_at, first_seen_at) = reader.parse_times();
-    let untracked = reader.parse_flag(Field::Untracked);
+    let is_untracked = reader.parse_flag(Field::Untracked);
     let from_address = reader.full_value(Field::FromAddress);
     let RowReader { mut errors, clamp_warning, .. } = reader;
     let is_valid = errors.missing.is_empty() && errors.invalid.is_empty();
@@ -239,7 +237,7 @@ pub(super) fn parse_transaction(row: &RawRow, any_chain: bool) -> Result<ParsedR
         ticket: row.get(Field::Ticket).and_then(clean_or_none),
     };
     let transaction =
-        NewTransaction { params, labels: parse_labels(row), notes: parse_notes(row), first_seen_at, untracked };
+        NewTransaction { params, labels: parse_labels(row), notes: parse_notes(row), first_seen_at, is_untracked };
     Ok(ParsedRow { transaction, clamp_warning, profile: row.get(Field::Profile).and_then(clean_or_none) })
 }
 
@@ -258,7 +256,7 @@ fn parse_labels(row: &RawRow) -> Vec<String> {
 /// Parses the values of one row and collects their errors.
 struct RowReader<'a> {
     row: &'a RawRow<'a>,
-    any_chain: bool,
+    allows_any_chain: bool,
     errors: Box<RowErrors>,
     clamp_warning: Option<String>,
 }
@@ -325,7 +323,7 @@ impl<'a> RowReader<'a> {
 
     fn parse_chain(&mut self, field: Field) -> Option<ChainId> {
         let raw = self.required_value(field)?;
-        chains::parse(raw, self.any_chain).map_or_else(|error| self.add_error(field, &error.to_string()), Some)
+        chains::parse(raw, self.allows_any_chain).map_or_else(|error| self.add_error(field, &error.to_string()), Some)
     }
 
     fn parse_estimate(&mut self) -> Option<Duration> {

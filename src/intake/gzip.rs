@@ -22,14 +22,14 @@ pub(crate) fn is_gzip(beginning: &[u8]) -> bool {
 ///
 /// # Errors
 /// If the first bytes can't be read.
-pub(crate) fn unpacked<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
+pub(crate) fn unpacking_reader<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read + 'a>> {
     let mut magic = Vec::new();
     (&mut *input).take(MAGIC.len() as u64).read_to_end(&mut magic)?;
     let is_packed = is_gzip(&magic);
     let whole = io::Cursor::new(magic).chain(input);
     Ok(match is_packed {
-        true => Box::new(Unpacking {
-            decoder: MultiGzDecoder::new(Counting { input: BufReader::new(whole), read: 0 }),
+        true => Box::new(GzipReader {
+            decoder: MultiGzDecoder::new(CountingReader { input: BufReader::new(whole), read: 0 }),
             unpacked: 0,
         }),
         false => Box::new(whole),
@@ -37,12 +37,12 @@ pub(crate) fn unpacked<'a>(input: &'a mut dyn Read) -> io::Result<Box<dyn Read +
 }
 
 /// Counts the packed bytes.
-struct Counting<R> {
+struct CountingReader<R> {
     input: BufReader<R>,
     read: u64,
 }
 
-impl<R: Read> Read for Counting<R> {
+impl<R: Read> Read for CountingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         self.read += count as u64;
@@ -50,7 +50,7 @@ impl<R: Read> Read for Counting<R> {
     }
 }
 
-impl<R: Read> BufRead for Counting<R> {
+impl<R: Read> BufRead for CountingReader<R> {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         self.input.fill_buf()
     }
@@ -62,12 +62,12 @@ impl<R: Read> BufRead for Counting<R> {
 }
 
 /// A reader that unpacks gzip data. Its errors describe the damage.
-struct Unpacking<R> {
-    decoder: MultiGzDecoder<Counting<R>>,
+struct GzipReader<R> {
+    decoder: MultiGzDecoder<CountingReader<R>>,
     unpacked: u64,
 }
 
-impl<R: Read> Read for Unpacking<R> {
+impl<R: Read> Read for GzipReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.decoder.read(buffer).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => {
@@ -104,7 +104,7 @@ mod tests {
 
     fn unpack(data: &[u8]) -> Result<Vec<u8>, String> {
         let (mut data, mut text) = (data, Vec::new());
-        let read = unpacked(&mut data).and_then(|mut unpacked| unpacked.read_to_end(&mut text));
+        let read = unpacking_reader(&mut data).and_then(|mut unpacked| unpacked.read_to_end(&mut text));
         read.map(|_| text).map_err(|error| error.to_string())
     }
 
@@ -143,7 +143,7 @@ mod tests {
         io::copy(&mut io::repeat(b'\n').take(256 << 20), &mut encoder).unwrap();
         let packed = encoder.finish().unwrap();
         let (mut input, mut count) = (packed.as_slice(), 0);
-        let mut unpacked = unpacked(&mut input).unwrap();
+        let mut unpacked = unpacking_reader(&mut input).unwrap();
         let mut buffer = vec![0; 64 << 10];
         let error = loop {
             match unpacked.read(&mut buffer) {

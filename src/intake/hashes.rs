@@ -17,14 +17,14 @@ pub(super) fn hex_digits(text: &str) -> Option<&str> {
 
 /// Returns a sentence if a hash has an unusual length: on chains with numeric IDs a whole hash has 64 digits. The
 /// service may still accept it.
-pub(crate) fn oddity(hash: &TxHash, from: &ChainId) -> Option<String> {
+pub(crate) fn length_warning(hash: &TxHash, from: &ChainId) -> Option<String> {
     let is_numbered = from.as_str().bytes().all(|byte| byte.is_ascii_digit());
     let found = hex_digits(hash.as_str()).map(str::len).filter(|digits| *digits != 64 && is_numbered)?;
     Some(format!("the hash has {found} hexadecimal digits; a complete hash has 64"))
 }
 
-/// Whether a word has the shape of a whole hash: `0x` and 64 hexadecimal digits, the 64 digits alone, or 80 to 90
-/// characters of base 58.
+/// Whether a word has the form of a whole hash: 64 hexadecimal digits, with or without `0x`, or 80 to 90 characters of base
+/// 58.
 pub(crate) fn is_hash(word: &str) -> bool {
     let base58 = |byte: u8| byte.is_ascii_alphanumeric() && !matches!(byte, b'0' | b'O' | b'I' | b'l');
     hex_digits(word).is_some_and(|digits| digits.len() == 64)
@@ -38,8 +38,7 @@ pub(super) fn may_be_hash(word: &str) -> bool {
         || (word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_alphanumeric()))
 }
 
-/// Returns a word that stands alone, if it may be a part of a hash, an ID or a ticket: long enough to be specific, and no
-/// natural word.
+/// Returns a single word that may be a part of a hash, an ID or a ticket: a specific word, and no natural one.
 pub(super) fn parse_hash_part(word: &str) -> Option<TxHash> {
     const MIN_LENGTH: usize = 5;
     let is_part = match word.strip_prefix("0x").or_else(|| word.strip_prefix("0X")) {

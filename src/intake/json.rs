@@ -15,7 +15,7 @@ use serde_json::Number;
 use crate::domain::text::clean;
 
 use super::{
-    EventSink, InputPosition, ParseEvent, Stop,
+    EventSink, InputPosition, ParseEvent, ReadStop,
     fields::{Field, RawRow},
     source::{self, BUFFER_SIZE, LineCounting, SharedInput},
 };
@@ -26,14 +26,14 @@ pub(super) fn is_single_value(text: &str) -> bool {
 }
 
 /// Reads one array item by item: parsing the whole array at once would take a hundred times its size in memory.
-pub(super) fn read_array(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
+pub(super) fn read_array(source: &SharedInput, sink: &mut EventSink) -> Result<(), ReadStop> {
     let mut reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER_SIZE, source));
-    let mut items = ItemVisitor { source, sink, number: 0, stopped: false };
+    let mut items = ItemVisitor { source, sink, number: 0, is_stopped: false };
     source.start_record();
     let read = reader.deserialize_any(&mut items).and_then(|()| reader.end());
-    let ItemVisitor { sink, number, stopped, .. } = items;
+    let ItemVisitor { sink, number, is_stopped, .. } = items;
     match read {
-        _ if stopped => Err(Stop),
+        _ if is_stopped => Err(ReadStop),
         Err(_) if source.is_too_long() => {
             sink(ParseEvent::Bad(InputPosition::Item(number + 1), source::TOO_LONG.into()))
         }
@@ -49,7 +49,7 @@ pub(super) fn read_array(source: &SharedInput, sink: &mut EventSink) -> Result<(
 }
 
 /// Reads objects: one on each line, or spanning several lines.
-pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
+pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(), ReadStop> {
     let head = source.head();
     let first = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
     // A first line that ends inside an object means that objects span several lines.
@@ -75,7 +75,7 @@ pub(super) fn read_lines(source: &SharedInput, sink: &mut EventSink) -> Result<(
 }
 
 /// Reads a line that holds exactly one object.
-pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut EventSink) -> Result<(), Stop> {
+pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut EventSink) -> Result<(), ReadStop> {
     if line.trim_ascii().is_empty() {
         return Ok(());
     }
@@ -85,7 +85,7 @@ pub(super) fn read_line(place: InputPosition, line: &[u8], sink: &mut EventSink)
     }
 }
 
-fn read_stream(source: &SharedInput, sink: &mut EventSink) -> Result<(), Stop> {
+fn read_stream(source: &SharedInput, sink: &mut EventSink) -> Result<(), ReadStop> {
     source.set_line_counting(LineCounting::Json);
     let reader = serde_json::Deserializer::from_reader(BufReader::with_capacity(BUFFER_SIZE, source));
     let mut stream = reader.into_iter::<JsonCell>();
@@ -113,7 +113,7 @@ fn syntax_message(error: &serde_json::Error) -> String {
     format!("invalid JSON at column {}: {reason}", error.column())
 }
 
-fn send_row(place: InputPosition, value: &JsonCell, sink: &mut EventSink) -> Result<(), Stop> {
+fn send_row(place: InputPosition, value: &JsonCell, sink: &mut EventSink) -> Result<(), ReadStop> {
     let JsonCell::Object(object) = value else {
         return sink(ParseEvent::Bad(place, "expected an object like {\"transactionId\": \"0x…\", …}".into()));
     };
@@ -126,7 +126,7 @@ fn send_row(place: InputPosition, value: &JsonCell, sink: &mut EventSink) -> Res
 fn build_row<'a>(
     object: &'a BTreeMap<String, JsonCell>,
     sink: &mut EventSink,
-) -> Result<Result<RawRow<'a>, String>, Stop> {
+) -> Result<Result<RawRow<'a>, String>, ReadStop> {
     let mut row = RawRow::default();
     let mut errors = Vec::new();
     for (name, value) in object {
@@ -168,7 +168,7 @@ fn value_text(field: Field, value: &JsonCell) -> Result<Cow<'_, str>, &'static s
     }
 }
 
-/// A JSON value, reduced to what a row can hold.
+/// A JSON value, reduced to the values of a row.
 enum JsonCell {
     Null,
     Flag(bool),
@@ -265,7 +265,7 @@ struct ItemVisitor<'a, 'source, 'sink> {
     source: &'a SharedInput<'source>,
     sink: &'a mut EventSink<'sink>,
     number: usize,
-    stopped: bool,
+    is_stopped: bool,
 }
 
 impl<'de> Visitor<'de> for &mut ItemVisitor<'_, '_, '_> {
@@ -280,7 +280,7 @@ impl<'de> Visitor<'de> for &mut ItemVisitor<'_, '_, '_> {
             self.number += 1;
             self.source.start_record();
             if send_row(InputPosition::Item(self.number), &item, self.sink).is_err() {
-                self.stopped = true;
+                self.is_stopped = true;
                 return Err(A::Error::custom("stopped"));
             }
         }

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use crate::domain::transaction::NewTransaction;
 
 use super::{
-    InputFormat, InputPosition, LineError, Options, ParseEvent, batch,
+    InputFormat, InputPosition, LineError, ParseEvent, ReadOptions, batch,
     csv::{self, CsvColumns},
     fields, json,
     source::{RECORD_LIMIT, TOO_LONG},
@@ -16,7 +16,6 @@ use super::{
 /// A result of reading one line; a line may have several.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LineResult {
-    /// A transaction.
     Transaction(Box<NewTransaction>),
     /// A sentence about something that was ignored or changed.
     Warning(String),
@@ -29,7 +28,6 @@ pub(crate) enum LineResult {
 }
 
 impl LineResult {
-    /// Whether this is a transaction.
     pub(crate) fn is_transaction(&self) -> bool {
         matches!(self, Self::Transaction(_))
     }
@@ -37,7 +35,7 @@ impl LineResult {
 
 /// A line-by-line reader of one file. It must receive every line of the file in order.
 pub(crate) struct LineReader {
-    options: Options,
+    options: ReadOptions,
     /// The number of lines received so far.
     line_number: usize,
     delimiter: u8,
@@ -56,7 +54,7 @@ impl LineReader {
     pub(crate) const ARRAY: &str = "a JSON array can't be followed; write one object per line (NDJSON)";
 
     /// Returns a reader that expects the first line of a file.
-    pub(crate) fn new(options: Options) -> Self {
+    pub(crate) fn new(options: ReadOptions) -> Self {
         Self {
             options,
             line_number: 0,
@@ -68,7 +66,7 @@ impl LineReader {
     }
 
     /// Reads the next complete line, with or without its line end.
-    pub(crate) fn take(&mut self, line: &[u8]) -> Vec<LineResult> {
+    pub(crate) fn read_line(&mut self, line: &[u8]) -> Vec<LineResult> {
         self.line_number += 1;
         let line = if self.line_number == 1 { line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line) } else { line };
         let line = line.trim_ascii_end();
@@ -95,14 +93,14 @@ impl LineReader {
     }
 
     /// Counts a line of which only the beginning arrived, and returns the error about it.
-    pub(crate) fn cut(&mut self) -> LineResult {
+    pub(crate) fn end_truncated(&mut self) -> LineResult {
         self.line_number += 1;
         let message = "the file was truncated before this line was complete; the line was ignored".into();
         LineResult::Bad(LineError { place: InputPosition::Line(self.line_number), message })
     }
 
     /// Counts a line that is longer than [`LINE_LIMIT`](Self::LINE_LIMIT), and returns the error about it.
-    pub(crate) fn skip(&mut self) -> LineResult {
+    pub(crate) fn skip_long_line(&mut self) -> LineResult {
         self.line_number += 1;
         LineResult::Bad(LineError { place: InputPosition::Line(self.line_number), message: TOO_LONG.into() })
     }
@@ -119,12 +117,12 @@ impl LineReader {
 
     fn read_row(&mut self, line: &[u8]) -> Vec<LineResult> {
         let place = InputPosition::Line(self.line_number);
-        let (any_chain, unknown_columns, profiles) =
-            (self.options.any_chain, &mut self.unknown_columns, &mut self.profiles);
+        let (allows_any_chain, unknown_columns, profiles) =
+            (self.options.allows_any_chain, &mut self.unknown_columns, &mut self.profiles);
         let mut found = Vec::new();
         let sink = &mut |event: ParseEvent| {
             match event {
-                ParseEvent::Row(place, row) => match fields::parse_transaction(row, any_chain) {
+                ParseEvent::Row(place, row) => match fields::parse_transaction(row, allows_any_chain) {
                     Ok(parsed) => {
                         found.extend(
                             parsed.clamp_warning.map(|clamped| LineResult::Warning(format!("{place}: {clamped}"))),
@@ -146,7 +144,7 @@ impl LineReader {
             }
             Ok(())
         };
-        // The sink never returns `Stop`, so the result holds no error.
+        // The sink never returns `ReadStop`, so the result holds no error.
         let _read = match self.options.format {
             InputFormat::Csv => csv::read_line(place, line, &mut self.columns, self.delimiter, sink),
             _ => json::read_line(place, line, sink),

@@ -35,11 +35,11 @@ pub(crate) use batch::Duplicates;
 use fields::RawRow;
 pub(crate) use fields::{Field, FieldError};
 pub(crate) use formula::escape;
-pub(crate) use gzip::{is_gzip, unpacked};
-pub(crate) use hashes::{is_hash, oddity};
+pub(crate) use gzip::{is_gzip, unpacking_reader};
+pub(crate) use hashes::{is_hash, length_warning};
 pub(crate) use lines::{LineReader, LineResult};
-pub(crate) use paste::Origin;
-pub use paste::{Pasted, PastedContent, paste};
+pub(crate) use paste::PasteOrigin;
+pub use paste::{PasteFinding, PastedContent, paste};
 pub(crate) use redact::without_id;
 pub(crate) use spool::{Duplicate, ImportSpool};
 pub(crate) use ticket::ticket;
@@ -60,11 +60,11 @@ pub enum InputFormat {
 
 /// How a file or a paste is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ReadOptions {
     /// The format of the file. A paste ignores it.
     pub format: InputFormat,
     /// Whether any text that can be a chain ID is accepted, known or not (`--any-chain`).
-    pub any_chain: bool,
+    pub allows_any_chain: bool,
 }
 
 /// The contents of a file, in the order of the file.
@@ -134,12 +134,12 @@ enum ParseEvent<'a> {
     UnknownColumn(String),
 }
 
-/// The consumer of events. Reading ends when the consumer returns [`Stop`].
-type EventSink<'a> = dyn FnMut(ParseEvent) -> Result<(), Stop> + 'a;
+/// The consumer of events. Reading ends when the consumer returns [`ReadStop`].
+type EventSink<'a> = dyn FnMut(ParseEvent) -> Result<(), ReadStop> + 'a;
 
 /// The consumer of events failed and has stored its own error.
 #[derive(Debug)]
-struct Stop;
+struct ReadStop;
 
 /// Why a file was rejected.
 #[derive(Debug)]
@@ -160,7 +160,7 @@ pub(crate) enum ReadError<E> {
 /// far.
 pub(crate) fn stream<E>(
     input: &mut dyn Read,
-    options: &Options,
+    options: &ReadOptions,
     keep: &mut dyn FnMut(InputPosition, NewTransaction) -> Result<(), E>,
 ) -> Result<FileFindings, ReadError<E>> {
     let refuse =
@@ -174,7 +174,7 @@ pub(crate) fn stream<E>(
     let Some(first) = head.iter().find(|byte| !byte.is_ascii_whitespace()) else {
         return refuse("the file is empty; it needs a header row and rows of CSV, a JSON array, or JSON lines");
     };
-    let mut collector = batch::Collector::new(options.any_chain, keep);
+    let mut collector = batch::RowCollector::new(options.allows_any_chain, keep);
     let sink = &mut |event: ParseEvent| collector.handle_event(event);
     let read = match (options.format, first) {
         (InputFormat::Csv, _) => csv::read(&source, sink),
@@ -194,7 +194,7 @@ pub(crate) fn stream<E>(
 ///
 /// # Errors
 /// If any line is bad. All bad lines are listed, up to a thousand; a last entry counts the rest.
-pub fn read(bytes: &[u8], options: &Options) -> Result<ParsedFile, Vec<LineError>> {
+pub fn read(bytes: &[u8], options: &ReadOptions) -> Result<ParsedFile, Vec<LineError>> {
     let mut rows = batch::InMemoryRows::default();
     let keep = &mut |place, new| {
         rows.push(place, new);
@@ -213,15 +213,15 @@ pub fn read(bytes: &[u8], options: &Options) -> Result<ParsedFile, Vec<LineError
 ///
 /// # Errors
 /// If required fields are missing or values are invalid: one or more errors, each with its field.
-pub(crate) fn one(
+pub(crate) fn parse_one(
     values: &[(Field, &str)],
-    any_chain: bool,
+    allows_any_chain: bool,
 ) -> Result<(NewTransaction, Option<String>), Vec<FieldError>> {
     let mut row = RawRow::default();
     for (field, value) in values {
         row.set(*field, *value);
     }
-    match fields::parse_transaction(&row, any_chain) {
+    match fields::parse_transaction(&row, allows_any_chain) {
         Ok(parsed) => Ok((parsed.transaction, parsed.clamp_warning)),
         Err(row_errors) => Err(row_errors.into_field_errors()),
     }

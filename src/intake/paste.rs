@@ -13,7 +13,7 @@ use crate::domain::{
 };
 
 use super::{
-    InputPosition, Options, ParseEvent, body, csv,
+    InputPosition, ParseEvent, ReadOptions, body, csv,
     fields::{self, Field, RawRow},
     hashes, json, prose, request,
     source::SharedInput,
@@ -26,18 +26,18 @@ pub(super) const LINE_LIMIT: usize = 500;
 
 /// A result for one line of a paste.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Pasted {
+pub struct PasteFinding {
     /// The line, counted from 1; in a JSON array the number of the element.
     pub line: usize,
     /// How the line was read.
-    pub origin: Origin,
+    pub origin: PasteOrigin,
     /// The transaction in the line, or why there is none.
     pub content: PastedContent,
 }
 
 /// The kind of text that a line of a paste was read as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum PasteOrigin {
     /// A row of CSV, with a header or without.
     Row,
     /// A JSON object.
@@ -48,15 +48,15 @@ pub enum Origin {
     Route,
     /// A request to the status endpoint, such as a curl command.
     Request,
-    /// A link.
+    /// A link to a block explorer.
     Link,
     /// Other text.
     Text,
 }
 
-impl Origin {
+impl PasteOrigin {
     /// Returns the description that the dashboard shows.
-    pub fn words(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
             Self::Row => "a row of CSV",
             Self::Object => "a JSON object",
@@ -104,7 +104,7 @@ pub enum PastedContent {
 }
 
 /// Returns the transactions in a pasted text, in the order of the text.
-pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
+pub fn paste(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let (text, cut_at) = truncate_to_limits(text);
     let mut found = read_document(text, options).unwrap_or_else(|| read_lines(text, options));
     guess_route(&mut found, text);
@@ -114,7 +114,11 @@ pub fn paste(text: &str, options: &Options) -> Vec<Pasted> {
             "only the first {LINE_LIMIT} lines and {} KiB of a paste are read; import the rest from a file: hoptop import",
             SIZE_LIMIT / 1024
         );
-        found.push(Pasted { line, origin: Origin::Text, content: PastedContent::Nothing { reason, part: None } });
+        found.push(PasteFinding {
+            line,
+            origin: PasteOrigin::Text,
+            content: PastedContent::Nothing { reason, part: None },
+        });
     }
     found
 }
@@ -134,17 +138,17 @@ fn truncate_to_limits(text: &str) -> (&str, Option<usize>) {
 }
 
 /// Reads the text as one document if it is JSON or has a header row.
-fn read_document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
+fn read_document(text: &str, options: &ReadOptions) -> Option<Vec<PasteFinding>> {
     let first = text.trim_start().chars().next()?;
     if first == '{'
         && let Some((body, row)) = body::read(text)
     {
-        let origin = if body == body::ResponseKind::Route { Origin::Route } else { Origin::Record };
-        return Some(vec![Pasted { line: 1, origin, content: content_of_row(&row, options) }]);
+        let origin = if body == body::ResponseKind::Route { PasteOrigin::Route } else { PasteOrigin::Record };
+        return Some(vec![PasteFinding { line: 1, origin, content: content_of_row(&row, options) }]);
     }
     let mut found = Vec::new();
     let mut any_row = false;
-    let origin = if matches!(first, '[' | '{') { Origin::Object } else { Origin::Row };
+    let origin = if matches!(first, '[' | '{') { PasteOrigin::Object } else { PasteOrigin::Row };
     let sink = &mut |event: ParseEvent| {
         let (place, content) = match event {
             ParseEvent::Row(place, row) => {
@@ -154,7 +158,7 @@ fn read_document(text: &str, options: &Options) -> Option<Vec<Pasted>> {
             ParseEvent::Bad(place, reason) => (place, PastedContent::Nothing { reason, part: None }),
             ParseEvent::UnknownColumn(_) => return Ok(()),
         };
-        found.push(Pasted { line: line_number(place), origin, content });
+        found.push(PasteFinding { line: line_number(place), origin, content });
         Ok(())
     };
     let mut bytes = text.as_bytes();
@@ -177,12 +181,12 @@ fn line_number(place: InputPosition) -> usize {
     }
 }
 
-fn read_lines(text: &str, options: &Options) -> Vec<Pasted> {
+fn read_lines(text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let mut found = Vec::new();
     for (line, text) in join_continued_lines(text) {
-        let row = parse_row(text.trim(), options).map(|row| (Origin::Row, row));
-        match row.or_else(|| Some((Origin::Request, request::read(&text)?))) {
-            Some((origin, row)) => found.push(Pasted { line, origin, content: content_of_row(&row, options) }),
+        let row = parse_row(text.trim(), options).map(|row| (PasteOrigin::Row, row));
+        match row.or_else(|| Some((PasteOrigin::Request, request::read(&text)?))) {
+            Some((origin, row)) => found.push(PasteFinding { line, origin, content: content_of_row(&row, options) }),
             None => found.extend(find_in_text(line, &text, options)),
         }
     }
@@ -207,32 +211,33 @@ fn join_continued_lines(text: &str) -> Vec<(usize, String)> {
 }
 
 /// Returns the hashes in a line of text, each with the chain that the word around it suggests.
-fn find_in_text(line: usize, text: &str, options: &Options) -> Vec<Pasted> {
+fn find_in_text(line: usize, text: &str, options: &ReadOptions) -> Vec<PasteFinding> {
     let mut seen = Vec::new();
     let mut found = Vec::new();
     for word in text.split(|letter: char| letter.is_whitespace() || matches!(letter, '"' | '<' | '>' | '(' | ')')) {
-        let origin = if hashes::is_url(word) { Origin::Link } else { Origin::Text };
+        let origin = if hashes::is_url(word) { PasteOrigin::Link } else { PasteOrigin::Text };
         for hash in hashes::find_hashes(word) {
             if !seen.contains(&hash.key()) {
                 seen.push(hash.key());
-                let guess = chains::by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::guess_chain(&hash));
-                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous. What stands before the colon is any text.
+                let guess =
+                    chains::find_by_link(word).map(|chain| chain.id.clone()).or_else(|| hashes::guess_chain(&hash));
+                // hoptop writes `CHAIN:HASH` where the hash alone is ambiguous. The text before the colon may be anything.
                 let on_chain = TxHash::parse_on_chain(word)
                     .filter(|(_, named)| *named == hash)
-                    .and_then(|(from, _)| chains::parse(from.as_str(), options.any_chain).ok());
+                    .and_then(|(from, _)| chains::parse(from.as_str(), options.allows_any_chain).ok());
                 let given: Vec<_> = on_chain.map(|from| (Field::FromChainId, from.to_string())).into_iter().collect();
                 let is_missing =
                     |field: &Field| *field != Field::TransactionId && given.iter().all(|(own, _)| own != field);
                 let missing = Field::REQUIRED.into_iter().filter(is_missing).collect();
                 let content = PastedContent::Partial { hash: Some(hash), missing, given, guess, guess_to: None };
-                found.push(Pasted { line, origin, content });
+                found.push(PasteFinding { line, origin, content });
             }
         }
     }
     if found.is_empty() {
         let (reason, part) =
             (no_hash_reason(text), hashes::parse_hash_part(text.trim()).or_else(|| hashes::find_shortened_hash(text)));
-        found.push(Pasted { line, origin: Origin::Text, content: PastedContent::Nothing { reason, part } });
+        found.push(PasteFinding { line, origin: PasteOrigin::Text, content: PastedContent::Nothing { reason, part } });
     }
     found
 }
@@ -252,12 +257,12 @@ fn no_hash_reason(line: &str) -> String {
 }
 
 /// Returns the line as a row without a header, if a hash is first and a chain ID is where a chain belongs.
-fn parse_row(line: &str, options: &Options) -> Option<RawRow<'static>> {
+fn parse_row(line: &str, options: &ReadOptions) -> Option<RawRow<'static>> {
     let blanks: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
     let by_delimiter = [b',', b'\t', b';'].into_iter().map(|delimiter| csv::split_values(line, delimiter));
     let values = by_delimiter
         .chain((blanks.len() == Field::REQUIRED.len()).then_some(blanks))
-        .find(|values| is_row(values, options.any_chain))?;
+        .find(|values| is_row(values, options.allows_any_chain))?;
     let mut row = RawRow::default();
     // A row without a header ends with the ticket; later values are ignored.
     for (field, value) in Field::ALL.iter().take_while(|field| **field != Field::FromAddress).zip(values) {
@@ -267,12 +272,13 @@ fn parse_row(line: &str, options: &Options) -> Option<RawRow<'static>> {
     Some(row)
 }
 
-fn is_row(values: &[String], any_chain: bool) -> bool {
+fn is_row(values: &[String], allows_any_chain: bool) -> bool {
     let [hash, rest @ ..] = values else { return false };
     let complete = values.len() >= Field::REQUIRED.len();
     let whole = hashes::is_hash(hash) || (hashes::is_url(hash) && hashes::find_hashes(hash).len() == 1);
-    let chain =
-        |text: &String| matches!(chains::parse(text, any_chain && complete), Ok(_) | Err(ChainError::Name { .. }));
+    let chain = |text: &String| {
+        matches!(chains::parse(text, allows_any_chain && complete), Ok(_) | Err(ChainError::Name { .. }))
+    };
     // A short hash needs four values and two chain IDs; for a whole hash one chain ID is enough.
     if whole {
         rest.iter().take(2).any(chain)
@@ -283,8 +289,8 @@ fn is_row(values: &[String], any_chain: bool) -> bool {
 
 /// Converts a row to content. The content is `Partial` if a person can complete the row: if only required fields are
 /// missing or chain IDs are invalid.
-fn content_of_row(row: &RawRow, options: &Options) -> PastedContent {
-    let row_errors = match fields::parse_transaction(row, options.any_chain) {
+fn content_of_row(row: &RawRow, options: &ReadOptions) -> PastedContent {
+    let row_errors = match fields::parse_transaction(row, options.allows_any_chain) {
         Ok(reading) => return PastedContent::Complete(reading.transaction),
         Err(row_errors) => row_errors,
     };
@@ -298,15 +304,15 @@ fn content_of_row(row: &RawRow, options: &Options) -> PastedContent {
     missing.sort_by_key(|field| *field as usize);
     let fields = Field::ALL.iter().filter(|field| **field != Field::TransactionId);
     let given = fields.filter_map(|field| Some((*field, clean(row.get(*field)?)))).collect();
-    let link = row.get(Field::TransactionId).and_then(chains::by_link).map(|chain| chain.id.clone());
+    let link = row.get(Field::TransactionId).and_then(chains::find_by_link).map(|chain| chain.id.clone());
     let guess = link.or_else(|| row_errors.hash.as_ref().and_then(hashes::guess_chain));
     PastedContent::Partial { hash: row_errors.hash.clone(), missing, given, guess, guess_to: None }
 }
 
-/// Suggests the route that the text names, if the text has one hash: with more it isn't known whose route it is.
-fn guess_route(found: &mut [Pasted], text: &str) {
+/// Suggests the route in the text, if the text has only one hash: the route could belong to any of several.
+fn guess_route(found: &mut [PasteFinding], text: &str) {
     let mut partial = found.iter_mut().filter_map(|pasted| match (pasted.origin, &mut pasted.content) {
-        (origin @ (Origin::Text | Origin::Link), PastedContent::Partial { guess, guess_to, .. }) => {
+        (origin @ (PasteOrigin::Text | PasteOrigin::Link), PastedContent::Partial { guess, guess_to, .. }) => {
             Some((origin, guess, guess_to))
         }
         _ => None,
@@ -315,7 +321,7 @@ fn guess_route(found: &mut [Pasted], text: &str) {
         && let Some((from, to)) = prose::route(text)
     {
         // The guess of a link is always the link's own chain.
-        if origin == Origin::Text {
+        if origin == PasteOrigin::Text {
             guess.get_or_insert(from);
         }
         *guess_to = Some(to);
@@ -324,7 +330,7 @@ fn guess_route(found: &mut [Pasted], text: &str) {
 
 /// Marks lines whose transaction another line has too, or has more completely. Tickets quote themselves, and batches
 /// get pasted twice.
-fn mark_repeated(found: &mut [Pasted]) {
+fn mark_repeated(found: &mut [PasteFinding]) {
     let mut complete: HashMap<(String, ChainId), usize> = HashMap::new();
     let mut by_hash: HashMap<String, usize> = HashMap::new();
     for pasted in found.iter_mut() {

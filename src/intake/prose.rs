@@ -34,19 +34,19 @@ fn is_word(word: &str, other: &str) -> bool {
     word.eq_ignore_ascii_case(other)
 }
 
-/// Returns the chain whose name ends the words, the longest name first, and the number of words of the name.
+/// Returns the chain with the longest name at the end of the words, and the number of words of the name.
 fn name_at_end(words: &[&str]) -> Option<(ChainId, usize)> {
     let named = |count: usize| Some((chain(words.get(words.len().checked_sub(count)?..)?)?, count));
     (1..=NAME_WORDS).rev().find_map(named)
 }
 
-/// Returns the chain whose name begins the words, the longest name first.
+/// Returns the chain with the longest name at the beginning of the words.
 fn name_at_start(words: &[&str]) -> Option<ChainId> {
     (1..=NAME_WORDS).rev().find_map(|count| chain(words.get(..count)?))
 }
 
 fn chain(words: &[&str]) -> Option<ChainId> {
-    chains::named(&words.join(" ")).map(|chain| chain.id.clone())
+    chains::find_by_name(&words.join(" ")).map(|chain| chain.id.clone())
 }
 
 #[cfg(test)]

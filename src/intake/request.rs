@@ -1,6 +1,6 @@
 //! Reads a request to the status endpoint: a URL, or a curl command.
 //!
-//! It must never run anything. Of shell syntax it knows only what ends a word.
+//! It must never run a program. The only shell syntax that it knows is the end of a word.
 
 use super::fields::{Field, RawRow};
 

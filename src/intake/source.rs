@@ -45,8 +45,8 @@ struct InputState<'a> {
     cursor: usize,
     file_offset: u64,
     line: usize,
-    ended: bool,
-    too_long: bool,
+    has_ended: bool,
+    is_too_long: bool,
     input_error: Option<io::Error>,
 }
 
@@ -65,8 +65,8 @@ impl<'a> SharedInput<'a> {
             cursor: 0,
             file_offset: 0,
             line: 1,
-            ended: false,
-            too_long: false,
+            has_ended: false,
+            is_too_long: false,
             input_error: None,
         })))
     }
@@ -109,12 +109,12 @@ impl<'a> SharedInput<'a> {
 
     /// Whether a reader has reached the end of the file.
     pub(super) fn has_ended(&self) -> bool {
-        self.0.borrow().ended
+        self.0.borrow().has_ended
     }
 
     /// Whether reading stopped because a record exceeded [`RECORD_LIMIT`].
     pub(super) fn is_too_long(&self) -> bool {
-        self.0.borrow().too_long
+        self.0.borrow().is_too_long
     }
 
     /// Returns the error of the input, if reading failed.
@@ -132,7 +132,7 @@ impl Read for &SharedInput<'_> {
 impl InputState<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.allowance == 0 {
-            self.too_long = true;
+            self.is_too_long = true;
             return Err(io::ErrorKind::FileTooLarge.into());
         }
         let most = buffer.len().min(self.allowance);
@@ -144,7 +144,7 @@ impl InputState<'_> {
         };
         self.delivered += count;
         self.allowance -= count;
-        self.ended = count == 0;
+        self.has_ended = count == 0;
         if self.lines != LineCounting::Off {
             self.window.extend_from_slice(buffer.get(..count).unwrap_or_default());
         }

@@ -16,16 +16,16 @@ fn hash() -> String {
 }
 
 fn batch(text: impl AsRef<[u8]>) -> ParsedFile {
-    read(text.as_ref(), &Options::default()).unwrap()
+    read(text.as_ref(), &ReadOptions::default()).unwrap()
 }
 
 fn errors(text: impl AsRef<[u8]>) -> Vec<String> {
-    read(text.as_ref(), &Options::default()).unwrap_err().iter().map(ToString::to_string).collect()
+    read(text.as_ref(), &ReadOptions::default()).unwrap_err().iter().map(ToString::to_string).collect()
 }
 
 /// Returns the line number and content of each result for a pasted text.
 fn pasted(text: &str) -> Vec<(usize, PastedContent)> {
-    paste(text, &Options::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
+    paste(text, &ReadOptions::default()).into_iter().map(|pasted| (pasted.line, pasted.content)).collect()
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn line_numbers_match_those_of_an_editor() {
     for end in ["\n", "\r\n", "\r"] {
         let header = format!("{HEADER},note");
         let lines = [&header, "", "0xabcdef,42161,8453,q,\"a", "b\"", "", "bad,42161,8453,q", "0xabcdef,,8453,q"];
-        let errors = read(lines.join(end).as_bytes(), &Options::default()).unwrap_err();
+        let errors = read(lines.join(end).as_bytes(), &ReadOptions::default()).unwrap_err();
         let places: Vec<InputPosition> = errors.iter().map(|error| error.place).collect();
         assert_eq!(places, [InputPosition::Line(6), InputPosition::Line(7)], "{end:?}");
     }
@@ -193,7 +193,7 @@ fn file_without_rows_gives_a_warning_and_no_error() {
 fn unknown_chain_is_accepted_only_with_any_chain() {
     let text = format!("{HEADER}\n0xabcdef,mooncoin,8453,q\n");
     assert!(errors(&text)[0].contains("--any-chain"));
-    assert!(read(text.as_bytes(), &Options { any_chain: true, ..Options::default() }).is_ok());
+    assert!(read(text.as_bytes(), &ReadOptions { allows_any_chain: true, ..ReadOptions::default() }).is_ok());
 }
 
 #[test]
@@ -203,9 +203,9 @@ fn a_large_file_is_read_in_linear_time() {
 }
 
 /// An input that never ends.
-struct Endless(usize);
+struct EndlessInput(usize);
 
-impl Read for Endless {
+impl Read for EndlessInput {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.0 += buffer.len();
         assert!(self.0 < 64 << 20, "the reader doesn't stop");
@@ -225,22 +225,22 @@ fn reading_stops_at_a_record_longer_than_the_limit() {
         (format!("{{\n{}}}\n\n {object},\"note\":\"", &object[1..]), "line 4: the record is longer than 4 MiB"),
     ];
     for (start, expected) in table {
-        let mut input = Read::chain(start.as_bytes(), Endless(0));
+        let mut input = Read::chain(start.as_bytes(), EndlessInput(0));
         let mut kept = 0;
         let keep = &mut |_, _| {
             kept += 1;
             Ok::<_, ()>(())
         };
-        let Err(ReadError::Bad(errors)) = stream(&mut input, &Options::default(), keep) else { panic!("{start}") };
+        let Err(ReadError::Bad(errors)) = stream(&mut input, &ReadOptions::default(), keep) else { panic!("{start}") };
         assert!(errors[0].to_string().starts_with(expected), "{start}: {errors:?}");
         assert_eq!((errors.len(), kept), (1, 1), "{start}");
     }
 }
 
 /// An input that delivers its bytes in pieces of a given size, and then fails.
-struct Failing<'a>(&'a [u8], usize);
+struct FailingInput<'a>(&'a [u8], usize);
 
-impl Read for Failing<'_> {
+impl Read for FailingInput<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let (now, later) = self.0.split_at(self.1.min(self.0.len()).min(buffer.len()));
         buffer[..now.len()].copy_from_slice(now);
@@ -255,14 +255,14 @@ fn reading_stops_when_the_input_or_the_keep_function_fails() {
     let csv = format!("{HEADER}\n{}", "0xabcdef,42161,8453,q\n".repeat(9));
     for text in [csv, format!("[{}", format!("{object},").repeat(9)), format!("{object}\n").repeat(9)] {
         let fine = &mut |_, _| Ok::<_, ()>(());
-        let failed = stream(&mut Failing(text.as_bytes(), 7), &Options::default(), fine);
+        let failed = stream(&mut FailingInput(text.as_bytes(), 7), &ReadOptions::default(), fine);
         assert!(matches!(failed, Err(ReadError::Input(fault)) if fault.kind() == io::ErrorKind::BrokenPipe), "{text}");
         let mut kept = 0;
         let full = &mut |_, _| {
             kept += 1;
             Err("full")
         };
-        let failed = stream(&mut text.as_bytes(), &Options::default(), full);
+        let failed = stream(&mut text.as_bytes(), &ReadOptions::default(), full);
         assert!(matches!(failed, Err(ReadError::Keep("full"))), "{failed:?}");
         assert_eq!(kept, 1);
     }
@@ -276,11 +276,11 @@ fn exported_columns_are_read_or_ignored_without_a_warning() {
     let ParsedFile { transactions, warnings } = batch(object);
     let new = &transactions[0];
     assert_eq!((new.params.submitted_at, new.first_seen_at), (None, DateTime::from_timestamp(1_700_000_000, 0)));
-    assert_eq!((new.untracked, warnings.len()), (true, 0));
+    assert_eq!((new.is_untracked, warnings.len()), (true, 0));
     assert_eq!(new.notes, ["d", "a", "b", "c"]);
     let csv = batch(format!("{HEADER},untracked,Notes\n0xabcdef,1,10,q,FALSE,\"'=a\nb\"\n"));
     assert_eq!(
-        (csv.transactions[0].untracked, &csv.transactions[0].notes[..]),
+        (csv.transactions[0].is_untracked, &csv.transactions[0].notes[..]),
         (false, &["=a".to_owned(), "b".into()][..])
     );
     assert!(errors(format!("{HEADER},untracked\n0xabcdef,1,10,q,perhaps\n"))[0].contains("is not true or false"));
@@ -315,7 +315,7 @@ fn pasted_rows_need_no_header() {
         format!("[{{\"transactionId\":\"{hash}\",\n\"fromChainId\":42161,\"toChainId\":8453,\"quoteId\":\"q\"}}]"),
     ];
     for text in table {
-        let found = paste(&text, &Options { any_chain: text.contains("solana"), ..Options::default() });
+        let found = paste(&text, &ReadOptions { allows_any_chain: text.contains("solana"), ..ReadOptions::default() });
         let contents: Vec<_> = found.iter().map(|pasted| &pasted.content).collect();
         assert!(matches!(&contents[..], [PastedContent::Complete(_)]), "{text}: {found:?}");
     }
@@ -430,13 +430,13 @@ proptest! {
     #[test]
     fn arbitrary_bytes_never_panic_and_read_sizes_do_not_matter(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-            let options = Options { format, any_chain: true };
+            let options = ReadOptions { format, allows_any_chain: true };
             let whole = read(&bytes, &options);
             if let Err(errors) = &whole {
                 prop_assert!(!errors.is_empty());
             }
             // The result must not depend on how many bytes each read returns.
-            let mut input = Read::chain(Failing(&bytes, 3), &b""[..]);
+            let mut input = Read::chain(FailingInput(&bytes, 3), &b""[..]);
             let input = &mut Read::take(&mut input, bytes.len() as u64);
             let fragments = stream(input, &options, &mut |_, _| Ok::<_, ()>(()));
             prop_assert_eq!(whole.map_err(Some).err(), fragments.err().map(|error| match error {
@@ -447,8 +447,8 @@ proptest! {
     }
 
     #[test]
-    fn all_returned_text_is_clean(text in fragments(), row in ".{0,20}", any_chain in any::<bool>()) {
-        let options = Options { any_chain, ..Options::default() };
+    fn all_returned_text_is_clean(text in fragments(), row in ".{0,20}", allows_any_chain in any::<bool>()) {
+        let options = ReadOptions { allows_any_chain, ..ReadOptions::default() };
         let whole = format!("{HEADER},labels,note\n0xabcdef{row},1,10,q{row},{row},{row}");
         for text in [text, whole] {
             if let Ok(batch) = read(text.as_bytes(), &options) {
@@ -480,22 +480,22 @@ fn each_kind_of_paste_is_recognised() {
         r#"{{"id":"{hash}","routerTransactionStatus":"ongoing","fromChain":{{"chainData":{{"chainId":"1"}}}}}}"#
     );
     let table = [
-        (hash.clone(), Origin::Text, 3, None),
-        (format!("Hi, my swap ({hash}) is stuck"), Origin::Text, 3, None),
-        (cosmos, Origin::Text, 3, None),
-        (base58, Origin::Text, 3, Some("solana-mainnet-beta")),
-        (format!("see https://arbiscan.io/tx/{hash} please"), Origin::Link, 3, Some("42161")),
-        (format!("https://explorer.example/tx/{hash}"), Origin::Link, 3, None),
-        (format!("{hash},arb,8453,q"), Origin::Row, 1, None),
-        (format!("{HEADER}\n{hash},1,,"), Origin::Row, 2, None),
-        (format!(r#"[{{"transactionId":"{hash}","quoteId":"q"}}]"#), Origin::Object, 2, None),
-        (record, Origin::Record, 2, None),
-        (r#"{"route":{"quoteId":"q"}}"#.to_owned(), Origin::Route, 3, None),
-        (url.clone(), Origin::Request, 0, None),
-        (format!("curl -s \\\n  -H 'x-integrator-id: abc' \\\n  '{url}' | jq ."), Origin::Request, 0, None),
+        (hash.clone(), PasteOrigin::Text, 3, None),
+        (format!("Hi, my swap ({hash}) is stuck"), PasteOrigin::Text, 3, None),
+        (cosmos, PasteOrigin::Text, 3, None),
+        (base58, PasteOrigin::Text, 3, Some("solana-mainnet-beta")),
+        (format!("see https://arbiscan.io/tx/{hash} please"), PasteOrigin::Link, 3, Some("42161")),
+        (format!("https://explorer.example/tx/{hash}"), PasteOrigin::Link, 3, None),
+        (format!("{hash},arb,8453,q"), PasteOrigin::Row, 1, None),
+        (format!("{HEADER}\n{hash},1,,"), PasteOrigin::Row, 2, None),
+        (format!(r#"[{{"transactionId":"{hash}","quoteId":"q"}}]"#), PasteOrigin::Object, 2, None),
+        (record, PasteOrigin::Record, 2, None),
+        (r#"{"route":{"quoteId":"q"}}"#.to_owned(), PasteOrigin::Route, 3, None),
+        (url.clone(), PasteOrigin::Request, 0, None),
+        (format!("curl -s \\\n  -H 'x-integrator-id: abc' \\\n  '{url}' | jq ."), PasteOrigin::Request, 0, None),
     ];
     for (text, origin, lacks, guessed) in table {
-        let found = paste(&text, &Options::default());
+        let found = paste(&text, &ReadOptions::default());
         let [pasted] = &found[..] else { panic!("{text}: {found:?}") };
         let (missing, guess) = match &pasted.content {
             PastedContent::Complete(_) => (0, None),

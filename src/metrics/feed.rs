@@ -117,7 +117,7 @@ impl FeedMetrics {
             let (feed, profiles) = (feed.clone(), Arc::clone(&self.profiles));
             let read = spawn_blocking(move || {
                 feed.changes_with(|page, reader| {
-                    let mut figures = PageFigures { has_more: page.more, ..PageFigures::default() };
+                    let mut figures = PageFigures { has_more: page.has_more, ..PageFigures::default() };
                     let mut own = page.changes.iter().filter(|change| profiles.contains(&change.profile));
                     own.try_for_each(|change| figures.add(change, reader))?;
                     Ok(figures)
@@ -164,12 +164,12 @@ impl FeedMetrics {
 
 impl PageFigures {
     fn add(&mut self, change: &Change, reader: &Reader) -> Result<(), StoreError> {
-        if let ChangeKind::StatusChanged { previous: Some(_), .. } = change.what {
+        if let ChangeKind::StatusChanged { previous: Some(_), .. } = change.kind {
             let gap = change.observation.map(|answer| reader.gap_before(answer)).transpose()?.flatten();
             self.delays.extend(gap.map(|gap| (ProfileLabels::new(&change.profile), gap.as_secs_f64())));
         }
-        if let (ChangeKind::Settled, Some(row)) = (&change.what, change.transaction)
-            && let Some(listed) = reader.listed_header(row)?
+        if let (ChangeKind::Settled, Some(row)) = (&change.kind, change.transaction)
+            && let Some(listed) = reader.list_row_header(row)?
             && let Some(result) = reader.deadline_result(&listed.transaction)?
         {
             self.settled.push(SettledTransfer::new(&listed.transaction, result));

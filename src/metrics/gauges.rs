@@ -167,7 +167,7 @@ fn register_team(team: &TeamStatus, now: Now, registry: &mut Registry) {
         ("team_up", "Whether this process follows the log of the team's store", u64::from(team.link == TeamLink::Live)),
         ("team_applied_entry", "Number of the newest entry that this machine has applied", team.applied),
         ("team_lag_entries", "Entries of the log that aren't applied yet", team.head.saturating_sub(team.applied)),
-        ("team_members", "Connected processes of people", team.online() as u64),
+        ("team_members", "Connected processes of people", team.online_count() as u64),
         ("team_polled", "Whether a machine of the team polls", u64::from(team.poller.is_some())),
         (
             "team_polling",

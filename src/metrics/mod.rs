@@ -43,7 +43,7 @@ use crate::{
     clock::Clock,
     domain::team::TeamStatus,
     notify::WebhookPosts,
-    store::{FeedReader, SharedReader, Store, StoreError, StoreFiles, Wake},
+    store::{FeedReader, SharedReader, Store, StoreError, StoreFiles, WakeKind},
 };
 
 /// The metrics server, which runs until this value is dropped.
@@ -139,7 +139,7 @@ impl Metrics {
         };
         let router = Router::new().route("/metrics", get(answer_request)).with_state(Arc::new(state));
         let mut tasks = JoinSet::new();
-        let (wakeups, feed) = (store.subscribe(Wake::Changes)?, FeedReader::new(store.reader()?));
+        let (wakeups, feed) = (store.subscribe(WakeKind::Changes)?, FeedReader::new(store.reader()?));
         // Earlier changes aren't counted.
         let feed = spawn_blocking(move || feed.changes().map(|_| feed)).await??;
         tasks.spawn(feed_metrics.watch(wakeups, feed));

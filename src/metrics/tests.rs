@@ -245,7 +245,7 @@ async fn serve_everything(folder: &std::path::Path) -> (Store, Metrics, crate::n
     let requests = Requests::default();
     let sources = MetricsSources { store: &store, profiles: vec!["default".into()], requests: requests.clone(), posts };
     let metrics = Metrics::serve(Some("127.0.0.1:0".parse().unwrap()), sources, &clock).await.unwrap().unwrap();
-    let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
+    let mut commits = store.subscribe(WakeKind::AnyCommit).unwrap();
     while store.reader().unwrap().notification_cursors("default").unwrap().is_empty() {
         commits.changed().await.unwrap();
     }

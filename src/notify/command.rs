@@ -81,7 +81,7 @@ impl CommandCalls {
 
 /// Runs the command once. Dropping the future kills the command.
 async fn run_command(argv: &[String], text: &str) -> io::Result<()> {
-    let mut command = program::listener(argv)?;
+    let mut command = program::input_command(argv)?;
     // The command gets its own process group, so that Ctrl-C in this terminal doesn't end the command.
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);

@@ -34,7 +34,7 @@ use crate::{
         transaction::Transaction,
     },
     process::lock::KernelLock,
-    store::{Reader, SharedReader, Store, StoreError, Wake},
+    store::{Reader, SharedReader, Store, StoreError, WakeKind},
 };
 
 /// The interval between two attempts to acquire the lock.
@@ -219,7 +219,7 @@ impl ChannelTask {
     /// Sends events until the notifier stops, then sends the remaining events.
     async fn run(&mut self) -> Result<(), NotifierError> {
         let Some(_lock) = self.acquire_lock().await? else { return Ok(()) };
-        let mut wakeups = self.setup.store.subscribe(Wake::Changes)?;
+        let mut wakeups = self.setup.store.subscribe(WakeKind::Changes)?;
         let mut cursor = self.initialize_cursor().await?;
         loop {
             if self.send_pending(&mut cursor).await? == SendOutcome::Interrupted {
@@ -308,7 +308,7 @@ impl ChannelTask {
         let read = move |reader: &Reader| {
             let changes = reader.changes_after(seq, PAGE_SIZE)?.changes;
             let is_chosen =
-                |change: &&Change| change.what.notified().is_some_and(|event| setup.events.contains(&event));
+                |change: &&Change| change.kind.notified_event().is_some_and(|event| setup.events.contains(&event));
             let notified = changes.iter().filter(|change| change.profile == setup.profile).filter(is_chosen);
             let events = notified.map(|change| render_event(reader, change, &setup)).filter_map(Result::transpose);
             Ok(EventPage {
@@ -437,7 +437,7 @@ fn render_event(
     change: &Change,
     setup: &NotifierSetup,
 ) -> Result<Option<NotificationEvent>, StoreError> {
-    let listed = change.transaction.map(|row| reader.listed(row)).transpose()?.flatten();
+    let listed = change.transaction.map(|row| reader.list_row(row)).transpose()?.flatten();
     let transaction = listed.as_ref().map(|listed| (&listed.transaction, &listed.alerts[..]));
     let id = format!("{}/{}", setup.profile, change.seq);
     match (setup.render)(change, transaction, setup.clock.now().wall) {

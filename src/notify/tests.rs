@@ -22,7 +22,7 @@ fn render_plain(
     _: DateTime<Utc>,
 ) -> serde_json::Result<String> {
     let id = transaction.map_or("", |(tx, _)| tx.params.transaction_id.as_str());
-    serde_json::to_string(&(change.what.name(), id))
+    serde_json::to_string(&(change.kind.name(), id))
 }
 
 /// A store with nine transactions in the profile "default" and one in another profile.
@@ -66,7 +66,7 @@ impl Fixture {
         channel: &str,
         condition: impl Fn(&NotificationCursor) -> bool,
     ) -> NotificationCursor {
-        let mut commits = self.setup.store.subscribe(Wake::AnyCommit).unwrap();
+        let mut commits = self.setup.store.subscribe(WakeKind::AnyCommit).unwrap();
         loop {
             commits.mark_unchanged();
             if let Some(cursor) = self.cursor(channel).filter(&condition) {

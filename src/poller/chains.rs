@@ -29,7 +29,7 @@ use crate::{
         status::RouterStatus,
         transaction::Transaction,
     },
-    store::{FeedReader, Reader, Store, StoreError, Wake},
+    store::{FeedReader, Reader, Store, StoreError, WakeKind},
 };
 
 /// The requests that are under way at a time, and the questions to one node that share a request.
@@ -141,7 +141,7 @@ impl ChainPoller {
     }
 
     async fn run(&self) -> Result<(), PollerError> {
-        let mut commits = self.store.subscribe(Wake::AnyCommit)?;
+        let mut commits = self.store.subscribe(WakeKind::AnyCommit)?;
         let feed = FeedReader::new(self.store.reader()?);
         let mut schedule = QuestionSchedule::default();
         let mut asking: JoinSet<Vec<AnsweredQuestion>> = JoinSet::new();
@@ -206,7 +206,7 @@ impl ChainPoller {
                     let mut planned: Vec<(RowId, Option<DateTime<Utc>>)> = Vec::new();
                     if requests_only {
                         // Nothing is asked without a person.
-                    } else if changes.resync {
+                    } else if changes.needs_resync {
                         reader.each_polled(&profile, |tx| planned.push((tx.id, first_due(&tx, &nodes))))?;
                         // These may be settled, so that nothing polls them.
                         for row in reader.with_status_since(&profile, WITH_SECOND, since)? {
@@ -218,10 +218,10 @@ impl ChainPoller {
                         }
                     }
                     // Who asks again after a failure doesn't wait for the next try.
-                    let is_request = |change: &&Change| matches!(change.what, ChangeKind::ChainRequested);
+                    let is_request = |change: &&Change| matches!(change.kind, ChangeKind::ChainRequested);
                     let anew: Vec<RowId> =
                         changes.changes.iter().filter(is_request).filter_map(|change| change.transaction).collect();
-                    Ok((planned, anew, reader.requested_chains(&profile)?, changes.more))
+                    Ok((planned, anew, reader.requested_chains(&profile)?, changes.has_more))
                 })
             };
             let (planned, anew, requested, more) = spawn_blocking(read).await??;
@@ -318,7 +318,7 @@ fn next_due(
 ) -> Result<Option<DateTime<Utc>>, StoreError> {
     let Some(header) = reader.header(row)?.filter(|header| header.profile == profile) else { return Ok(None) };
     let second = match has_second(&header) {
-        true => reader.listed(row)?.and_then(|listed| second_due(&listed.transaction, nodes)),
+        true => reader.list_row(row)?.and_then(|listed| second_due(&listed.transaction, nodes)),
         false => None,
     };
     Ok([first_due(&header, nodes), second].into_iter().flatten().min())
@@ -364,7 +364,7 @@ fn load_due(reader: &Reader, rows: Vec<(RowId, bool)>) -> Result<(Vec<RowId>, Ve
 fn due(reader: &Reader, row: RowId, is_requested: bool) -> Result<Option<DueQuestion>, StoreError> {
     let Some(header) = reader.header(row)? else { return Ok(None) };
     let second = match has_second(&header) {
-        true => reader.listed(row)?.and_then(|listed| second_opinion::second_transaction(&listed.transaction)),
+        true => reader.list_row(row)?.and_then(|listed| second_opinion::second_transaction(&listed.transaction)),
         false => None,
     };
     let key = header.key();

@@ -9,10 +9,10 @@ use chrono::{DateTime, Utc};
 
 use super::health::ProfileHealth;
 use crate::{
-    budget::{Budget, Refusal, RequestEnd, SlotPermit},
+    budget::{Budget, RequestEnd, SlotPermit, SlotRefusal},
     clock::{Mono, Now},
     domain::{ids::RowId, need::Need, observation::Failure, operation::ProfileEvent, poller::PollerHealth},
-    schedule::{Next, PollResult, Scheduler},
+    schedule::{NextPoll, PollResult, Scheduler},
 };
 
 /// The period over which the requests per second are counted.
@@ -42,11 +42,11 @@ pub(crate) enum Action {
     WaitForEvent,
 }
 
-impl From<Refusal> for Action {
-    fn from(refused: Refusal) -> Self {
+impl From<SlotRefusal> for Action {
+    fn from(refused: SlotRefusal) -> Self {
         match refused {
-            Refusal::Until(ready) => Self::WaitUntil(ready),
-            Refusal::UntilAnswered => Self::WaitForEvent,
+            SlotRefusal::Until(ready) => Self::WaitUntil(ready),
+            SlotRefusal::UntilAnswered => Self::WaitForEvent,
         }
     }
 }
@@ -156,16 +156,16 @@ impl Core {
         };
         let gate = gate.max(self.begins_at);
         // With something to ask, the core waits for the gate, and chooses the request then.
-        if now.mono < gate && (self.scheduler.watched() > 0 || !self.quotes.is_empty()) {
+        if now.mono < gate && (self.scheduler.item_count() > 0 || !self.quotes.is_empty()) {
             return Action::WaitUntil(gate);
         }
         self.scheduler.set_paused(self.paused_until(now.wall).is_some());
         let request = match (self.scheduler.next_poll(now), self.quotes.front()) {
-            (Next::Poll(id), None) => ServiceRequest::Status(id),
-            (Next::Poll(id), Some(_)) if self.scheduler.last_was_request() => ServiceRequest::Status(id),
+            (NextPoll::Poll(id), None) => ServiceRequest::Status(id),
+            (NextPoll::Poll(id), Some(_)) if self.scheduler.was_last_request() => ServiceRequest::Status(id),
             (_, Some(quote)) => ServiceRequest::Quote(*quote),
-            (Next::Idle, None) => return Action::WaitForEvent,
-            (Next::WaitUntil(moment), None) => return Action::WaitUntil(moment.max(gate)),
+            (NextPoll::Idle, None) => return Action::WaitForEvent,
+            (NextPoll::WaitUntil(moment), None) => return Action::WaitUntil(moment.max(gate)),
         };
         if now.mono < gate {
             return Action::WaitUntil(gate);
@@ -233,7 +233,7 @@ impl Core {
         if self.health.probe_at().is_some_and(|probe| probe > now) {
             return None;
         }
-        let idle = self.in_flight == 0 && self.health.has_problem() && self.scheduler.watched() == 0;
+        let idle = self.in_flight == 0 && self.health.has_problem() && self.scheduler.item_count() == 0;
         if idle { self.health.reset() } else { None }
     }
 
@@ -263,7 +263,7 @@ impl Core {
 
     /// Returns the polls per second that are needed, and the polls that the budget allows.
     pub(crate) fn need(&self) -> Need {
-        Need { polls: self.scheduler.need(), allowed: self.allowed(), unsettled: self.scheduler.watched() as u64 }
+        Need { polls: self.scheduler.need(), allowed: self.allowed(), unsettled: self.scheduler.item_count() as u64 }
     }
 
     /// Returns the numbers of requests so far.

@@ -28,7 +28,7 @@ use crate::{
     budget::{Budget, SlotPermit},
     clock::{Clock, Mono, Now},
     domain::{
-        alert::{Alert, Rule, Subject},
+        alert::{Alert, AlertSubject, Rule},
         change::ChangeKind,
         ids::{RowId, TransactionKey},
         need::Need,
@@ -42,7 +42,7 @@ use crate::{
     },
     process::lock::KernelLock,
     schedule,
-    store::{AlertQuery, AppliedObservation, FeedReader, OperationResult, Reader, Store, StoreError, Wake},
+    store::{AlertQuery, AppliedObservation, FeedReader, OperationResult, Reader, Store, StoreError, WakeKind},
 };
 
 /// How long a stopped poller waits for the answers that are in flight.
@@ -170,7 +170,7 @@ impl<W: Wire> Driver<W> {
     async fn start(setup: Setup<W>, role: Option<KernelLock>) -> Result<Self, PollerError> {
         // Subscribe before the first read: a change between the two is read twice, never missed. The results of this
         // poller's own answers come with the receipts of their operations.
-        let wakeups = setup.store.subscribe(Wake::ExceptOwnObservations)?;
+        let wakeups = setup.store.subscribe(WakeKind::ExceptOwnObservations)?;
         let feed = FeedReader::new(setup.store.reader()?);
         let now = setup.clock.now();
         let mut budget = match &setup.shared {
@@ -211,7 +211,7 @@ impl<W: Wire> Driver<W> {
             driver.core.begin_at(driver.setup.clock.now().mono + schedule::LEAST_INTERVAL);
         }
         let alerts = driver.read(|reader| reader.alerts(AlertQuery::OfProfiles)).await?;
-        let own = |alert: &&Alert| alert.subject == Subject::Profile && alert.profile == driver.setup.profile;
+        let own = |alert: &&Alert| alert.subject == AlertSubject::Profile && alert.profile == driver.setup.profile;
         let own: Vec<Rule> = alerts.iter().filter(own).map(|alert| alert.rule).collect();
         if own.iter().any(|rule| rule.is_outage()) {
             driver.core.expect_recovery();
@@ -269,7 +269,7 @@ impl<W: Wire> Driver<W> {
             self.in_flight.entry(id).and_modify(|has_changed| *has_changed = true);
             self.schedule(plan, now);
             // The request was made before this poller started. Later requests are entries of the feed.
-            if changes.resync && is_requested {
+            if changes.needs_resync && is_requested {
                 self.core.scheduler.request(id, now);
             }
         }
@@ -279,11 +279,11 @@ impl<W: Wire> Driver<W> {
         }
         let own = changes.changes.iter().filter(|change| change.profile == self.setup.profile);
         for change in own {
-            if let (ChangeKind::PollRequested, Some(id)) = (&change.what, change.transaction) {
+            if let (ChangeKind::PollRequested, Some(id)) = (&change.kind, change.transaction) {
                 self.core.scheduler.request(id, now);
             }
         }
-        Ok(changes.more)
+        Ok(changes.has_more)
     }
 
     fn send_status(&mut self, id: RowId, permit: SlotPermit, now: Now) {
@@ -354,7 +354,7 @@ impl<W: Wire> Driver<W> {
         };
         // A failure that concerns a quote alone is shown to the person who asked for the quote.
         if let (Some(failure), ServiceRequest::Status(_)) = (&failure, request) {
-            self.last_error = Some(failure.line());
+            self.last_error = Some(failure.one_line());
         }
         // A status is asked for again, and may be stored then. A quote is lost, and the person who waits gets no
         // answer.
@@ -486,7 +486,7 @@ impl<W: Wire> Driver<W> {
             throttled,
             failed,
             running: self.core.running(now.mono),
-            unsettled: self.core.scheduler.watched() as u64,
+            unsettled: self.core.scheduler.item_count() as u64,
             health,
             paused_until,
             resting_until: resting.and_then(|until| wall_time_of(now, until)),

@@ -102,7 +102,7 @@ impl ProfileHealth {
         self.next_probe = now + REFUSED_PROBE_INTERVAL;
         let is_new = self.state != ProfileState::Unauthorized;
         self.state = ProfileState::Unauthorized;
-        is_new.then(|| ProfileEvent::Unauthorized(failure.line()))
+        is_new.then(|| ProfileEvent::Unauthorized(failure.one_line()))
     }
 
     fn apply_throttling(&mut self, failure: &Failure) -> Option<ProfileEvent> {
@@ -116,7 +116,7 @@ impl ProfileHealth {
             }
             ProfileState::Live | ProfileState::Unreachable { .. } => {
                 self.state = ProfileState::Throttled { clean: 0 };
-                Some(ProfileEvent::Throttled(failure.line()))
+                Some(ProfileEvent::Throttled(failure.one_line()))
             }
         }
     }
@@ -138,7 +138,7 @@ impl ProfileHealth {
         self.next_probe = now + FIRST_PROBE_INTERVAL.saturating_mul(factor).min(LONGEST_PROBE_INTERVAL);
         let is_new = !matches!(self.state, ProfileState::Unreachable { .. });
         self.state = ProfileState::Unreachable { probes };
-        is_new.then(|| ProfileEvent::Unreachable(failure.line()))
+        is_new.then(|| ProfileEvent::Unreachable(failure.one_line()))
     }
 
     /// Returns whether the service answered recently.

@@ -38,8 +38,8 @@ pub(super) fn log_answer(
 /// Logs a failure with the whole body (`service.md` 7.5).
 pub(super) fn log_failure(failure: &Failure, body: Option<&str>, profile: &str, about: &str) {
     match body {
-        Some(body) => tracing::warn!(profile, about, ?body, "{}", failure.line()),
-        None => tracing::warn!(profile, about, "{}", failure.line()),
+        Some(body) => tracing::warn!(profile, about, ?body, "{}", failure.one_line()),
+        None => tracing::warn!(profile, about, "{}", failure.one_line()),
     }
 }
 

@@ -69,7 +69,7 @@ pub(super) struct PollTarget {
 
 impl PollPlan {
     fn of_deleted(change: &Change) -> Option<Self> {
-        match change.what {
+        match change.kind {
             ChangeKind::Deleted { row } => {
                 Some(Self { id: RowId(row), polled: None, is_requested: false, is_requested_only: false })
             }
@@ -96,7 +96,7 @@ impl StoreChanges {
     pub(super) fn read(feed: &FeedReader, mut context: PlanContext, now: Now) -> Result<Self, StoreError> {
         feed.changes_with(|changes, reader| {
             let mut plans = Vec::new();
-            if changes.resync {
+            if changes.needs_resync {
                 context.duration_stats = Arc::new(reader.duration_stats(&context.profile)?);
                 reader.each_polled(&context.profile, |tx| plans.extend(context.plan(&tx)))?;
             } else {
@@ -116,7 +116,7 @@ impl StoreChanges {
 
 /// Returns whether a change comes from an answer. The poller applies such a change from the operation's receipt.
 fn is_from_answer(change: &Change) -> bool {
-    change.observation.is_some() || change.what == ChangeKind::Polled
+    change.observation.is_some() || change.kind == ChangeKind::Polled
 }
 
 impl PlanContext {
@@ -125,7 +125,7 @@ impl PlanContext {
         if tx.profile != self.profile {
             return None;
         }
-        let is_wanted = tx.wants_polling() && self.scope == Scope::Everything;
+        let is_wanted = tx.needs_polling() && self.scope == Scope::Everything;
         let is_requested = tx.poll_requested_at.is_some();
         let polled = (is_wanted || is_requested).then(|| {
             let target = PollTarget { params: Arc::new(tx.params.clone()), status: tx.state.status.clone() };
@@ -142,9 +142,9 @@ impl PlanContext {
             Expression::is_not(FilterState::Parked),
         ]);
         let mut unconfirmed = Vec::new();
-        reader.each(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
+        reader.for_each_row(&reader.listing(&overdue, now.wall).all()?, |tx, alerts| {
             let is_raised = alerts.iter().any(|alert| alert.rule == Rule::Overdue);
-            if tx.profile == self.profile && tx.is_overdue() && tx.wants_polling() && !is_raised {
+            if tx.profile == self.profile && tx.is_overdue() && tx.needs_polling() && !is_raised {
                 let poll_context = poll_context(tx, &self.duration_stats, &self.weights);
                 unconfirmed.push((tx.id, PollContext { deadline: Some(tx.deadline().at), ..poll_context }));
             }

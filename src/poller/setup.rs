@@ -6,7 +6,7 @@ use tokio::{sync::watch, task::JoinError};
 
 use super::heartbeat::Heartbeat;
 use crate::{
-    budget::{Pace, PaceLeft},
+    budget::{Pace, PaceHandover},
     chain_rpc::ChainNodes,
     clock::{Clock, Mono},
     process::lock::LockError,
@@ -53,7 +53,7 @@ pub struct LeasePermit {
     /// The key of the lease, which stands for the base URL and the integrator ID in what the team reads.
     pub budget: String,
     /// What the machine that polled before left.
-    pub inherited: Option<PaceLeft>,
+    pub inherited: Option<PaceHandover>,
     /// Takes the pace of this machine, which the next one inherits; `None` until this machine has inherited.
     pub pace: watch::Sender<Option<Pace>>,
 }

@@ -5,7 +5,7 @@
 
 use crate::domain::{
     chains,
-    filter::{self, Named, SortBy},
+    filter::{self, NameKind, SortBy},
     status::RouterStatus,
 };
 
@@ -32,7 +32,7 @@ impl Completion {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The kind of the names.
-    pub of: Named,
+    pub of: NameKind,
     /// The requested beginning; case is ignored.
     pub beginning: String,
     /// The names, in their order.
@@ -61,9 +61,9 @@ impl Names {
 }
 
 /// Returns the names to request from the store to complete `text`: their kind and their beginning.
-pub(crate) fn asked(text: &str) -> Option<(Named, &str)> {
+pub(crate) fn asked(text: &str) -> Option<(NameKind, &str)> {
     let (key, value) = text.get(last_word(text)..)?.split_once(':')?;
-    Named::of(key).map(|of| (of, value))
+    NameKind::of(key).map(|of| (of, value))
 }
 
 /// Returns the byte offset of the last word, after a `-` that negates it and the parentheses before it.
@@ -79,7 +79,7 @@ pub(crate) fn complete(text: &str, names: Option<&Names>) -> Completion {
     let typed = text.get(word..).unwrap_or_default();
     let Some((key, value)) = typed.split_once(':') else { return beginning(word, typed, filter::keys()) };
     let start = word + key.len() + 1;
-    if let Some(of) = Named::of(key) {
+    if let Some(of) = NameKind::of(key) {
         // A name may contain commas.
         let names = names.filter(|names| names.of == of);
         let words = names.into_iter().flat_map(|names| names.words.iter().filter(|name| is_a_word(name)).cloned());
@@ -148,12 +148,12 @@ mod tests {
 
     #[test]
     fn tickets_and_labels_are_those_that_the_store_names() {
-        assert_eq!(asked("vip -ticket:SUP"), Some((Named::Ticket, "SUP")));
-        assert_eq!(asked("label:"), Some((Named::Label, "")));
-        assert_eq!(asked("by:An"), Some((Named::Person, "An")));
+        assert_eq!(asked("vip -ticket:SUP"), Some((NameKind::Ticket, "SUP")));
+        assert_eq!(asked("label:"), Some((NameKind::Label, "")));
+        assert_eq!(asked("by:An"), Some((NameKind::Person, "An")));
         assert_eq!([asked("chain:b"), asked("ticket:SUP "), asked("tick")], [None; 3]);
         let words = ["SUP-1", "SUP-2,a", "two words", "s\"p"].map(str::to_owned).to_vec();
-        let mut names = Names { of: Named::Ticket, beginning: "s".into(), words, is_whole: true };
+        let mut names = Names { of: NameKind::Ticket, beginning: "s".into(), words, is_whole: true };
         let offered = |names: &Names, text: &str| {
             let found = complete(text, Some(names));
             (found.start, found.words.join(" "))

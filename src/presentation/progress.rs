@@ -59,7 +59,7 @@ impl Scale {
             median: forecast.quantile(Quantile::P50),
             nine_in_ten: forecast.quantile(Quantile::P90),
             deadline: deadline.wait,
-            is_from_first_seen: deadline.from_first_seen,
+            is_from_first_seen: deadline.is_from_first_seen,
         }
     }
 

@@ -56,7 +56,7 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
     let state = alert.state(now);
     let word = if state == AlertState::Cleared { "resolved" } else { state.name() };
     let ago = |at| format!("{} ago", span::short(span::between(at, now)));
-    let by = people::by(alert.handling.as_ref().and_then(Handling::author));
+    let by = people::author_suffix(alert.handling.as_ref().and_then(Handling::author));
     let words = match (state, &alert.handling) {
         (AlertState::Cleared, _) => alert.cleared_at.map_or_else(|| word.into(), |at| format!("{word} {}", ago(at))),
         (AlertState::Acknowledged, Some(Handling::Acknowledged(acknowledgement))) => {
@@ -71,7 +71,7 @@ pub(crate) fn alert_state(alert: &Alert, now: DateTime<Utc>, zone: FixedOffset) 
         },
         _ => word.into(),
     };
-    if alert.flapping { format!("{words}, flapping") } else { words }
+    if alert.is_flapping { format!("{words}, flapping") } else { words }
 }
 
 /// Returns the symbol and the word of a status. An undocumented status is shown as received.
@@ -239,7 +239,7 @@ mod tests {
 
     use super::*;
     use crate::domain::{
-        alert::{Acknowledgement, Rule, Snoozed, Subject},
+        alert::{Acknowledgement, AlertSubject, Rule, Snoozed},
         fixtures::{self, at},
     };
 
@@ -299,7 +299,7 @@ mod tests {
     }
 
     fn alert(rule: Rule, handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(rule, Subject::Profile) }
+        Alert { handling, ..fixtures::alert(rule, AlertSubject::Profile) }
     }
 
     #[test]
@@ -319,9 +319,9 @@ mod tests {
         for (said, expected) in table {
             let mut alert = alert(Rule::Overdue, said);
             assert_eq!(alert_state(&alert, at(600), Utc.fix()), expected);
-            alert.flapping = true;
+            alert.is_flapping = true;
             assert_eq!(alert_state(&alert, at(600), Utc.fix()), format!("{expected}, flapping"));
-            (alert.flapping, alert.cleared_at) = (false, Some(at(595)));
+            (alert.is_flapping, alert.cleared_at) = (false, Some(at(595)));
             assert_eq!(alert_state(&alert, at(600), Utc.fix()), "resolved 5s ago");
         }
     }

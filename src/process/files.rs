@@ -1,6 +1,7 @@
 //! Private files and folders: mode 0600 and 0700 where the system has modes (`cases.md` 57).
 //!
-//! Only the creation of files and folders, and who may use them, belong here. This module must never know what a file contains.
+//! Only the creation of files and folders and their permissions belong here. This module must never know the content of a
+//! file.
 
 use std::{
     fs::{DirBuilder, Metadata, OpenOptions},
@@ -20,8 +21,8 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     builder.create(folder)
 }
 
-/// Returns an error if another user can change what is in the folder: then files there prove nothing, and a link there would let
-/// hoptop write elsewhere.
+/// Returns an error if another user can change the content of the folder. Files in such a folder prove nothing, and a link
+/// could make hoptop write elsewhere.
 ///
 /// # Errors
 /// If the folder belongs to another user, or others can write to it, or its metadata can't be read.
@@ -29,8 +30,8 @@ pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
 pub(crate) fn refuse_shared_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let metadata = folder.metadata()?;
-    let process = Ids { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
-    match shared_by(metadata.mode(), Ids { user: metadata.uid(), group: metadata.gid() }, process) {
+    let process = OwnerIds { user: rustix::process::geteuid().as_raw(), group: rustix::process::getegid().as_raw() };
+    match shared_by(metadata.mode(), OwnerIds { user: metadata.uid(), group: metadata.gid() }, process) {
         Some(reason) => Err(io::Error::new(io::ErrorKind::PermissionDenied, reason)),
         None => Ok(()),
     }
@@ -45,16 +46,17 @@ pub(crate) fn refuse_shared_folder(_folder: &Path) -> io::Result<()> {
 /// The user and the group of a process or a folder.
 #[cfg(unix)]
 #[derive(Clone, Copy, Debug)]
-struct Ids {
+struct OwnerIds {
     user: u32,
     group: u32,
 }
 
-/// Returns who else can change what is in a folder of this mode and owner, if anybody can. A sticky folder such as /tmp is
-/// shared too, since others can create files there first. Root may use a folder of any user: in a container the owner of a
-/// volume is often another one. A folder that the own group can write is private where each user has a group of that name.
+/// Returns the other users that can change the content of a folder of this mode and owner, if there are any. A sticky
+/// folder such as /tmp is shared too, since others can create files there first. Root may use a folder of any user: in a
+/// container the owner of a volume is often another one. A folder that the own group can write is private where each user
+/// has a group of that name.
 #[cfg(unix)]
-fn shared_by(mode: u32, folder: Ids, process: Ids) -> Option<String> {
+fn shared_by(mode: u32, folder: OwnerIds, process: OwnerIds) -> Option<String> {
     const ROOT: u32 = 0;
     const WRITABLE_BY_GROUP: u32 = 0o020;
     const WRITABLE_BY_OTHERS: u32 = 0o002;
@@ -129,13 +131,13 @@ mod tests {
 
     #[test]
     fn folder_that_another_user_can_change_is_refused() {
-        let (own, root) = (Ids { user: 1000, group: 1000 }, Ids { user: 0, group: 0 });
-        let other = Ids { user: 1001, group: 100 };
+        let (own, root) = (OwnerIds { user: 1000, group: 1000 }, OwnerIds { user: 0, group: 0 });
+        let other = OwnerIds { user: 1001, group: 100 };
         let table = [
             (0o700, own, own, None),
             (0o755, own, own, None),
             (0o775, own, own, None),
-            (0o770, Ids { group: 100, ..own }, own, Some("the group 100")),
+            (0o770, OwnerIds { group: 100, ..own }, own, Some("the group 100")),
             (0o777, own, own, Some("all users")),
             (0o1777, root, own, Some("all users")),
             (0o1777, root, root, Some("all users")),

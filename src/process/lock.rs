@@ -40,8 +40,8 @@ impl LockError {
 }
 
 impl KernelLock {
-    /// Returns the path of the lock file for a role that the users of `file` share, for example the role of polling a profile
-    /// of a store. The lock file lies beside `file` and is named after the role and `owner`.
+    /// Returns the path of the lock file for a role among the users of `file`, for example to poll a profile of a store.
+    /// The lock file lies beside `file` and is named after the role and `owner`.
     pub(crate) fn beside(file: &Path, role: &str, owner: &str) -> PathBuf {
         let mut name = OsString::from(file);
         name.push(format!(".{role}-"));
@@ -98,8 +98,7 @@ impl KernelLock {
 
 /// Opens a private file for reading and writing. Creates the file and its folder if they are missing.
 ///
-/// # Errors
-/// If the file can't be created or opened, or is a symbolic link: what hoptop writes would land elsewhere.
+/// # Errors If the file can't be created or opened, or is a symbolic link: hoptop's writes would land elsewhere.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), files::create_private_folder)?;
     let mut options = files::private_options();

@@ -1,8 +1,8 @@
 //! Files and processes of the operating system: private files and folders, kernel locks between processes, other
 //! programs, and where secrets come from.
 //!
-//! Every module may import this one. It knows paths, open files and child processes. It must never know what a file
-//! contains, what a lock protects or what a program is started for, and it must never import another module of hoptop.
+//! Every module may import this one. It knows paths, open files and child processes. It must never know the content of a
+//! file, or the purpose of a lock or a program. It must never import another module of hoptop.
 
 pub(crate) mod files;
 pub(crate) mod kill_timer;

@@ -23,7 +23,7 @@ const EARLY: Duration = Duration::from_millis(500);
 static HIDDEN_VARIABLES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Adds variables to remove from the environment of every program that is started from now on.
-pub(crate) fn hide(variables: Vec<String>) {
+pub(crate) fn hide_variables(variables: Vec<String>) {
     HIDDEN_VARIABLES.lock().unwrap_or_else(PoisonError::into_inner).extend(variables);
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn remove_hidden_variables(command: &mut Command) {
 ///
 /// # Errors
 /// If `words` is empty.
-pub(crate) fn listener(words: &[String]) -> io::Result<Command> {
+pub(crate) fn input_command(words: &[String]) -> io::Result<Command> {
     let (program, arguments) = words.split_first().ok_or_else(|| io::Error::other("the command is empty"))?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -75,8 +75,8 @@ fn is_executable(path: &Path) -> bool {
 ///
 /// # Errors
 /// If the program can't be started, fails, or runs for longer than `limit`.
-pub(crate) fn feed(words: &[String], text: &str, limit: Duration) -> io::Result<()> {
-    let mut child = listener(words)?.spawn()?;
+pub(crate) fn run_with_input(words: &[String], text: &str, limit: Duration) -> io::Result<()> {
+    let mut child = input_command(words)?.spawn()?;
     if let Some(mut input) = child.stdin.take() {
         let bytes = encode(words.first().map_or("", String::as_str), text);
         // A program that doesn't read its input would block this thread. The writing thread ends with the program.
@@ -95,7 +95,7 @@ pub(crate) fn feed(words: &[String], text: &str, limit: Duration) -> io::Result<
 ///
 /// # Errors
 /// If none can be started, or each fails at once: the error of the last.
-pub(crate) fn launch(commands: impl IntoIterator<Item = Command>) -> io::Result<()> {
+pub(crate) fn start_detached(commands: impl IntoIterator<Item = Command>) -> io::Result<()> {
     let mut outcome = Err(io::Error::other("there is no program for this"));
     for mut command in commands {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -172,7 +172,7 @@ mod tests {
         let script = format!("echo noise; echo noise >&2; cat > '{}'", file.display());
         // More than the buffer of a pipe.
         let text = "Überfällig; $(id) `id`\n".repeat(20_000);
-        feed(&shell(&script), &text, Duration::from_secs(30)).unwrap();
+        run_with_input(&shell(&script), &text, Duration::from_secs(30)).unwrap();
         assert_eq!(std::fs::read_to_string(file).unwrap(), text);
     }
 
@@ -180,7 +180,8 @@ mod tests {
     #[test]
     fn failed_or_slow_program_is_an_error() {
         let text = "x".repeat(1 << 20);
-        let error = |words: &[String]| feed(words, &text, Duration::from_millis(200)).unwrap_err().to_string();
+        let error =
+            |words: &[String]| run_with_input(words, &text, Duration::from_millis(200)).unwrap_err().to_string();
         assert_eq!(error(&shell("exit 3")), "exit status: 3");
         assert_eq!(error(&shell("exec sleep 60")), "the program did not finish within 0.2 s");
         assert_eq!(error(&[]), "the command is empty");
@@ -190,27 +191,27 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn hidden_variables_are_removed_from_the_environment() {
-        hide(vec!["CARGO_MANIFEST_DIR".into()]);
+        hide_variables(vec!["CARGO_MANIFEST_DIR".into()]);
         assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
         let script = shell("test -z \"$CARGO_MANIFEST_DIR$HOPTOP_INTEGRATOR_ID\" && test -n \"$PATH\"");
-        feed(&script, "", Duration::from_secs(30)).unwrap();
+        run_with_input(&script, "", Duration::from_secs(30)).unwrap();
     }
 
     #[cfg(unix)]
     #[test]
     fn launched_program_gets_no_secret_and_a_failed_one_is_replaced_by_the_next() {
-        hide(vec!["CARGO_PKG_NAME".into()]);
+        hide_variables(vec!["CARGO_PKG_NAME".into()]);
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("environment");
         let mut fails = Command::new("sh");
         fails.args(["-c", "exit 3"]);
         let mut works = Command::new("sh");
         works.args(["-c", &format!("env > '{}'", file.display())]);
-        launch([Command::new("/nowhere/at-all"), fails, works]).unwrap();
+        start_detached([Command::new("/nowhere/at-all"), fails, works]).unwrap();
         let environment = std::fs::read_to_string(file).unwrap();
         assert!(environment.contains("PATH=") && !environment.contains("CARGO_PKG_NAME="), "{environment}");
         assert!(!environment.contains("HOPTOP_"), "{environment}");
-        assert!(launch([]).is_err() && launch([Command::new("/nowhere/at-all")]).is_err());
+        assert!(start_detached([]).is_err() && start_detached([Command::new("/nowhere/at-all")]).is_err());
     }
 
     #[test]

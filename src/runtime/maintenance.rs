@@ -17,7 +17,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use crate::{
     clock::Clock,
     domain::operation::Operation,
-    store::{DroppedBodies, OldBodies, Store, StoreError},
+    store::{DroppedBodies, OldBodyCursor, Store, StoreError},
 };
 
 /// The time between two runs.
@@ -50,7 +50,7 @@ impl Maintenance {
 }
 
 async fn run(store: Store, keep: Duration, clock: Clock, is_ended: Arc<AtomicBool>) {
-    let mut position = OldBodies::default();
+    let mut position = OldBodyCursor::default();
     loop {
         let (task_store, is_ended, now, from) = (store.clone(), Arc::clone(&is_ended), clock.now(), position);
         let drop = move || drop_old_bodies(&task_store, keep, now.wall, from, &is_ended);
@@ -77,9 +77,9 @@ fn drop_old_bodies(
     store: &Store,
     keep: Duration,
     now: DateTime<Utc>,
-    mut position: OldBodies,
+    mut position: OldBodyCursor,
     is_ended: &AtomicBool,
-) -> Result<(OldBodies, DroppedBodies), StoreError> {
+) -> Result<(OldBodyCursor, DroppedBodies), StoreError> {
     let mut all = DroppedBodies::default();
     let before = TimeDelta::from_std(keep).ok().and_then(|keep| now.checked_sub_signed(keep));
     let Some(before) = before else { return Ok((position, all)) };
@@ -119,19 +119,19 @@ mod tests {
         bench.observe(new, with_body(RouterStatus::Success), 100);
         bench.observe(open, with_body(RouterStatus::Ongoing), 1);
         let reader = bench.store.reader().unwrap();
-        let now = reader.listed(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
+        let now = reader.list_row(new).unwrap().unwrap().transaction.state.settled_at.unwrap();
         let keep = Duration::from_secs(60);
         let is_ended = AtomicBool::new(false);
         let drop = |position| drop_old_bodies(&bench.store, keep, now, position, &is_ended).unwrap();
-        let (reached, dropped) = drop(OldBodies::default());
+        let (reached, dropped) = drop(OldBodyCursor::default());
         assert_eq!(dropped, DroppedBodies { transactions: 1, bodies: 2 });
-        assert_eq!(drop(OldBodies::default()), (OldBodies::default(), DroppedBodies::default()));
+        assert_eq!(drop(OldBodyCursor::default()), (OldBodyCursor::default(), DroppedBodies::default()));
         assert_eq!(drop(reached), (reached, DroppedBodies::default()));
         let bodies = [old, new, open].map(|row| reader.last_body(row).unwrap().is_some());
         assert_eq!(bodies, [false, true, true]);
         let last = crate::store::HistoryLine::at(reader.history(old).unwrap().last().unwrap());
         assert_eq!(last, now);
-        let record = reader.listed(old).unwrap().unwrap().transaction.state.record;
+        let record = reader.list_row(old).unwrap().unwrap().transaction.state.record;
         assert_eq!(record.map(|record| record.status), Some(RouterStatus::Success));
     }
 }

@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     api::{BaseUrl, Client, Timeouts},
-    budget::{Pace, PaceLeft},
+    budget::{Pace, PaceHandover},
     chain_rpc::{ChainNodes, NodeSetting},
     clock::{Clock, Mono},
     domain::{
@@ -49,7 +49,7 @@ use crate::{
     process::{self, kill_timer::KillTimer, lock::KernelLock, program},
     store::Store,
     team::{
-        self, Connector, Fence, HolderId, LeaseDriver, LeaseStatus, PasswordSources, Permission, ReleaseRequest,
+        self, Connector, Fence, HolderId, LeaseDriver, LeaseStatus, PasswordSources, ReleaseRequest, SendPermission,
         SessionOptions, TeamError,
     },
 };
@@ -306,7 +306,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
         clock: clock.clone(),
         status: status_sender,
         pace: Box::new(move || {
-            let left = pace_receiver.borrow().as_ref().map(|pace| pace.left(pace_clock.now().mono))?;
+            let left = pace_receiver.borrow().as_ref().map(|pace| pace.handover(pace_clock.now().mono))?;
             serde_json::to_string(&left).ok()
         }),
         release: release_receiver,
@@ -336,7 +336,7 @@ async fn take_part(order: PollOrder, clock: &Clock) -> Result<Exit> {
             print_line(&fault.to_string());
             return Ok::<_, Report>(None);
         }
-        let left = lease_status.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceLeft>(pace).ok());
+        let left = lease_status.inherited.as_deref().and_then(|pace| serde_json::from_str::<PaceHandover>(pace).ok());
         let budget = lease_status.fence.as_ref().map(|fence| fence.budget.clone()).unwrap_or_default();
         Ok(Some((left.unwrap_or_default(), budget)))
     };
@@ -484,14 +484,14 @@ async fn publish_permission(mut tenure: watch::Receiver<LeaseStatus>, mut timer:
     loop {
         let LeaseStatus { permission, fence, .. } = tenure.borrow_and_update().clone();
         let begins_until = match permission {
-            Permission::Until { begin, kill_at } => match timer.arm(kill_at.0) {
+            SendPermission::Until { begin, kill_at } => match timer.arm(kill_at.0) {
                 Ok(()) => Some(begin),
                 Err(error) => {
                     tracing::error!("no poller without its timer: {error}");
                     None
                 }
             },
-            Permission::No | Permission::From(_) => None,
+            SendPermission::No | SendPermission::From(_) => None,
         };
         outputs.fence.send_if_modified(|known| std::mem::replace(known, fence.clone()) != fence);
         outputs.begins_until.send_replace(begins_until);

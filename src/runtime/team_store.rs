@@ -17,7 +17,7 @@ use crate::{
         text,
     },
     store::Store,
-    team::{self, Connector, PasswordSources, Presence, SessionOptions},
+    team::{self, Connector, MemberPresence, PasswordSources, SessionOptions},
 };
 
 /// The ranks of processes, from the one that polls first: `hoptop watch`, a dashboard, a command that asks once.
@@ -73,9 +73,9 @@ impl TeamAccess {
 }
 
 /// Describes this process to the team. Only a process that may poll names profiles.
-pub(super) fn presence(id: Nonce, given: Option<String>, polls: Vec<String>, rank: u8) -> Presence {
+pub(super) fn presence(id: Nonce, given: Option<String>, polls: Vec<String>, rank: u8) -> MemberPresence {
     let host = whoami::hostname().unwrap_or_else(|_| "unknown".to_owned());
-    Presence { id, given, host, polls, rank }
+    MemberPresence { id, given, host, polls, rank }
 }
 
 /// Waits until the replica is up to date, the database is unreachable, or `limit` has passed. Returns the last state.

@@ -1,7 +1,7 @@
 //! The schedule: which transaction is polled next?
 //!
 //! Sans-IO: `Scheduler::next_poll` takes the moment and returns `Poll` or `WaitUntil`; an extra call does no harm. The
-//! schedule knows forecasts, last answers and deadlines. The schedule must never know what a status means.
+//! schedule knows forecasts, last answers and deadlines. The schedule must never know the meaning of a status.
 
 mod index;
 mod queue;
@@ -30,7 +30,7 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(60);
 
 /// The scheduler's decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextPoll {
     /// Poll this transaction.
     Poll(RowId),
     /// Poll nothing before this moment.

@@ -1,7 +1,7 @@
 //! A priority queue by moment, whose entries may become stale. The caller decides which entries are current.
 //!
 //! A changed item gets a new entry, and its old entry is dropped at the front of the queue. The queue must never grow
-//! with the number of changes: its owner calls [`Queue::trim`].
+//! with the number of changes: its owner calls [`PollQueue::drop_stale`].
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -17,9 +17,9 @@ pub(super) struct QueueEntry {
 
 /// The queue, ordered by moment, then by position.
 #[derive(Debug, Default)]
-pub(super) struct Queue(BinaryHeap<Reverse<QueueEntry>>);
+pub(super) struct PollQueue(BinaryHeap<Reverse<QueueEntry>>);
 
-impl Queue {
+impl PollQueue {
     pub(super) fn push(&mut self, entry: QueueEntry) {
         self.0.push(Reverse(entry));
     }
@@ -29,7 +29,7 @@ impl Queue {
     }
 
     /// Returns the first current entry, and drops the stale entries before it.
-    pub(super) fn first(&mut self, is_current: impl Fn(&QueueEntry) -> bool) -> Option<QueueEntry> {
+    pub(super) fn first_current(&mut self, is_current: impl Fn(&QueueEntry) -> bool) -> Option<QueueEntry> {
         while let Some(Reverse(entry)) = self.0.peek() {
             if is_current(entry) {
                 return Some(*entry);
@@ -45,7 +45,7 @@ impl Queue {
     }
 
     /// Drops every stale entry if there are more than `most` entries.
-    pub(super) fn trim(&mut self, most: usize, is_current: impl Fn(&QueueEntry) -> bool) {
+    pub(super) fn drop_stale(&mut self, most: usize, is_current: impl Fn(&QueueEntry) -> bool) {
         if self.0.len() > most {
             self.0.retain(|Reverse(entry)| is_current(entry));
         }

@@ -1,9 +1,9 @@
 //! The scheduler: polls the transaction for which a longer wait costs most.
 //!
-//! Each item is due when its index crosses the common price, and the price follows the index of the polls that were
-//! sent. A crossing is computed again when its item is first in the queue, and for a few more items with each request,
-//! so that a decision costs O(log n). Of the first few items that are due, the scheduler chooses the item with the highest
-//! index. While the price lags behind, many items are due, and the order of their crossings says little.
+//! Each item is due when its index crosses the common price, and the price follows the index of the polls that were sent. A
+//! crossing is computed again when its item is first in the queue. Each request also updates a few more items, so that a
+//! decision costs O(log n). Of the first few items that are due, the scheduler chooses the item with the highest index.
+//! While the price lags behind, many items are due, and the order of their crossings says little.
 //!
 //! The scheduler must never poll a transaction twice within five seconds, nor let one wait for longer than
 //! [`MOST_SWEEPS`].
@@ -16,9 +16,9 @@ use std::{
 use chrono::{DateTime, Utc};
 
 use super::{
-    Expectation, LEAST_INTERVAL, MOST_SWEEPS, Next, PollContext, PollResult, backoff,
+    Expectation, LEAST_INTERVAL, MOST_SWEEPS, NextPoll, PollContext, PollResult, backoff,
     index::PollIndex,
-    queue::{Queue, QueueEntry},
+    queue::{PollQueue, QueueEntry},
 };
 use crate::{
     clock::{Mono, Now},
@@ -135,13 +135,13 @@ pub struct Scheduler {
     /// The number of watched items that are young.
     young: usize,
     /// The young items, by `young_until`.
-    young_ends: Queue,
+    young_ends: PollQueue,
     /// The items that rest, by the end of their rest.
-    resting: Queue,
+    resting: PollQueue,
     /// The items that are ready, by the moment at which the index crosses the price.
-    due: Queue,
+    due: PollQueue,
     /// The watched items without a request in flight, by the beginning of their wait.
-    waiting: Queue,
+    waiting: PollQueue,
     /// The items with a deadline to confirm, by that deadline.
     deadlines: BTreeSet<(DateTime<Utc>, u32)>,
     /// The transactions that people asked for, the oldest request first.
@@ -149,7 +149,7 @@ pub struct Scheduler {
     /// The transactions that people have open: polled as often as if they were always requested.
     open: Vec<RowId>,
     /// Whether the last request was one of a person: at most half of the budget is for such requests.
-    last_was_request: bool,
+    was_last_request: bool,
     /// Whether only explicit requests of people are sent.
     is_paused: bool,
     /// The common price: a moving average of the index at each poll. `None` before the first.
@@ -188,7 +188,7 @@ impl Scheduler {
         match item.phase {
             PollPhase::InFlight => {}
             PollPhase::Ready { .. } => self.make_ready(position),
-            PollPhase::Resting | PollPhase::OnRequest => self.rest(position),
+            PollPhase::Resting | PollPhase::OnRequest => self.start_rest(position),
         }
     }
 
@@ -206,7 +206,7 @@ impl Scheduler {
             self.deadlines.remove(&(deadline, position));
         }
         if !under_way {
-            self.rest(position);
+            self.start_rest(position);
         }
     }
 
@@ -225,7 +225,7 @@ impl Scheduler {
                 Expectation { since: now.wall, forecast, first_answer: None, weight: 1.0 },
                 now,
             ));
-            self.rest(position);
+            self.start_rest(position);
         }
     }
 
@@ -245,37 +245,37 @@ impl Scheduler {
     }
 
     /// Returns whether the last request was one of a person.
-    pub fn last_was_request(&self) -> bool {
-        self.last_was_request
+    pub fn was_last_request(&self) -> bool {
+        self.was_last_request
     }
 
     /// Records that a person's request was sent that concerns no transaction.
     pub fn record_user_request(&mut self) {
-        self.last_was_request = true;
+        self.was_last_request = true;
         self.rechecks = 0;
     }
 
     /// Returns the number of watched transactions.
-    pub fn watched(&self) -> usize {
+    pub fn item_count(&self) -> usize {
         self.watched_count
     }
 
     /// Returns the decision for `now`.
-    pub fn next_poll(&mut self, now: Now) -> Next {
+    pub fn next_poll(&mut self, now: Now) -> NextPoll {
         self.advance_to(now.mono);
         if self.is_paused {
             return match self.next_explicit_request(now.mono) {
-                Some(id) => Next::Poll(id),
-                None if self.requests.is_empty() => Next::Idle,
-                None => Next::WaitUntil(now.mono + Duration::from_secs(1)),
+                Some(id) => NextPoll::Poll(id),
+                None if self.requests.is_empty() => NextPoll::Idle,
+                None => NextPoll::WaitUntil(now.mono + Duration::from_secs(1)),
             };
         }
         let requested = self.next_user_request(now.mono);
-        if let (Some(id), false) = (requested, self.last_was_request) {
-            return Next::Poll(id);
+        if let (Some(id), false) = (requested, self.was_last_request) {
+            return NextPoll::Poll(id);
         }
         match (self.choose_ready(now), requested) {
-            (Some(id), _) | (None, Some(id)) => Next::Poll(id),
+            (Some(id), _) | (None, Some(id)) => NextPoll::Poll(id),
             (None, None) => self.next_wakeup(),
         }
     }
@@ -286,10 +286,10 @@ impl Scheduler {
         if let Some(index) = requested_index {
             self.requests.remove(index);
         }
-        self.last_was_request = requested_index.is_some() || self.open.contains(&id);
+        self.was_last_request = requested_index.is_some() || self.open.contains(&id);
         self.rechecks = 0;
         self.sweeps += 1.0 / self.watched_count.max(1) as f64;
-        let is_request = self.last_was_request;
+        let is_request = self.was_last_request;
         let Some((position, item)) = self.item_mut(id) else { return };
         item.phase = PollPhase::InFlight;
         item.generation = item.generation.wrapping_add(1);
@@ -326,7 +326,7 @@ impl Scheduler {
             item.deadline = None;
             self.deadlines.remove(&(deadline, position));
         }
-        self.rest(position);
+        self.start_rest(position);
     }
 
     fn item_mut(&mut self, id: RowId) -> Option<(u32, &mut ScheduledItem)> {
@@ -352,7 +352,7 @@ impl Scheduler {
     }
 
     /// Lets an item rest until it may be polled, or requested, again.
-    fn rest(&mut self, position: u32) {
+    fn start_rest(&mut self, position: u32) {
         let Some(item) = self.items.get_mut(position as usize) else { return };
         item.generation = item.generation.wrapping_add(1);
         let (generation, is_watched, waiting_since) = (item.generation, item.is_watched, item.waiting_since);
@@ -363,17 +363,17 @@ impl Scheduler {
             self.waiting.push(QueueEntry { at: waiting_since, position, generation });
         }
         let (items, most) = (&self.items, 2 * self.items.len() + STALE_ALLOWANCE);
-        self.resting.trim(most, |entry| is_current(items, entry));
-        self.waiting.trim(most, |entry| is_current(items, entry));
+        self.resting.drop_stale(most, |entry| is_current(items, entry));
+        self.waiting.drop_stale(most, |entry| is_current(items, entry));
     }
 
-    /// Applies all moments up to `now`: ends `young_until` and rests, and removes items that nobody wants.
+    /// Applies all moments up to `now`: ends `young_until` and rests, and removes items that are no longer wanted.
     fn advance_to(&mut self, now: Mono) {
         let is_young = |entry: &QueueEntry, items: &[ScheduledItem]| {
             items.get(entry.position as usize).is_some_and(|item| item.young_until == Some(entry.at))
         };
         while let Some(entry) =
-            self.young_ends.first(|entry| is_young(entry, &self.items)).filter(|entry| entry.at <= now)
+            self.young_ends.first_current(|entry| is_young(entry, &self.items)).filter(|entry| entry.at <= now)
         {
             self.young_ends.pop();
             if let Some(item) = self.items.get_mut(entry.position as usize) {
@@ -382,7 +382,7 @@ impl Scheduler {
             }
         }
         while let Some(entry) =
-            self.resting.first(|entry| is_current(&self.items, entry)).filter(|entry| entry.at <= now)
+            self.resting.first_current(|entry| is_current(&self.items, entry)).filter(|entry| entry.at <= now)
         {
             self.resting.pop();
             let item = self.items.get(entry.position as usize);
@@ -409,7 +409,7 @@ impl Scheduler {
             item.phase = PollPhase::Ready { due };
             self.due.push(QueueEntry { at: due, position, generation: item.generation });
             let (items, queue) = (&self.items, &mut self.due);
-            queue.trim(2 * items.len() + STALE_ALLOWANCE, |entry| is_current_due(items, entry));
+            queue.drop_stale(2 * items.len() + STALE_ALLOWANCE, |entry| is_current_due(items, entry));
         }
     }
 
@@ -473,7 +473,7 @@ impl Scheduler {
         let (mut resting, mut found) = (Vec::new(), None);
         // A few items at the front may be resting. Checking more would cost more than it gains.
         while found.is_none() && resting.len() < 16 {
-            let Some(first) = self.waiting.first(|entry| is_current(&self.items, entry)) else { break };
+            let Some(first) = self.waiting.first_current(|entry| is_current(&self.items, entry)) else { break };
             let item = self.items.get(first.position as usize);
             if item.is_none_or(|item| self.sweeps - item.sweeps_before <= MOST_SWEEPS) {
                 break;
@@ -494,7 +494,8 @@ impl Scheduler {
         let first = self.find_first_due()?;
         let mut compared = Vec::with_capacity(COMPARED);
         while compared.len() < COMPARED {
-            let due = self.due.first(|entry| is_current_due(&self.items, entry)).filter(|entry| entry.at <= now);
+            let due =
+                self.due.first_current(|entry| is_current_due(&self.items, entry)).filter(|entry| entry.at <= now);
             let Some(entry) = due else { break };
             self.due.pop();
             compared.push(entry);
@@ -514,7 +515,7 @@ impl Scheduler {
     /// Returns the item whose index crosses the price first.
     fn find_first_due(&mut self) -> Option<u32> {
         loop {
-            let first = self.due.first(|entry| is_current_due(&self.items, entry))?;
+            let first = self.due.first_current(|entry| is_current_due(&self.items, entry))?;
             let has_stale_price =
                 self.items.get(first.position as usize).is_some_and(|item| self.has_stale_price(item));
             if !has_stale_price || self.rechecks == MOST_RECHECKS {
@@ -529,15 +530,15 @@ impl Scheduler {
         self.items.get(position as usize).is_some_and(|item| matches!(item.phase, PollPhase::Ready { .. }))
     }
 
-    fn next_wakeup(&mut self) -> Next {
+    fn next_wakeup(&mut self) -> NextPoll {
         let items = &self.items;
         let item = |id: &RowId| items.get(*self.positions.get(id)? as usize);
         let requested = self.requests.iter().filter_map(item).filter(|item| item.phase != PollPhase::InFlight);
         let requested = requested.map(|item| item.requestable_from).min();
-        let rest_end = self.resting.first(|entry| is_current(items, entry));
+        let rest_end = self.resting.first_current(|entry| is_current(items, entry));
         match requested.into_iter().chain(rest_end.map(|entry| entry.at)).min() {
-            Some(moment) => Next::WaitUntil(moment),
-            None => Next::Idle,
+            Some(moment) => NextPoll::WaitUntil(moment),
+            None => NextPoll::Idle,
         }
     }
 }

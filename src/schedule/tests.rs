@@ -33,7 +33,7 @@ fn scheduler_with(count: i64) -> Scheduler {
 /// Sends the poll that the scheduler chooses, and answers it at once.
 fn poll(scheduler: &mut Scheduler, now: Now) -> Option<i64> {
     match scheduler.next_poll(now) {
-        Next::Poll(id) => {
+        NextPoll::Poll(id) => {
             scheduler.record_sent(id, now);
             scheduler.record_result(id, PollResult::Answered, now);
             Some(id.0)
@@ -44,7 +44,7 @@ fn poll(scheduler: &mut Scheduler, now: Now) -> Option<i64> {
 
 #[test]
 fn scheduler_without_transactions_is_idle() {
-    assert_eq!(Scheduler::default().next_poll(at(0)), Next::Idle);
+    assert_eq!(Scheduler::default().next_poll(at(0)), NextPoll::Idle);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn least_recently_polled_is_next_and_none_is_polled_twice_within_five_seconds() 
     let mut scheduler = scheduler_with(3);
     let order: Vec<_> = (0..4).map(|second| poll(&mut scheduler, at(second))).collect();
     assert_eq!(order, [Some(1), Some(2), Some(3), None]);
-    assert_eq!(scheduler.next_poll(at(3)), Next::WaitUntil(at(5).mono));
+    assert_eq!(scheduler.next_poll(at(3)), NextPoll::WaitUntil(at(5).mono));
     assert_eq!(poll(&mut scheduler, at(9)), Some(1));
 }
 
@@ -85,9 +85,9 @@ fn next_without_a_send_changes_nothing() {
     let mut scheduler = scheduler_with(2);
     assert_eq!(scheduler.next_poll(at(0)), scheduler.next_poll(at(0)));
     scheduler.record_sent(RowId(1), at(0));
-    assert_eq!(scheduler.next_poll(at(100)), Next::Poll(RowId(2)));
+    assert_eq!(scheduler.next_poll(at(100)), NextPoll::Poll(RowId(2)));
     scheduler.record_sent(RowId(2), at(100));
-    assert_eq!(scheduler.next_poll(at(100)), Next::Idle);
+    assert_eq!(scheduler.next_poll(at(100)), NextPoll::Idle);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn answers_of_an_earlier_run_count() {
     scheduler.watch(RowId(2), ago(30), at(100));
     scheduler.watch(RowId(3), ago(60), at(100));
     assert_eq!([poll(&mut scheduler, at(100)), poll(&mut scheduler, at(100))], [Some(3), Some(2)]);
-    assert_eq!(scheduler.next_poll(at(100)), Next::WaitUntil(at(103).mono));
+    assert_eq!(scheduler.next_poll(at(100)), NextPoll::WaitUntil(at(103).mono));
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn wall_clock_set_back_delays_a_poll_by_at_most_the_interval() {
     let mut scheduler = Scheduler::default();
     let future = PollContext { last_answer: Some(at(1_000_000).wall), ..NEW };
     scheduler.watch(RowId(1), future, at(0));
-    assert_eq!(scheduler.next_poll(at(0)), Next::WaitUntil(at(5).mono));
+    assert_eq!(scheduler.next_poll(at(0)), NextPoll::WaitUntil(at(5).mono));
 }
 
 #[test]
@@ -117,14 +117,14 @@ fn failures_back_off_until_an_answer() {
     for _ in 0..8 {
         scheduler.record_sent(RowId(1), at(now));
         scheduler.record_result(RowId(1), PollResult::Failed, at(now));
-        let Next::WaitUntil(moment) = scheduler.next_poll(at(now)) else { panic!("the scheduler does not wait") };
+        let NextPoll::WaitUntil(moment) = scheduler.next_poll(at(now)) else { panic!("the scheduler does not wait") };
         let wait = moment.since(at(now).mono).as_secs();
         waits.push(wait);
         now += wait;
     }
     assert_eq!(waits, [10, 20, 40, 60, 60, 60, 60, 60]);
     assert_eq!(poll(&mut scheduler, at(now)), Some(1));
-    assert_eq!(scheduler.next_poll(at(now)), Next::WaitUntil(at(now + 5).mono));
+    assert_eq!(scheduler.next_poll(at(now)), NextPoll::WaitUntil(at(now + 5).mono));
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn requested_poll_does_not_wait_for_the_backoff() {
         scheduler.record_result(RowId(1), PollResult::Failed, at(now));
     }
     scheduler.request(RowId(1), at(31));
-    assert_eq!(scheduler.next_poll(at(31)), Next::WaitUntil(at(35).mono));
+    assert_eq!(scheduler.next_poll(at(31)), NextPoll::WaitUntil(at(35).mono));
     assert_eq!(poll(&mut scheduler, at(35)), Some(1));
 }
 
@@ -154,7 +154,7 @@ fn requested_poll_waits_for_the_five_seconds() {
     let mut scheduler = scheduler_with(1);
     poll(&mut scheduler, at(0));
     scheduler.request(RowId(1), at(1));
-    assert_eq!(scheduler.next_poll(at(1)), Next::WaitUntil(at(5).mono));
+    assert_eq!(scheduler.next_poll(at(1)), NextPoll::WaitUntil(at(5).mono));
 }
 
 #[test]
@@ -162,7 +162,7 @@ fn unwatched_transaction_is_polled_once_on_request() {
     let mut scheduler = Scheduler::default();
     scheduler.request(RowId(9), at(0));
     assert_eq!(poll(&mut scheduler, at(0)), Some(9));
-    assert_eq!(scheduler.next_poll(at(100)), Next::Idle);
+    assert_eq!(scheduler.next_poll(at(100)), NextPoll::Idle);
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn forgotten_transaction_is_not_polled_again() {
     scheduler.record_sent(RowId(2), at(0));
     scheduler.forget(RowId(2));
     scheduler.record_result(RowId(2), PollResult::Answered, at(1));
-    assert_eq!((scheduler.next_poll(at(100)), scheduler.watched()), (Next::Idle, 0));
+    assert_eq!((scheduler.next_poll(at(100)), scheduler.item_count()), (NextPoll::Idle, 0));
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn forgotten_transaction_keeps_its_rest() {
     assert_eq!(poll(&mut scheduler, at(0)), Some(1));
     scheduler.forget(RowId(1));
     scheduler.request(RowId(1), at(1));
-    assert_eq!(scheduler.next_poll(at(1)), Next::WaitUntil(at(5).mono));
+    assert_eq!(scheduler.next_poll(at(1)), NextPoll::WaitUntil(at(5).mono));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn jump_of_the_wall_clock_changes_no_age() {
     for id in 1..=3 {
         scheduler.watch(RowId(id), NEW, jumped(3));
     }
-    assert_eq!(scheduler.next_poll(jumped(3)), Next::WaitUntil(at(5).mono));
+    assert_eq!(scheduler.next_poll(jumped(3)), NextPoll::WaitUntil(at(5).mono));
     let order: Vec<_> = (10..13).map(|second| poll(&mut scheduler, jumped(second))).collect();
     assert_eq!(order, [Some(1), Some(2), Some(3)]);
 }
@@ -318,7 +318,7 @@ proptest! {
                     scheduler.record_result(id, ending, at(second));
                     last.insert(id, second);
                 }
-                _ => if let Next::Poll(id) = scheduler.next_poll(at(second)) {
+                _ => if let NextPoll::Poll(id) = scheduler.next_poll(at(second)) {
                     prop_assert!(!in_flight.contains(&id));
                     if let Some(last) = last.get(&id) {
                         prop_assert!(second - last >= 5, "{id:?} after {} s", second - last);
@@ -328,13 +328,13 @@ proptest! {
                 },
             }
         }
-        prop_assert_eq!(scheduler.watched(), watched.len());
+        prop_assert_eq!(scheduler.item_count(), watched.len());
         for id in in_flight {
             scheduler.record_result(id, PollResult::Answered, at(second));
         }
         let mut polled = BTreeSet::new();
         for later in 0..400 {
-            while let Next::Poll(id) = scheduler.next_poll(at(second + later)) {
+            while let NextPoll::Poll(id) = scheduler.next_poll(at(second + later)) {
                 scheduler.record_sent(id, at(second + later));
                 scheduler.record_result(id, PollResult::Answered, at(second + later));
                 polled.insert(id);

@@ -7,8 +7,7 @@ use sha2::{Digest, Sha256};
 /// Where the bodies of answers are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) enum BodyStorage {
-    /// In this store.
-    Here,
+    Store,
     /// In this entry of the team's log: this store is a light replica.
     Log(u64),
 }

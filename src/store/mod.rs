@@ -36,34 +36,34 @@ use tokio::sync::watch;
 pub(crate) use self::{
     error::StoreError,
     file::{
-        backup::{Backup, BackupDue, BackupReport, Existing},
+        backup::{BackupDue, BackupReport, ExistingFilePolicy},
         backup_schedule::BackupSchedule,
         filesystem,
         health::StoreFault,
         lock_wait::LockAnnouncement,
         recovery::Recovery,
-        restore::Restored,
+        restore::RestoreReport,
         store_files::StoreFiles,
     },
     operations::{
-        AppliedEntries, AppliedObservation, AskedQuote, DecodeRecord, DroppedBodies, ImportPreview, OperationResult,
-        Reversal,
+        AppliedEntries, AppliedObservation, DecodeRecord, DroppedBodies, ImportPreview, OperationResult,
+        QuoteSubmission, Reversal,
     },
     queries::{
         checksum::{LEFT_OUT, TableChecksum},
         damage::DamagedValue,
         feed::Changes,
-        list::{Listed, Page, Progress},
+        list::{ListPage, ListRow, TransactionOutcome},
     },
     reader::SharedReader,
-    replica::{Entries, LogQueue, LogWrite, SnapshotFile, Submission, own_entries, payload},
+    replica::{LogEntries, LogQueue, LogWrite, SnapshotFile, Submission, own_entries, payload},
     tables::{
         bodies::StoredBody,
-        changes::Feed,
+        changes::FeedPage,
         durations::RouteStats,
-        minutes::Minute,
+        minutes::MinuteStats,
         notes::Note,
-        observations::{OldBodies, StoredObservation},
+        observations::{OldBodyCursor, StoredObservation},
         open_transactions::OpenMark,
         pollers::PollerRequests,
         quotes::StoredQuote,
@@ -73,8 +73,8 @@ use self::{
     file::{
         backup, connection,
         health::StoreHealth,
-        integrity::{self, Depth},
-        open::{self, Opened},
+        integrity::{self, CheckDepth},
+        open::{self, OpenStore},
         open_marker::OpenMarker,
         recovery, restore,
     },
@@ -91,8 +91,8 @@ pub use self::{
     },
     reader::Reader,
     tables::alerts::{AlertCounts, AlertQuery},
-    watcher::{Wake, WatcherSteps},
-    writer::{OnKept, Receipt, steps::WriterSteps},
+    watcher::{WakeKind, WatcherSteps},
+    writer::{OnOperationKept, Receipt, steps::WriterSteps},
 };
 use crate::{
     clock::Clock,
@@ -153,7 +153,7 @@ impl Store {
     ///
     /// # Errors
     /// If the backup isn't sound, or a process has the store open. The store is then as it was.
-    pub fn restore(backup: &Path, path: &Path, at: DateTime<Utc>) -> Result<Restored, StoreError> {
+    pub fn restore(backup: &Path, path: &Path, at: DateTime<Utc>) -> Result<RestoreReport, StoreError> {
         restore::restore(backup, path, at)
     }
 
@@ -162,7 +162,7 @@ impl Store {
     pub fn open_in_steps(
         path: &Path,
         at: DateTime<Utc>,
-        on_kept: OnKept,
+        on_kept: OnOperationKept,
     ) -> Result<(Self, Option<WriterSteps>, WatcherSteps), StoreError> {
         let mut writer_steps = None;
         let store = Self::start_with(open::open(path, Some(at))?, |connection, path, health, on_commit| {
@@ -174,12 +174,12 @@ impl Store {
         Ok((store, writer_steps, watcher_steps))
     }
 
-    fn start(opened: Opened) -> Result<Self, StoreError> {
+    fn start(opened: OpenStore) -> Result<Self, StoreError> {
         Self::start_with(opened, Writer::spawn)
     }
 
     fn start_with(
-        opened: Opened,
+        opened: OpenStore,
         start_writer: impl FnOnce(Connection, PathBuf, Arc<StoreHealth>, OnCommit) -> Result<Writer, StoreError>,
     ) -> Result<Self, StoreError> {
         let path = opened.path.as_path();
@@ -252,7 +252,7 @@ impl Store {
     }
 
     /// Applies entries of the team's log to this replica.
-    pub(crate) fn replicate(&self, entries: Entries) -> Receipt {
+    pub(crate) fn replicate(&self, entries: LogEntries) -> Receipt {
         self.writer.submit(WriteJob::Replicate(entries))
     }
 
@@ -291,7 +291,7 @@ impl Store {
         }
     }
 
-    /// Returns the body of an answer; `None` if nobody has it any more. A light replica asks the team's database, which may
+    /// Returns the body of an answer; `None` if it no longer exists. A light replica asks the team's database, which may
     /// take seconds.
     ///
     /// # Errors
@@ -321,7 +321,7 @@ impl Store {
 
     /// Returns a receiver that wakes after commits and when [`Store::fault`] changes. Commits of this process wake
     /// the receiver at once, commits of other processes within 250 ms. A wakeup carries no changes; read the feed.
-    pub fn subscribe(&self, wake: Wake) -> Result<watch::Receiver<u64>, StoreError> {
+    pub fn subscribe(&self, wake: WakeKind) -> Result<watch::Receiver<u64>, StoreError> {
         self.watcher.subscribe(wake)
     }
 
@@ -349,9 +349,9 @@ impl Store {
         }
     }
 
-    /// Checks every page and returns what is wrong. Takes about one second per gigabyte.
+    /// Checks every page and returns the first fault. Takes about one second per gigabyte.
     pub fn check(&self) -> Result<Option<String>, StoreError> {
-        let found = integrity::unsound(&connection::open_for_reading(&self.path)?, Depth::Full)?;
+        let found = integrity::find_fault(&connection::open_for_reading(&self.path)?, CheckDepth::Full)?;
         found.iter().for_each(|reason| self.health.report(&StoreFault::Broken(reason.clone())));
         Ok(found)
     }
@@ -371,11 +371,6 @@ impl Store {
         self.health.report(&StoreFault::Broken(format!("{}: {count}", recovery::DAMAGED_VALUES)));
     }
 
-    /// The sizes in bytes of the store's file and of its write-ahead log.
-    pub fn sizes(&self) -> (u64, u64) {
-        self.files().sizes()
-    }
-
     /// The files of the store, as a handle that doesn't keep the store open.
     pub fn files(&self) -> StoreFiles {
         StoreFiles::new(Arc::clone(&self.path))
@@ -386,7 +381,7 @@ impl Store {
     pub fn backup(
         &self,
         to: &Path,
-        existing: Existing,
+        existing: ExistingFilePolicy,
         should_continue: &dyn Fn() -> bool,
     ) -> Result<BackupReport, StoreError> {
         let copied = backup::copy(&connection::open_for_reading(&self.path)?, to, existing, should_continue);
@@ -406,11 +401,6 @@ impl Store {
     /// Whether a process that has finished its own command should make the daily backup.
     pub fn backup_due(&self, at: DateTime<Utc>) -> Result<BackupDue, StoreError> {
         backup::check_due(&self.path, at)
-    }
-
-    /// The backups beside the store, the newest first. Backups dated after `now` come last.
-    pub fn backups(&self, now: DateTime<Utc>) -> Vec<Backup> {
-        self.files().backups(now)
     }
 
     /// Makes the daily backup whenever it is due, until the returned schedule is dropped.

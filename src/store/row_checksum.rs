@@ -1,7 +1,7 @@
 //! Checksums of rows and of packed texts, so that a value that changed on the disk is known.
 //!
 //! A row without a checksum was written before checksums existed, and counts as intact. A row that is known to be damaged
-//! stays so when other values of the row are written: this module must never hide damage, nor know a table.
+//! stays marked when other values of the row are written. This module must never hide damage, nor know a table.
 
 use rusqlite::{
     Connection, Result,
@@ -49,18 +49,17 @@ const PLAIN: u8 = 0;
 const COMPRESSED: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 
-/// The content of a packed text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Content<'a> {
+pub(in crate::store) enum PackedContent<'a> {
     /// The text itself.
     Plain(&'a [u8]),
     /// A frame of zstd.
     Compressed(&'a [u8]),
 }
 
-impl Content<'_> {
+impl PackedContent<'_> {
     /// Returns the value to store: the content with its checksum. `packed_with` says what else the text depends on.
-    pub(in crate::store) fn sealed(self, packed_with: [Option<i64>; 2]) -> Value {
+    pub(in crate::store) fn with_checksum(self, packed_with: [Option<i64>; 2]) -> Value {
         let (kind, bytes) = match self {
             Self::Plain(bytes) => (PLAIN, bytes),
             Self::Compressed(bytes) => (COMPRESSED, bytes),
@@ -75,17 +74,17 @@ impl Content<'_> {
 
 /// Returns the content of a stored text; `None` if its checksum is wrong. A text without a checksum begins with zstd's magic
 /// number.
-pub(in crate::store) fn unsealed(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<Content<'_>> {
+pub(in crate::store) fn without_checksum(stored: &[u8], packed_with: [Option<i64>; 2]) -> Option<PackedContent<'_>> {
     if stored.starts_with(&zstd::zstd_safe::MAGICNUMBER.to_le_bytes()) {
-        return Some(Content::Compressed(stored));
+        return Some(PackedContent::Compressed(stored));
     }
     let (sealed, checksum) = stored.split_last_chunk::<CHECKSUM_BYTES>()?;
     if of_packed(sealed, packed_with).to_le_bytes() != *checksum {
         return None;
     }
     match sealed.split_first()? {
-        (&PLAIN, bytes) => Some(Content::Plain(bytes)),
-        (&COMPRESSED, bytes) => Some(Content::Compressed(bytes)),
+        (&PLAIN, bytes) => Some(PackedContent::Plain(bytes)),
+        (&COMPRESSED, bytes) => Some(PackedContent::Compressed(bytes)),
         _ => None,
     }
 }
@@ -114,7 +113,7 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     })?;
     connection.create_scalar_function("is_intact", 3, flags, |call| {
         let [dictionary, base] = [call.get(1)?, call.get(2)?];
-        Ok(matches!(call.get_raw(0), ValueRef::Blob(stored) if unsealed(stored, [dictionary, base]).is_some()))
+        Ok(matches!(call.get_raw(0), ValueRef::Blob(stored) if without_checksum(stored, [dictionary, base]).is_some()))
     })
 }
 
@@ -124,17 +123,19 @@ mod tests {
 
     #[test]
     fn every_flipped_bit_of_a_packed_text_is_found() {
-        for content in [Content::Plain(b"{\"message\":\"not found\"}"), Content::Compressed(b"\x28\xb5\x2f\xfdframe")] {
-            let Value::Blob(stored) = content.sealed([Some(3), None]) else { panic!("a blob") };
-            assert_eq!(unsealed(&stored, [Some(3), None]), Some(content));
-            assert_eq!(unsealed(&stored, [Some(2), None]), None);
-            assert_eq!(unsealed(&stored, [None, Some(3)]), None);
+        for content in
+            [PackedContent::Plain(b"{\"message\":\"not found\"}"), PackedContent::Compressed(b"\x28\xb5\x2f\xfdframe")]
+        {
+            let Value::Blob(stored) = content.with_checksum([Some(3), None]) else { panic!("a blob") };
+            assert_eq!(without_checksum(&stored, [Some(3), None]), Some(content));
+            assert_eq!(without_checksum(&stored, [Some(2), None]), None);
+            assert_eq!(without_checksum(&stored, [None, Some(3)]), None);
             for bit in 0..stored.len() * 8 {
                 let mut flipped = stored.clone();
                 flipped[bit / 8] ^= 1 << (bit % 8);
-                assert_eq!(unsealed(&flipped, [Some(3), None]), None, "bit {bit}");
+                assert_eq!(without_checksum(&flipped, [Some(3), None]), None, "bit {bit}");
             }
-            (0..stored.len()).for_each(|length| assert_eq!(unsealed(&stored[..length], [Some(3), None]), None));
+            (0..stored.len()).for_each(|length| assert_eq!(without_checksum(&stored[..length], [Some(3), None]), None));
         }
     }
 

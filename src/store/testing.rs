@@ -3,8 +3,8 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    AlertQuery, AppliedObservation, AskedQuote, ImportReport, OpenMark, OperationResult, Reader, Receipt, Reversal,
-    Store, StoreError,
+    AlertQuery, AppliedObservation, ImportReport, OpenMark, OperationResult, QuoteSubmission, Reader, Receipt,
+    Reversal, Store, StoreError,
     tables::{alerts, transactions},
     writer::WriteJob,
 };
@@ -122,7 +122,7 @@ pub(crate) fn ask_quote(
     request: QuoteRequest,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> AskedQuote {
+) -> QuoteSubmission {
     let operation = Operation::AskQuote { profile: profile.to_owned(), request, wanted_until };
     apply(store, operation, at).unwrap().asked().unwrap()
 }
@@ -144,8 +144,7 @@ pub(crate) fn answer_quote(store: &Store, id: i64, observation: QuoteObservation
     apply(store, Operation::AnswerQuote { quote: quote_key(store, id), observation }, at).unwrap();
 }
 
-/// Runs a closure in a write transaction on the writer's connection, for example to change a setting of this
-/// connection, which no other connection can change.
+/// Runs a closure in a write transaction on the writer's connection, for example to change a setting of this connection.
 pub(crate) fn with_writer(
     store: &Store,
     work: impl Fn(&rusqlite::Connection) -> Result<(), StoreError> + Send + 'static,

@@ -20,12 +20,12 @@ use tempfile::TempDir;
 
 use super::{
     file::paths,
-    tables::{changes, observations, search_index::Search},
+    tables::{changes, observations, search_index::SearchPlan},
     *,
 };
 use crate::{
     domain::{
-        alert::{Rule, Subject},
+        alert::{AlertSubject, Rule},
         chain_config::ChainConfig,
         difference::Difference,
         duration_stats::{DurationStats, RouteKey},
@@ -61,13 +61,13 @@ fn import_one(store: &Store) -> RowId {
     testing::track(store, "default", vec![fixtures::new(1)], at(0)).added.first[0]
 }
 
-fn names(feed: Feed) -> Vec<&'static str> {
-    feed.changes.iter().map(|change| change.what.name()).collect()
+fn names(feed: FeedPage) -> Vec<&'static str> {
+    feed.changes.iter().map(|change| change.kind.name()).collect()
 }
 
 fn line_name(line: &HistoryLine) -> &'static str {
     match line {
-        HistoryLine::Change(change) => change.what.name(),
+        HistoryLine::Change(change) => change.kind.name(),
         HistoryLine::Observation(..) => "answer",
     }
 }
@@ -117,22 +117,22 @@ fn import_reports_other_profiles_that_poll_the_same_transactions() {
     let (_folder, store) = open();
     let batch = |numbers: &[i64]| numbers.iter().map(|number| fixtures::new(*number)).collect::<Vec<_>>();
     let report = testing::track(&store, "prod", batch(&[1, 2]), at(0));
-    assert_eq!(report.twice(), None);
+    assert_eq!(report.other_profiles_notice(), None);
     testing::track(&store, "test", batch(&[2]), at(1));
     let report = testing::track(&store, "default", batch(&[1, 2, 3]), at(2));
-    assert_eq!(report.twice().as_deref(), Some("also tracked in other profiles: 2 in prod, 1 in test"));
+    assert_eq!(report.other_profiles_notice().as_deref(), Some("also tracked in other profiles: 2 in prod, 1 in test"));
     // Row numbers of the transactions that were already known may lie between the new ones.
     testing::track(&store, "prod", batch(&[4, 5, 6]), at(2));
     testing::track(&store, "default", batch(&[5]), at(2));
     let report = testing::track(&store, "default", batch(&[4, 5, 6]), at(2));
-    assert_eq!(report.twice().as_deref(), Some("also tracked in other profiles: 2 in prod"));
+    assert_eq!(report.other_profiles_notice().as_deref(), Some("also tracked in other profiles: 2 in prod"));
     // Transactions that no profile polls any more cost no budget and aren't reported.
     let seven = testing::track(&store, "prod", batch(&[7]), at(2)).added.first;
     testing::edit(&store, "prod", Edit::Untrack { transactions: seven }, at(2));
-    assert_eq!(testing::track(&store, "default", batch(&[7]), at(2)).twice(), None);
+    assert_eq!(testing::track(&store, "default", batch(&[7]), at(2)).other_profiles_notice(), None);
     // Transactions that were known before aren't reported again.
     let report = testing::track(&store, "default", batch(&[1, 2]), at(3));
-    assert_eq!(report.twice(), None);
+    assert_eq!(report.other_profiles_notice(), None);
 }
 
 /// Returns an answer with this status; its body contains the status, and a time that differs in each answer.
@@ -159,7 +159,7 @@ fn spooled_import_keeps_its_order_and_applies_the_last_duplicate() {
         spool.put(format!("line {line}"), new.clone()).unwrap();
     }
     let mut pairs = Vec::new();
-    let batch = spool.finish(&mut |Duplicate { earlier, later, same, .. }| pairs.push((earlier, later, same)));
+    let batch = spool.finish(&mut |Duplicate { earlier, later, is_same, .. }| pairs.push((earlier, later, is_same)));
     let batch = batch.unwrap();
     let pair = |earlier: u8, later: u8, same| (format!("line {earlier}"), format!("line {later}"), same);
     assert_eq!(pairs, [pair(1, 3, false), pair(2, 4, true), pair(3, 5, false)]);
@@ -191,14 +191,14 @@ fn imported_first_seen_time_and_untracked_apply_only_to_new_transactions() {
     let (_folder, store) = open();
     let seen = |number, second| NewTransaction { first_seen_at: Some(at(second)), ..fixtures::new(number) };
     let mut batch = vec![seen(1, -60), seen(2, 60), seen(3, 0)];
-    batch[2].untracked = true;
+    batch[2].is_untracked = true;
     testing::track(&store, "default", batch, at(0));
     let load = || store.reader().unwrap().load().unwrap().0;
     assert_eq!(load().iter().map(|tx| tx.first_seen_at).collect::<Vec<_>>(), [at(-60), at(0), at(0)]);
     assert_eq!((load()[1].tracking.clone(), load()[2].tracking.clone()), (Tracking::Active, Tracking::Untracked));
     // Known transactions keep their state. Tracking an untracked transaction again without `untracked` resumes polling.
     let mut batch = vec![seen(1, -90), seen(2, 0), seen(3, 0)];
-    (batch[1].untracked, batch[2].untracked) = (true, true);
+    (batch[1].is_untracked, batch[2].is_untracked) = (true, true);
     assert_eq!(testing::track(&store, "default", batch, at(5)).unchanged.count, 3);
     let report = testing::track(&store, "default", vec![fixtures::new(3)], at(6));
     assert_eq!(report.updated.first[0].1, ["tracking"]);
@@ -271,7 +271,7 @@ fn history_lists_changes_with_their_answers() {
     observe(&store, row, body(RouterStatus::Success, 7), 9);
     let reader = store.reader().unwrap();
     let lines = reader.history(row).unwrap().into_iter().map(|line| match line {
-        HistoryLine::Change(change) => format!("{:?} {}", change.observation, change.what.name()),
+        HistoryLine::Change(change) => format!("{:?} {}", change.observation, change.kind.name()),
         HistoryLine::Observation(answer, changed_fields) => {
             let changed_fields: Vec<_> = changed_fields.iter().map(Difference::sentence).collect();
             format!("{} {} {changed_fields:?}", answer.id, answer.summary)
@@ -312,7 +312,7 @@ fn reader_with_an_old_position_misses_only_polls() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let feed_reader = FeedReader::new(store.reader().unwrap());
-    assert!(feed_reader.changes().unwrap().resync);
+    assert!(feed_reader.changes().unwrap().needs_resync);
     for second in 1..=3 {
         observe(&store, row, fixtures::says(RouterStatus::Ongoing), second);
     }
@@ -324,12 +324,12 @@ fn reader_with_an_old_position_misses_only_polls() {
     let mut seen = Vec::new();
     loop {
         let read = feed_reader.changes().unwrap();
-        assert!(!read.resync);
-        seen.extend(read.changes.iter().map(|change| change.what.name()));
-        if !read.more {
+        assert!(!read.needs_resync);
+        seen.extend(read.changes.iter().map(|change| change.kind.name()));
+        if !read.has_more {
             break;
         }
-        assert!(read.polls_dropped);
+        assert!(read.has_dropped_polls);
     }
     assert_eq!(seen.iter().filter(|name| **name == "imported").count(), 6_000);
     assert_eq!(seen[0], "status_changed");
@@ -344,7 +344,10 @@ fn alerts_are_raised_once_counted_and_cleared() {
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 15);
     let reader = store.reader().unwrap();
     let active = reader.alerts(AlertQuery::Active).unwrap();
-    assert_eq!((active[0].rule, active[0].subject, active[0].clean), (Rule::NeedsGas, Subject::Transaction(row), 1));
+    assert_eq!(
+        (active[0].rule, active[0].subject, active[0].clean),
+        (Rule::NeedsGas, AlertSubject::Transaction(row), 1)
+    );
     observe(&store, row, fixtures::says(RouterStatus::Ongoing), 25);
     assert_eq!(reader.alerts(AlertQuery::Active).unwrap(), []);
     let found = names(reader.changes_after(0, 100).unwrap());
@@ -454,7 +457,7 @@ fn files_are_private() {
 #[tokio::test]
 async fn a_commit_of_another_process_wakes_the_reader() {
     let (_folder, store) = open();
-    let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
+    let mut commits = store.subscribe(WakeKind::AnyCommit).unwrap();
     commits.mark_unchanged();
     // A second handle acts as the other process, with its own notifications.
     let other = Store::open(store.path()).unwrap();
@@ -524,21 +527,21 @@ fn requested_poll_is_cleared_by_the_next_answer() {
 }
 
 fn request(quote_only: bool, from_address: &str) -> QuoteRequest {
-    QuoteRequest { quote_only, ..fixtures::quote_request(from_address) }
+    QuoteRequest { is_quote_only: quote_only, ..fixtures::quote_request(from_address) }
 }
 
 /// Asks for a route at `second`, and wants the answer within 30 seconds.
-fn ask_for(store: &Store, request: QuoteRequest, second: i64) -> AskedQuote {
+fn ask_for(store: &Store, request: QuoteRequest, second: i64) -> QuoteSubmission {
     testing::ask_quote(store, "default", request, at(second + 30), at(second))
 }
 
-fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> AskedQuote {
+fn ask(store: &Store, quote_only: bool, from_address: &str, second: i64) -> QuoteSubmission {
     ask_for(store, request(quote_only, from_address), second)
 }
 
-fn pending_id(asked: AskedQuote) -> i64 {
+fn pending_id(asked: QuoteSubmission) -> i64 {
     match asked {
-        AskedQuote::Pending { id, .. } => id,
+        QuoteSubmission::Pending { id, .. } => id,
         other => panic!("{other:?}"),
     }
 }
@@ -561,7 +564,7 @@ fn same_route_is_not_requested_twice_within_thirty_seconds() {
     claim(&store, id, 1).unwrap();
     testing::answer_quote(&store, id, route("q", 900), at(2));
     assert_eq!(waiting(3), 0);
-    let AskedQuote::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
+    let QuoteSubmission::Kept(kept) = ask(&store, true, "0xAb", 32) else { panic!("it was asked for again") };
     assert_eq!((kept.id, kept.answered_at), (id, Some(at(2))));
     pending_id(ask(&store, true, "0xAb", 33));
     pending_id(ask(&store, true, "0xAb", 1));
@@ -627,7 +630,10 @@ fn wallet_limit_does_not_affect_other_wallets() {
     let retry_after = Duration::from_secs(60);
     let limited = quote_observation(QuoteAnswer::WalletLimited { message: "Too many".into(), retry_after });
     testing::answer_quote(&store, id, limited, at(1));
-    assert_eq!(ask(&store, false, "0xaB", 60), AskedQuote::WalletHeld { until: at(61), message: "Too many".into() });
+    assert_eq!(
+        ask(&store, false, "0xaB", 60),
+        QuoteSubmission::WalletHeld { until: at(61), message: "Too many".into() }
+    );
     pending_id(ask(&store, true, "0xAb", 60));
     pending_id(ask(&store, false, "0xCd", 60));
     pending_id(ask(&store, false, "0xAb", 61));
@@ -667,7 +673,7 @@ fn store_of_the_first_schema_is_migrated() {
     let store = Store::open(&path).unwrap();
     let (transactions, ..) = store.reader().unwrap().load().unwrap();
     let read = transactions[0].state.record.as_ref().unwrap();
-    assert_eq!((read.is_gmp, read.time_spent_words().as_deref()), (Some(true), Some("total 45")));
+    assert_eq!((read.is_gmp, read.time_spent_text().as_deref()), (Some(true), Some("total 45")));
 }
 
 /// Tracks a transaction that was submitted at 0, and observes these statuses at these seconds.
@@ -699,7 +705,7 @@ fn duration_stats_outlive_their_transactions() {
     let path = folder.path().join("deep/hoptop.db");
     Connection::open(&path).unwrap().execute("DELETE FROM transactions WHERE id <> ?", [row.0]).unwrap();
     let reader = Store::open(&path).unwrap().reader().unwrap();
-    let past = reader.past("default", &route).unwrap();
+    let past = reader.route_durations("default", &route).unwrap();
     assert_eq!((past.took.len(), past.evidence.route.took.count), (30, 30));
     assert_eq!((past.took[0], past.took[29]), (Duration::from_secs(196), Duration::from_secs(225)));
     assert_eq!((past.settled_by(Duration::from_secs(205)), past.settled_by(Duration::from_secs(10))), (10, 0));
@@ -714,7 +720,7 @@ fn duration_stats_outlive_their_transactions() {
 }
 
 #[test]
-fn a_transaction_is_found_by_whatever_a_user_may_send() {
+fn transaction_is_found_by_every_text_that_a_user_may_send() {
     let (folder, store) = open();
     let mut new = fixtures::new(1);
     new.params.request_id = Some("Request-77".into());
@@ -787,7 +793,7 @@ fn a_transaction_is_found_by_whatever_a_user_may_send() {
     assert_found(&store.reader().unwrap());
 }
 
-/// Waits until the writer has added to the search index what it lacks.
+/// Waits until the search index is complete.
 fn wait_for_search_index(store: &Store, rows: i64) {
     let db = Connection::open(store.path()).unwrap();
     let count = |sql| db.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
@@ -812,7 +818,7 @@ fn search_index_finds_what_a_scan_finds_after_every_change() {
     let reader = store.reader().unwrap();
     let is_indexed = |text: &str| {
         let db = Connection::open(store.path()).unwrap();
-        Search::for_parts(&db, &[text]).unwrap() != Search::Scan
+        SearchPlan::for_parts(&db, &[text]).unwrap() != SearchPlan::Scan
     };
     let count = |text: &str| reader.listing(&Filter::parse(text).unwrap(), at(9)).count().unwrap();
     let part = hash(17)[50..].to_owned();

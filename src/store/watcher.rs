@@ -30,7 +30,7 @@ const INTERVAL: Duration = Duration::from_millis(250);
 /// Which commits of this process wake a subscriber. Commits of other processes and changes of the store's health wake
 /// every subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wake {
+pub enum WakeKind {
     /// Every commit.
     AnyCommit,
     /// Commits that contain more than polls without changes.
@@ -49,7 +49,7 @@ pub(super) struct Watcher {
     poll_thread: Mutex<Option<Sender<()>>>,
 }
 
-/// One channel for each kind of [`Wake`]; its value counts the wakeups.
+/// One channel for each kind of [`WakeKind`]; its value counts the wakeups.
 #[derive(Clone, Default)]
 struct Wakeups {
     any_commit: watch::Sender<u64>,
@@ -58,19 +58,19 @@ struct Wakeups {
 }
 
 impl Wakeups {
-    fn sender(&self, wake: Wake) -> &watch::Sender<u64> {
+    fn sender(&self, wake: WakeKind) -> &watch::Sender<u64> {
         match wake {
-            Wake::AnyCommit => &self.any_commit,
-            Wake::Changes => &self.changes,
-            Wake::ExceptOwnObservations => &self.not_answers,
+            WakeKind::AnyCommit => &self.any_commit,
+            WakeKind::Changes => &self.changes,
+            WakeKind::ExceptOwnObservations => &self.not_answers,
         }
     }
 
     fn wake(&self, content: CommitContent) {
         let thresholds = [
-            (Wake::AnyCommit, CommitContent::Nothing),
-            (Wake::Changes, CommitContent::Observations),
-            (Wake::ExceptOwnObservations, CommitContent::Everything),
+            (WakeKind::AnyCommit, CommitContent::Nothing),
+            (WakeKind::Changes, CommitContent::Observations),
+            (WakeKind::ExceptOwnObservations, CommitContent::Everything),
         ];
         for (wake, minimum) in thresholds {
             if content >= minimum {
@@ -98,7 +98,7 @@ impl Watcher {
         self.wakeups.wake(content);
     }
 
-    pub(super) fn subscribe(&self, wake: Wake) -> Result<watch::Receiver<u64>, StoreError> {
+    pub(super) fn subscribe(&self, wake: WakeKind) -> Result<watch::Receiver<u64>, StoreError> {
         self.start_polling()?;
         Ok(self.wakeups.sender(wake).subscribe())
     }
@@ -177,7 +177,7 @@ impl OtherProcesses {
         }
     }
 
-    /// Does what is due at each interval. The health counts the intervals.
+    /// Checks the store at each interval. The health counts the intervals.
     fn check(&self, last: &mut LastCommit) {
         let is_faulty = self.health.upgrade().is_some_and(|health| health.check());
         self.wake_if_another_committed(last, is_faulty);
@@ -250,7 +250,7 @@ mod tests {
             testing::observe(store, row, fixtures::says(status), DateTime::UNIX_EPOCH);
         };
         poll(&here, RouterStatus::Ongoing);
-        let mut subscribers = [Wake::AnyCommit, Wake::Changes, Wake::ExceptOwnObservations]
+        let mut subscribers = [WakeKind::AnyCommit, WakeKind::Changes, WakeKind::ExceptOwnObservations]
             .map(|wake| here.watcher.wakeups.sender(wake).subscribe());
         let mut woken = || {
             subscribers.each_mut().map(|subscriber| {
@@ -294,7 +294,7 @@ mod tests {
         };
         assert!(!sees(&mut last, &[]) && !sees(&mut last, &[&here]) && !sees(&mut last, &[&here, &here]));
         assert!(sees(&mut last, &[&there]) && !sees(&mut last, &[]));
-        // The later commit of this process has woken the subscribers, who then see the earlier commit too.
+        // The later commit of this process has woken the subscribers, which then see the earlier commit too.
         assert!(!sees(&mut last, &[&there, &here]));
         assert!(sees(&mut last, &[&here, &there]) && sees(&mut last, &[&there, &there]) && !sees(&mut last, &[&here]));
         // An earlier version of hoptop doesn't number its commits.

@@ -31,7 +31,7 @@ use super::{
         lock_wait, paths,
     },
     operations::{self, OperationResult},
-    replica::{self, Entries},
+    replica::{self, LogEntries},
     tables::{
         changes,
         open_transactions::{self, OpenMark},
@@ -46,8 +46,8 @@ pub(in crate::store) mod steps;
 
 /// The most writes in one transaction. This bounds how long the first write waits for its answer.
 const MAX_BATCH: usize = 256;
-/// How long the writer gathers observations before it commits them together, unless a write is urgent. A commit costs
-/// as much as several observations, and wakes every subscriber: at 200 answers a second, 100 ms instead of 20 ms save a
+/// How long the writer gathers observations before it commits them together, unless a write is urgent. A commit costs as
+/// much as several observations, and wakes every subscriber. At 200 answers a second, 100 ms instead of 20 ms save a
 /// quarter of a poll's processor time. Zero in tests: a paused test clock doesn't advance meanwhile.
 const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(100) };
 /// This many waiting writes are committed without further gathering.
@@ -59,7 +59,7 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// A handle to the writer's thread.
 pub(super) struct Writer {
-    queue: Option<Sender<Job>>,
+    queue: Option<Sender<QueuedWrite>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     commit_trigger: Option<CommitTrigger>,
     /// Why nothing can be written, if so.
@@ -77,7 +77,7 @@ pub(super) enum WriteJob {
     /// another machine.
     MarkOpen(OpenMark),
     /// Applies entries of a team's log.
-    Replicate(Entries),
+    Replicate(LogEntries),
     /// Writes nothing. The answer confirms that all earlier writes are done.
     Flush,
     /// Runs a closure of a test.
@@ -86,7 +86,7 @@ pub(super) enum WriteJob {
 }
 
 /// Called with an operation that is kept, and its moment.
-pub type OnKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
+pub type OnOperationKept = Box<dyn FnMut(&Operation, DateTime<Utc>) + Send>;
 
 /// Called after each transaction, with its commit if anything was written.
 pub(super) type OnCommit = Box<dyn Fn(Option<Commit>) + Send>;
@@ -122,13 +122,13 @@ impl WriteJob {
 /// The result of a write, available after its commit. It can be awaited, or waited for on a thread that may block.
 #[must_use = "a write is kept only if its receipt says so"]
 pub struct Receipt {
-    answer: oneshot::Receiver<Result<OperationResult, StoreError>>,
+    result: oneshot::Receiver<Result<OperationResult, StoreError>>,
     commit_trigger: Option<CommitTrigger>,
 }
 
 /// The number of waiting writes, and whether one of them is urgent.
 #[derive(Debug, Default)]
-struct Queued {
+struct QueueState {
     waiting: AtomicUsize,
     is_urgent: AtomicBool,
 }
@@ -136,7 +136,7 @@ struct Queued {
 /// Ends the gathering of writes.
 #[derive(Clone)]
 struct CommitTrigger {
-    queued: Arc<Queued>,
+    queued: Arc<QueueState>,
     writer: WriterWake,
 }
 
@@ -157,17 +157,12 @@ impl CommitTrigger {
             WriterWake::Steps(submitted) => submitted.notify_one(),
         }
     }
-
-    /// Whether the writer must learn of every write: it doesn't wait for the queue.
-    fn is_of_steps(&self) -> bool {
-        matches!(self.writer, WriterWake::Steps(_))
-    }
 }
 
 impl Receipt {
     /// Creates a receipt for a write that goes to a team's log first.
-    pub(in crate::store) fn from_log(answer: oneshot::Receiver<Result<OperationResult, StoreError>>) -> Self {
-        Self { answer, commit_trigger: None }
+    pub(in crate::store) fn from_log(result: oneshot::Receiver<Result<OperationResult, StoreError>>) -> Self {
+        Self { result, commit_trigger: None }
     }
 
     /// Blocks until the write is committed or has failed. Takes a few milliseconds, or as long as another process holds
@@ -191,7 +186,7 @@ impl Future for Receipt {
     type Output = Result<OperationResult, StoreError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        Pin::new(&mut self.answer).poll(context).map(|answer| answer.unwrap_or(Err(StoreError::Closed)))
+        Pin::new(&mut self.result).poll(context).map(|result| result.unwrap_or(Err(StoreError::Closed)))
     }
 }
 
@@ -203,7 +198,7 @@ impl Writer {
         health: Arc<StoreHealth>,
         on_commit: OnCommit,
     ) -> Result<Self, StoreError> {
-        let (queue, mut worker) = Worker::new(connection, path, health, on_commit);
+        let (queue, mut worker) = WriterThread::new(connection, path, health, on_commit);
         let queued = Arc::clone(&worker.queued);
         let thread = thread::Builder::new()
             .name("store-writer".into())
@@ -221,25 +216,28 @@ impl Writer {
     /// Submits a write to the thread. A loss of power may lose the newest writes that aren't durable, but never a part
     /// of a write.
     pub(super) fn submit(&self, write: WriteJob) -> Receipt {
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         let can_wait = write.can_wait();
-        let job = Job { write, outcome: None, reply };
+        let job = QueuedWrite { write, outcome: None, reply };
         // Counted before sending: the thread decreases the count as soon as it receives the write.
         let waiting = self
             .commit_trigger
             .as_ref()
             .map_or(0, |commit_trigger| commit_trigger.queued.waiting.fetch_add(1, Ordering::AcqRel) + 1);
         if let Some(fault) = &self.refusal {
-            job.answer(Err(fault.clone()));
+            job.complete(Err(fault.clone()));
         } else if let Some(queue) = &self.queue
             && queue.send(job).is_err()
         {
             // The reply channel is dropped with the job, so the receipt returns `Closed`.
             tracing::error!("the store's writer has ended");
         }
-        let is_due = |trigger: &&CommitTrigger| !can_wait || waiting == COMMIT_THRESHOLD || trigger.is_of_steps();
+        // A simulation runs the writer in steps and must learn of every write.
+        let is_due = |trigger: &&CommitTrigger| {
+            !can_wait || waiting == COMMIT_THRESHOLD || matches!(trigger.writer, WriterWake::Steps(_))
+        };
         self.commit_trigger.iter().filter(is_due).for_each(CommitTrigger::commit_now);
-        Receipt { answer, commit_trigger: self.commit_trigger.clone() }
+        Receipt { result, commit_trigger: self.commit_trigger.clone() }
     }
 }
 
@@ -255,19 +253,19 @@ impl Drop for Writer {
 }
 
 /// A write with the channel for its result.
-struct Job {
+struct QueuedWrite {
     write: WriteJob,
     /// The result of the write, held back until the commit.
     outcome: Option<Result<OperationResult, StoreError>>,
     reply: oneshot::Sender<Result<OperationResult, StoreError>>,
 }
 
-impl Job {
+impl QueuedWrite {
     /// Applies the write. If the write fails, the transaction must not be committed. A returned error isn't the write's
     /// own fault: it fails the whole transaction.
     fn run(&mut self, db: &Transaction<'_>) -> Result<CommitContent, StoreError> {
         let outcome = match &self.write {
-            WriteJob::Apply(envelope) => operations::apply(db, envelope, BodyStorage::Here),
+            WriteJob::Apply(envelope) => operations::apply(db, envelope, BodyStorage::Store),
             WriteJob::Track { profile, batch, stamp } => {
                 operations::track_batch(db, profile, batch.as_ref(), stamp).map(OperationResult::Tracked)
             }
@@ -298,26 +296,26 @@ impl Job {
     }
 
     /// Calls `on_kept` if the write is an operation that was applied.
-    fn report_kept(&self, on_kept: &mut OnKept) {
+    fn report_kept(&self, on_kept: &mut OnOperationKept) {
         if let (WriteJob::Apply(envelope), Some(Ok(_))) = (&self.write, &self.outcome) {
             on_kept(&envelope.operation, envelope.stamp.at);
         }
     }
 
-    fn answer(self, commit: Result<(), StoreFault>) {
-        let answer = match (commit, self.outcome) {
+    fn complete(self, commit: Result<(), StoreFault>) {
+        let result = match (commit, self.outcome) {
             (Ok(()), Some(outcome)) => outcome,
             (Ok(()), None) => Err(StoreError::Closed),
             (Err(fault), _) => Err(fault.into()),
         };
-        if let Err(Err(unreceived)) = self.reply.send(answer) {
+        if let Err(Err(unreceived)) = self.reply.send(result) {
             tracing::error!("a write failed and nothing was waiting for its result: {unreceived}");
         }
     }
 }
 
 /// The state of the writer's thread.
-struct Worker {
+struct WriterThread {
     connection: Connection,
     path: PathBuf,
     health: Arc<StoreHealth>,
@@ -325,25 +323,25 @@ struct Worker {
     log_limit: u64,
     /// The value that `PRAGMA synchronous` was last set to.
     synchronous: Option<&'static str>,
-    /// Whether nothing is left to derive: what an earlier version did not derive, and the search index.
+    /// Whether derived data is complete: the data that an earlier version didn't derive, and the search index.
     is_derived: bool,
     /// The answers that were written since the writer looked for what is left to derive.
     unchecked_answers: usize,
-    queued: Arc<Queued>,
-    receiver: Receiver<Job>,
+    queued: Arc<QueueState>,
+    receiver: Receiver<QueuedWrite>,
     on_commit: OnCommit,
     /// Called with each operation that is kept, in the order of the commits, if a simulation records them.
-    on_kept: Option<OnKept>,
+    on_kept: Option<OnOperationKept>,
 }
 
-impl Worker {
+impl WriterThread {
     /// Creates the state of a writer, with the queue of its writes.
     fn new(
         connection: Connection,
         path: PathBuf,
         health: Arc<StoreHealth>,
         on_commit: OnCommit,
-    ) -> (Sender<Job>, Self) {
+    ) -> (Sender<QueuedWrite>, Self) {
         let (queue, receiver) = mpsc::channel();
         tracing::debug!(path = %path.display(), "store opened");
         let worker = Self {
@@ -362,9 +360,9 @@ impl Worker {
         (queue, worker)
     }
 
-    /// Waits for the next job. Meanwhile adds what is left to derive, a part at a time. Returns `None` when
-    /// there will be no more jobs.
-    fn next_job(&mut self) -> Option<Job> {
+    /// Waits for the next job. Meanwhile completes derived data, a part at a time. Returns `None` when there will be no
+    /// more jobs.
+    fn next_job(&mut self) -> Option<QueuedWrite> {
         while !self.is_derived {
             match self.receiver.try_recv() {
                 Ok(job) => return Some(job),
@@ -401,8 +399,8 @@ impl Worker {
     }
 
     /// Writes `first` and what waits, together.
-    fn write_batch(&mut self, first: Option<Job>) {
-        let jobs: Vec<Job> = first.into_iter().chain(self.receiver.try_iter().take(MAX_BATCH - 1)).collect();
+    fn write_batch(&mut self, first: Option<QueuedWrite>) {
+        let jobs: Vec<QueuedWrite> = first.into_iter().chain(self.receiver.try_iter().take(MAX_BATCH - 1)).collect();
         self.queued.waiting.fetch_sub(jobs.len(), Ordering::AcqRel);
         self.write(jobs);
         self.limit_log_size();
@@ -419,13 +417,13 @@ impl Worker {
 
     /// Commits the writes together and answers them. If a write fails, each write gets a commit of its own: failures
     /// are rare, and a savepoint for each write would cost more.
-    fn write(&mut self, mut jobs: Vec<Job>) {
+    fn write(&mut self, mut jobs: Vec<QueuedWrite>) {
         let done = match self.health.begin_batch() {
             Ok(()) => self.commit(&mut jobs),
             Err(fault) => Err(fault.into()),
         };
         let commit = done.as_ref().copied().unwrap_or_default();
-        let must_retry = done.is_ok() && jobs.len() > 1 && jobs.iter().any(Job::has_failed);
+        let must_retry = done.is_ok() && jobs.len() > 1 && jobs.iter().any(QueuedWrite::has_failed);
         let outcome = self.health.end_batch(done.map(drop));
         if must_retry {
             return jobs.into_iter().for_each(|job| self.write(vec![job]));
@@ -443,13 +441,13 @@ impl Worker {
             if let (Some(on_kept), Ok(())) = (&mut self.on_kept, &outcome) {
                 job.report_kept(on_kept);
             }
-            job.answer(outcome.clone());
+            job.complete(outcome.clone());
         }
     }
 
     /// Waits a moment for more writes, unless a write is urgent or enough writes are waiting.
     fn gather(&self) {
-        let Queued { waiting, is_urgent } = &*self.queued;
+        let QueueState { waiting, is_urgent } = &*self.queued;
         if !is_urgent.load(Ordering::Acquire) && waiting.load(Ordering::Acquire) < COMMIT_THRESHOLD {
             // An urgent write ends the wait early. An old wakeup only makes one commit smaller.
             thread::park_timeout(GATHER_TIME);
@@ -459,7 +457,7 @@ impl Worker {
     }
 
     /// Runs the jobs and commits their writes. Returns `None` and rolls back if nothing was written or a job failed.
-    fn commit(&mut self, jobs: &mut [Job]) -> Result<Option<Commit>, StoreError> {
+    fn commit(&mut self, jobs: &mut [QueuedWrite]) -> Result<Option<Commit>, StoreError> {
         let is_durable = jobs.iter().any(|job| job.write.is_durable());
         let synchronous = if is_durable { "full" } else { "normal" };
         if self.synchronous != Some(synchronous) {

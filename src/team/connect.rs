@@ -23,7 +23,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     error::TeamError,
-    password::{Found, PasswordSources},
+    password::{PasswordLookup, PasswordSources},
 };
 use crate::domain::{
     secret::Password,
@@ -38,16 +38,16 @@ const KEEPALIVE: Duration = Duration::from_secs(5);
 const KEEPALIVE_PROBES: u32 = 2;
 
 /// The task that drives a connection. It must be polled for the client to work.
-pub type Connection = tokio_postgres::Connection<
+pub type PostgresConnection = tokio_postgres::Connection<
     tokio_postgres::Socket,
     <MakeRustlsConnect as MakeTlsConnect<tokio_postgres::Socket>>::Stream,
 >;
 
 /// Opens connections to one database. Clones share the password. `Debug` shows no secret.
 #[derive(Clone)]
-pub struct Connector(Arc<Inner>);
+pub struct Connector(Arc<ConnectorState>);
 
-struct Inner {
+struct ConnectorState {
     address: TeamAddress,
     user: String,
     config: Config,
@@ -76,7 +76,7 @@ impl Connector {
         };
         let tls = MakeRustlsConnect::new(tls_config(&address)?);
         let config = config(&address, &user);
-        Ok(Self(Arc::new(Inner { address, user, config, tls, sources, password: Mutex::new(None) })))
+        Ok(Self(Arc::new(ConnectorState { address, user, config, tls, sources, password: Mutex::new(None) })))
     }
 
     /// Returns the address.
@@ -88,8 +88,8 @@ impl Connector {
     ///
     /// # Errors
     /// If there is no connection within twice the address's `connect_timeout`.
-    pub async fn connect(&self) -> Result<(Client, Connection), TeamError> {
-        let Found { password, note } = self.password().await?;
+    pub async fn connect(&self) -> Result<(Client, PostgresConnection), TeamError> {
+        let PasswordLookup { password, note } = self.password().await?;
         let server = self.0.address.server();
         let mut config = self.0.config.clone();
         if let Some(password) = &password {
@@ -100,7 +100,7 @@ impl Connector {
         let outcome = tokio::time::timeout(limit, config.connect(self.0.tls.clone())).await;
         let error = match outcome {
             Ok(Ok(connected)) => return Ok(connected),
-            Ok(Err(error)) => TeamError::at(&server, &error),
+            Ok(Err(error)) => TeamError::from_postgres_error(&server, &error),
             Err(_) => TeamError::TimedOut(server.clone()),
         };
         match error {
@@ -127,10 +127,10 @@ impl Connector {
         *self.0.password.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    async fn password(&self) -> Result<Found, TeamError> {
+    async fn password(&self) -> Result<PasswordLookup, TeamError> {
         let known = self.0.password.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if known.is_some() {
-            return Ok(Found { password: known, note: String::new() });
+            return Ok(PasswordLookup { password: known, note: String::new() });
         }
         let inner = Arc::clone(&self.0);
         let read = tokio::task::spawn_blocking(move || inner.sources.read(&inner.address, &inner.user));

@@ -14,7 +14,7 @@ use tokio_postgres::{
 use super::{
     connect::Connector,
     error::TeamError,
-    lease::{HolderId, LeaseHolder, LeaseReply, LeaseRequest, LeaseRow, ServerLife},
+    lease::{HolderId, LeaseHolder, LeaseReply, LeaseRequest, LeaseRow, ServerStart},
 };
 use crate::domain::{
     operation::FORMAT,
@@ -42,7 +42,7 @@ const MEMBER_CHANNEL: &str = "hoptop_members";
 /// The channel on which the database notifies of a released lease.
 const LEASE_CHANNEL: &str = "hoptop_lease";
 
-/// The team's store as a new connection finds it, and what the role may do.
+/// The team's store as a new connection finds it, and the permissions of the role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionInfo {
     /// Identifies the log.
@@ -99,7 +99,7 @@ pub struct Fence {
 
 /// The member record of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Presence {
+pub struct MemberPresence {
     /// Identifies the process.
     pub id: Nonce,
     /// The name that the person set.
@@ -114,28 +114,28 @@ pub struct Presence {
 
 /// A notification from the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Notice {
+pub(crate) enum DatabaseNotice {
     /// The log has an entry with this number.
     Entry(u64),
     /// A member joined, left or started to poll.
     Members,
     /// The lease of an ID was released.
     Released,
-    /// Somebody has something open: the text that they gave to [`Database::publish_open_transaction`].
+    /// A process has a transaction open: the text that it gave to [`TeamDatabase::publish_open_transaction`].
     Open(String),
-    /// The reply to [`Database::notify_self`].
+    /// The reply to [`TeamDatabase::notify_self`].
     Echo,
 }
 
 /// The sizes of the tables, in rows and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Sizes {
+pub(crate) struct DatabaseSizes {
     pub(crate) entries: u64,
     pub(crate) log_bytes: u64,
     pub(crate) snapshot_bytes: u64,
 }
 
-/// How the server keeps what is written.
+/// The server's settings for keeping writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ServerFacts {
     /// `synchronous_commit`.
@@ -149,15 +149,15 @@ pub(crate) struct ServerFacts {
 }
 
 /// A connection to the team's database.
-pub(crate) struct Database {
+pub(crate) struct TeamDatabase {
     client: Client,
     /// Closed when the connection ends.
-    notices: mpsc::UnboundedReceiver<Notice>,
+    notices: mpsc::UnboundedReceiver<DatabaseNotice>,
     /// The channel on which this process notifies itself.
     own_channel: String,
 }
 
-impl Database {
+impl TeamDatabase {
     /// Connects, on a tokio runtime.
     ///
     /// # Errors
@@ -173,11 +173,11 @@ impl Database {
                 let AsyncMessage::Notification(notification) = message else { continue };
                 let payload = notification.payload();
                 let notice = match notification.channel() {
-                    LOG_CHANNEL => payload.parse().ok().map(Notice::Entry),
-                    LEASE_CHANNEL => Some(Notice::Released),
-                    MEMBER_CHANNEL => Some(Notice::Members),
-                    OPEN_CHANNEL => Some(Notice::Open(payload.to_owned())),
-                    own => (own == echo).then_some(Notice::Echo),
+                    LOG_CHANNEL => payload.parse().ok().map(DatabaseNotice::Entry),
+                    LEASE_CHANNEL => Some(DatabaseNotice::Released),
+                    MEMBER_CHANNEL => Some(DatabaseNotice::Members),
+                    OPEN_CHANNEL => Some(DatabaseNotice::Open(payload.to_owned())),
+                    own => (own == echo).then_some(DatabaseNotice::Echo),
                 };
                 if notice.is_some_and(|notice| sender.send(notice).is_err()) {
                     break;
@@ -204,12 +204,12 @@ impl Database {
         })
     }
 
-    /// Reads what this process may do, and whether it knows the schema and the format.
+    /// Reads the permissions of this process, and checks that hoptop knows the schema and the format.
     ///
     /// # Errors
     /// If the database isn't initialised, or is of another version.
     pub(crate) async fn connection_info(&self) -> Result<ConnectionInfo, TeamError> {
-        let row = self.one("SELECT team::text, salt::text, schema, format, oldest_writer, author, polls, appends, in_recovery FROM hoptop.connection_info()", &[]).await?;
+        let row = self.query_one("SELECT team::text, salt::text, schema, format, oldest_writer, author, polls, appends, in_recovery FROM hoptop.connection_info()", &[]).await?;
         let (schema, format, oldest): (i32, i32, i32) = (row.get(2), row.get(3), row.get(4));
         let own = i32::from(FORMAT);
         if schema > SCHEMA || format > own || oldest > own {
@@ -234,33 +234,35 @@ impl Database {
             "LISTEN {LOG_CHANNEL}; LISTEN {OPEN_CHANNEL}; LISTEN {MEMBER_CHANNEL}; LISTEN {}",
             self.own_channel
         );
-        limited(async { Ok(self.client.batch_execute(&sql).await?) }).await
+        with_time_limit(async { Ok(self.client.batch_execute(&sql).await?) }).await
     }
 
     /// Subscribes to released leases.
     pub(crate) async fn listen_for_releases(&self) -> Result<(), TeamError> {
-        limited(async { Ok(self.client.batch_execute(&format!("LISTEN {LEASE_CHANNEL}")).await?) }).await
+        with_time_limit(async { Ok(self.client.batch_execute(&format!("LISTEN {LEASE_CHANNEL}")).await?) }).await
     }
 
     /// Notifies this process, to find out whether notices arrive: they don't behind a pooler in transaction mode.
     pub(crate) async fn notify_self(&self) -> Result<(), TeamError> {
-        self.one("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await.map(drop)
+        self.query_one("SELECT pg_notify($1, '')", &[(&self.own_channel, Type::TEXT)]).await.map(drop)
     }
 
     /// Publishes which transaction this process has open.
-    pub(crate) async fn publish_open_transaction(&self, what: &str) -> Result<(), TeamError> {
-        self.one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&what, Type::TEXT)]).await.map(drop)
+    pub(crate) async fn publish_open_transaction(&self, notice: &str) -> Result<(), TeamError> {
+        self.query_one("SELECT pg_notify($1, $2)", &[(&OPEN_CHANNEL, Type::TEXT), (&notice, Type::TEXT)])
+            .await
+            .map(drop)
     }
 
     /// Waits for the next notice; `None` when the connection has ended.
-    pub(crate) async fn notice(&mut self) -> Option<Notice> {
+    pub(crate) async fn next_notice(&mut self) -> Option<DatabaseNotice> {
         self.notices.recv().await
     }
 
     /// Reads where the log begins and ends, and the nonce at a position.
-    pub(crate) async fn bounds(&self, seq: u64) -> Result<LogBounds, TeamError> {
+    pub(crate) async fn log_bounds(&self, seq: u64) -> Result<LogBounds, TeamError> {
         let sql = "SELECT seq, nonce::text, nonce_at::text, first FROM hoptop.position($1)";
-        let row = self.one(sql, &[(&signed(seq), Type::INT8)]).await?;
+        let row = self.query_one(sql, &[(&signed(seq), Type::INT8)]).await?;
         Ok(LogBounds {
             head: LogPosition { seq: unsigned(&row, 0), nonce: nonce(&row, 1) },
             nonce_at: row.get::<_, Option<&str>>(2).and_then(Nonce::parse),
@@ -269,18 +271,18 @@ impl Database {
     }
 
     /// Reads some of the entries after `seq`, in order.
-    pub(crate) async fn read(&self, seq: u64) -> Result<Vec<LogEntry>, TeamError> {
+    pub(crate) async fn read_entries(&self, seq: u64) -> Result<Vec<LogEntry>, TeamError> {
         self.read_page(seq, PAGE_BYTES).await
     }
 
     /// Reads the first entry after `seq`; `None` if there is none.
-    pub(crate) async fn read_one(&self, seq: u64) -> Result<Option<LogEntry>, TeamError> {
+    pub(crate) async fn read_entry(&self, seq: u64) -> Result<Option<LogEntry>, TeamError> {
         Ok(self.read_page(seq, 0).await?.into_iter().next())
     }
 
     async fn read_page(&self, seq: u64, bytes: i64) -> Result<Vec<LogEntry>, TeamError> {
         let sql = "SELECT seq, nonce::text, author, operations FROM hoptop.read($1, $2)";
-        let rows = self.all(sql, &[(&signed(seq), Type::INT8), (&bytes, Type::INT8)]).await?;
+        let rows = self.query_all(sql, &[(&signed(seq), Type::INT8), (&bytes, Type::INT8)]).await?;
         let entry = |row: &Row| LogEntry {
             position: LogPosition { seq: unsigned(row, 0), nonce: nonce(row, 1) },
             author: Some(row.get(2)),
@@ -290,9 +292,9 @@ impl Database {
     }
 
     /// Whether the log has an entry with this nonce.
-    pub(crate) async fn has(&self, nonce: Nonce) -> Result<bool, TeamError> {
+    pub(crate) async fn has_entry(&self, nonce: Nonce) -> Result<bool, TeamError> {
         let sql = "SELECT hoptop.find($1::text::uuid)";
-        let row = self.one(sql, &[(&nonce.to_string(), Type::TEXT)]).await?;
+        let row = self.query_one(sql, &[(&nonce.to_string(), Type::TEXT)]).await?;
         Ok(row.get::<_, Option<i64>>(0).is_some())
     }
 
@@ -303,7 +305,7 @@ impl Database {
     pub(crate) async fn append(&self, nonce: Nonce, payload: &[u8], fence: Option<&Fence>) -> Result<u64, TeamError> {
         let sql = "SELECT hoptop.append($1::text::uuid, $2, $3, $4, $5::text::uuid, $6)";
         let row = self
-            .one(
+            .query_one(
                 sql,
                 &[
                     (&nonce.to_string(), Type::TEXT),
@@ -336,7 +338,7 @@ impl Database {
         let sql = "SELECT is_granted, epoch, holder::text, beat, released_on, pace, server, in_recovery
                    FROM hoptop.lease($1, $2, $3::text::uuid, $4, $5, $6, $7)";
         let row = self
-            .one(
+            .query_one(
                 sql,
                 &[
                     (&name, Type::TEXT),
@@ -351,22 +353,22 @@ impl Database {
             .await?;
         let holder = match row.get::<_, Option<&str>>(2).and_then(Nonce::parse) {
             Some(Nonce(holder)) => LeaseHolder::Held(HolderId(holder)),
-            None => LeaseHolder::Free(row.get::<_, Option<i64>>(4).map(ServerLife)),
+            None => LeaseHolder::Free(row.get::<_, Option<i64>>(4).map(ServerStart)),
         };
         let reply = LeaseReply {
             is_granted: row.get(0),
             row: LeaseRow { epoch: unsigned(&row, 1), holder, beat: unsigned(&row, 3) },
-            server: ServerLife(row.get(6)),
+            server: ServerStart(row.get(6)),
             in_recovery: row.get(7),
         };
         Ok((reply, row.get(5)))
     }
 
     /// Renews this process's membership, with the position of its replica.
-    pub(crate) async fn present(&self, presence: &Presence, applied: u64) -> Result<(), TeamError> {
+    pub(crate) async fn save_member(&self, presence: &MemberPresence, applied: u64) -> Result<(), TeamError> {
         let sql = "SELECT hoptop.present($1::text::uuid, $2, $3, $4, $5, $6, $7)";
         let given = presence.given.as_deref().unwrap_or_default();
-        self.one(
+        self.query_one(
             sql,
             &[
                 (&presence.id.to_string(), Type::TEXT),
@@ -383,8 +385,8 @@ impl Database {
     }
 
     /// Ends this process's membership.
-    pub(crate) async fn leave(&self, id: Nonce) -> Result<(), TeamError> {
-        self.one("SELECT hoptop.leave($1::text::uuid)", &[(&id.to_string(), Type::TEXT)]).await.map(drop)
+    pub(crate) async fn delete_member(&self, id: Nonce) -> Result<(), TeamError> {
+        self.query_one("SELECT hoptop.leave($1::text::uuid)", &[(&id.to_string(), Type::TEXT)]).await.map(drop)
     }
 
     /// Reads the members.
@@ -403,14 +405,14 @@ impl Database {
             last_seen: moment(row.get(7)),
             epoch: row.get::<_, Option<i64>>(8).map(i64::unsigned_abs),
         };
-        Ok(self.all(sql, &[]).await?.iter().map(member).collect())
+        Ok(self.query_all(sql, &[]).await?.iter().map(member).collect())
     }
 
-    /// Reads how the server keeps what is written.
-    pub(crate) async fn facts(&self) -> Result<ServerFacts, TeamError> {
+    /// Reads the server's settings for keeping writes.
+    pub(crate) async fn server_facts(&self) -> Result<ServerFacts, TeamError> {
         let sql = "SELECT current_setting('synchronous_commit'), current_setting('synchronous_standby_names') <> '',
                    (SELECT count(*) FROM pg_stat_replication), current_setting('server_version')";
-        let row = self.one(sql, &[]).await?;
+        let row = self.query_one(sql, &[]).await?;
         Ok(ServerFacts {
             synchronous_commit: row.get(0),
             has_synchronous_standby: row.get(1),
@@ -421,14 +423,14 @@ impl Database {
 
     /// Whether notices arrive: whether one that this process sends to itself comes back within [`ECHO_LIMIT`]. `other` begins a
     /// transaction meanwhile: a pooler in transaction mode gives it the server's connection that has subscribed.
-    pub(crate) async fn hears_notices(&mut self, other: &mut Self) -> Result<bool, TeamError> {
+    pub(crate) async fn receives_notifications(&mut self, other: &mut Self) -> Result<bool, TeamError> {
         self.listen().await?;
         let _busy = other.client.transaction().await?;
         self.notify_self().await?;
         let echo = async {
             loop {
-                match self.notice().await {
-                    Some(Notice::Echo) => return true,
+                match self.next_notice().await {
+                    Some(DatabaseNotice::Echo) => return true,
                     Some(_) => {}
                     None => return false,
                 }
@@ -438,9 +440,13 @@ impl Database {
     }
 
     /// Reads the sizes of the tables.
-    pub(crate) async fn sizes(&self) -> Result<Sizes, TeamError> {
-        let row = self.one("SELECT entries, log_bytes, snapshot_bytes FROM hoptop.sizes()", &[]).await?;
-        Ok(Sizes { entries: unsigned(&row, 0), log_bytes: unsigned(&row, 1), snapshot_bytes: unsigned(&row, 2) })
+    pub(crate) async fn sizes(&self) -> Result<DatabaseSizes, TeamError> {
+        let row = self.query_one("SELECT entries, log_bytes, snapshot_bytes FROM hoptop.sizes()", &[]).await?;
+        Ok(DatabaseSizes {
+            entries: unsigned(&row, 0),
+            log_bytes: unsigned(&row, 1),
+            snapshot_bytes: unsigned(&row, 2),
+        })
     }
 
     /// Reads which snapshots there are, the newest first.
@@ -458,21 +464,23 @@ impl Database {
             parts: row.get::<_, i32>(7).unsigned_abs(),
             bytes: unsigned(row, 8),
         };
-        Ok(self.all(sql, &[]).await?.iter().map(snapshot).collect())
+        Ok(self.query_all(sql, &[]).await?.iter().map(snapshot).collect())
     }
 
     /// Reads a part of a snapshot; `None` if it is gone.
     pub(crate) async fn snapshot_part(&self, id: Nonce, part: u32) -> Result<Option<Vec<u8>>, TeamError> {
         let part = i32::try_from(part).unwrap_or(i32::MAX);
         let sql = "SELECT hoptop.snapshot_part($1::text::uuid, $2)";
-        Ok(self.one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4)]).await?.get(0))
+        Ok(self.query_one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4)]).await?.get(0))
     }
 
     /// Writes a part of a snapshot.
     pub(crate) async fn put_snapshot_part(&self, id: Nonce, part: u32, bytes: &[u8]) -> Result<(), TeamError> {
         let part = i32::try_from(part).unwrap_or(i32::MAX);
         let sql = "SELECT hoptop.put_snapshot_part($1::text::uuid, $2, $3)";
-        self.one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4), (&bytes, Type::BYTEA)]).await.map(drop)
+        self.query_one(sql, &[(&id.to_string(), Type::TEXT), (&part, Type::INT4), (&bytes, Type::BYTEA)])
+            .await
+            .map(drop)
     }
 
     /// Ends a snapshot whose parts are there; see [`super::snapshot::publish`]. Returns whether it counts: not if the log has
@@ -480,7 +488,7 @@ impl Database {
     pub(crate) async fn end_snapshot(&self, snapshot: &SnapshotInfo, keeps_previous: bool) -> Result<bool, TeamError> {
         let sql = "SELECT hoptop.end_snapshot($1::text::uuid, $2, $3::text::uuid, $4, $5, $6, $7, $8, $9)";
         let row = self
-            .one(
+            .query_one(
                 sql,
                 &[
                     (&snapshot.id.to_string(), Type::TEXT),
@@ -499,7 +507,7 @@ impl Database {
     }
 
     /// Appends the first entries and ends the snapshot at the last one, in one transaction. Returns whether the snapshot counts.
-    pub(crate) async fn begin_log(
+    pub(crate) async fn create_log(
         &self,
         nonces: [Nonce; 2],
         payload: &[u8],
@@ -515,18 +523,17 @@ impl Database {
         Ok(counts)
     }
 
-    async fn one(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Row, TeamError> {
-        self.all(sql, values).await?.pop().ok_or(TeamError::NotInitialised)
+    async fn query_one(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Row, TeamError> {
+        self.query_all(sql, values).await?.pop().ok_or(TeamError::NotInitialised)
     }
 
     /// Runs a statement without preparing it, so that poolers in transaction mode can pass it on.
-    async fn all(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, TeamError> {
-        limited(async { Ok(self.client.query_typed(sql, values).await?) }).await
+    async fn query_all(&self, sql: &str, values: &[(&(dyn ToSql + Sync), Type)]) -> Result<Vec<Row>, TeamError> {
+        with_time_limit(async { Ok(self.client.query_typed(sql, values).await?) }).await
     }
 }
 
-/// Limits the time of a call.
-async fn limited<T>(call: impl Future<Output = Result<T, TeamError>>) -> Result<T, TeamError> {
+async fn with_time_limit<T>(call: impl Future<Output = Result<T, TeamError>>) -> Result<T, TeamError> {
     time::timeout(CALL_LIMIT, call).await.unwrap_or(Err(TeamError::NoAnswer))
 }
 

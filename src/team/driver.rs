@@ -1,4 +1,4 @@
-//! Carries out the requests of a [`Lease`] on a connection of its own, and publishes what the lease permits.
+//! Carries out the requests of a [`Lease`] on a connection of its own, and publishes the permission of the lease.
 //!
 //! It must never decide anything: the lease does. Its clock goes on while the machine is suspended.
 
@@ -8,9 +8,9 @@ use tokio::{sync::watch, time};
 
 use super::{
     connect::Connector,
-    database::{Database, Fence, Notice},
+    database::{DatabaseNotice, Fence, TeamDatabase},
     error::TeamError,
-    lease::{HolderId, Lease, LeaseStep, Permission, REPLY_LIMIT},
+    lease::{HolderId, Lease, LeaseStep, REPLY_LIMIT, SendPermission},
 };
 use crate::{clock::Clock, domain::team::Drain};
 
@@ -21,7 +21,7 @@ const LONGEST_SLEEP: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseStatus {
     /// Whether requests may be sent to the service.
-    pub(crate) permission: Permission,
+    pub(crate) permission: SendPermission,
     /// What a poller's entries in the log name; `None` without the lease.
     pub(crate) fence: Option<Fence>,
     /// What the last holder left for this one, if this machine holds the lease.
@@ -32,7 +32,7 @@ pub(crate) struct LeaseStatus {
 
 impl Default for LeaseStatus {
     fn default() -> Self {
-        Self { permission: Permission::No, fence: None, inherited: None, fault: None }
+        Self { permission: SendPermission::No, fence: None, inherited: None, fault: None }
     }
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct LeaseDriver {
     pub(crate) clock: Clock,
     /// Takes the status of the lease.
     pub(crate) status: watch::Sender<LeaseStatus>,
-    /// Returns what the next holder would inherit now.
+    /// Returns the pace that the next holder would inherit now.
     pub(crate) pace: Box<dyn Fn() -> Option<String> + Send>,
     /// What the poller asks for.
     pub(crate) release: watch::Receiver<ReleaseRequest>,
@@ -71,7 +71,7 @@ impl LeaseDriver {
     /// Runs the lease until it is released. If the database is away then, the lease expires by itself.
     pub(crate) async fn run(mut self) {
         let mut lease = Lease::new(self.id, self.patience);
-        let mut link: Option<(Database, String)> = None;
+        let mut link: Option<(TeamDatabase, String)> = None;
         let mut is_released = false;
         let mut inherited = None;
         let mut fault = None;
@@ -121,9 +121,14 @@ impl LeaseDriver {
                     let span = until.since(now).min(LONGEST_SLEEP);
                     let released = async {
                         while let Some((database, _)) = &mut link {
-                            match database.notice().await {
-                                Some(Notice::Released) => return,
-                                Some(Notice::Entry(_) | Notice::Open(_) | Notice::Members | Notice::Echo) => {}
+                            match database.next_notice().await {
+                                Some(DatabaseNotice::Released) => return,
+                                Some(
+                                    DatabaseNotice::Entry(_)
+                                    | DatabaseNotice::Open(_)
+                                    | DatabaseNotice::Members
+                                    | DatabaseNotice::Echo,
+                                ) => {}
                                 None => break,
                             }
                         }
@@ -143,8 +148,8 @@ impl LeaseDriver {
         }
     }
 
-    async fn connect(&self) -> Result<(Database, String), TeamError> {
-        let database = Database::connect(&self.connector).await?;
+    async fn connect(&self) -> Result<(TeamDatabase, String), TeamError> {
+        let database = TeamDatabase::connect(&self.connector).await?;
         let info = database.connection_info().await?;
         database.listen_for_releases().await?;
         if !info.may_poll {
@@ -156,8 +161,8 @@ impl LeaseDriver {
     fn publish(
         &self,
         lease: &Lease,
-        permission: Permission,
-        link: Option<&(Database, String)>,
+        permission: SendPermission,
+        link: Option<&(TeamDatabase, String)>,
         inherited: &Option<String>,
         fault: &Option<TeamError>,
     ) {

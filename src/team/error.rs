@@ -1,4 +1,4 @@
-//! What can go wrong between hoptop and the team's database, each with what a person can do.
+//! The faults between hoptop and the team's database, each with a remedy for the person.
 //!
 //! Messages of the server are cleaned before they are kept. No variant may hold a password or an operation.
 
@@ -14,6 +14,7 @@ const SOME_SERVER: &str = "the team's database server";
 
 /// A failure of the team's store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the names of the fields say what they hold")]
 pub enum TeamError {
     /// The address is invalid, or holds a password.
     #[error(transparent)]
@@ -23,7 +24,6 @@ pub enum TeamError {
     PasswordSource {
         /// The variable, file or command.
         origin: String,
-        /// The reason.
         reason: String,
     },
     /// The server asks for a password and there is none.
@@ -32,7 +32,6 @@ pub enum TeamError {
          store_password_command in the config file, PGPASSWORD, or a line in ~/.pgpass{note}"
     )]
     PasswordMissing {
-        /// The server.
         server: String,
         /// What was ignored, as an addition to the sentence; may be empty.
         note: String,
@@ -48,20 +47,10 @@ pub enum TeamError {
     TimedOut(String),
     /// The server can't be reached for another reason.
     #[error("{server} can't be reached: {reason}; check the network")]
-    Unreachable {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    Unreachable { server: String, reason: String },
     /// The connection was open and ended.
     #[error("the connection to {server} was lost: {reason}")]
-    ConnectionLost {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    ConnectionLost { server: String, reason: String },
     /// The server has no database of this name.
     #[error("{0}; check the database's name in the store's URL, or let the server's administrator create it")]
     NoDatabase(String),
@@ -89,30 +78,15 @@ pub enum TeamError {
     #[error(
         "the certificate of {server} is not trusted: {reason}; give its authority as ?sslrootcert=FILE in the store's URL"
     )]
-    UntrustedCertificate {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    UntrustedCertificate { server: String, reason: String },
     /// The certificate belongs to another host.
     #[error(
         "the certificate of {server} is for another host: {reason}; use a name from the certificate in the store's URL"
     )]
-    WrongHost {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    WrongHost { server: String, reason: String },
     /// TLS fails for another reason.
     #[error("the TLS connection to {server} failed: {reason}")]
-    Tls {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    Tls { server: String, reason: String },
     /// The database has no tables of hoptop.
     #[error("the database is not a team's store yet; its owner must run `hoptop store init` once")]
     NotInitialised,
@@ -126,7 +100,7 @@ pub enum TeamError {
         /// The newest format of this program.
         own: i32,
     },
-    /// The team's store is older than what this hoptop can use.
+    /// The team's store is too old for this hoptop.
     #[error(
         "the team's store has format {team} and this hoptop needs {needed} or newer; its owner must run \
          `hoptop store init` with this version to upgrade it"
@@ -149,7 +123,7 @@ pub enum TeamError {
     /// A snapshot can't be made or loaded.
     #[error("a snapshot of the team's store failed: {0}")]
     Snapshot(String),
-    /// The log begins after what this machine has, and a newer hoptop made the only snapshot.
+    /// The log begins after this machine's position, and a newer hoptop made the only snapshot.
     #[error(
         "the team's log begins with a snapshot that hoptop {version} made, which this version can't read; update hoptop on \
          this machine to {version} or newer"
@@ -175,31 +149,25 @@ pub enum TeamError {
     Database {
         /// The server's message.
         message: String,
-        /// The SQLSTATE.
         sqlstate: String,
     },
     /// The server and hoptop don't understand each other.
     #[error("the answer of {server} can't be used: {reason}; check that PostgreSQL 13 or newer answers there")]
-    Protocol {
-        /// The server.
-        server: String,
-        /// The reason.
-        reason: String,
-    },
+    Protocol { server: String, reason: String },
 }
 
 impl TeamError {
     /// Describes an error of a connection to `server`, which messages name.
-    pub(super) fn at(server: &str, error: &tokio_postgres::Error) -> Self {
+    pub(super) fn from_postgres_error(server: &str, error: &tokio_postgres::Error) -> Self {
         if let Some(error) = error.as_db_error() {
-            return Self::reported(error);
+            return Self::from_db_error(error);
         }
         let (server, causes) = (server.to_owned(), causes(error));
         if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<rustls::Error>()) {
-            return Self::of_tls(server, error);
+            return Self::from_tls_error(server, error);
         }
         if let Some(error) = causes.iter().find_map(|cause| cause.downcast_ref::<io::Error>()) {
-            return Self::of_io(server, error);
+            return Self::from_io_error(server, error);
         }
         if error.is_closed() {
             return Self::ConnectionLost { server, reason: "the server closed it".into() };
@@ -216,7 +184,7 @@ impl TeamError {
         }
     }
 
-    /// Returns whether trying again later makes sense without anybody changing settings, roles or certificates.
+    /// Whether a retry can succeed without a change of settings, roles or certificates.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Refused(_) | Self::Unresolvable(_) | Self::TimedOut(_) => true,
@@ -245,11 +213,11 @@ impl TeamError {
     }
 
     /// Returns the error of an open connection that ended.
-    pub(super) fn lost(reason: &str) -> Self {
+    pub(super) fn connection_lost(reason: &str) -> Self {
         Self::ConnectionLost { server: SOME_SERVER.to_owned(), reason: reason.to_owned() }
     }
 
-    fn reported(error: &DbError) -> Self {
+    fn from_db_error(error: &DbError) -> Self {
         let message = clean(error.message());
         match error.code().code() {
             "3D000" | "57P04" => Self::NoDatabase(message),
@@ -266,7 +234,7 @@ impl TeamError {
         }
     }
 
-    fn of_tls(server: String, error: &rustls::Error) -> Self {
+    fn from_tls_error(server: String, error: &rustls::Error) -> Self {
         let reason = clean(&error.to_string());
         match error {
             rustls::Error::InvalidCertificate(
@@ -277,7 +245,7 @@ impl TeamError {
         }
     }
 
-    fn of_io(server: String, error: &io::Error) -> Self {
+    fn from_io_error(server: String, error: &io::Error) -> Self {
         let reason = clean(&error.to_string());
         // Neither the standard library nor the client has a kind for these.
         if ["failed to lookup address", "could not resolve any addresses"].iter().any(|part| reason.contains(part)) {
@@ -298,7 +266,7 @@ impl TeamError {
 
 impl From<tokio_postgres::Error> for TeamError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::at(SOME_SERVER, &error)
+        Self::from_postgres_error(SOME_SERVER, &error)
     }
 }
 

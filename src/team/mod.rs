@@ -22,17 +22,17 @@ mod snapshot;
 use sha2::{Digest, Sha256};
 
 pub use self::{
-    connect::{Connection, Connector},
-    database::{Fence, Presence},
+    connect::{Connector, PostgresConnection},
+    database::{Fence, MemberPresence},
     error::TeamError,
     lease::HolderId,
     password::PasswordSources,
     session::{SessionOptions, start},
 };
 pub(crate) use self::{
-    database::{Database, ServerFacts, Sizes},
+    database::{DatabaseSizes, ServerFacts, TeamDatabase},
     driver::{LeaseDriver, LeaseStatus, ReleaseRequest},
-    lease::Permission,
+    lease::SendPermission,
     snapshot::upload as upload_snapshot,
 };
 use crate::domain::team::Nonce;

@@ -31,7 +31,7 @@ pub struct PasswordSources {
 
 /// The password, or the reason why a password file was ignored.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct PasswordLookup {
     pub(super) password: Option<Password>,
     /// What was ignored, as an addition to a sentence; may be empty.
     pub(super) note: String,
@@ -42,16 +42,20 @@ impl PasswordSources {
     ///
     /// # Errors
     /// If the configured source can't be read. A missing or ignored password file is no error.
-    pub(super) fn read(&self, address: &TeamAddress, user: &str) -> Result<Found, TeamError> {
+    pub(super) fn read(&self, address: &TeamAddress, user: &str) -> Result<PasswordLookup, TeamError> {
         if let Some(source) = &self.setting {
-            return read_setting(source).map(|password| Found { password: Some(password), note: String::new() });
+            return read_setting(source)
+                .map(|password| PasswordLookup { password: Some(password), note: String::new() });
         }
         let Some(path) = self.pass_file.as_ref().filter(|_| self.variable.is_none()) else {
-            return Ok(Found { password: self.variable.clone().or_else(|| self.service.clone()), note: String::new() });
+            return Ok(PasswordLookup {
+                password: self.variable.clone().or_else(|| self.service.clone()),
+                note: String::new(),
+            });
         };
         let (text, note) = read_pass_file(path);
         let password = find_password(&text, address, user).or_else(|| self.service.clone());
-        Ok(Found { password, note })
+        Ok(PasswordLookup { password, note })
     }
 }
 

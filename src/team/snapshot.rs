@@ -14,7 +14,7 @@ use tokio::{sync::watch, task::spawn_blocking};
 use zstd::stream::{read::Encoder, write::Decoder};
 
 use super::{
-    database::{Database, SnapshotInfo},
+    database::{SnapshotInfo, TeamDatabase},
     error::TeamError,
 };
 use crate::{
@@ -32,7 +32,7 @@ const LEVEL: i32 = 3;
 /// # Errors
 /// If a part is gone, or the file can't be written.
 pub(super) async fn download(
-    database: &Database,
+    database: &TeamDatabase,
     info: &SnapshotInfo,
     folder: &Path,
     status: &watch::Sender<TeamStatus>,
@@ -43,7 +43,7 @@ pub(super) async fn download(
         let bytes = database.snapshot_part(info.id, part).await?;
         let bytes = bytes.ok_or_else(|| TeamError::Snapshot("a newer one took its place".into()))?;
         decoder.write_all(&bytes).map_err(|error| failed(&error))?;
-        // Of the entries that the snapshot stands for, as many as this part is of the snapshot.
+        // The share of the snapshot's entries that this part has of the snapshot.
         let applied = info.position.seq * u64::from(part + 1) / u64::from(info.parts);
         status.send_modify(|status| status.applied = status.applied.max(applied));
     }
@@ -57,7 +57,7 @@ pub(super) async fn download(
 ///
 /// # Errors
 /// If the file can't be written, or the database can't take it.
-pub(super) async fn publish(store: &Store, database: &Database, keeps_previous: bool) -> Result<bool, TeamError> {
+pub(super) async fn publish(store: &Store, database: &TeamDatabase, keeps_previous: bool) -> Result<bool, TeamError> {
     let store = store.clone();
     let write = move || {
         let folder = tempfile::Builder::new()
@@ -73,12 +73,12 @@ pub(super) async fn publish(store: &Store, database: &Database, keeps_previous: 
     database.end_snapshot(&info, keeps_previous).await
 }
 
-/// Writes the file of a snapshot to the database, where it counts after [`Database::end_snapshot`].
+/// Writes the file of a snapshot to the database, where it counts after [`TeamDatabase::end_snapshot`].
 ///
 /// # Errors
 /// If the file can't be read, or the database can't take it.
 pub(crate) async fn upload(
-    database: &Database,
+    database: &TeamDatabase,
     path: &Path,
     position: LogPosition,
     operations: u64,

@@ -9,11 +9,11 @@ use super::{
 };
 use crate::domain::{
     alert::{Rule, Snooze},
-    answer::Audience,
-    filter::{Direction, Named},
+    filter::{Direction, NameKind},
     ids::{RowId, TxHash},
     operation::Edit,
     quote::QuoteRequest,
+    reply::Audience,
     transaction::NewTransaction,
 };
 
@@ -240,7 +240,7 @@ pub enum Effect {
     /// Work on a request for a route.
     Quote(QuoteWork),
     /// Find tickets or labels with this beginning.
-    FindNames(Named, String),
+    FindNames(NameKind, String),
     /// Find which of these hashes, or parts of hashes, are tracked.
     FindKnown(Vec<TxHash>),
 }

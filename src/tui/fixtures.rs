@@ -28,9 +28,9 @@ use super::{
 use crate::{
     clock::{Mono, Now},
     domain::{
-        alert::{Alert, AlertState, Rule, Subject},
+        alert::{Alert, AlertState, AlertSubject, Rule},
         change::{Change, ChangeKind},
-        filter::{self, Candidate, Direction, Filter},
+        filter::{self, Direction, Filter, FilterInput},
         fixtures,
         ids::{RowId, TxHash},
         need::Need,
@@ -38,7 +38,7 @@ use crate::{
         poller::{PollerHealth, PollerReport},
         transaction::Transaction,
     },
-    store::{AskedQuote, Changes, Listed, Page, PagePosition},
+    store::{Changes, ListPage, ListRow, PagePosition, QuoteSubmission},
 };
 
 /// Returns a dashboard without data, which polls and shows UTC.
@@ -64,7 +64,7 @@ pub(super) fn moment(wall: DateTime<Utc>) -> Now {
 
 /// Returns a firing alert of a transaction; without one, an alert of the whole profile.
 pub(super) fn alert(rule: Rule, of: Option<RowId>, message: &str) -> Alert {
-    let subject = of.map_or(Subject::Profile, Subject::Transaction);
+    let subject = of.map_or(AlertSubject::Profile, AlertSubject::Transaction);
     let id = of.map_or(0, |row| row.0) * 100 + rule as i64;
     Alert { id, message: message.into(), ..fixtures::alert(rule, subject) }
 }
@@ -146,7 +146,7 @@ impl TestDashboard {
 
     fn rows(&self, filter: &Filter, now: Now) -> Vec<RowId> {
         let alerts = |tx: &Transaction| self.alerts.get(&tx.id).map_or(&[][..], Vec::as_slice);
-        let candidates = self.transactions.values().map(|tx| Candidate { tx, alerts: alerts(tx) });
+        let candidates = self.transactions.values().map(|tx| FilterInput { tx, alerts: alerts(tx) });
         let mut passing: Vec<_> = candidates.filter(|candidate| filter.matches(candidate, now.wall)).collect();
         passing.sort_by(|a, b| filter::reference_order::compare(a, b, filter.sort(), now.wall));
         passing.iter().map(|candidate| candidate.tx.id).collect()
@@ -155,8 +155,8 @@ impl TestDashboard {
     fn alert_page(&self) -> AlertPage {
         let alerts = self.alerts.values().flatten().chain(&self.profile_alerts);
         let transaction = |alert: &Alert| match alert.subject {
-            Subject::Transaction(row) => self.transactions.get(&row).cloned(),
-            Subject::Profile => None,
+            AlertSubject::Transaction(row) => self.transactions.get(&row).cloned(),
+            AlertSubject::Profile => None,
         };
         let row = |alert: &Alert| AlertRow { alert: alert.clone(), transaction: transaction(alert) };
         let mut rows: Vec<AlertRow> = alerts.map(row).collect();
@@ -173,7 +173,7 @@ impl TestDashboard {
         (rows.len() <= Marks::MOST).then_some(rows)
     }
 
-    fn page(&self, request: &PageRequest, now: Now) -> Page {
+    fn page(&self, request: &PageRequest, now: Now) -> ListPage {
         let rows = self.rows(&request.filter, now);
         let place = |row: &RowId| rows.iter().position(|own| own == row);
         let from = match &request.place {
@@ -184,13 +184,13 @@ impl TestDashboard {
             }
         };
         let to = (from + request.length).min(rows.len());
-        let listed = |row: &RowId| Listed {
+        let listed = |row: &RowId| ListRow {
             transaction: self.transactions[row].clone(),
             alerts: self.alerts.get(row).cloned().unwrap_or_default(),
         };
-        let (more_before, more_behind) = (from > 0, to < rows.len());
+        let (has_more_before, has_more_behind) = (from > 0, to < rows.len());
         let order = rows[from..to].to_vec();
-        Page { rows: order.iter().map(listed).collect(), order, as_of: 0, more_before, more_behind }
+        ListPage { rows: order.iter().map(listed).collect(), order, as_of: 0, has_more_before, has_more_behind }
     }
 
     fn overview(&self, now: Now) -> Overview {
@@ -224,7 +224,7 @@ impl TestDashboard {
     }
 
     fn oldest_answer(&self) -> Option<DateTime<Utc>> {
-        let polled = self.transactions.values().filter(|tx| tx.profile == self.setting.profile && tx.wants_polling());
+        let polled = self.transactions.values().filter(|tx| tx.profile == self.setting.profile && tx.needs_polling());
         polled.map(|tx| tx.state.last_checked_at.unwrap_or(tx.first_seen_at)).min()
     }
 }
@@ -271,17 +271,17 @@ pub(super) fn change_store(
     poller: Option<PollerReport>,
     now: Now,
 ) -> Vec<Effect> {
-    let mut feed = Changes { resync: dashboard.changes == 0, ..Changes::default() };
+    let mut feed = Changes { needs_resync: dashboard.changes == 0, ..Changes::default() };
     for transaction in change.transactions {
         dashboard.changes += 1;
         let (profile, row) = (transaction.profile.clone(), Some(transaction.id));
-        let what = ChangeKind::edited(Vec::new());
+        let kind = ChangeKind::edited(Vec::new());
         feed.changes.push(Change {
             seq: dashboard.changes,
             at: now.wall,
             profile,
             transaction: row,
-            what,
+            kind,
             observation: None,
             author: None,
         });
@@ -296,7 +296,7 @@ pub(super) fn change_store(
             at,
             profile,
             transaction: None,
-            what: ChangeKind::Recovered,
+            kind: ChangeKind::Recovered,
             observation: None,
             author: None,
         });
@@ -324,9 +324,9 @@ pub(super) fn type_in(dashboard: &mut TestDashboard, text: &str, now: Now) -> Ve
 }
 
 /// Returns a quote request with this number in the store, which the poller has not sent yet.
-pub(super) fn pending(id: i64) -> AskedQuote {
+pub(super) fn pending(id: i64) -> QuoteSubmission {
     let (profile, request) = ("default".into(), fixtures::quote_request("0x1f0a"));
-    AskedQuote::Pending { id, quote: Box::new(QuoteKey { profile, request, asked_at: DateTime::UNIX_EPOCH }) }
+    QuoteSubmission::Pending { id, quote: Box::new(QuoteKey { profile, request, asked_at: DateTime::UNIX_EPOCH }) }
 }
 
 /// Opens the quote form and types a valid request, with chains by name.

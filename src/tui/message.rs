@@ -26,7 +26,7 @@ use super::{
 use crate::{
     domain::{alert::Alert, ids::RowId, team::TeamStatus, transaction::Transaction},
     presentation::filter_completion::Names,
-    store::{AskedQuote, Changes, ImportReport, Listed, Page, StoredQuote},
+    store::{Changes, ImportReport, ListPage, ListRow, QuoteSubmission, StoredQuote},
 };
 
 /// A message: input, a result of an effect, or a tick.
@@ -53,11 +53,11 @@ pub enum Msg {
     /// The state of the team's store, and the name under which this person writes.
     Team(Box<TeamStatus>, Option<String>),
     /// A page of the list, or the error.
-    Page(Box<(PageRequest, Result<Page, String>)>),
+    Page(Box<(PageRequest, Result<ListPage, String>)>),
     /// The counts of the view with this number, or the error.
     Counted(Box<(u64, Result<Overview, String>)>),
     /// A transaction as it is now, with its history.
-    History(RowId, Box<(Option<Listed>, History)>),
+    History(RowId, Box<(Option<ListRow>, History)>),
     /// A transaction's last body; `None` if there is none.
     Body(RowId, Box<Option<ResponseBody>>),
     /// The transactions that a person wants texts about, as they are now.
@@ -124,7 +124,7 @@ pub struct StoreUpdate {
 #[derive(Debug)]
 pub enum QuoteProgress {
     /// The store has the request, or an earlier answer. The moment is the end of the wait, and identifies the request.
-    Asked(DateTime<Utc>, Result<AskedQuote, String>),
+    Asked(DateTime<Utc>, Result<QuoteSubmission, String>),
     /// The request with this number was read; `None` if the store has no such request.
     Read(i64, Option<Box<StoredQuote>>),
 }

@@ -49,7 +49,7 @@ use super::{
 use crate::{
     clock::{Clock, Mono, Now},
     domain::operation::Operation,
-    store::{FeedReader, SharedReader, Store, Wake},
+    store::{FeedReader, SharedReader, Store, WakeKind},
 };
 
 /// The interval between two ticks, which update the clock and the ages on screen.
@@ -151,7 +151,7 @@ impl Dashboard {
             details: SharedReader::new(store.reader()?),
             charts: SharedReader::new(store.reader()?),
             log,
-            commits: store.subscribe(Wake::AnyCommit)?,
+            commits: store.subscribe(WakeKind::AnyCommit)?,
             store,
             tasks: JoinSet::new(),
             change_read: ChangeRead::Idle,
@@ -272,7 +272,7 @@ impl Dashboard {
         let message = match message {
             Msg::StoreChanged(update) => {
                 self.change_read = ChangeRead::Idle;
-                if update.feed.more {
+                if update.feed.has_more {
                     self.read_changes();
                 }
                 Msg::StoreChanged(update)

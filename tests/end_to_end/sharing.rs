@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use hoptop::internals::store::{Store, Wake};
+use hoptop::internals::store::{Store, WakeKind};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use serde_json::json;
@@ -49,7 +49,7 @@ impl Fixture {
 async fn assert_limit_is_kept(interruptions: u32) {
     let fixture = Fixture::new();
     let stores = [0, 1].map(|store| Store::open(&fixture.homes[store].path().join("hoptop.db")).unwrap());
-    let mut commits = [0, 1].map(|store: usize| stores[store].subscribe(Wake::AnyCommit).unwrap());
+    let mut commits = [0, 1].map(|store: usize| stores[store].subscribe(WakeKind::AnyCommit).unwrap());
     let mut watches: Vec<(Process, bool)> = (0..4).map(|index| (fixture.start_watch(index % 2), false)).collect();
     let mut random = Pcg64Mcg::seed_from_u64(7);
     for interruption in 0..interruptions {

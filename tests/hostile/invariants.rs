@@ -13,7 +13,7 @@ use hoptop::internals::{
         text::FIELD_LIMIT,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{LineError, ParsedFile, Pasted, PastedContent},
+    intake::{LineError, ParsedFile, PasteFinding, PastedContent},
 };
 use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
 
@@ -128,7 +128,7 @@ pub(crate) fn assert_quote(answer: &QuoteAnswer) {
 }
 
 fn assert_failure(failure: &Failure) {
-    assert_clean(&failure.line());
+    assert_clean(&failure.one_line());
     match failure {
         Failure::Throttled { message, retry_after } => {
             message.iter().for_each(|message| assert_clean(message));
@@ -175,7 +175,7 @@ pub(crate) fn assert_import(read: &Result<ParsedFile, Vec<LineError>>) {
 }
 
 /// Fails unless the values of a paste are clean, and its messages are bounded.
-pub(crate) fn assert_paste(found: &[Pasted]) {
+pub(crate) fn assert_paste(found: &[PasteFinding]) {
     for pasted in found {
         assert!(pasted.line >= 1);
         match &pasted.content {

@@ -4,7 +4,7 @@ use chrono::DateTime;
 use hoptop::internals::{
     api::{BODY_LIMIT, Reply, interpret},
     domain::text::clean,
-    intake::{InputFormat, Options, paste, read},
+    intake::{InputFormat, ReadOptions, paste, read},
 };
 
 use super::{
@@ -154,13 +154,13 @@ fn files_of_any_shape_stay_within_time_and_memory() {
     for (name, text) in files() {
         let mut figures = Figures::default();
         for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-            let options = Options { format, any_chain: false };
+            let options = ReadOptions { format, allows_any_chain: false };
             invariants::assert_import(&figures.measure(|| read(text.as_bytes(), &options)));
         }
-        invariants::assert_paste(&figures.measure(|| paste(&text, &Options::default())));
+        invariants::assert_paste(&figures.measure(|| paste(&text, &ReadOptions::default())));
         // A paste is cut at the end of a line, so a single line that exceeds the limit isn't read at all.
         let short: String = text.chars().take(60 * 1024).collect();
-        invariants::assert_paste(&figures.measure(|| paste(&short, &Options::default())));
+        invariants::assert_paste(&figures.measure(|| paste(&short, &ReadOptions::default())));
         println!("{figures}: {name}");
         figures.assert_bounded(name);
     }

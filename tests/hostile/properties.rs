@@ -15,7 +15,7 @@ use hoptop::internals::{
         observation::{Failure, Outcome},
         text::{FIELD_LIMIT, clean},
     },
-    intake::{InputFormat, InputPosition, Options, paste, read},
+    intake::{InputFormat, InputPosition, ReadOptions, paste, read},
 };
 use proptest::{
     prelude::*,
@@ -306,7 +306,8 @@ impl Run {
             (files::file(), files::random_bytes(), any::<bool>()),
             |(file, random_bytes, any_chain)| {
                 let (bytes, bad) = file.encode();
-                let found = self.measure(|| read(&bytes, &Options { format: file.format(), any_chain }));
+                let found =
+                    self.measure(|| read(&bytes, &ReadOptions { format: file.format(), allows_any_chain: any_chain }));
                 invariants::assert_import(&found);
                 match found {
                     Ok(batch) => {
@@ -319,14 +320,14 @@ impl Run {
                     }
                 }
                 for format in [InputFormat::Auto, InputFormat::Csv, InputFormat::Json, InputFormat::Ndjson] {
-                    let options = Options { format, any_chain };
+                    let options = ReadOptions { format, allows_any_chain: any_chain };
                     invariants::assert_import(&self.measure(|| read(&random_bytes, &options)));
                 }
                 for bytes in [&bytes, &random_bytes] {
                     let text = String::from_utf8_lossy(bytes);
-                    invariants::assert_paste(
-                        &self.measure(|| paste(&text, &Options { any_chain, ..Options::default() })),
-                    );
+                    invariants::assert_paste(&self.measure(|| {
+                        paste(&text, &ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() })
+                    }));
                 }
             },
         );

@@ -56,7 +56,7 @@ impl Wire for InProcessWire {
         self.clock.sleep_until(arrived.mono + reply.delay).await;
         let answer =
             Reply { status: reply.status, retry_after: reply.header("retry-after"), body: reply.body.as_bytes() };
-        let answer = api::interpret_route(&answer, quote_request.quote_only, self.clock.now().wall);
+        let answer = api::interpret_route(&answer, quote_request.is_quote_only, self.clock.now().wall);
         QuoteObservation { answer, http_status: Some(reply.status), body: Some(reply.body) }
     }
 }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 
 /// The load of a day, by its minutes.
-pub(crate) struct Load {
+pub(crate) struct DailyLoad {
     usual_rps: f64,
     peak_rps: f64,
     /// The minutes with the limit of the peak.
@@ -19,7 +19,7 @@ pub(crate) struct Load {
     rush: (u64, usize),
 }
 
-impl Load {
+impl DailyLoad {
     /// Returns the load of a seed for a day of this many minutes.
     pub(crate) fn seeded(seed: u64, minutes: u64) -> Self {
         let mut random = Pcg64Mcg::seed_from_u64(seed);

@@ -1,19 +1,21 @@
-//! The whole program in virtual time: store, pollers, shared budget, alerts and notifiers of two to four processes, which are
-//! killed and ended at random, with faults of the service, of the disk, of the webhook and of the wall clock.
+//! The whole program in virtual time: store, pollers, shared budget, alerts and notifiers of two to four processes.
+//! Processes are killed and ended at random. The service, the disk, the webhook and the wall clock have faults.
 //!
-//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one change of
-//! the wall clock, one lock on the store, one full disk in 90 minutes, and a fault of the service in half of them; the webhook
-//! fails one post in six. People import transfers in batches and in one rush, and add notes, tickets and labels, ask for polls
-//! and stop them. By its seed a day has a limit of 1 or 2 requests a second, and 4 to 10 for an eighth of it (`load.rs`).
+//! A day holds 24 virtual hours and a quiet end of 30 minutes. Each hour has about two kills, one orderly end, one change
+//! of the wall clock and one lock on the store. The disk is full once in 90 minutes, the service has a fault in every
+//! second hour, and the webhook fails one post in six. People import transfers in batches and in one rush, and add notes,
+//! tickets and labels, ask for polls and stop them. By its seed a day has a limit of 1 or 2 requests a second, and 4 to 10
+//! for an eighth of it (`load.rs`).
 //!
-//! After each virtual minute the test checks: no second with more requests than the limit; five seconds between two polls of
-//! one transfer; nobody forgotten; nothing acknowledged lost; alerts raised and cleared; events told in order. Every six hours
-//! it compares the whole store with what the change feed said, and with a store that was empty and got the operations of all
-//! processes in the order of their commits. At the end: each event told, and the memory and the store within bounds.
+//! After each virtual minute the test checks: no second has more requests than the limit, and two polls of one transfer are
+//! five seconds apart. It also checks that every transfer is polled, that no acknowledged write is lost, that alerts are
+//! raised and cleared, and that events are notified in order. Every six hours the test compares the whole store with two
+//! others. One follows from the change feed, and one from the operations of all processes in the order of their commits. At
+//! the end every event was notified, and the memory and the store are within bounds.
 //!
-//! Everything runs in one thread, in an order that the seed alone decides: the threads of the store are tasks, and blocking
-//! reads take a seeded time. Left to the machine are the port of the webhook, the random number of the run and the names of
-//! folders, which no request depends on. A team's store isn't part of this test; `tests/team/faults.rs` has its faults.
+//! Everything runs in one thread, in an order that the seed alone decides. The threads of the store are tasks, and blocking
+//! reads take a seeded time. Not seeded are the port of the webhook, the random number of the run and the names of folders:
+//! no request depends on them. A team's store isn't part of this test; `tests/team/faults.rs` has its faults.
 //!
 //! `cargo test --release --test soak -- --ignored` runs 100 seeds for 24 virtual hours. `HOPTOP_SOAK_SEED=7` runs one seed
 //! again, `HOPTOP_SOAK_SEED=7-20` some.
@@ -53,7 +55,7 @@ use hoptop::internals::{
     },
     store::Store,
 };
-use load::Load;
+use load::DailyLoad;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use observer::Observer;
 use process::{Machine, PROFILE, Process};
@@ -61,21 +63,21 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use replay::{KeptOperations, Replay};
 use rusqlite::Connection;
-use service::{Mood, SimulatedService};
+use service::{ServiceBehavior, SimulatedService};
 use tempfile::TempDir;
 use tokio::signal::unix::SignalKind;
 use webhook::WebhookServer;
 
-/// How long undisturbed polling may leave a transfer without a poll, beside what the schedule wants: all transfers are polled
-/// within two minutes, and a transfer far from its expected end within some minutes.
+/// The longest time without a poll of a transfer while polling is undisturbed. The schedule aims at two minutes, and at
+/// some minutes for a transfer far from its expected end.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15 * 60);
-/// The quiet end of a run: what is overdue is told by then.
+/// The quiet end of a run: overdue events are notified by then.
 const QUIET_END: Duration = Duration::from_secs(30 * 60);
 /// The minutes between two comparisons of the whole store.
 const COMPARED_AFTER: u64 = 6 * 60;
 
 /// What was acknowledged about a transfer.
-struct Acknowledged {
+struct AcknowledgedWrites {
     key: TransactionKey,
     notes: Vec<String>,
     ticket: Option<String>,
@@ -86,7 +88,7 @@ struct Acknowledged {
 struct Simulation {
     seed: u64,
     random: Pcg64Mcg,
-    load: Load,
+    load: DailyLoad,
     folder: TempDir,
     /// Keeps the store open beside the processes.
     store: Store,
@@ -97,13 +99,13 @@ struct Simulation {
     processes: Vec<Process>,
     rps: f64,
     /// What was acknowledged, by the hashes of the transfers.
-    acknowledged: BTreeMap<String, Acknowledged>,
+    acknowledged: BTreeMap<String, AcknowledgedWrites>,
     /// The events that the webhook has accepted, and the greatest of them.
-    told: BTreeSet<i64>,
+    notified: BTreeSet<i64>,
     /// Since when an alert of a transfer doesn't fit.
     wrong_since: BTreeMap<(String, &'static str), Duration>,
     /// Since when nothing disturbs the polling.
-    calm_since: Duration,
+    undisturbed_since: Duration,
     mood_until: Duration,
     counts: Counts,
 }
@@ -115,7 +117,7 @@ struct Counts {
     ends: u64,
     starts: u64,
     refused_starts: u64,
-    moods: u64,
+    behaviors: u64,
     full_disks: u64,
     locks: u64,
     clock_steps: u64,
@@ -126,7 +128,7 @@ struct Counts {
 
 /// What a run did, equal whenever the seed is.
 #[derive(Debug, PartialEq, Eq)]
-struct Outcome {
+struct RunOutcome {
     requests: u64,
     /// The SHA-256 of all requests.
     digest: String,
@@ -164,7 +166,7 @@ impl Simulation {
             watchers: Default::default(),
         };
         Self {
-            load: Load::seeded(seed, minutes),
+            load: DailyLoad::seeded(seed, minutes),
             seed,
             random,
             observer: Observer::new(&store),
@@ -176,9 +178,9 @@ impl Simulation {
             processes: Vec::new(),
             rps: 0.0,
             acknowledged: BTreeMap::new(),
-            told: BTreeSet::new(),
+            notified: BTreeSet::new(),
             wrong_since: BTreeMap::new(),
-            calm_since: Duration::ZERO,
+            undisturbed_since: Duration::ZERO,
             mood_until: Duration::ZERO,
             counts: Counts::default(),
         }
@@ -200,10 +202,10 @@ impl Simulation {
         (!self.processes.is_empty()).then(|| self.random.random_range(0..self.processes.len()))
     }
 
-    /// Notes what disturbs the polling until now.
-    fn disturbed(&mut self, what: &str) {
-        println!("seed {} at {:?}: {what}", self.seed, self.now().mono.0);
-        self.calm_since = self.now().mono.0;
+    /// Records a disturbance of the polling until now.
+    fn record_disturbance(&mut self, cause: &str) {
+        println!("seed {} at {:?}: {cause}", self.seed, self.now().mono.0);
+        self.undisturbed_since = self.now().mono.0;
     }
 
     async fn start_process(&mut self) {
@@ -215,7 +217,7 @@ impl Simulation {
             }
             None => self.counts.refused_starts += 1,
         }
-        self.disturbed("a process starts");
+        self.record_disturbance("a process starts");
     }
 
     /// Kills a process, or ends it in order.
@@ -223,21 +225,21 @@ impl Simulation {
         let process = self.processes.swap_remove(place);
         if self.chance(3) {
             self.counts.ends += 1;
-            self.disturbed("a process ends");
+            self.record_disturbance("a process ends");
             process.end().await;
         } else {
             self.counts.kills += 1;
-            self.disturbed("a process is killed");
+            self.record_disturbance("a process is killed");
             process.kill().await;
         }
     }
 
-    /// Does what happens at the begin of a minute.
+    /// Starts the events at the beginning of a minute.
     async fn disturb(&mut self, minute: u64) {
         self.set_limit(self.load.rps(minute)).await;
         if let Some(ended) = self.processes.iter().position(Process::has_ended) {
             self.processes.remove(ended).end().await;
-            self.disturbed("a process has ended by itself");
+            self.record_disturbance("a process has ended by itself");
         }
         if self.processes.len() < 2 || (self.processes.len() < 4 && self.chance(30)) {
             self.start_process().await;
@@ -252,14 +254,24 @@ impl Simulation {
         }
         let now = self.now().mono.0;
         if now >= self.mood_until {
-            let moods = [Mood::Throttling, Mood::Refusing, Mood::Down, Mood::Silent, Mood::Failing];
+            let behaviors = [
+                ServiceBehavior::Throttling,
+                ServiceBehavior::Refusing,
+                ServiceBehavior::Down,
+                ServiceBehavior::Silent,
+                ServiceBehavior::Failing,
+            ];
             let is_bad = self.chance(4);
-            let mood: Mood = if is_bad { moods[self.random.random_range(0..moods.len())] } else { Mood::Answering };
-            self.machine.service.set_mood(mood);
-            self.disturbed(&format!("the service is {mood:?}"));
+            let behavior: ServiceBehavior = if is_bad {
+                behaviors[self.random.random_range(0..behaviors.len())]
+            } else {
+                ServiceBehavior::Answering
+            };
+            self.machine.service.set_behavior(behavior);
+            self.record_disturbance(&format!("the service is {behavior:?}"));
             let minutes = if is_bad { 1..6 } else { 10..60 };
             self.mood_until = now + Duration::from_secs(60 * self.random.random_range(minutes));
-            self.counts.moods += u64::from(is_bad);
+            self.counts.behaviors += u64::from(is_bad);
         }
         if self.chance(60) {
             // A correction of some seconds, or a wrong time zone.
@@ -270,14 +282,14 @@ impl Simulation {
             };
             self.machine.clock.set_wall_forward(TimeDelta::seconds(seconds));
             self.counts.clock_steps += 1;
-            self.disturbed(&format!("the clock was set by {seconds} s"));
+            self.record_disturbance(&format!("the clock was set by {seconds} s"));
         }
         if self.chance(60) {
             self.write_while_locked(minute).await;
         }
     }
 
-    /// Changes the limit of the ID: people set it in the settings, and start all processes anew.
+    /// Changes the limit of the ID: people set it in the settings, and restart all processes.
     async fn set_limit(&mut self, rps: f64) {
         if self.rps == rps {
             return;
@@ -290,7 +302,7 @@ impl Simulation {
         self.rps = rps;
         self.machine.service.set_limit(rps);
         self.counts.limits += 1;
-        self.disturbed(&format!("the limit is {rps} requests a second"));
+        self.record_disturbance(&format!("the limit is {rps} requests a second"));
     }
 
     /// Lets another program hold the write lock for a moment of real time, in which a process writes.
@@ -340,7 +352,7 @@ impl Simulation {
         for key in keys {
             let hash = key.hash.key();
             let (notes, ticket, labels, is_untracked) = (Vec::new(), None, BTreeSet::new(), false);
-            self.acknowledged.insert(hash, Acknowledged { key, notes, ticket, labels, is_untracked });
+            self.acknowledged.insert(hash, AcknowledgedWrites { key, notes, ticket, labels, is_untracked });
         }
     }
 
@@ -350,7 +362,7 @@ impl Simulation {
         let known = self.acknowledged.values_mut().nth(chosen).unwrap();
         let (transactions, text) = (vec![known.key.clone()], format!("note of minute {minute}"));
         let edit = |edit| Operation::Edit { profile: PROFILE.into(), edit };
-        let (operation, acknowledge): (_, fn(&mut Acknowledged, String)) = match self.random.random_range(0..10) {
+        let (operation, acknowledge): (_, fn(&mut AcknowledgedWrites, String)) = match self.random.random_range(0..10) {
             0 => (Operation::RequestPoll { transactions }, |_, _| ()),
             1 => (edit(Edit::Untrack { transactions }), |known, _| known.is_untracked = true),
             2 | 3 => (edit(Edit::SetTicket { transactions, ticket: Some(text.clone()) }), |known, text| {
@@ -381,7 +393,7 @@ impl Simulation {
             self.edit(minute).await;
             self.machine.clock.sleep_until(begins + Duration::from_secs(20)).await;
             setrlimit(Resource::RLIMIT_FSIZE, soft, hard).unwrap();
-            self.disturbed("the disk was full for 20 s");
+            self.record_disturbance("the disk was full for 20 s");
         }
         self.machine.clock.sleep_until(begins + Duration::from_secs(60)).await;
     }
@@ -403,10 +415,10 @@ impl Simulation {
             assert!(!(known.is_untracked && found.is_polled), "{hash} is polled, although a person stopped that");
         }
         let now = self.now().mono.0;
-        let undisturbed = now.saturating_sub(self.calm_since);
+        let undisturbed = now.saturating_sub(self.undisturbed_since);
         for (hash, _) in self.observer.transfers.iter().filter(|(_, transfer)| transfer.is_polled) {
-            let last = self.machine.service.last_poll(hash).unwrap_or(self.calm_since);
-            let idle = now - last.max(self.calm_since);
+            let last = self.machine.service.last_poll(hash).unwrap_or(self.undisturbed_since);
+            let idle = now - last.max(self.undisturbed_since);
             assert!(idle < FORGOTTEN_AFTER, "{hash} wasn't polled for {idle:?}, {undisturbed:?} undisturbed");
         }
         // A second answer clears an alert, and during an outage none is raised; a settled transfer gets no second answer.
@@ -414,14 +426,14 @@ impl Simulation {
         self.wrong_since.retain(|known, _| wrong.contains(known));
         for wrong in wrong {
             let is_settled = self.observer.transfers[&wrong.0].is_settled;
-            let since = (*self.wrong_since.entry(wrong.clone()).or_insert(now)).max(self.calm_since);
+            let since = (*self.wrong_since.entry(wrong.clone()).or_insert(now)).max(self.undisturbed_since);
             assert!(!is_settled && now - since < 2 * FORGOTTEN_AFTER, "wrong alert: {wrong:?} for {:?}", now - since);
         }
         for event in self.webhook.take_accepted() {
-            let greatest = self.told.last().copied().unwrap_or(i64::MIN);
-            let is_in_order = event > greatest || self.told.contains(&event);
-            assert!(is_in_order, "event {event} was told after {greatest}");
-            self.told.insert(event);
+            let greatest = self.notified.last().copied().unwrap_or(i64::MIN);
+            let is_in_order = event > greatest || self.notified.contains(&event);
+            assert!(is_in_order, "event {event} was notified after {greatest}");
+            self.notified.insert(event);
         }
     }
 
@@ -433,23 +445,23 @@ impl Simulation {
         checksums
     }
 
-    /// Lets everything settle, and checks what holds only then.
-    async fn finish(&mut self) -> Outcome {
-        self.machine.service.set_mood(Mood::Answering);
+    /// Lets everything settle, and checks the conditions that hold only then.
+    async fn finish(&mut self) -> RunOutcome {
+        self.machine.service.set_behavior(ServiceBehavior::Answering);
         self.mood_until = Duration::MAX;
         if self.processes.is_empty() {
             self.start_process().await;
         }
-        self.disturbed("the quiet end begins");
+        self.record_disturbance("the quiet end begins");
         self.sleep(QUIET_END).await;
         self.check();
-        let untold: Vec<_> = self.observer.events.iter().filter(|event| !self.told.contains(event)).collect();
-        assert_eq!(untold, Vec::<&i64>::new(), "events that the webhook didn't get");
+        let missing: Vec<_> = self.observer.events.iter().filter(|event| !self.notified.contains(event)).collect();
+        assert_eq!(missing, Vec::<&i64>::new(), "events that the webhook didn't get");
         for process in std::mem::take(&mut self.processes) {
             process.end().await;
         }
         self.check();
-        Outcome {
+        RunOutcome {
             requests: self.machine.service.requests(),
             digest: self.machine.service.digest(),
             checksums: self.compare_all(),
@@ -471,10 +483,10 @@ fn resident_memory() -> u64 {
     pages * 4_096
 }
 
-/// Held by the simulation that runs: a full disk is a limit of the whole process, and so is what is measured of the memory.
+/// Held by the running simulation: a full disk limits the whole process, and the measured memory is the whole process's.
 static RUNNING: Mutex<()> = Mutex::new(());
 
-fn run_seed(seed: u64, hours: u64) -> Outcome {
+fn run_seed(seed: u64, hours: u64) -> RunOutcome {
     let _running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
     println!("seed {seed}: HOPTOP_SOAK_SEED={seed} runs it again");
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();

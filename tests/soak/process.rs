@@ -31,7 +31,7 @@ use super::{replay::KeptOperations, service::SimulatedService};
 pub(crate) const PROFILE: &str = "default";
 
 /// The events that the webhook gets.
-pub(crate) const TOLD: [NotifiedEvent; 3] =
+pub(crate) const NOTIFIED_EVENTS: [NotifiedEvent; 3] =
     [NotifiedEvent::Settled, NotifiedEvent::AlertRaised, NotifiedEvent::AlertCleared];
 
 /// How often a process looks for commits of other processes.
@@ -97,7 +97,7 @@ async fn write(
 async fn watch(mut steps: WatcherSteps, machine: Machine, phase: Duration) {
     let committed: Arc<Notify> = Arc::default();
     machine.watchers.lock().unwrap().push(Arc::clone(&committed));
-    let _registered = Registered(machine.clone(), Arc::clone(&committed));
+    let _registered = WatcherEntry(machine.clone(), Arc::clone(&committed));
     loop {
         committed.notified().await;
         let now = machine.clock.now().mono;
@@ -109,9 +109,9 @@ async fn watch(mut steps: WatcherSteps, machine: Machine, phase: Duration) {
 }
 
 /// The entry of a watcher in the list.
-struct Registered(Machine, Arc<Notify>);
+struct WatcherEntry(Machine, Arc<Notify>);
 
-impl Drop for Registered {
+impl Drop for WatcherEntry {
     fn drop(&mut self) {
         self.0.watchers.lock().unwrap().retain(|watcher| !Arc::ptr_eq(watcher, &self.1));
     }
@@ -133,7 +133,7 @@ impl Process {
             profile: PROFILE.to_owned(),
             clock: clock.clone(),
             render,
-            events: TOLD.to_vec(),
+            events: NOTIFIED_EVENTS.to_vec(),
             posts: WebhookPosts::default(),
         };
         let notifier = match Notifier::start(&setup, vec![Channel::Webhook(Webhook::new(webhook_url).unwrap())]).await {
@@ -176,7 +176,7 @@ impl Process {
         self.store.apply(operation, self.clock.now().wall).await.is_ok()
     }
 
-    /// Kills the process: its tasks end where they are, and what it has submitted is lost.
+    /// Kills the process: its tasks end where they are, and submitted writes are lost.
     pub(crate) async fn kill(self) {
         let Self { poller, notifier, writer, watcher, .. } = self;
         writer.abort();

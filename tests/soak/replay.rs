@@ -8,7 +8,7 @@ use std::{
 use chrono::{DateTime, Utc};
 use hoptop::internals::{
     domain::operation::Operation,
-    store::{OnKept, Store, WriterSteps},
+    store::{OnOperationKept, Store, WriterSteps},
 };
 
 /// A write takes at least this many operations, if so many wait.
@@ -22,8 +22,8 @@ type KeptOperation = (Operation, DateTime<Utc>);
 pub(crate) struct KeptOperations(Arc<Mutex<Vec<KeptOperation>>>);
 
 impl KeptOperations {
-    /// Returns what a process calls with each operation that its store keeps.
-    pub(crate) fn recorder(&self) -> OnKept {
+    /// Returns the callback that a process calls with each operation that its store keeps.
+    pub(crate) fn recorder(&self) -> OnOperationKept {
         let kept = self.clone();
         Box::new(move |operation, at| kept.0.lock().unwrap().push((operation.clone(), at)))
     }
@@ -43,12 +43,12 @@ impl Replay {
         Self { store, writer: writer.unwrap(), kept, operations: 0 }
     }
 
-    /// Applies what was kept since the last call.
+    /// Applies the operations that were kept since the last call.
     pub(crate) fn catch_up(&mut self) {
         let kept = std::mem::take(&mut *self.kept.0.lock().unwrap());
         self.operations += kept.len() as u64;
         let receipts: Vec<_> = kept.into_iter().map(|(operation, at)| self.store.apply(operation, at)).collect();
-        // One write takes a part of what waits.
+        // One write takes a part of the waiting operations.
         for _ in receipts.chunks(BATCH) {
             self.writer.write();
         }

@@ -1,5 +1,5 @@
-//! The service as a function call: what it answers, its faults, and what it saw. Requests of a process that was killed
-//! arrive, too.
+//! The service as a function call: its answers, its faults, and the requests that it saw. Requests of a process that was
+//! killed arrive, too.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -34,7 +34,7 @@ const SHORTEST_GAP: Duration = Duration::from_secs(5);
 
 /// How the service behaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mood {
+pub(crate) enum ServiceBehavior {
     Answering,
     Throttling,
     Refusing,
@@ -46,9 +46,9 @@ pub(crate) enum Mood {
     Failing,
 }
 
-struct State {
+struct ServiceState {
     random: Pcg64Mcg,
-    mood: Mood,
+    behavior: ServiceBehavior,
     worlds: Vec<Service>,
     world_of: HashMap<String, usize>,
     /// The arrivals of the last window.
@@ -62,9 +62,9 @@ struct State {
     digest: Sha256,
 }
 
-impl State {
-    fn add_to_digest(&mut self, what: &str, at: Duration, hash: &str) {
-        self.digest.update(format!("{what} {} {hash}\n", at.as_nanos()));
+impl ServiceState {
+    fn add_to_digest(&mut self, request: &str, at: Duration, hash: &str) {
+        self.digest.update(format!("{request} {} {hash}\n", at.as_nanos()));
     }
 }
 
@@ -73,14 +73,14 @@ impl State {
 pub(crate) struct SimulatedService {
     clock: Clock,
     start: DateTime<Utc>,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ServiceState>>,
 }
 
 impl SimulatedService {
     pub(crate) fn new(seed: u64, clock: Clock, start: DateTime<Utc>) -> Self {
-        let state = State {
+        let state = ServiceState {
             random: Pcg64Mcg::seed_from_u64(seed),
-            mood: Mood::Answering,
+            behavior: ServiceBehavior::Answering,
             worlds: Vec::new(),
             world_of: HashMap::new(),
             arrivals: VecDeque::new(),
@@ -93,7 +93,7 @@ impl SimulatedService {
         Self { clock, start, state: Arc::new(Mutex::new(state)) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ServiceState> {
         self.state.lock().unwrap()
     }
 
@@ -118,8 +118,8 @@ impl SimulatedService {
         transfers
     }
 
-    pub(crate) fn set_mood(&self, mood: Mood) {
-        self.state().mood = mood;
+    pub(crate) fn set_behavior(&self, behavior: ServiceBehavior) {
+        self.state().behavior = behavior;
     }
 
     /// Sets the limit of the integrator ID. Nothing may be under way.
@@ -141,7 +141,7 @@ impl SimulatedService {
         self.state().last_polls.get(hash).copied()
     }
 
-    /// Returns what was wrong with the requests since the last call.
+    /// Returns the faults of the requests since the last call.
     pub(crate) fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.state().violations)
     }
@@ -174,16 +174,18 @@ impl SimulatedService {
         }
         let soon = Duration::from_millis(5);
         let retry_after = Duration::from_secs(state.random.random_range(1..40));
-        match state.mood {
-            Mood::Answering => {}
-            Mood::Throttling => {
+        match state.behavior {
+            ServiceBehavior::Answering => {}
+            ServiceBehavior::Throttling => {
                 let throttled = Failure::Throttled { message: None, retry_after: Some(retry_after) };
                 return Err((throttled, soon));
             }
-            Mood::Refusing => return Err((Failure::Unauthorized("the ID was withdrawn".into()), soon)),
-            Mood::Down => return Err((Failure::Transport("connection reset".into()), soon)),
-            Mood::Silent => return Err((Failure::TimedOut(TIMEOUT), TIMEOUT)),
-            Mood::Failing => return Err((Failure::Server { status: 500, message: "internal error".into() }, soon)),
+            ServiceBehavior::Refusing => return Err((Failure::Unauthorized("the ID was withdrawn".into()), soon)),
+            ServiceBehavior::Down => return Err((Failure::Transport("connection reset".into()), soon)),
+            ServiceBehavior::Silent => return Err((Failure::TimedOut(TIMEOUT), TIMEOUT)),
+            ServiceBehavior::Failing => {
+                return Err((Failure::Server { status: 500, message: "internal error".into() }, soon));
+            }
         }
         let place = state.world_of[&params.transaction_id.key()];
         let reply = state.worlds[place].handle(&Request::status(params, "soak-integrator-7f3a"), now);

@@ -1,4 +1,4 @@
-//! What an operator reads of a team's store: `doctor`, metrics, and who polls.
+//! The diagnosis of a team's store by an operator: `doctor`, metrics, and the polling machine.
 
 use super::{
     cluster::Cluster,
@@ -43,7 +43,7 @@ fn metrics_count_the_requests_of_the_machine_that_polls() {
 }
 
 #[test]
-fn doctor_judges_the_way_to_the_database_from_this_machine() {
+fn doctor_checks_the_connection_to_the_database_from_this_machine() {
     let Some(cluster) = team() else { return };
     let direct = machine(&cluster.url()).run(&["doctor"]);
     for (check, words) in [
@@ -88,7 +88,7 @@ fn doctor_names_a_standby_and_a_pooler() {
 }
 
 #[test]
-fn what_nobody_polls_is_said_instead_of_blaming_the_service() {
+fn unpolled_id_is_reported_instead_of_an_unreachable_service() {
     let Some(cluster) = team() else { return };
     cluster.execute("create role writer login; grant hoptop_member to writer");
     let service = CountingService::start(&Batch::repeat(1, ONGOING).scenario);
@@ -102,7 +102,7 @@ fn what_nobody_polls_is_said_instead_of_blaming_the_service() {
 }
 
 #[test]
-fn owner_who_may_not_create_roles_reads_what_is_missing() {
+fn owner_without_the_right_to_create_roles_reads_the_missing_right() {
     let Some(cluster) = Cluster::start() else { return };
     cluster.execute("create role plain login; grant all on database hoptop to plain");
     machine(&cluster.url_of("plain")).run(&["store", "init"]).assert_exit(1, &["can't be created", "CREATEROLE"]);

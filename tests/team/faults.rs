@@ -23,7 +23,7 @@ use tempfile::TempDir;
 use super::{
     cluster::Cluster,
     common::{Batch, Home},
-    proxy::{Mode, Proxy},
+    proxy::{Proxy, ProxyMode},
     server::{children, free_port, signal, skip, wait_for, wait_within},
     service::CountingService,
     sharing::{checksums, initialised, machine},
@@ -35,18 +35,18 @@ const MACHINES: usize = 4;
 const RPS: usize = 10;
 /// The requests that must have been sent for each fault, on average: the machines must go on polling between the faults.
 const LEAST_REQUESTS_PER_FAULT: usize = 2;
-/// How long a holder trusts its lease, from before its last beat, and what the kernel's timer may be late.
+/// How long a holder trusts its lease, from before its last beat, with the possible delay of the kernel's timer.
 const TRUST: Duration = Duration::from_millis(4_100);
 /// The longest pause or outage: longer than a takeover takes to begin.
 const LONG: u64 = 9_000;
 
-/// How long a team may need to poll again: after the promotion of a standby without the tail, each replica applies the log behind
-/// the newest snapshot again first.
+/// How long a team may need to poll again. After the promotion of a standby without the newest entries, each replica first
+/// applies the log since the newest snapshot again.
 const HEAL_LIMIT: Duration = Duration::from_secs(120);
 
 /// A kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fault {
+enum InjectedFault {
     /// SIGKILL to the process that polls.
     KillPoller,
     /// SIGKILL to the machine's process, whose poller finds out by itself.
@@ -76,23 +76,23 @@ enum Fault {
 }
 
 /// All kinds, each with its share in percent.
-const FAULTS: [(Fault, u32); 13] = [
-    (Fault::KillPoller, 14),
-    (Fault::KillMachine, 10),
-    (Fault::StopPoller, 12),
-    (Fault::StopMachine, 6),
-    (Fault::StopBeforeBytes, 14),
-    (Fault::HoldDatabase, 7),
-    (Fault::CutDatabase, 7),
-    (Fault::CutService, 6),
-    (Fault::HoldService, 6),
-    (Fault::StepClock, 5),
-    (Fault::KillDatabase, 7),
-    (Fault::FillDisk, 3),
-    (Fault::Promote, 3),
+const FAULTS: [(InjectedFault, u32); 13] = [
+    (InjectedFault::KillPoller, 14),
+    (InjectedFault::KillMachine, 10),
+    (InjectedFault::StopPoller, 12),
+    (InjectedFault::StopMachine, 6),
+    (InjectedFault::StopBeforeBytes, 14),
+    (InjectedFault::HoldDatabase, 7),
+    (InjectedFault::CutDatabase, 7),
+    (InjectedFault::CutService, 6),
+    (InjectedFault::HoldService, 6),
+    (InjectedFault::StepClock, 5),
+    (InjectedFault::KillDatabase, 7),
+    (InjectedFault::FillDisk, 3),
+    (InjectedFault::Promote, 3),
 ];
 
-impl Fault {
+impl InjectedFault {
     /// Returns a random kind, as often as its share says.
     fn random(random: &mut Pcg64Mcg) -> Self {
         let mut place = random.random_range(0..FAULTS.iter().map(|(_, share)| share).sum());
@@ -114,7 +114,7 @@ impl Fault {
     }
 }
 
-/// The files by which the library of `tests/faults/shim.c` is told what to do.
+/// The files that control the library of `tests/faults/shim.c`.
 struct ShimFiles(TempDir);
 
 impl ShimFiles {
@@ -235,10 +235,10 @@ impl Servers {
         Self { primary, link, standby }
     }
 
-    /// Promotes the standby, which lacks what the primary wrote while the standby was cut off.
+    /// Promotes the standby, which lacks the primary's writes while the standby was cut off.
     fn fail_over(self, machines: &[Machine], random: &mut Pcg64Mcg) -> Self {
         let Self { mut primary, link, standby } = self;
-        link.set_mode(Mode::Cut);
+        link.set_mode(ProxyMode::Cut);
         thread::sleep(Duration::from_millis(random.random_range(0..1500)));
         primary.kill_postmaster();
         standby.promote();
@@ -249,22 +249,22 @@ impl Servers {
     }
 }
 
-fn spell(random: &mut Pcg64Mcg, longest: u64) {
+fn sleep_up_to(random: &mut Pcg64Mcg, longest: u64) {
     thread::sleep(Duration::from_millis(random.random_range(50..longest)));
 }
 
 /// A team of four machines, its database and its service.
-struct Team {
+struct TestTeam {
     servers: Option<Servers>,
     machines: Vec<Machine>,
     service: CountingService,
     shim_files: ShimFiles,
     random: Pcg64Mcg,
     /// How often each kind of fault has happened.
-    counts: BTreeMap<Fault, usize>,
+    counts: BTreeMap<InjectedFault, usize>,
 }
 
-impl Team {
+impl TestTeam {
     /// Starts the team; `None` if that is impossible here.
     fn start(seed: u64) -> Option<Self> {
         if !Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|status| status.success()) {
@@ -285,64 +285,67 @@ impl Team {
         Some(Self { servers, machines, service, shim_files, random, counts: BTreeMap::new() })
     }
 
-    fn spell(&mut self, longest: u64) {
-        spell(&mut self.random, longest);
+    fn sleep_up_to(&mut self, longest: u64) {
+        sleep_up_to(&mut self.random, longest);
     }
 
     /// Puts one fault into one machine or into the database, and takes it away again.
-    fn inject(&mut self, fault: Fault) {
+    fn inject(&mut self, fault: InjectedFault) {
         if let Some(obstacle) = fault.obstacle(self.servers.as_ref().unwrap()) {
             return skip(&format!("{fault:?} is left out: {obstacle}"));
         }
         let number = self.random.random_range(0..MACHINES);
         let (parent, pollers) = self.machines[number].processes();
         match fault {
-            Fault::KillPoller => signal("KILL", &pollers),
-            Fault::KillMachine => {
+            InjectedFault::KillPoller => signal("KILL", &pollers),
+            InjectedFault::KillMachine => {
                 self.machines[number].kill();
-                self.spell(500);
+                self.sleep_up_to(500);
                 self.machines[number].start();
             }
-            Fault::StopPoller => self.stop(&pollers),
-            Fault::StopMachine => self.stop(&[&[parent], &pollers[..]].concat()),
-            Fault::StopBeforeBytes => {
+            InjectedFault::StopPoller => self.stop(&pollers),
+            InjectedFault::StopMachine => self.stop(&[&[parent], &pollers[..]].concat()),
+            InjectedFault::StopBeforeBytes => {
                 if !self.stop_before_bytes() {
                     return;
                 }
             }
-            Fault::HoldDatabase | Fault::CutDatabase => {
-                let mode = if fault == Fault::HoldDatabase { Mode::Blackhole } else { Mode::Cut };
+            InjectedFault::HoldDatabase | InjectedFault::CutDatabase => {
+                let mode = if fault == InjectedFault::HoldDatabase { ProxyMode::Blackhole } else { ProxyMode::Cut };
                 self.machines[number].database.set_mode(mode);
-                self.spell(LONG);
-                self.machines[number].database.set_mode(Mode::Pass);
+                self.sleep_up_to(LONG);
+                self.machines[number].database.set_mode(ProxyMode::Pass);
             }
-            Fault::HoldService | Fault::CutService => {
-                let (mode, longest) =
-                    if fault == Fault::HoldService { (Mode::Blackhole, LONG) } else { (Mode::Cut, 5_000) };
+            InjectedFault::HoldService | InjectedFault::CutService => {
+                let (mode, longest) = if fault == InjectedFault::HoldService {
+                    (ProxyMode::Blackhole, LONG)
+                } else {
+                    (ProxyMode::Cut, 5_000)
+                };
                 self.machines[number].service.set_mode(mode);
-                self.spell(longest);
-                self.machines[number].service.set_mode(Mode::Pass);
+                self.sleep_up_to(longest);
+                self.machines[number].service.set_mode(ProxyMode::Pass);
             }
-            Fault::StepClock => {
+            InjectedFault::StepClock => {
                 let seconds = self.random.random_range(-36_000..36_000);
                 self.machines[number].step_clock(seconds);
-                self.spell(LONG);
+                self.sleep_up_to(LONG);
                 self.machines[number].step_clock(0);
             }
-            Fault::KillDatabase | Fault::FillDisk => {
+            InjectedFault::KillDatabase | InjectedFault::FillDisk => {
                 let mut servers = self.servers.take().unwrap();
-                if fault == Fault::FillDisk {
+                if fault == InjectedFault::FillDisk {
                     servers.primary.fill_disk();
-                    self.spell(LONG);
+                    self.sleep_up_to(LONG);
                     servers.primary.free_disk();
                 } else {
                     servers.primary.kill_postmaster();
-                    self.spell(2_000);
+                    self.sleep_up_to(2_000);
                     servers.primary.restart();
                 }
                 self.servers = Some(servers);
             }
-            Fault::Promote => {
+            InjectedFault::Promote => {
                 let servers = self.servers.take().unwrap();
                 self.servers = Some(servers.fail_over(&self.machines, &mut self.random));
             }
@@ -353,7 +356,7 @@ impl Team {
     /// Stops processes for a while.
     fn stop(&mut self, processes: &[u32]) {
         signal("STOP", processes);
-        self.spell(LONG);
+        self.sleep_up_to(LONG);
         signal("CONT", processes);
     }
 
@@ -361,7 +364,7 @@ impl Team {
     fn stop_before_bytes(&mut self) -> bool {
         let Some(poller) = self.shim_files.stop_next_sender() else { return false };
         let stopped = Instant::now();
-        self.spell(LONG);
+        self.sleep_up_to(LONG);
         if stopped.elapsed() > TRUST {
             assert_eq!(state(poller), None, "a stopped poller outlived its lease");
         }
@@ -377,7 +380,7 @@ impl Team {
     }
 
     /// Injects faults, with a pause after each. With `awaits_polls` each fault meets a team that polls.
-    fn inject_all(&mut self, faults: impl IntoIterator<Item = Fault>, awaits_polls: bool) {
+    fn inject_all(&mut self, faults: impl IntoIterator<Item = InjectedFault>, awaits_polls: bool) {
         let mut count = 0;
         for fault in faults {
             let sent = self.service.arrivals().len();
@@ -387,7 +390,7 @@ impl Team {
                 });
             }
             self.inject(fault);
-            self.spell(3_000);
+            self.sleep_up_to(3_000);
             count += 1;
             if count % 10 == 0 {
                 let (sent, over) = self.service.windows_over(RPS);
@@ -427,7 +430,7 @@ fn variable(name: &str) -> Option<u64> {
 
 #[test]
 fn each_kind_of_fault_leaves_a_team_within_the_limit_and_its_replicas_equal() {
-    let Some(mut team) = Team::start(7) else { return };
+    let Some(mut team) = TestTeam::start(7) else { return };
     team.inject_all(FAULTS.map(|(fault, _)| fault), false);
     team.end();
 }
@@ -441,9 +444,9 @@ fn no_fault_makes_a_team_exceed_the_limit_or_its_replicas_differ() {
         let kind = FAULTS.iter().find(|(fault, _)| format!("{fault:?}") == name);
         kind.unwrap_or_else(|| panic!("no fault {name} in {FAULTS:?}")).0
     });
-    let Some(mut team) = Team::start(seed) else { return };
+    let Some(mut team) = TestTeam::start(seed) else { return };
     let mut random = Pcg64Mcg::seed_from_u64(seed + 1);
-    team.inject_all((0..count).map(|_| only.unwrap_or_else(|| Fault::random(&mut random))), only.is_some());
+    team.inject_all((0..count).map(|_| only.unwrap_or_else(|| InjectedFault::random(&mut random))), only.is_some());
     let sent = team.service.arrivals().len();
     assert!(sent >= count * LEAST_REQUESTS_PER_FAULT, "{sent} requests in {count} faults");
     team.end();

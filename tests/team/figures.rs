@@ -1,4 +1,5 @@
-//! The figures of a team's store: how long a failover takes, how soon an answer is everywhere, what a first start costs.
+//! The figures of a team's store: the time of a failover, the delay of an answer on all machines, the cost of a first
+//! start.
 //!
 //! All are ignored by default, and meant for a release build: `cargo test --release --test team -- --ignored figures`.
 
@@ -18,7 +19,7 @@ use hoptop::internals::{
     clock::Clock,
     domain::{team::Nonce, team_address::TeamAddress},
     store::{Receipt, Store},
-    team::{self as team_store, Connector, Fence, HolderId, PasswordSources, Presence, SessionOptions},
+    team::{self as team_store, Connector, Fence, HolderId, MemberPresence, PasswordSources, SessionOptions},
 };
 use serde_json::Value;
 use tokio::sync::watch;
@@ -35,9 +36,9 @@ use super::{
 const ONGOING: &str = r#"{ from = 0, status = "ongoing", steps = 1 }"#;
 
 /// A process of a machine, which is killed with its poller when the value is dropped.
-pub(super) struct Running(Child);
+pub(super) struct RunningProcess(Child);
 
-impl Running {
+impl RunningProcess {
     /// Starts a command with a limit, in requests per second.
     pub(super) fn start(home: &Home, service: &CountingService, rps: usize, words: &[&str]) -> Self {
         let mut command = home.polling_command(service.url(), words);
@@ -56,7 +57,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
         signal("KILL", &self.processes());
         self.0.wait().unwrap();
@@ -82,7 +83,7 @@ fn figures_of_a_failover_and_a_handover() {
     let service = CountingService::start(&batch.scenario);
     let machines = [(); 2].map(|()| machine(&cluster.url()));
     machines[0].import(&batch.csv);
-    let watch = |home: &Home| Running::start(home, &service, 10, &["watch"]);
+    let watch = |home: &Home| RunningProcess::start(home, &service, 10, &["watch"]);
     let mut holder = watch(&machines[0]);
     wait_for("first polls", || (service.arrivals().len() > 5).then_some(()));
     let mut longest = [Duration::ZERO; 2];
@@ -118,13 +119,13 @@ fn delays(cluster: &Cluster, count: usize, rps: usize, seconds: u64) -> Vec<Dura
     let service = CountingService::start(&scenario);
     let holder = machine(&cluster.url());
     holder.import(&batch.csv);
-    let mut polling = Running::start(&holder, &service, rps, &["watch"]);
+    let mut polling = RunningProcess::start(&holder, &service, rps, &["watch"]);
     wait_for("first polls", || (service.arrivals().len() > rps).then_some(()));
     let seen = Arc::new(Mutex::new(Vec::new()));
     let replicas: Vec<_> = (0..count)
         .map(|_| {
             let home = machine(&cluster.url());
-            let mut running = Running::start(&home, &service, rps, &["watch", "--json", "--verbose"]);
+            let mut running = RunningProcess::start(&home, &service, rps, &["watch", "--json", "--verbose"]);
             let (out, seen) = (running.0.stdout.take().unwrap(), Arc::clone(&seen));
             thread::spawn(move || {
                 for line in BufReader::new(out).lines().map_while(Result::ok) {
@@ -204,7 +205,7 @@ fn figures_of_a_check_that_another_machine_carries_out() {
     holder.import(&batch.csv);
     let hash = alone.list()[0]["transactionId"].as_str().unwrap().to_owned();
     let by_itself = median_check(&alone, &service, &hash);
-    let polling = Running::start(&holder, &service, 10, &["watch"]);
+    let polling = RunningProcess::start(&holder, &service, 10, &["watch"]);
     wait_for("first poll", || (service.arrivals().len() > 11).then_some(()));
     holder.run(&["untrack", &hash]).assert_exit(0, &[]);
     let through_the_holder = median_check(&asking, &service, &hash);
@@ -216,7 +217,8 @@ fn figures_of_a_check_that_another_machine_carries_out() {
 /// Makes a store a replica of the cluster's log. With a fence it may write answers.
 fn replica(cluster: &Cluster, path: &Path, fence: Option<Fence>) -> Store {
     let connector = Connector::new(TeamAddress::parse(&cluster.url()).unwrap(), PasswordSources::default()).unwrap();
-    let presence = Presence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
+    let presence =
+        MemberPresence { id: Nonce(rand::random()), given: None, host: "here".into(), polls: Vec::new(), rank: 5 };
     let fence = fence.map(|fence| watch::channel(Some(fence)).1);
     team_store::start(
         Store::open(path).unwrap(),
@@ -277,8 +279,8 @@ fn figures_of_answers_a_second() {
     let service = CountingService::start(&scenario);
     let [holder, replica] = [(); 2].map(|()| machine(&cluster.url()));
     holder.import(&batch.csv);
-    let polling = Running::start(&holder, &service, 1000, &["watch"]);
-    let following = Running::start(&replica, &service, 1000, &["watch"]);
+    let polling = RunningProcess::start(&holder, &service, 1000, &["watch"]);
+    let following = RunningProcess::start(&replica, &service, 1000, &["watch"]);
     let head = || cluster.execute("select seq from hoptop.head")[0][0].parse::<u64>().unwrap();
     wait_for("first polls", || (service.arrivals().len() > 2_000).then_some(()));
     let (before, first, since) = (service.arrivals().len(), head(), Instant::now());
@@ -307,7 +309,7 @@ fn figures_of_a_first_start() {
         let since = Instant::now();
         first.import(&csv);
         eprintln!("import of {count}: {:.1} s", since.elapsed().as_secs_f64());
-        let mut polling = Running::start(&first, &service, 1, &["watch"]);
+        let mut polling = RunningProcess::start(&first, &service, 1, &["watch"]);
         let snapshots = || cluster.execute("select count(*), coalesce(sum(bytes), 0) from hoptop.snapshot").remove(0);
         let limit = Instant::now() + Duration::from_secs(300);
         while snapshots()[0] == "0" {
@@ -319,7 +321,7 @@ fn figures_of_a_first_start() {
         let head = cluster.execute("select seq from hoptop.head")[0][0].parse::<u64>().unwrap();
         let late = machine(&cluster.url());
         let since = Instant::now();
-        let starting = Running::start(&late, &service, 1, &["watch"]);
+        let starting = RunningProcess::start(&late, &service, 1, &["watch"]);
         let replica = late.path().join("hoptop.db");
         let limit = Instant::now() + Duration::from_secs(300);
         while position(&replica) < head {
@@ -355,7 +357,7 @@ fn figures_of_an_idle_viewer() {
     let Some(cluster) = team() else { return };
     let service = CountingService::start(&Batch::repeat(1, ONGOING).scenario);
     let home = machine(&cluster.url());
-    let viewer = Running::start(&home, &service, 1, &["--plain", "--no-poll"]);
+    let viewer = RunningProcess::start(&home, &service, 1, &["--plain", "--no-poll"]);
     let commits = || {
         let sql = "select xact_commit + xact_rollback from pg_stat_database where datname = 'hoptop'";
         // A connection of its own counts as well; it reads another database.

@@ -44,7 +44,7 @@ use std::{
 
 use cluster::Cluster;
 use pgbouncer::PgBouncer;
-use proxy::{Mode, Proxy};
+use proxy::{Proxy, ProxyMode};
 use service::{CountingService, most_in_a_second};
 
 #[test]
@@ -96,7 +96,7 @@ fn standby_takes_over_with_or_without_the_newest_rows() {
     primary.wait_for_standby();
     assert_eq!(standby.execute("select pg_is_in_recovery(), count(*) from rows"), [["t", "1"]]);
     // The standby is asynchronous: the primary acknowledges a row that only the primary has.
-    network.set_mode(Mode::Cut);
+    network.set_mode(ProxyMode::Cut);
     primary.execute("insert into rows values (2)");
     primary.kill_postmaster();
     standby.promote();
@@ -163,12 +163,12 @@ fn proxy_holds_back_all_bytes_and_delivers_them_later() {
     let mut early = TcpStream::connect(proxy.address()).unwrap();
     send(&mut early, 1);
     assert_eq!(receive(&mut early, LONG), Some(1));
-    proxy.set_mode(Mode::Blackhole);
+    proxy.set_mode(ProxyMode::Blackhole);
     let mut late = TcpStream::connect(proxy.address()).unwrap();
     send(&mut early, 2);
     send(&mut late, 3);
     assert_eq!((receive(&mut early, SHORT), receive(&mut late, SHORT)), (None, None));
-    proxy.set_mode(Mode::Pass);
+    proxy.set_mode(ProxyMode::Pass);
     assert_eq!((receive(&mut early, LONG), receive(&mut late, LONG)), (Some(2), Some(3)));
 }
 
@@ -178,13 +178,13 @@ fn proxy_closes_and_refuses_connections_and_accepts_them_again() {
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
     send(&mut stream, 1);
     assert_eq!(receive(&mut stream, LONG), Some(1));
-    proxy.set_mode(Mode::Cut);
+    proxy.set_mode(ProxyMode::Cut);
     stream.set_read_timeout(Some(LONG)).unwrap();
     assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)));
     assert_eq!(TcpStream::connect(proxy.address()).unwrap_err().kind(), ErrorKind::ConnectionRefused);
     // After a failover the same address leads to another server.
     proxy.set_target(echo());
-    proxy.set_mode(Mode::Pass);
+    proxy.set_mode(ProxyMode::Pass);
     let mut stream = TcpStream::connect(proxy.address()).unwrap();
     send(&mut stream, 2);
     assert_eq!(receive(&mut stream, LONG), Some(2));

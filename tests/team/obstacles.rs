@@ -1,4 +1,4 @@
-//! What stands in the way of a machine: a suspended process of its own, a full disk of the database, a newer program, and a store
+//! Obstacles for a machine: a suspended process of its own, a full disk of the database, and a newer program. Also a store
 //! that is moved into the team's while the machine is connected.
 
 #![allow(clippy::disallowed_methods, reason = "waits in real time")]
@@ -13,7 +13,7 @@ use std::{
 use super::{
     cluster::Cluster,
     common::{Batch, HEADER, Home, Process},
-    proxy::{Mode, Proxy},
+    proxy::{Proxy, ProxyMode},
     server::{skip, wait_for},
     service::CountingService,
     sharing::{add, checksums, hash, initialised, machine, team},
@@ -59,18 +59,18 @@ fn suspended_process_that_holds_the_log_holds_up_no_other_process_of_its_machine
     watch.send(&row(2));
     watch.read_events_until("imported", 1);
     let last = (3..8).find(|number| {
-        proxy.set_mode(Mode::Blackhole);
+        proxy.set_mode(ProxyMode::Blackhole);
         watch.send(&row(*number));
         // Unless another request was on the way at this moment, which needs no lock.
         let is_locked = is_true_within(Duration::from_secs(5), || log_is_locked(&home));
         if !is_locked {
-            proxy.set_mode(Mode::Pass);
+            proxy.set_mode(ProxyMode::Pass);
         }
         is_locked
     });
     let last = last.unwrap();
     watch.signal("STOP");
-    proxy.set_mode(Mode::Pass);
+    proxy.set_mode(ProxyMode::Pass);
     // The others read, write and apply the log nevertheless, a little later.
     let has = |home: &Home, number: usize| home.list().iter().any(|tx| tx["transactionId"] == hash(number).as_str());
     add(&other, 101).assert_exit(0, &[]);
@@ -86,7 +86,7 @@ fn suspended_process_that_holds_the_log_holds_up_no_other_process_of_its_machine
 }
 
 #[test]
-fn full_disk_of_the_database_is_said_and_reading_goes_on() {
+fn full_disk_of_the_database_is_reported_and_reading_continues() {
     let Some(mut cluster) = Cluster::start_on_own_disk().map(initialised) else { return };
     if !cluster.has_own_disk() {
         return skip("this user may not mount a disk");
@@ -173,9 +173,9 @@ fn connected_program_whose_format_is_no_longer_taken_says_that_it_is_too_old() {
 }
 
 /// Ends a process whose output goes nowhere when the value is dropped.
-struct Reaped(Child);
+struct ReapedProcess(Child);
 
-impl Drop for Reaped {
+impl Drop for ReapedProcess {
     fn drop(&mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -190,7 +190,7 @@ fn store_that_is_moved_into_the_team_appears_on_machines_that_are_connected() {
     cluster.execute("create role writer login; grant hoptop_member to writer");
     let home = machine(&cluster.url_of("writer"));
     let mut command = home.polling_command(service.url(), &["watch", "-", "--json"]);
-    let mut connected = Reaped(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
+    let mut connected = ReapedProcess(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
     let members = || cluster.execute("select count(*) from hoptop.member")[0][0] == "1";
     wait_for("connected machine", || members().then_some(()));
     for number in 1..=3 {
@@ -200,7 +200,7 @@ fn store_that_is_moved_into_the_team_appears_on_machines_that_are_connected() {
     let replica = rusqlite::Connection::open(home.path().join("hoptop.db")).unwrap();
     let rows = || replica.query_row("SELECT count(*) FROM transactions", [], |row| row.get::<_, u32>(0));
     wait_for("moved transactions", || rows().is_ok_and(|rows| rows == 3).then_some(()));
-    // The connected process goes on writing behind what was moved.
+    // The connected process continues to write after the moved entries.
     let input = connected.0.stdin.as_mut().unwrap();
     input.write_all((HEADER.to_owned() + &row(4)).as_bytes()).unwrap();
     let late = machine(&cluster.url());

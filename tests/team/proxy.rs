@@ -24,7 +24,7 @@ const CLOSE_DELAY: Duration = Duration::from_millis(100);
 
 /// What the proxy does with connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub(crate) enum ProxyMode {
     /// Forwards all bytes.
     Pass,
     /// Accepts connections and keeps them open, but forwards nothing. What was sent meanwhile is forwarded later, as TCP
@@ -37,7 +37,7 @@ pub(crate) enum Mode {
 /// A proxy on this machine. All connections are closed when the value is dropped.
 pub(crate) struct Proxy {
     address: SocketAddr,
-    mode: watch::Sender<Mode>,
+    mode: watch::Sender<ProxyMode>,
     target: watch::Sender<SocketAddr>,
     /// The number of sockets that accept or hold connections.
     sockets: Arc<AtomicUsize>,
@@ -45,30 +45,30 @@ pub(crate) struct Proxy {
 }
 
 /// Counts a socket until it is closed.
-struct Count(Arc<AtomicUsize>);
+struct SocketCount(Arc<AtomicUsize>);
 
-impl Count {
+impl SocketCount {
     fn new(sockets: &Arc<AtomicUsize>) -> Self {
         sockets.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(sockets))
     }
 }
 
-impl Drop for Count {
+impl Drop for SocketCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 impl Proxy {
-    /// Starts a proxy in front of a server, in mode [`Mode::Pass`].
+    /// Starts a proxy in front of a server, in mode [`ProxyMode::Pass`].
     pub(crate) fn start(target: SocketAddr) -> Self {
         Self::start_at(SocketAddr::from(([127, 0, 0, 1], free_port())), target)
     }
 
     /// Like [`Proxy::start`], at an address.
     pub(crate) fn start_at(address: SocketAddr, target: SocketAddr) -> Self {
-        let (mode, modes) = watch::channel(Mode::Pass);
+        let (mode, modes) = watch::channel(ProxyMode::Pass);
         let (target, targets) = watch::channel(target);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let sockets = Arc::new(AtomicUsize::new(0));
@@ -84,9 +84,9 @@ impl Proxy {
     }
 
     /// Changes the mode, for connections that exist and for new ones.
-    pub(crate) fn set_mode(&self, mode: Mode) {
+    pub(crate) fn set_mode(&self, mode: ProxyMode) {
         self.mode.send_replace(mode);
-        self.wait_for_sockets(|sockets| (sockets == 0) == (mode == Mode::Cut));
+        self.wait_for_sockets(|sockets| (sockets == 0) == (mode == ProxyMode::Cut));
     }
 
     /// Changes the server for new connections.
@@ -108,16 +108,16 @@ impl Drop for Proxy {
 
 async fn accept(
     address: SocketAddr,
-    mut mode: watch::Receiver<Mode>,
+    mut mode: watch::Receiver<ProxyMode>,
     target: watch::Receiver<SocketAddr>,
     sockets: Arc<AtomicUsize>,
 ) {
-    while mode.wait_for(|mode| *mode != Mode::Cut).await.is_ok() {
+    while mode.wait_for(|mode| *mode != ProxyMode::Cut).await.is_ok() {
         let listener = TcpListener::bind(address).await.unwrap();
-        let _count = Count::new(&sockets);
+        let _count = SocketCount::new(&sockets);
         let mut cut = mode.clone();
         tokio::select! {
-            _ = cut.wait_for(|mode| *mode == Mode::Cut) => {}
+            _ = cut.wait_for(|mode| *mode == ProxyMode::Cut) => {}
             () = accept_until_cut(listener, &mode, &target, &sockets) => {}
         }
     }
@@ -125,15 +125,15 @@ async fn accept(
 
 async fn accept_until_cut(
     listener: TcpListener,
-    mode: &watch::Receiver<Mode>,
+    mode: &watch::Receiver<ProxyMode>,
     target: &watch::Receiver<SocketAddr>,
     sockets: &Arc<AtomicUsize>,
 ) {
     while let Ok((client, _)) = listener.accept().await {
-        let (mut cut, mode, target, count) = (mode.clone(), mode.clone(), target.clone(), Count::new(sockets));
+        let (mut cut, mode, target, count) = (mode.clone(), mode.clone(), target.clone(), SocketCount::new(sockets));
         tokio::spawn(async move {
             let outcome = tokio::select! {
-                _ = cut.wait_for(|mode| *mode == Mode::Cut) => Ok(()),
+                _ = cut.wait_for(|mode| *mode == ProxyMode::Cut) => Ok(()),
                 outcome = forward(client, mode, target) => outcome,
             };
             drop((outcome, count));
@@ -144,7 +144,7 @@ async fn accept_until_cut(
 /// Forwards a connection until both sides have closed it.
 async fn forward(
     mut client: TcpStream,
-    mut mode: watch::Receiver<Mode>,
+    mut mode: watch::Receiver<ProxyMode>,
     target: watch::Receiver<SocketAddr>,
 ) -> io::Result<()> {
     wait_for_pass(&mut mode).await?;
@@ -160,14 +160,14 @@ async fn forward(
 async fn pump(
     mut from: tcp::ReadHalf<'_>,
     mut to: tcp::WriteHalf<'_>,
-    mut mode: watch::Receiver<Mode>,
+    mut mode: watch::Receiver<ProxyMode>,
 ) -> io::Result<()> {
     let mut bytes = vec![0; 64 * 1024];
     loop {
         let read = from.read(&mut bytes).await?;
         wait_for_pass(&mut mode).await?;
         if read == 0 {
-            // A server must see what came before, although nobody waits for an answer any more.
+            // A server must see the earlier bytes, although no client waits for an answer any more.
             tokio::time::sleep(CLOSE_DELAY).await;
             return to.shutdown().await;
         }
@@ -175,6 +175,6 @@ async fn pump(
     }
 }
 
-async fn wait_for_pass(mode: &mut watch::Receiver<Mode>) -> io::Result<()> {
-    mode.wait_for(|mode| *mode == Mode::Pass).await.map(drop).map_err(io::Error::other)
+async fn wait_for_pass(mode: &mut watch::Receiver<ProxyMode>) -> io::Result<()> {
+    mode.wait_for(|mode| *mode == ProxyMode::Pass).await.map(drop).map_err(io::Error::other)
 }

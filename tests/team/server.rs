@@ -30,20 +30,20 @@ pub(crate) fn skip(missing: &str) {
 
 /// Waits until `condition` returns a value.
 #[track_caller]
-pub(crate) fn wait_for<T>(what: &str, condition: impl FnMut() -> Option<T>) -> T {
-    wait_within(LIMIT, what, condition)
+pub(crate) fn wait_for<T>(expected: &str, condition: impl FnMut() -> Option<T>) -> T {
+    wait_within(LIMIT, expected, condition)
 }
 
 /// Like [`wait_for`], with another limit.
 #[track_caller]
-pub(crate) fn wait_within<T>(limit: Duration, what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn wait_within<T>(limit: Duration, expected: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let clock = Clock::system();
     let begin = clock.now().mono;
     loop {
         match condition() {
             Some(value) => return value,
             None if clock.now().mono.since(begin) < limit => thread::park_timeout(Duration::from_millis(5)),
-            None => panic!("no {what} within {limit:?}"),
+            None => panic!("no {expected} within {limit:?}"),
         }
     }
 }

@@ -25,7 +25,7 @@ use tokio::runtime::Runtime;
 
 /// The arrival of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
+pub(crate) struct RequestArrival {
     /// The time since the start of the service, by a monotonic clock.
     pub at: Duration,
     /// The client's side of the connection. Machines with network namespaces of their own differ by the IP address,
@@ -35,7 +35,7 @@ pub(crate) struct Arrival {
 
 /// An answer of the service.
 #[derive(Clone, Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ServiceAnswer {
     /// The hash of the transaction that was asked about.
     pub hash: String,
     /// When the answer was ready.
@@ -53,8 +53,8 @@ struct Recorder {
     service: Service,
     clock: Clock,
     start: Mono,
-    arrivals: Vec<Arrival>,
-    answers: Vec<Answer>,
+    arrivals: Vec<RequestArrival>,
+    answers: Vec<ServiceAnswer>,
 }
 
 impl CountingService {
@@ -83,12 +83,12 @@ impl CountingService {
     }
 
     /// Returns all arrivals, in order.
-    pub(crate) fn arrivals(&self) -> Vec<Arrival> {
+    pub(crate) fn arrivals(&self) -> Vec<RequestArrival> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).arrivals.clone()
     }
 
     /// Returns all answers, in order.
-    pub(crate) fn answers(&self) -> Vec<Answer> {
+    pub(crate) fn answers(&self) -> Vec<ServiceAnswer> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).answers.clone()
     }
 
@@ -153,9 +153,9 @@ async fn answer(
         // The clock is read under the lock, so that the arrivals are in the order of their times.
         let now = recorder.clock.now();
         let at = now.mono.since(recorder.start);
-        recorder.arrivals.push(Arrival { at, source });
+        recorder.arrivals.push(RequestArrival { at, source });
         if let Some((_, hash)) = request.query.iter().find(|(name, _)| name == "transactionId") {
-            recorder.answers.push(Answer { hash: hash.clone(), at: Instant::now() });
+            recorder.answers.push(ServiceAnswer { hash: hash.clone(), at: Instant::now() });
         }
         recorder.service.handle(&request, now)
     };

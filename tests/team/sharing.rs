@@ -1,4 +1,4 @@
-//! Machines that share a team's store: what one writes, all read, and one of them polls.
+//! Machines that share a team's store: all read the writes of each, and one of them polls.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, thread};
 
@@ -9,7 +9,7 @@ use super::{
     common::{Batch, Home, Process, ProcessOutput},
     json_schema::violations,
     pgbouncer::PgBouncer,
-    proxy::{Mode, Proxy},
+    proxy::{Proxy, ProxyMode},
     server::wait_for,
     service::CountingService,
 };
@@ -64,7 +64,7 @@ fn status(home: &Home) -> Value {
 }
 
 #[test]
-fn what_one_machine_writes_is_read_and_edited_on_another() {
+fn write_of_one_machine_is_read_and_edited_on_another() {
     let Some(cluster) = team() else { return };
     let [first, second] = [machine(&cluster.url()), machine(&cluster.url())];
     add(&first, 1).assert_exit(0, &[]);
@@ -118,7 +118,7 @@ fn one_machine_polls_and_its_answers_reach_all_within_the_budget() {
 }
 
 #[test]
-fn holder_carries_out_what_others_ask_for_and_the_lease_is_handed_over() {
+fn holder_carries_out_requests_of_other_machines_and_the_lease_is_handed_over() {
     let Some(cluster) = team() else { return };
     let batch = Batch::repeat(3, r#"{ from = 0, status = "ongoing", steps = 1 }"#);
     let service = CountingService::start(&batch.scenario);
@@ -148,12 +148,12 @@ fn holder_carries_out_what_others_ask_for_and_the_lease_is_handed_over() {
 }
 
 #[test]
-fn while_the_database_is_away_everything_is_readable_and_edits_say_why_not() {
+fn unreachable_database_leaves_everything_readable_and_edits_give_the_reason() {
     let Some(cluster) = team() else { return };
     let proxy = Proxy::start(cluster.address());
     let home = machine(&format!("postgres://hoptop@{}/hoptop", proxy.address()));
     add(&home, 1).assert_exit(0, &[]);
-    for mode in [Mode::Cut, Mode::Blackhole] {
+    for mode in [ProxyMode::Cut, ProxyMode::Blackhole] {
         proxy.set_mode(mode);
         let read = home.run(&["list", "--json"]);
         read.assert_exit(0, &["the team's store is away: ", "showing this machine's local copy"]);
@@ -162,7 +162,7 @@ fn while_the_database_is_away_everything_is_readable_and_edits_say_why_not() {
         assert_eq!(edit.code, Some(1), "{edit:?}");
         assert!(edit.err.contains("nothing was saved: "), "{edit:?}");
         assert!(!edit.err.contains("panicked") && edit.err.lines().count() <= 3, "{edit:?}");
-        proxy.set_mode(Mode::Pass);
+        proxy.set_mode(ProxyMode::Pass);
         assert_eq!(hashes(&home), BTreeSet::from([hash(1)]));
     }
     add(&home, 2).assert_exit(0, &[]);
@@ -178,7 +178,7 @@ fn after_a_failover_without_the_tail_the_replica_heals_and_the_lost_operations_a
     let link = Proxy::start(cluster.address());
     let standby = cluster.standby_through(link.address());
     cluster.wait_for_standby();
-    link.set_mode(Mode::Cut);
+    link.set_mode(ProxyMode::Cut);
     add(&first, 2).assert_exit(0, &[]);
     add(&first, 3).assert_exit(0, &[]);
     assert_eq!(second.list().len(), 3);
@@ -223,7 +223,7 @@ fn everything_works_behind_pgbouncer_in_transaction_mode() {
 }
 
 #[test]
-fn what_is_wrong_with_the_store_is_said_in_one_sentence() {
+fn fault_of_the_store_is_reported_in_one_sentence() {
     let Some(cluster) = Cluster::start() else { return };
     let [own, other] = [cluster.url(), cluster.url().trim_end_matches("hoptop").to_owned() + "elsewhere"];
     machine(&own).run(&["list"]).assert_exit(1, &["is not a team's store yet", "hoptop store init"]);
@@ -239,7 +239,7 @@ fn what_is_wrong_with_the_store_is_said_in_one_sentence() {
     add(&reader, 1).assert_exit(1, &["the team's database refuses", "ask the owner"]);
     add(&writer, 1).assert_exit(0, &[]);
     assert_eq!(reader.list().len(), 1);
-    // Nobody writes but through the functions, and nobody reads another's lease.
+    // Roles write only through the functions, and don't read another role's lease.
     for table in ["team", "head", "log", "lease", "snapshot", "snapshot_part", "member"] {
         let denied = super::cluster::execute_at(&cluster.url_of("writer"), &format!("select * from hoptop.{table}"));
         assert!(denied.unwrap_err().contains("permission denied"), "{table}");
@@ -267,7 +267,7 @@ fn replica_is_refused_without_its_team_and_by_another_team() {
 }
 
 #[test]
-fn damaged_replica_begins_again_with_what_the_team_has() {
+fn damaged_replica_is_rebuilt_from_the_team() {
     let Some(cluster) = team() else { return };
     let [home, other] = [machine(&cluster.url()), machine(&cluster.url())];
     for number in 1..=40 {
@@ -355,7 +355,7 @@ fn light_machine_shows_bodies_from_the_log_and_every_copy_is_verified() {
     // While the database is away, the reason is said.
     let proxy = Proxy::start(cluster.address());
     light.configure(&format!("store = 'postgres://hoptop@{}/hoptop'\n[team]\nlight = true", proxy.address()));
-    proxy.set_mode(Mode::Cut);
+    proxy.set_mode(ProxyMode::Cut);
     let hash = whole.list()[0]["transactionId"].as_str().unwrap().to_owned();
     light.run(&["show", &hash, "--raw"]).assert_exit(1, &["refuses the connection"]);
 }

@@ -1,4 +1,5 @@
-//! Which machine polls: the order of the ranks, what the next holder inherits, and the end of a holder that lost its lease.
+//! The machine that polls: the order of the ranks, the inheritance of the next holder, and the end of a holder without
+//! lease.
 
 #![allow(clippy::disallowed_methods, reason = "waits and measures in real time")]
 
@@ -10,7 +11,7 @@ use std::{
 use super::{
     cluster::Cluster,
     common::{Batch, Home},
-    figures::Running,
+    figures::RunningProcess,
     server::{children, signal, wait_for, wait_within},
     service::CountingService,
     sharing::{machine, team},
@@ -43,12 +44,12 @@ fn server_takes_over_from_a_laptop_and_gives_back_when_it_ends() {
     let service = CountingService::start(&batch.scenario);
     let [laptop, server] = [7, 0].map(|rank| ranked(&cluster, rank));
     laptop.import(&batch.csv);
-    let _laptop = Running::start(&laptop, &service, 10, &["watch"]);
+    let _laptop = RunningProcess::start(&laptop, &service, 10, &["watch"]);
     wait_for("first polls", || (service.arrivals().len() > 5).then_some(()));
     let (_, first) = wait_for("laptop", || holder(&cluster).filter(|(rank, _)| rank == "7"));
-    let mut server = Running::start(&server, &service, 10, &["watch"]);
+    let mut server = RunningProcess::start(&server, &service, 10, &["watch"]);
     let (_, second) = wait_within(RANK_LIMIT, "server", || holder(&cluster).filter(|(rank, _)| rank == "0"));
-    // The laptop gave the lease back, and nobody had to wait for its expiry.
+    // The laptop released the lease, so that no machine had to wait for its expiry.
     assert_eq!(second, first + 1);
     let before = service.arrivals().len();
     wait_for("polls of the server", || (service.arrivals().len() > before + 5).then_some(()));
@@ -69,9 +70,9 @@ fn next_holder_inherits_the_rest_of_a_retry_after_and_the_cut_rate() {
     let service = CountingService::start(&batch.scenario);
     let machines = [(); 2].map(|()| machine(&cluster.url()));
     machines[0].import(&batch.csv);
-    let holding = Running::start(&machines[0], &service, 10, &["watch"]);
+    let holding = RunningProcess::start(&machines[0], &service, 10, &["watch"]);
     wait_for("first polls", || (service.arrivals().len() > 5).then_some(()));
-    let _next = Running::start(&machines[1], &service, 10, &["watch"]);
+    let _next = RunningProcess::start(&machines[1], &service, 10, &["watch"]);
     // A beat carries the pace into the database.
     wait_for("rest", || {
         let pace = cluster.execute("select coalesce(pace, '') from hoptop.lease")[0][0].clone();
@@ -99,7 +100,7 @@ fn poller_that_lost_its_lease_ends_and_a_new_one_takes_part_again() {
     let service = CountingService::start(&batch.scenario);
     let home = machine(&cluster.url());
     home.import(&batch.csv);
-    let running = Running::start(&home, &service, 10, &["watch"]);
+    let running = RunningProcess::start(&home, &service, 10, &["watch"]);
     wait_for("first polls", || (service.arrivals().len() > 5).then_some(()));
     let parent = running.processes()[0];
     let first = children(parent);

@@ -1,4 +1,4 @@
-//! The way to the database with TLS and passwords: what is verified, and what is said if it isn't.
+//! Connections to the database with TLS and passwords: the checks, and the messages if one fails.
 
 use std::{
     fs,

@@ -73,15 +73,15 @@ pub(crate) fn add(args: &AddArgs, cx: &mut Context) -> color_eyre::Result<Exit> 
     if let Some(warning) = warning {
         writeln!(cx.err, "warning: {warning}")?;
     }
-    if let Some(oddity) = intake::oddity(&new.params.transaction_id, &new.params.from_chain) {
-        writeln!(cx.err, "warning: {oddity}")?;
+    if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
+        writeln!(cx.err, "warning: {warning}")?;
     }
     let operation = Operation::Track { profile: cx.profile.clone(), transactions: vec![new] };
     let report = cx.store.apply(operation, cx.now.wall).wait()?.tracked()?;
-    if let Some(twice) = report.twice() {
+    if let Some(twice) = report.other_profiles_notice() {
         writeln!(cx.err, "warning: {twice}; each profile polls it")?;
     }
-    let known = report.first().map(|row| cx.store.reader()?.listed(row)).transpose()?.flatten();
+    let known = report.first().map(|row| cx.store.reader()?.list_row(row)).transpose()?.flatten();
     if let Some(known) = known {
         print_report(&known.transaction, &report, cx)?;
     }
@@ -133,7 +133,7 @@ pub(super) fn read(
     any_chain: bool,
     err: &mut dyn Write,
 ) -> io::Result<Option<(NewTransaction, Option<String>)>> {
-    match intake::one(values, any_chain) {
+    match intake::parse_one(values, any_chain) {
         Ok(read) => Ok(Some(read)),
         Err(errors) => {
             for error in errors {

@@ -17,7 +17,7 @@ use crate::{
         },
     },
     domain::{
-        alert::{Alert, AlertState, Handling, RESOLVED_FOR, Subject},
+        alert::{Alert, AlertState, AlertSubject, Handling, RESOLVED_FOR},
         span::{self, rfc3339},
         text,
     },
@@ -136,8 +136,8 @@ fn print_sentences(shown: &[Alert], reader: &Reader, cx: &mut Context) -> Result
         let (severity, rule, span) = (alert.rule.severity().name(), alert.rule, active_for(alert, cx));
         let state = row_text::alert_state(alert, cx.now.wall, cx.zone);
         let listed = match alert.subject {
-            Subject::Transaction(row) => reader.listed(row)?,
-            Subject::Profile => None,
+            AlertSubject::Transaction(row) => reader.list_row(row)?,
+            AlertSubject::Profile => None,
         };
         let subject = match listed {
             Some(listed) => row_text::name_in_words(&listed.transaction),
@@ -160,7 +160,7 @@ fn subject_text(reader: &Reader, alert: &Alert) -> Result<String> {
 }
 
 fn find_hash(reader: &Reader, alert: &Alert) -> Result<Option<String>> {
-    let Subject::Transaction(row) = alert.subject else { return Ok(None) };
+    let AlertSubject::Transaction(row) = alert.subject else { return Ok(None) };
     Ok(reader.header(row)?.map(|tx| tx.params.transaction_id.to_string()))
 }
 
@@ -180,7 +180,7 @@ fn alert_view<'a>(alert: &'a Alert, transaction_id: Option<String>, cx: &Context
         state: alert.state(cx.now.wall).name(),
         snoozed_at: snoozed.map(|snoozed| rfc3339(snoozed.at)),
         snoozed_until: snoozed.and_then(|snoozed| snoozed.until.moment()).map(rfc3339),
-        flapping: alert.flapping,
+        flapping: alert.is_flapping,
         cleared_at: alert.cleared_at.map(rfc3339),
         schema: Schema::Alert,
     }

@@ -1,6 +1,6 @@
 //! `hoptop answer`: prints the text about a transaction for the team's ticket, the customer or the provider.
 //!
-//! It must never write the reply's sentences: `domain::answer` does.
+//! It must never write the reply's sentences: `domain::reply` does.
 
 use clap::{Args, ValueEnum};
 use clap_complete::ArgValueCompleter;
@@ -8,7 +8,7 @@ use color_eyre::eyre::Result;
 
 use crate::{
     cli::{completers, context::Context},
-    domain::answer::{self, Audience, ReplyFormat, Templates},
+    domain::reply::{self, Audience, ReplyFormat, ReplyTemplates},
     runtime::exit::Exit,
 };
 
@@ -58,7 +58,7 @@ pub(crate) enum AnswerFormat {
 }
 
 /// Prints the reply. A warning on standard error says if there is no answer yet, or if the last answer may be old.
-pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates) -> Result<Exit> {
+pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &ReplyTemplates) -> Result<Exit> {
     let audience = match (args.reader, args.format, cx.in_words) {
         (AnswerReader::Customer | AnswerReader::Provider, Some(AnswerFormat::Markdown), _) => {
             writeln!(cx.err, "only the reply for the team has Markdown; leave out --format, or use --for team")?;
@@ -80,7 +80,7 @@ pub(crate) fn answer(args: &AnswerArgs, cx: &mut Context, templates: &Templates)
     } else if tx.is_stopped() {
         writeln!(cx.err, "this transaction is no longer polled, so the reply may be old; `hoptop check` polls it now")?;
     }
-    writeln!(cx.out, "{}", answer::reply(&[&tx], audience, cx.now.wall, cx.zone, templates))?;
+    writeln!(cx.out, "{}", reply::write_reply(&[&tx], audience, cx.now.wall, cx.zone, templates))?;
     Ok(Exit::Success)
 }
 
@@ -104,7 +104,7 @@ mod tests {
 
     fn run(bench: &mut CommandFixture, format: impl Into<Option<AnswerFormat>>) -> (String, String) {
         let args = args(AnswerReader::Team, format.into());
-        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
+        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
         assert_eq!(exit.unwrap(), Exit::Success);
         (out, err)
     }
@@ -149,10 +149,10 @@ mod tests {
         let mut bench = CommandFixture::new();
         bench.track(fixtures::new(1));
         for (reader, beginning) in [(AnswerReader::Customer, "Hello,\n"), (AnswerReader::Provider, "transactionId")] {
-            let (out, _, exit) = bench.run(|cx| answer(&args(reader, None), cx, &Templates::default()));
+            let (out, _, exit) = bench.run(|cx| answer(&args(reader, None), cx, &ReplyTemplates::default()));
             assert!(out.starts_with(beginning) && exit.unwrap() == Exit::Success, "{out}");
             let wanted = args(reader, Some(AnswerFormat::Markdown));
-            let (out, err, exit) = bench.run(|cx| answer(&wanted, cx, &Templates::default()));
+            let (out, err, exit) = bench.run(|cx| answer(&wanted, cx, &ReplyTemplates::default()));
             assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Usage));
             assert!(err.contains("--for team"), "{err}");
         }
@@ -162,7 +162,7 @@ mod tests {
     fn unknown_transaction_has_no_reply() {
         let mut bench = CommandFixture::new();
         let args = AnswerArgs { transaction: "0xabcdef".into(), ..args(AnswerReader::Team, None) };
-        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &Templates::default()));
+        let (out, err, exit) = bench.run(|cx| answer(&args, cx, &ReplyTemplates::default()));
         assert_eq!((out.as_str(), exit.unwrap()), ("", Exit::Error));
         assert!(err.contains("is not tracked"), "{err}");
     }

@@ -18,7 +18,7 @@ use crate::{
     clock::Clock,
     domain::text,
     runtime::{exit::Exit, signals},
-    store::{BackupDue, BackupReport, Existing, Store},
+    store::{BackupDue, BackupReport, ExistingFilePolicy, Store},
 };
 
 /// The largest store, in bytes, whose daily backup is made at once; it takes a second at most.
@@ -58,7 +58,7 @@ pub(crate) fn backup(args: &BackupArgs, cx: &mut Context) -> Result<Exit> {
     if is_same_file(file, cx.store.path()) {
         bail!("{shown} is the store itself; choose another name");
     }
-    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let existing = if args.force { ExistingFilePolicy::Replace } else { ExistingFilePolicy::Keep };
     let signals = signals::SignalStream::open()?;
     let copied = cx.store.backup(file, existing, &|| signals.exit().is_none());
     if let (Err(_), Some(exit)) = (&copied, signals.exit()) {
@@ -94,7 +94,7 @@ pub(crate) fn after_a_command(store: &Store) -> Result<()> {
     let now = Clock::system().now().wall;
     match store.fault() {
         Some(_) => return Ok(()),
-        None if store.sizes().0 <= MAX_INLINE_BYTES => {
+        None if store.files().sizes().0 <= MAX_INLINE_BYTES => {
             return Ok(Store::backup_if_due(store.path(), now, &|| true).map(drop)?);
         }
         None => {}

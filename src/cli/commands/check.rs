@@ -26,7 +26,7 @@ use crate::{
     },
     presentation::{glyphs::Glyphs, row_text},
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
-    store::{AlertQuery, Listed, Reader, StoreError},
+    store::{AlertQuery, ListRow, Reader, StoreError},
 };
 
 /// The text below the options in the help.
@@ -198,7 +198,7 @@ struct CheckedTransaction {
 
 impl CheckedTransaction {
     fn load(reader: &Reader, row: RowId) -> Result<Option<Self>, StoreError> {
-        let Some(Listed { transaction: tx, .. }) = reader.listed(row)? else { return Ok(None) };
+        let Some(ListRow { transaction: tx, .. }) = reader.list_row(row)? else { return Ok(None) };
         let http = reader.answers(row)?.last().and_then(|answer| answer.http_status);
         let result = match (tx.poll_requested_at, &tx.state.last_error, http) {
             (Some(_), ..) => CheckResult::NotPolled,

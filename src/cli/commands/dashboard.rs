@@ -74,7 +74,7 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
     settings.check_same_store()?;
     let team = TeamAccess::of(settings, team_store::DASHBOARD_RANK)?;
     // The flag `--plain` also works in a pipe. A permanently set variable doesn't: it must not keep a script waiting.
-    let is_plain = forces_plain || settings.plain && io::stdout().is_terminal();
+    let is_plain = forces_plain || settings.is_plain && io::stdout().is_terminal();
     let no_screen = if is_plain {
         None
     } else if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
@@ -133,9 +133,9 @@ pub(crate) fn dashboard(args: &DashboardArgs, forces_plain: bool, settings: &Set
         }
         let system = System::process(
             settings.clipboard.clone(),
-            settings.mouse,
+            settings.has_mouse,
             settings.alerting.notify,
-            settings.alerting.bell,
+            settings.alerting.has_bell,
         );
         let memory = Some(settings.state_dir.join("view.json"));
         let parts = DashboardInputs { store, clock, setting, theme, system, export: to_new_file, memory, log };

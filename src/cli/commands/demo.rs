@@ -72,7 +72,7 @@ fn parse_speed(text: &str) -> Result<f64, String> {
 /// Runs the demo until the user quits.
 pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let is_accessible = || std::env::var_os("ACCESSIBLE").is_some_and(|value| !value.is_empty() && value != "0");
-    let is_plain = flags.plain || is_accessible();
+    let is_plain = flags.is_plain || is_accessible();
     if !is_plain && (!io::stdout().is_terminal() || !io::stdin().is_terminal()) {
         bail!("the demo needs a terminal; without one, use `hoptop simulate` and `hoptop watch`");
     }
@@ -92,7 +92,7 @@ pub(crate) fn demo(args: &DemoArgs, flags: &Flags) -> Result<Exit> {
     let service = Arc::new(Mutex::new(Service::new(world, Limits { rps: RPS, ..Limits::default() })));
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let color = flags.color.unwrap_or(if no_color { ColorChoice::Never } else { ColorChoice::Auto });
-    let theme = theme::of_environment(color, flags.ascii)?;
+    let theme = theme::of_environment(color, flags.is_ascii)?;
     let setting = DashboardSettings {
         demo: true,
         asks_chains: true,

@@ -20,7 +20,7 @@ use crate::{
     },
     domain::{
         alert::Alert,
-        filter::{Candidate, Filter, FilterError},
+        filter::{Filter, FilterError, FilterInput},
         settled_duration, text,
         transaction::Transaction,
     },
@@ -75,7 +75,7 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
     let mut out = BufWriter::new(&mut *cx.out);
     if args.json {
         let mut list = JsonList::begin(&mut out);
-        reader.each(shown, |tx, alerts| list.push(tx, alerts, now))?;
+        reader.for_each_row(shown, |tx, alerts| list.push(tx, alerts, now))?;
         list.end()?;
     } else if rows.is_empty() && reader.listing(&Filter::everything(), now).count()? == 0 {
         writeln!(
@@ -85,14 +85,14 @@ pub(crate) fn list(args: &ListArgs, cx: &mut Context) -> color_eyre::Result<Exit
         )?;
     } else {
         if cx.in_words {
-            reader.each(shown, |tx, alerts| {
+            reader.for_each_row(shown, |tx, alerts| {
                 writeln!(out, "{}", row_text::row_in_words(tx, alerts, now))?;
                 Ok::<_, color_eyre::Report>(())
             })?;
         } else {
             let mut table = TableWriter::new(COLUMNS, &mut out);
-            reader.each(shown, |tx, alerts| {
-                table.push(table_row(&Candidate { tx, alerts }, now, cx.ellipsis))?;
+            reader.for_each_row(shown, |tx, alerts| {
+                table.push(table_row(&FilterInput { tx, alerts }, now, cx.ellipsis))?;
                 Ok::<_, color_eyre::Report>(())
             })?;
             table.end()?;
@@ -115,7 +115,7 @@ pub(crate) fn read_filter(
     err: &mut dyn Write,
 ) -> io::Result<Option<Filter>> {
     let text = arguments.iter().filter_map(|argument| as_term(argument)).collect::<Vec<_>>().join(" ");
-    match Filter::parse_of(&text, person) {
+    match Filter::parse_for_person(&text, person) {
         Ok(filter) => Ok(Some(filter)),
         Err(error) => {
             print_filter_error(&text, &error, err)?;
@@ -190,7 +190,7 @@ impl<'a> JsonList<'a> {
     }
 }
 
-fn table_row(candidate: &Candidate, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
+fn table_row(candidate: &FilterInput, now: DateTime<Utc>, ellipsis: &str) -> [String; 8] {
     let tx = candidate.tx;
     [
         row_text::urgency(candidate.alerts).into(),

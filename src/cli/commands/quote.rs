@@ -25,12 +25,12 @@ use crate::{
         operation::Operation,
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{Draft, QuoteField, QuoteFieldError},
+            draft::{QuoteDraft, QuoteField, QuoteFieldError},
         },
         span,
     },
     runtime::{background_poller::ServiceClient, exit::Exit, log_file, team_store::TeamAccess},
-    store::{AskedQuote, StoredQuote},
+    store::{QuoteSubmission, StoredQuote},
 };
 
 /// The longest wait for a quote, including other processes' requests, a blocked budget and a timeout.
@@ -100,7 +100,7 @@ pub(crate) fn quote(
             return Ok(Exit::Usage);
         }
     };
-    if let Some(warning) = request.odd_address() {
+    if let Some(warning) = request.address_warning() {
         writeln!(cx.err, "warning: {warning}")?;
     }
     // Everything that can fail comes first: after a failure no other process must send this request.
@@ -110,9 +110,9 @@ pub(crate) fn quote(
     let until = at + TimeDelta::from_std(MAX_WAIT)?;
     let operation = Operation::AskQuote { profile: cx.profile.clone(), request: request.clone(), wanted_until: until };
     let outcome = match cx.store.apply(operation, at).wait()?.asked()? {
-        AskedQuote::Kept(quote) => QuoteResult::Answered { quote, kept: true },
-        AskedQuote::WalletHeld { until, message } => QuoteResult::Held { until, message },
-        AskedQuote::Pending { id, quote } => {
+        QuoteSubmission::Kept(quote) => QuoteResult::Answered { quote, kept: true },
+        QuoteSubmission::WalletHeld { until, message } => QuoteResult::Held { until, message },
+        QuoteSubmission::Pending { id, quote } => {
             let answered =
                 move |reader: &crate::store::Reader| Ok(reader.quote(id)?.is_none_or(|quote| quote.answer.is_some()));
             let one_shot_poll = OneShotPoll { settings, store: &cx.store, team, patience: MAX_WAIT };
@@ -150,7 +150,7 @@ fn load_outcome(id: i64, exit: Exit, cx: &Context) -> Result<QuoteResult> {
 
 /// Returns the request, or every invalid value.
 fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
-    let draft = Draft {
+    let draft = QuoteDraft {
         from_chain: &args.from_chain,
         from_token: &args.from_token,
         from_amount: &args.from_amount,
@@ -158,7 +158,7 @@ fn parse_request(args: &QuoteArgs) -> Result<QuoteRequest, Vec<QuoteFieldError>>
         to_token: &args.to_token,
         from_address: &args.from_address,
         to_address: args.to_address.as_deref(),
-        quote_only: !args.with_transaction_data,
+        is_quote_only: !args.with_transaction_data,
     };
     draft.request(args.any_chain)
 }
@@ -218,7 +218,7 @@ fn print_route(quote: &StoredQuote, route: &Quote, kept: bool, cx: &mut Context)
         let id = shell_word(id);
         writeln!(cx.out, "\nafter sending it:  hoptop add TX --from {from} --to {to} --quote-id={id}")?;
     }
-    if !request.quote_only {
+    if !request.is_quote_only {
         writeln!(cx.out, "--json prints the call data, as part of the service's answer")?;
     }
     Ok(())

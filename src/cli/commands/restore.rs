@@ -18,7 +18,7 @@ use crate::{
     config::Settings,
     domain::text,
     runtime::exit::Exit,
-    store::{Restored, Store},
+    store::{RestoreReport, Store},
 };
 
 /// The text below the options in the help.
@@ -44,7 +44,8 @@ pub(crate) fn restore(args: &RestoreArgs, settings: &Settings) -> Result<Exit> {
     if settings.store.is_some() {
         bail!("the store is a team's, and its content is in PostgreSQL; `hoptop help team` says how to restore that")
     }
-    let Restored { transactions, bytes, kept } = Store::restore(&args.file, &settings.db, Clock::system().now().wall)?;
+    let RestoreReport { transactions, bytes, kept } =
+        Store::restore(&args.file, &settings.db, Clock::system().now().wall)?;
     let (file, db) = (text::clean_path(&args.file), text::clean_path(&settings.db));
     let mut out = io::stdout();
     writeln!(out, "{db}: {transactions} transactions from {file}, {}, verified", size(bytes))?;

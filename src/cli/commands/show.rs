@@ -23,7 +23,7 @@ use crate::{
         difference,
         ids::{ChainId, TxHash},
         record::{RouteStep, StatusRecord},
-        route::{self, End, Ends, RouteKind},
+        route::{self, RouteKind, TransferEnd, TransferEnds},
         span, text,
         transaction::{Tracking, Transaction},
     },
@@ -214,7 +214,7 @@ impl TransactionPage<'_> {
 
     fn write_ends(&mut self) -> io::Result<()> {
         let tx = self.tx;
-        let Ends { source, destination, hop } = route::ends(tx);
+        let TransferEnds { source, destination, hop } = route::ends(tx);
         self.write_end("SOURCE", &source)?;
         self.write_end("DESTINATION", &destination)?;
         // An intermediate hop must not be shown as the destination.
@@ -223,7 +223,7 @@ impl TransactionPage<'_> {
         self.write_field("  note", "the service gives this as the destination; the last step is the real end")
     }
 
-    fn write_end(&mut self, label: &str, end: &End<'_>) -> io::Result<()> {
+    fn write_end(&mut self, label: &str, end: &TransferEnd<'_>) -> io::Result<()> {
         writeln!(self.out)?;
         self.write_field(label, &name_with_id(&route::name_of(self.tx, end.chain), end.chain))?;
         self.write_field("  tx", end.transaction_id.map_or("(none yet)", TxHash::as_str))?;
@@ -267,7 +267,7 @@ impl TransactionPage<'_> {
     fn write_answer(&mut self, record: &StatusRecord) -> io::Result<()> {
         self.write_field("bridge says", text_or_placeholder(record.bridge_status.as_deref()))?;
         self.write_field("gas", text_or_placeholder(record.gas_status.as_deref()))?;
-        self.write_optional("route", route::kind(self.tx).map(RouteKind::words))?;
+        self.write_optional("route", route::kind(self.tx).map(RouteKind::label))?;
         self.write_optional("  odd", self.tx.damage_warning())?;
         self.write_optional("  odd", route::contradiction(self.tx).as_deref())?;
         self.write_optional("GMP", record.is_gmp.map(|gmp| if gmp { "yes" } else { "no" }))?;
@@ -276,7 +276,7 @@ impl TransactionPage<'_> {
             let label = format!("step {}", index + 1);
             self.write_field(&label, &step_text(self.tx, step))?;
         }
-        if let Some(times) = record.time_spent_words() {
+        if let Some(times) = record.time_spent_text() {
             self.write_field("timeSpent", &format!("{times} (unit not documented)"))?;
         }
         self.write_field("error", record.error.as_deref().unwrap_or("none"))?;
@@ -292,7 +292,7 @@ impl TransactionPage<'_> {
         let tx = self.tx;
         let deadline = tx.deadline();
         let first_seen_note =
-            if deadline.from_first_seen { " (first seen; the submission time is unknown)" } else { "" };
+            if deadline.is_from_first_seen { " (first seen; the submission time is unknown)" } else { "" };
         let (submitted, due) = (self.clock_time(deadline.submitted), self.clock_time(deadline.at));
         writeln!(self.out)?;
         self.write_field("submitted", &format!("{submitted}{first_seen_note}"))?;
@@ -319,7 +319,7 @@ impl TransactionPage<'_> {
                 "alert",
                 &format!("{mark} {} since {since}: {}", alert.rule, text::clean(&alert.message)),
             )?;
-            if alert.flapping || alert.state(self.now.wall) != AlertState::Firing {
+            if alert.is_flapping || alert.state(self.now.wall) != AlertState::Firing {
                 self.write_field("  state", &row_text::alert_state(alert, self.now.wall, self.zone))?;
             }
         }

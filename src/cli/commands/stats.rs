@@ -258,7 +258,7 @@ impl<'a> RouteView<'a> {
         Self {
             from_chain_id: stats.route.from.as_str(),
             to_chain_id: stats.route.to.as_str(),
-            is_gmp: stats.route.gmp,
+            is_gmp: stats.route.is_gmp,
             count: stats.outcomes.values().sum(),
             // As in the other outputs, and the summary of `watch`.
             outcomes: stats.outcomes.iter().map(|(status, count)| (status_name(status), *count)).collect(),
@@ -338,7 +338,7 @@ pub(crate) fn stats(args: &StatsArgs, rps: f64, cx: &mut Context) -> Result<Exit
 fn table_row(stats: &RouteStats, level: ServiceLevel) -> [String; 9] {
     let RouteStats { route, outcomes, past, .. } = stats;
     let name = |id| chains::short_name(id, None);
-    let gmp = if route.gmp { " GMP" } else { "" };
+    let gmp = if route.is_gmp { " GMP" } else { "" };
     let outcome = |(status, count): (&String, &u64)| match status.as_str() {
         "" => format!("{count} no answer"),
         status => format!("{count} {}", text::clean(status)),

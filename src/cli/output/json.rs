@@ -18,7 +18,7 @@ use crate::{
         difference::Difference,
         ids::{ChainId, TxHash},
         record::RouteStep,
-        route::{self, End, RouteKind},
+        route::{self, RouteKind, TransferEnd},
         settled_duration::SettledDuration,
         span::rfc3339,
         status::RouterStatus,
@@ -145,7 +145,7 @@ impl<'a> TransactionView<'a> {
             error: record.and_then(|record| record.error.as_deref()),
             estimated_route_duration: params.estimate.map(seconds),
             submitted_at: rfc3339(deadline.submitted),
-            submitted_at_is_first_seen: deadline.from_first_seen,
+            submitted_at_is_first_seen: deadline.is_from_first_seen,
             deadline: rfc3339(deadline.at),
             overdue: tx.is_overdue(),
             first_seen_at: rfc3339(tx.first_seen_at),
@@ -178,7 +178,7 @@ impl<'a> TransactionView<'a> {
 
 impl<'a> SideView<'a> {
     /// Creates the view of one end. The chain's name is absent if only the chain's ID is known.
-    fn new(end: End<'a>, name: String) -> Self {
+    fn new(end: TransferEnd<'a>, name: String) -> Self {
         Self {
             chain_id: end.chain,
             chain_name: Some(name).filter(|name| name != end.chain.as_str()),
@@ -266,7 +266,7 @@ impl<'a> From<&'a HistoryLine> for HistoryView<'a> {
         match line {
             HistoryLine::Change(change) => {
                 let (text, author) = (change.sentence(), change.author.as_deref());
-                Self { at, kind: change.what.name(), text, author, answer: change.observation, changed: &[] }
+                Self { at, kind: change.kind.name(), text, author, answer: change.observation, changed: &[] }
             }
             HistoryLine::Observation(answer, changed) => {
                 Self { at, kind: "answer", text: answer.sentence(), author: None, answer: Some(answer.id), changed }
@@ -303,7 +303,7 @@ pub(crate) fn event(
     tx: Option<(&Transaction, &[Alert])>,
     now: DateTime<Utc>,
 ) -> Result<String, serde_json::Error> {
-    let mut own = match serde_json::to_value(&change.what)? {
+    let mut own = match serde_json::to_value(&change.kind)? {
         Value::Object(fields) => fields,
         _ => Map::new(),
     };
@@ -317,7 +317,7 @@ pub(crate) fn event(
         view.schema = None;
     }
     let profile = transaction.is_none().then_some(change.profile.as_str());
-    let (event, at, schema) = (change.what.name(), rfc3339(change.at), Schema::Event);
+    let (event, at, schema) = (change.kind.name(), rfc3339(change.at), Schema::Event);
     serde_json::to_string(&EventView { event, at, profile, own, transaction, schema })
 }
 
@@ -325,7 +325,7 @@ pub(crate) fn event(
 mod tests {
     use super::*;
     use crate::domain::{
-        alert::{Severity, Subject},
+        alert::{AlertSubject, Severity},
         change::ChangeKind,
         fixtures::{self, at},
         ids::RowId,
@@ -334,7 +334,7 @@ mod tests {
     };
 
     fn alert(rule: Rule) -> Alert {
-        fixtures::alert(rule, Subject::Transaction(RowId(1)))
+        fixtures::alert(rule, AlertSubject::Transaction(RowId(1)))
     }
 
     /// Returns a transaction with a record in which most fields are set.
@@ -444,13 +444,13 @@ mod tests {
         assert!(json["lastError"].as_str().unwrap().contains("quoteId is missing"), "{json}");
     }
 
-    fn change(what: ChangeKind) -> Change {
+    fn change(kind: ChangeKind) -> Change {
         Change {
             seq: 1,
             at: at(3),
             profile: "default".into(),
             transaction: None,
-            what,
+            kind,
             observation: None,
             author: None,
         }

@@ -17,7 +17,7 @@ use crate::{
         transaction::Transaction,
     },
     presentation::row_text::name_in_words,
-    store::{AlertCounts, AlertQuery, FeedReader, Listed, Reader, StoreError},
+    store::{AlertCounts, AlertQuery, FeedReader, ListRow, Reader, StoreError},
     tui::{model::DashboardSettings, screens::list::tab::Tab},
 };
 
@@ -29,7 +29,7 @@ pub(super) struct ChangeBatch {
     /// The changes, in order.
     pub(super) changes: Vec<Change>,
     /// The current state of the changed transactions.
-    pub(super) changed: BTreeMap<RowId, Listed>,
+    pub(super) changed: BTreeMap<RowId, ListRow>,
     /// The lines of the summary, after a resync.
     pub(super) summary: Vec<String>,
     /// Whether more changes are waiting.
@@ -42,10 +42,10 @@ impl ChangeBatch {
         feed.changes_with(|batch, reader| {
             let mut changed = BTreeMap::new();
             for row in batch.rows(false) {
-                changed.extend(reader.listed(row)?.map(|listed| (row, listed)));
+                changed.extend(reader.list_row(row)?.map(|listed| (row, listed)));
             }
-            let summary = if batch.resync { summary(reader, setting, now)? } else { Vec::new() };
-            Ok(Self { changes: batch.changes, changed, summary, more: batch.more })
+            let summary = if batch.needs_resync { summary(reader, setting, now)? } else { Vec::new() };
+            Ok(Self { changes: batch.changes, changed, summary, more: batch.has_more })
         })
     }
 }
@@ -118,7 +118,7 @@ impl BatchText<'_> {
     pub(super) fn lines(&self) -> Vec<String> {
         let mut lines = self.batch.summary.clone();
         let of_profile = self.batch.changes.iter().filter(|change| {
-            change.transaction.is_none() && self.setting.shows(&change.profile) && is_relevant(&change.what)
+            change.transaction.is_none() && self.setting.shows(&change.profile) && is_relevant(&change.kind)
         });
         let text =
             |change: &Change| format!("{}{}", self.setting.profile_prefix(&change.profile), format_change(change));
@@ -132,10 +132,10 @@ impl BatchText<'_> {
     /// Returns one sentence for the changes of each transaction. Transactions with the same sentence form one group.
     fn groups(&self) -> Vec<SentenceGroup> {
         let (mut of_row, mut indexes): (Vec<SentenceGroup>, HashMap<RowId, usize>) = Default::default();
-        for change in self.batch.changes.iter().filter(|change| is_relevant(&change.what)) {
+        for change in self.batch.changes.iter().filter(|change| is_relevant(&change.kind)) {
             let Some(row) = change.transaction else { continue };
             let text = format_change(change);
-            let alert_fires = makes_alert_fire(&change.what);
+            let alert_fires = makes_alert_fire(&change.kind);
             match indexes.get(&row).and_then(|index| of_row.get_mut(*index)) {
                 Some(group) => {
                     group.at = change.at;
@@ -195,22 +195,22 @@ impl BatchText<'_> {
 }
 
 /// Whether a change gets a line: not a poll, not an action of a person, and not a fault that an alert reports as well.
-fn is_relevant(what: &ChangeKind) -> bool {
-    !what.is_routine()
-        && !matches!(what, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
+fn is_relevant(kind: &ChangeKind) -> bool {
+    !kind.is_routine()
+        && !matches!(kind, ChangeKind::Polled | ChangeKind::PollFailed { .. } | ChangeKind::StepAdded { .. })
 }
 
 /// Whether an alert fires with this change.
-fn makes_alert_fire(what: &ChangeKind) -> bool {
+fn makes_alert_fire(kind: &ChangeKind) -> bool {
     matches!(
-        what,
+        kind,
         ChangeKind::AlertRaised { .. } | ChangeKind::AlertFlapping { .. } | ChangeKind::AlertUnsnoozed { .. }
     )
 }
 
 /// Returns a change as a sentence without symbols.
 fn format_change(change: &Change) -> String {
-    let sentence = match &change.what {
+    let sentence = match &change.kind {
         ChangeKind::StatusChanged { previous: Some(previous), current } => {
             format!("status changed from {previous} to {current}")
         }
@@ -251,14 +251,14 @@ mod tests {
         DateTime::UNIX_EPOCH + TimeDelta::seconds(second)
     }
 
-    fn change(second: i64, row: Option<i64>, what: ChangeKind) -> Change {
+    fn change(second: i64, row: Option<i64>, kind: ChangeKind) -> Change {
         let transaction = row.map(RowId);
         Change {
             seq: second,
             at: at(second),
             profile: "default".into(),
             transaction,
-            what,
+            kind,
             observation: None,
             author: None,
         }
@@ -266,7 +266,7 @@ mod tests {
 
     fn lines(changes: Vec<Change>) -> Vec<String> {
         let rows = changes.iter().filter_map(|change| change.transaction);
-        let listed = |row: RowId| (row, Listed { transaction: tx::transaction(row.0), alerts: Vec::new() });
+        let listed = |row: RowId| (row, ListRow { transaction: tx::transaction(row.0), alerts: Vec::new() });
         let changed = rows.map(listed).collect();
         let batch = ChangeBatch { changes, changed, summary: Vec::new(), more: false };
         BatchText { batch, setting: &setting(), now: at(60) }.lines()

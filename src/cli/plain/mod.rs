@@ -28,7 +28,7 @@ use crate::{
         hang_up, signals,
         stderr::print_line,
     },
-    store::{FeedReader, StoreError, StoreFault, Wake},
+    store::{FeedReader, StoreError, StoreFault, WakeKind},
 };
 
 /// The time for which changes are collected before they are printed together, since a screen reader needs time for a
@@ -63,7 +63,7 @@ pub(super) async fn show(parts: PlainInputs, pollings: Vec<(ServiceClient, Polle
 
 /// Prints changes and runs typed commands until the person quits.
 async fn run(parts: PlainInputs) -> Result<()> {
-    let mut commits = parts.store.subscribe(Wake::AnyCommit)?;
+    let mut commits = parts.store.subscribe(WakeKind::AnyCommit)?;
     let mut printer = ChangePrinter::new(&parts)?;
     let (runner, mut lines) = (CommandRunner::of(&parts), read_typed_lines());
     let printed = printer.print_changes(&parts).await;

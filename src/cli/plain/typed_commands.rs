@@ -28,7 +28,7 @@ use crate::{
         context::Context,
     },
     clock::{Clock, Now},
-    domain::answer::Templates,
+    domain::reply::ReplyTemplates,
     runtime::exit::Exit,
     store::Store,
     tui::model::DashboardSettings,
@@ -50,7 +50,7 @@ pub(crate) struct PlainInputs {
 
 impl PlainInputs {
     /// Returns the reply templates of the settings.
-    fn templates(&self) -> &Templates {
+    fn templates(&self) -> &ReplyTemplates {
         &self.setting.templates
     }
 }
@@ -149,7 +149,7 @@ pub(super) struct CommandRunner {
     profile: String,
     zone: chrono::FixedOffset,
     ellipsis: &'static str,
-    templates: Templates,
+    templates: ReplyTemplates,
     rps: f64,
 }
 

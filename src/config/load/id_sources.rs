@@ -2,13 +2,13 @@
 //!
 //! It must never read an ID from a file or a command: only polling needs it.
 
-use super::Inputs;
+use super::SettingInputs;
 use crate::{
-    config::{error::ConfigError, file::Profile},
+    config::{error::ConfigError, file::ProfileEntry},
     process::secret_source::SecretSource,
 };
 
-impl Inputs<'_> {
+impl SettingInputs<'_> {
     /// Refuses two sources of the ID in the environment.
     pub(super) fn check_id_variables(&self) -> Result<(), ConfigError> {
         let is_set = self.env.secret("HOPTOP_INTEGRATOR_ID").is_some();
@@ -18,7 +18,7 @@ impl Inputs<'_> {
         }
     }
 
-    /// Returns the source of the ID of the chosen profile: a variable, or what the profile names.
+    /// Returns the source of the active profile's ID: a variable, or the source in the profile.
     pub(super) fn id_source(&self) -> Option<SecretSource> {
         let file = || self.env.path("HOPTOP_INTEGRATOR_ID_FILE").map(SecretSource::File);
         self.id_variable("HOPTOP_INTEGRATOR_ID").or_else(file).or_else(|| self.profile_id_source(&self.profile))
@@ -29,12 +29,12 @@ impl Inputs<'_> {
     }
 
     /// Returns the source of a profile's ID. A profile has at most one ([`super::check_id_keys`]).
-    pub(super) fn profile_id_source(&self, profile: &Profile) -> Option<SecretSource> {
+    pub(super) fn profile_id_source(&self, profile: &ProfileEntry) -> Option<SecretSource> {
         let named =
             |name: &String| self.id_variable(name).unwrap_or_else(|| SecretSource::Unset { name: name.clone() });
         let variable = profile.integrator_id_env.as_ref().map(named);
         variable
             .or_else(|| profile.integrator_id_file.as_ref().map(|path| SecretSource::File(self.resolve(path))))
-            .or_else(|| profile.integrator_id_command.as_ref().map(|argv| SecretSource::Command(argv.words())))
+            .or_else(|| profile.integrator_id_command.as_ref().map(|argv| SecretSource::Command(argv.command_line())))
     }
 }

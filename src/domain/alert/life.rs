@@ -1,8 +1,8 @@
 //! The life cycle of an active alert: a person acknowledges or snoozes the alert, and both end again (`DESIGN.md`,
 //! Alerts).
 //!
-//! This module defines the states, and which state holds at a moment. `alerts` decides what a change of the transaction
-//! ends. Nothing here may read a clock.
+//! This module defines the states, and the state at a moment. `alerts` decides what a change of the transaction ends.
+//! Nothing here may read a clock.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
@@ -61,9 +61,9 @@ impl Handling {
 
     /// Whether the handling is over at `at`. `change` says whether the status changed or the severity rose. A snooze
     /// until a moment ends at that moment only.
-    pub fn is_over(&self, at: DateTime<Utc>, change: bool) -> bool {
+    pub fn is_over(&self, at: DateTime<Utc>, has_changed: bool) -> bool {
         match self {
-            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: Snooze::Change, .. }) => change,
+            Self::Acknowledged(_) | Self::Snoozed(Snoozed { until: Snooze::Change, .. }) => has_changed,
             Self::Snoozed(Snoozed { until: Snooze::Until(moment), .. }) => *moment <= at,
         }
     }
@@ -117,7 +117,7 @@ mod tests {
     use crate::domain::fixtures::{self, at};
 
     fn alert(handling: Option<Handling>) -> Alert {
-        Alert { handling, ..fixtures::alert(Rule::Overdue, Subject::Profile) }
+        Alert { handling, ..fixtures::alert(Rule::Overdue, AlertSubject::Profile) }
     }
 
     #[test]

@@ -6,16 +6,15 @@
 use chrono::{DateTime, Utc};
 
 use super::{
-    Candidate,
-    term::{FilterState, StatusTest, Test},
+    FilterInput,
+    term::{FilterState, FilterTest, StatusTest},
 };
 use crate::domain::{record::RecordView, status::RouterStatus};
 
 /// A test of a transaction, or a combination of such tests.
 #[derive(Clone, Debug)]
 pub enum Expression {
-    /// One test.
-    Test(Test),
+    Test(FilterTest),
     /// Holds if the other expression doesn't hold.
     Not(Box<Expression>),
     /// Holds if every one of the expressions holds; without expressions, always.
@@ -27,23 +26,23 @@ pub enum Expression {
 impl Expression {
     /// Returns the expression `is:state`.
     pub fn is(state: FilterState) -> Self {
-        Self::Test(Test::Is(state))
+        Self::Test(FilterTest::Is(state))
     }
 
     /// Returns the expression `-is:state`.
     pub fn is_not(state: FilterState) -> Self {
-        Self::is(state).negated(true)
+        Self::is(state).negate_if(true)
     }
 
     /// Returns the expression `status:name` for a documented status.
     pub fn status(status: RouterStatus) -> Self {
-        Self::Test(Test::Status(vec![StatusTest::Documented(status)]))
+        Self::Test(FilterTest::Status(vec![StatusTest::Documented(status)]))
     }
 
-    /// Returns the expression, negated if `negated` is `true`.
+    /// Returns the expression, negated if `is_negated` is `true`.
     #[must_use]
-    pub(super) fn negated(self, negated: bool) -> Self {
-        if negated { Self::Not(Box::new(self)) } else { self }
+    pub(super) fn negate_if(self, is_negated: bool) -> Self {
+        if is_negated { Self::Not(Box::new(self)) } else { self }
     }
 
     /// Returns the conjunction of these expressions. One expression is returned unchanged.
@@ -70,7 +69,7 @@ impl Expression {
     }
 
     /// Whether the expression holds for this transaction at `now`.
-    pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
+    pub(super) fn holds<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
         let holds = |expression: &Self| expression.holds(candidate, now);
         match self {
             Self::Test(test) => test.holds(candidate, now),
@@ -81,7 +80,7 @@ impl Expression {
     }
 
     /// Calls `visit` for each test that isn't negated.
-    pub(super) fn for_each_test(&self, visit: &mut impl FnMut(&Test)) {
+    pub(super) fn for_each_test(&self, visit: &mut impl FnMut(&FilterTest)) {
         match self {
             Self::Test(test) => visit(test),
             Self::Not(_) => {}

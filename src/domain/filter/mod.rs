@@ -28,12 +28,10 @@ use super::{
     transaction::Transaction,
 };
 
-/// A kind of name that a filter can ask for and only the store knows.
+/// A kind of name in a filter that only the store can complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
-    /// Tickets.
+pub enum NameKind {
     Ticket,
-    /// Labels.
     Label,
     /// Profiles.
     Profile,
@@ -41,7 +39,7 @@ pub enum Named {
     Person,
 }
 
-impl Named {
+impl NameKind {
     /// The kind of name that follows this key of a term.
     pub fn of(key: &str) -> Option<Self> {
         match key {
@@ -56,7 +54,7 @@ impl Named {
 
 /// The input of a filter: a transaction and its alerts.
 #[derive(Clone, Copy, Debug)]
-pub struct Candidate<'a, R = StatusRecord> {
+pub struct FilterInput<'a, R = StatusRecord> {
     /// The transaction. `R` is the part of its record that is loaded.
     pub tx: &'a Transaction<R>,
     /// The open alerts of the transaction.
@@ -76,13 +74,13 @@ pub struct Filter {
 pub struct FilterError {
     /// The byte range of the error in the text, on character boundaries.
     pub at: Range<usize>,
-    /// What is wrong, what was expected, and the nearest valid word.
+    /// The fault, the expected input, and the nearest valid word.
     pub message: String,
 }
 
 /// Returns a filter's text with another sort order; the default order is left out. An invalid filter is an error.
-pub(crate) fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
-    let rest = parse::without_order(text)?;
+pub(crate) fn with_order(text: &str, order: &[SortKey]) -> Result<String, FilterError> {
+    let rest = parse::strip_order(text)?;
     if order.is_empty() || order == SortKey::DEFAULT {
         return Ok(rest);
     }
@@ -91,8 +89,8 @@ pub(crate) fn in_order(text: &str, order: &[SortKey]) -> Result<String, FilterEr
 }
 
 /// Returns a filter's text with the order of another filter's text, unless it has an order of its own or is invalid.
-pub(crate) fn in_order_of(text: &str, ordered: &str) -> String {
-    match [text, ordered].map(parse::order_in) {
+pub(crate) fn with_order_of(text: &str, ordered: &str) -> String {
+    match [text, ordered].map(parse::find_order) {
         [Ok(own), Ok(order)] if own.is_empty() && !order.is_empty() => {
             format!("{} {order}", text.trim_end()).trim_start().to_owned()
         }
@@ -101,24 +99,24 @@ pub(crate) fn in_order_of(text: &str, ordered: &str) -> String {
 }
 
 /// Returns the text of a filter that requires both filters, in the order of `text`, or else of `base`.
-pub(crate) fn joined(base: &str, text: &str) -> Result<String, FilterError> {
+pub(crate) fn join_filters(base: &str, text: &str) -> Result<String, FilterError> {
     let part = |text: &str| {
-        let terms = parse::without_order(text)?;
-        let is_joined_by_or = matches!(Filter::parse_of(&terms, Some("me"))?.expression, Expression::Any(_));
+        let terms = parse::strip_order(text)?;
+        let is_joined_by_or = matches!(Filter::parse_for_person(&terms, Some("me"))?.expression, Expression::Any(_));
         Ok(if is_joined_by_or { format!("({terms})") } else { terms })
     };
     let terms = format!("{} {}", part(base)?, part(text)?);
-    Ok(in_order_of(&in_order_of(terms.trim(), text), base))
+    Ok(with_order_of(&with_order_of(terms.trim(), text), base))
 }
 
 impl Filter {
     /// Parses the filter of a person without a name: the term `mine` is an error. Empty text matches everything.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
-        Self::parse_of(text, None)
+        Self::parse_for_person(text, None)
     }
 
-    /// Parses the filter of a person with this name, which the term `mine` stands for. Empty text matches everything.
-    pub fn parse_of(text: &str, person: Option<&str>) -> Result<Self, FilterError> {
+    /// Parses the filter of a person with this name, the meaning of the term `mine`. Empty text matches everything.
+    pub fn parse_for_person(text: &str, person: Option<&str>) -> Result<Self, FilterError> {
         let (expression, mut sort) = parse::parse(text, person)?;
         if sort.is_empty() {
             sort.extend(SortKey::DEFAULT);
@@ -137,7 +135,7 @@ impl Filter {
     }
 
     /// Whether the transaction matches at `now`.
-    pub fn matches<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
+    pub fn matches<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
         self.expression.holds(candidate, now)
     }
 
@@ -146,8 +144,8 @@ impl Filter {
         &self.expression
     }
 
-    /// Returns a filter that requires both filters, in the order of this filter, or of the other one if this one has no order of
-    /// its own.
+    /// Returns a filter that requires both filters. The order is this filter's, or the other one's if this filter has the
+    /// default order.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let mut required = other.expression.clone().into_required();
@@ -158,22 +156,22 @@ impl Filter {
 
     /// Returns the terms that ask for a name or a text, such as `label:batch-17`, each with a filter of that term alone. Negated
     /// terms are left out.
-    pub fn named(&self) -> Vec<(String, Self)> {
+    pub fn named_terms(&self) -> Vec<(String, Self)> {
         let mut named = Vec::new();
         self.expression.for_each_test(&mut |test| {
             let name = match test {
-                term::Test::Label(label) => format!("label:{label}"),
-                term::Test::Ticket(ticket) => format!("ticket:{ticket}"),
-                term::Test::Profile(profile) => format!("profile:{profile}"),
-                term::Test::By(name) => format!("by:{name}"),
-                term::Test::Chain(end, chain) => format!("{end}:{}", chain.name()),
-                term::Test::Route { from, to } => format!("the route {from}>{to}"),
-                term::Test::Word(text) | term::Test::Exact(text) => text.clone(),
-                term::Test::Pattern(_)
-                | term::Test::Is(_)
-                | term::Test::Status(_)
-                | term::Test::Span(..)
-                | term::Test::Own(_) => return,
+                term::FilterTest::Label(label) => format!("label:{label}"),
+                term::FilterTest::Ticket(ticket) => format!("ticket:{ticket}"),
+                term::FilterTest::Profile(profile) => format!("profile:{profile}"),
+                term::FilterTest::By(name) => format!("by:{name}"),
+                term::FilterTest::Chain(end, chain) => format!("{end}:{}", chain.name()),
+                term::FilterTest::Route { from, to } => format!("the route {from}>{to}"),
+                term::FilterTest::Word(text) | term::FilterTest::Exact(text) => text.clone(),
+                term::FilterTest::Pattern(_)
+                | term::FilterTest::Is(_)
+                | term::FilterTest::Status(_)
+                | term::FilterTest::Span(..)
+                | term::FilterTest::Own(_) => return,
             };
             named.push((name, Self { expression: Expression::Test(test.clone()), sort: self.sort.clone() }));
         });
@@ -182,20 +180,20 @@ impl Filter {
 
     /// Returns a complaint about the first chain of the filter that has no known name, with the nearest name. `is_known` says
     /// whether the service has a chain of this name. An ID may be any text with a digit.
-    pub fn unknown_chain(&self, is_known: impl Fn(&str) -> bool) -> Option<String> {
+    pub fn chain_name_error(&self, is_known: impl Fn(&str) -> bool) -> Option<String> {
         let mut unknown = None;
         let mut check = |name: &str| {
             let is_id = name.chars().any(|letter| letter.is_ascii_digit());
-            if unknown.is_none() && !is_id && chains::named(name).is_none() && !is_known(name) {
+            if unknown.is_none() && !is_id && chains::find_by_name(name).is_none() && !is_known(name) {
                 let nearest =
-                    chains::nearest(name).map(|chain| format!("; did you mean {}?", chain.name.to_lowercase()));
+                    chains::find_nearest(name).map(|chain| format!("; did you mean {}?", chain.name.to_lowercase()));
                 unknown =
                     Some(format!("No chain is called \"{}\"{}", text::clean(name), nearest.as_deref().unwrap_or(".")));
             }
         };
         self.expression.for_each_test(&mut |test| match test {
-            term::Test::Chain(_, chain) => check(chain.name()),
-            term::Test::Route { from, to } => [from, to].into_iter().for_each(|name| check(name)),
+            term::FilterTest::Chain(_, chain) => check(chain.name()),
+            term::FilterTest::Route { from, to } => [from, to].into_iter().for_each(|name| check(name)),
             _ => {}
         });
         unknown
@@ -203,8 +201,8 @@ impl Filter {
 
     /// Returns the same filter, limited to one profile.
     #[must_use]
-    pub fn of_profile(&self, profile: &str) -> Self {
-        self.and(&Self::all([Expression::Test(term::Test::Own(profile.to_owned()))]))
+    pub fn limited_to_profile(&self, profile: &str) -> Self {
+        self.and(&Self::all([Expression::Test(term::FilterTest::Own(profile.to_owned()))]))
     }
 
     /// Returns the sort order. Never empty.

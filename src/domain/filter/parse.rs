@@ -1,6 +1,6 @@
 //! Parses the text of a filter into an expression.
 //!
-//! Terms that stand side by side must all hold. `or` joins alternatives and binds less tightly; parentheses group.
+//! Adjacent terms must all hold. `or` joins alternatives and binds less tightly; parentheses group.
 //!
 //! It must never panic on any typed text, and never accept half a term. Each error names its bytes, what was expected
 //! and, where there is one, the nearest valid word.
@@ -13,8 +13,8 @@ use regex::RegexBuilder;
 use super::{
     super::{ids::TxHash, span, status::RouterStatus, text::clean},
     Expression, FilterError, SortBy, SortKey,
-    term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Test},
-    token::{self, FilterToken, Parsed, Token, TokenKind},
+    term::{ChainTest, Comparison, FilterState, FilterTest, RouteEnd, StatusTest, TimeMeasure},
+    token::{self, FilterToken, ParseResult, TextSlice, TokenKind},
 };
 
 /// The most memory of a compiled pattern, in bytes: enough for any typed pattern, not for `(.{1000}){1000}`.
@@ -23,9 +23,10 @@ const KEYS: [&str; 13] =
     ["is", "status", "chain", "from", "to", "age", "due", "checked", "label", "ticket", "profile", "by", "sort"];
 /// The arrows between the two ends of a route, the longest first.
 const ARROWS: [&str; 3] = ["→", "->", ">"];
-/// The term for what the person did who filters.
+/// The term for the work of the person who filters.
 const MINE: &str = "mine";
-const MEASURES: [(&str, Measure); 3] = [("age", Measure::Age), ("due", Measure::Due), ("checked", Measure::Checked)];
+const MEASURES: [(&str, TimeMeasure); 3] =
+    [("age", TimeMeasure::Age), ("due", TimeMeasure::Due), ("checked", TimeMeasure::Checked)];
 const STATES: [(&str, FilterState); 13] = [
     ("attention", FilterState::Attention),
     ("overdue", FilterState::Overdue),
@@ -46,7 +47,7 @@ const STATES: [(&str, FilterState); 13] = [
 pub(crate) fn keys() -> impl Iterator<Item = String> {
     let keys = KEYS.into_iter().map(|key| match MEASURES.iter().find(|(name, _)| *name == key) {
         // People ask for near deadlines and for great ages.
-        Some((name, Measure::Due)) => format!("{name}<"),
+        Some((name, TimeMeasure::Due)) => format!("{name}<"),
         Some((name, _)) => format!("{name}>"),
         None => format!("{key}:"),
     });
@@ -63,13 +64,13 @@ const DEPTH_LIMIT: usize = 16;
 /// The most terms: SQLite refuses an expression of more than a thousand levels.
 const TERM_LIMIT: usize = 400;
 
-/// Returns the expression of a filter and its sort keys. `person` is the name that `mine` stands for.
-pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Expression, Vec<SortKey>)> {
+/// Returns the expression of a filter and its sort keys. `person` is the meaning of `mine`.
+pub(super) fn parse(text: &str, person: Option<&str>) -> ParseResult<(Expression, Vec<SortKey>)> {
     let tokens = token::split(text)?;
     if let Some(token) = tokens.get(TERM_LIMIT) {
         return token.whole.fail(format!("a filter has at most {TERM_LIMIT} terms and joining words"));
     }
-    let mut parser = Parser { tokens: tokens.into_iter().peekable(), person, sort: Vec::new(), depth: 0 };
+    let mut parser = FilterParser { tokens: tokens.into_iter().peekable(), person, sort: Vec::new(), depth: 0 };
     let expression = parser.parse_alternatives()?;
     match parser.tokens.next() {
         Some(unopened) => unopened.whole.fail("`)` has no `(`; put text that contains `)` in quotation marks"),
@@ -78,7 +79,7 @@ pub(super) fn parse(text: &str, person: Option<&str>) -> Parsed<(Expression, Vec
 }
 
 /// Returns a filter's text without its sort keys.
-pub(super) fn without_order(text: &str) -> Parsed<String> {
+pub(super) fn strip_order(text: &str) -> ParseResult<String> {
     let mut kept = String::new();
     let mut end = 0;
     for token in token::split(text)? {
@@ -95,27 +96,27 @@ pub(super) fn without_order(text: &str) -> Parsed<String> {
 }
 
 /// Returns the sort keys of a filter's text, as typed; empty if the text has none.
-pub(super) fn order_in(text: &str) -> Parsed<String> {
+pub(super) fn find_order(text: &str) -> ParseResult<String> {
     let order = token::split(text)?.into_iter().filter(is_order).map(|token| token.whole.text);
     Ok(order.collect::<Vec<_>>().join(" "))
 }
 
-fn is_order(token: &Token) -> bool {
+fn is_order(token: &FilterToken) -> bool {
     matches!(split_key(token.body), Some((key, ':', _)) if key.text == "sort")
 }
 
 /// A recursive descent over the tokens: alternatives of conjunctions of terms and of expressions in parentheses.
-struct Parser<'a> {
-    tokens: Peekable<std::vec::IntoIter<Token<'a>>>,
+struct FilterParser<'a> {
+    tokens: Peekable<std::vec::IntoIter<FilterToken<'a>>>,
     person: Option<&'a str>,
     sort: Vec<SortKey>,
     /// The number of open parentheses.
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
+impl<'a> FilterParser<'a> {
     /// Parses up to the closing parenthesis, or to the end.
-    fn parse_alternatives(&mut self) -> Parsed<Expression> {
+    fn parse_alternatives(&mut self) -> ParseResult<Expression> {
         let mut alternatives = vec![self.parse_conjunction(None)?];
         while let Some(or) = self.tokens.next_if(|token| token.kind == TokenKind::Or) {
             if alternatives.last().is_some_and(Expression::is_always_true) {
@@ -127,7 +128,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Parses terms up to `or`, the closing parenthesis or the end. After `or`, at least one term is required.
-    fn parse_conjunction(&mut self, mut joined_by: Option<Token<'a>>) -> Parsed<Expression> {
+    fn parse_conjunction(&mut self, mut joined_by: Option<FilterToken<'a>>) -> ParseResult<Expression> {
         let mut required = Vec::new();
         while let Some(token) = self.tokens.next_if(|token| !matches!(token.kind, TokenKind::Or | TokenKind::Close)) {
             match token.kind {
@@ -158,7 +159,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn parse_group(&mut self, open: Token<'a>) -> Parsed<Expression> {
+    fn parse_group(&mut self, open: FilterToken<'a>) -> ParseResult<Expression> {
         if self.depth == DEPTH_LIMIT {
             return open.whole.fail(format!("parentheses are nested at most {DEPTH_LIMIT} deep"));
         }
@@ -168,12 +169,12 @@ impl<'a> Parser<'a> {
         match self.tokens.next() {
             None => open.whole.fail("`(` is never closed; expected `)` at the end"),
             Some(_) if inner.is_always_true() => open.whole.fail("expected a term between `(` and `)`"),
-            Some(_) => Ok(inner.negated(open.negated)),
+            Some(_) => Ok(inner.negate_if(open.is_negated)),
         }
     }
 
-    fn parse_order(&mut self, token: Token<'a>, value: FilterToken<'a>) -> Parsed<()> {
-        if token.negated {
+    fn parse_order(&mut self, token: FilterToken<'a>, value: TextSlice<'a>) -> ParseResult<()> {
+        if token.is_negated {
             return token.whole.fail("`sort:` can't be negated; reverse a key with sort:-sev");
         }
         if self.depth > 0 {
@@ -186,46 +187,46 @@ impl<'a> Parser<'a> {
     /// Parses a term. A route may be written as three words, as the detail shows it: `Arbitrum → Base`.
     fn parse_term(
         &mut self,
-        token: Token<'a>,
-        keyed: Option<(FilterToken<'a>, char, FilterToken<'a>)>,
-    ) -> Parsed<Expression> {
-        let is_arrow = |next: &Token| next.kind == TokenKind::Term && ARROWS.contains(&next.whole.text);
+        token: FilterToken<'a>,
+        keyed: Option<(TextSlice<'a>, char, TextSlice<'a>)>,
+    ) -> ParseResult<Expression> {
+        let is_arrow = |next: &FilterToken| next.kind == TokenKind::Term && ARROWS.contains(&next.whole.text);
         let test = match self.tokens.next_if(is_arrow) {
-            Some(arrow) => match self.tokens.next_if(|next| next.kind == TokenKind::Term && !next.negated) {
+            Some(arrow) => match self.tokens.next_if(|next| next.kind == TokenKind::Term && !next.is_negated) {
                 Some(to) => parse_route(token.body, to.body)?,
                 None => return arrow.whole.fail("expected a chain after the arrow"),
             },
             None => parse_test(token.body, keyed, self.person)?,
         };
-        Ok(Expression::Test(test).negated(token.negated))
+        Ok(Expression::Test(test).negate_if(token.is_negated))
     }
 }
 
 /// Splits a term into its key, its operator (`:`, `<` or `>`) and its value.
-fn split_key(piece: FilterToken) -> Option<(FilterToken, char, FilterToken)> {
+fn split_key(piece: TextSlice) -> Option<(TextSlice, char, TextSlice)> {
     let end = piece.text.find(|letter: char| !letter.is_ascii_alphabetic())?;
-    let sign = piece.from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
-    (end > 0).then(|| (piece.to(end), sign, piece.from(end + 1)))
+    let sign = piece.suffix_from(end).text.chars().next().filter(|sign| matches!(sign, ':' | '<' | '>'))?;
+    (end > 0).then(|| (piece.prefix_to(end), sign, piece.suffix_from(end + 1)))
 }
 
 fn parse_test(
-    piece: FilterToken,
-    keyed: Option<(FilterToken, char, FilterToken)>,
+    piece: TextSlice,
+    keyed: Option<(TextSlice, char, TextSlice)>,
     person: Option<&str>,
-) -> Parsed<Test> {
+) -> ParseResult<FilterTest> {
     let inner = |mark: char| piece.text.strip_prefix(mark).and_then(|text| text.strip_suffix(mark));
     if let Some(test) = parse_displayed_route(piece).or_else(|| parse_url(piece)) {
         return test;
     }
     match (inner('"'), inner('/'), keyed) {
         (Some(""), ..) | (_, Some(""), _) => piece.fail("expected text between the two marks"),
-        (Some(exact), ..) => Ok(Test::Exact(exact.to_owned())),
+        (Some(exact), ..) => Ok(FilterTest::Exact(exact.to_owned())),
         (_, Some(text), _) => parse_pattern(piece, text),
         (.., Some((key, ':', value))) => parse_named_value(key, value),
         (.., Some((key, sign, value))) => parse_comparison(key, sign, value),
         _ => match piece.text {
             MINE => match person {
-                Some(name) => Ok(Test::By(name.to_lowercase())),
+                Some(name) => Ok(FilterTest::By(name.to_lowercase())),
                 None => piece.fail(
                     "your name is not set; set [me] name in the config file, or HOPTOP_NAME; for the word itself write \"mine\"",
                 ),
@@ -234,7 +235,7 @@ fn parse_test(
             // A shortened hash, as lists show it. Two dots between other words are plain text.
             word => match TxHash::parse_short(word).filter(|_| word.starts_with("0x") || word.contains('…')) {
                 Some((head, tail)) => parse_pattern(piece, &format!("(?i)^{head}.*{tail}$")),
-                None => Ok(Test::Word(word.to_lowercase())),
+                None => Ok(FilterTest::Word(word.to_lowercase())),
             },
         },
     }
@@ -242,12 +243,13 @@ fn parse_test(
 
 /// Parses a route as the lists show it: `ARB→BASE` or `ARB>BASE`, in quotation marks if a name contains spaces. Returns `None` for
 /// other text.
-fn parse_displayed_route(piece: FilterToken) -> Option<Parsed<Test>> {
+fn parse_displayed_route(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
     let is_quoted = piece.text.len() > 2 && piece.text.starts_with('"') && piece.text.ends_with('"');
-    let inner = if is_quoted { piece.from(1).to(piece.text.len() - 2) } else { piece };
-    let at_arrow = |arrow: &&str| inner.text.find(*arrow).map(|at| (inner.to(at), inner.from(at + arrow.len())));
+    let inner = if is_quoted { piece.suffix_from(1).prefix_to(piece.text.len() - 2) } else { piece };
+    let at_arrow =
+        |arrow: &&str| inner.text.find(*arrow).map(|at| (inner.prefix_to(at), inner.suffix_from(at + arrow.len())));
     let (from, to) = ARROWS.iter().find_map(at_arrow)?;
-    let is_end = |end: FilterToken| {
+    let is_end = |end: TextSlice| {
         !end.trim().text.is_empty()
             && !end.text.contains([':', '"', '/', '<', '>', '='])
             && (is_quoted || end.text == end.trim().text)
@@ -257,26 +259,26 @@ fn parse_displayed_route(piece: FilterToken) -> Option<Parsed<Test>> {
 }
 
 /// Parses the two ends of a route.
-fn parse_route(from: FilterToken, to: FilterToken) -> Parsed<Test> {
-    let name = |end: FilterToken| end.trim().text.to_lowercase();
-    Ok(Test::Route { from: name(from), to: name(to) })
+fn parse_route(from: TextSlice, to: TextSlice) -> ParseResult<FilterTest> {
+    let name = |end: TextSlice| end.trim().text.to_lowercase();
+    Ok(FilterTest::Route { from: name(from), to: name(to) })
 }
 
 /// Parses the URL of a block explorer into a search for the hash or the address in it. Returns `None` for other text.
-fn parse_url(piece: FilterToken) -> Option<Parsed<Test>> {
+fn parse_url(piece: TextSlice) -> Option<ParseResult<FilterTest>> {
     /// Addresses are the shortest: 40 digits, or 32 characters of base 58.
     const LEAST: usize = 32;
     let (_, rest) = piece.text.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"))?;
     let parts = rest.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|part| part.len() >= LEAST);
     Some(match parts.max_by_key(|part| part.len()) {
-        Some(part) => Ok(Test::Word(part.to_lowercase())),
+        Some(part) => Ok(FilterTest::Word(part.to_lowercase())),
         None => piece.fail("this URL contains no hash and no address; put other text in quotation marks"),
     })
 }
 
-fn parse_pattern(piece: FilterToken, text: &str) -> Parsed<Test> {
+fn parse_pattern(piece: TextSlice, text: &str) -> ParseResult<FilterTest> {
     let built = RegexBuilder::new(text).size_limit(PATTERN_LIMIT).build();
-    built.map(Test::Pattern).or_else(|error| piece.fail(describe(&error)))
+    built.map(FilterTest::Pattern).or_else(|error| piece.fail(describe(&error)))
 }
 
 /// Returns the last line of the pattern's error; the lines before it show the pattern.
@@ -286,7 +288,7 @@ fn describe(error: &regex::Error) -> String {
     format!("not a valid regular expression: {}", clean(last))
 }
 
-fn parse_named_value(key: FilterToken, value: FilterToken) -> Parsed<Test> {
+fn parse_named_value(key: TextSlice, value: TextSlice) -> ParseResult<FilterTest> {
     let plain = value.text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(value.text);
     let lower = plain.to_lowercase();
     let known = KEYS.contains(&key.text);
@@ -299,16 +301,16 @@ fn parse_named_value(key: FilterToken, value: FilterToken) -> Parsed<Test> {
     match key.text {
         "is" => {
             let state = STATES.iter().find(|(name, _)| *name == lower);
-            state.map_or_else(|| unknown(value, &STATES.map(|(name, _)| name)), |(_, state)| Ok(Test::Is(*state)))
+            state.map_or_else(|| unknown(value, &STATES.map(|(name, _)| name)), |(_, state)| Ok(FilterTest::Is(*state)))
         }
-        "status" => value.list()?.into_iter().map(parse_status).collect::<Parsed<_>>().map(Test::Status),
-        "chain" => Ok(Test::Chain(RouteEnd::Either, ChainTest::new(plain))),
-        "from" => Ok(Test::Chain(RouteEnd::From, ChainTest::new(plain))),
-        "to" => Ok(Test::Chain(RouteEnd::To, ChainTest::new(plain))),
-        "label" => Ok(Test::Label(lower)),
-        "ticket" => Ok(Test::Ticket(lower)),
-        "profile" => Ok(Test::Profile(lower)),
-        "by" => Ok(Test::By(lower)),
+        "status" => value.list()?.into_iter().map(parse_status).collect::<ParseResult<_>>().map(FilterTest::Status),
+        "chain" => Ok(FilterTest::Chain(RouteEnd::Either, ChainTest::new(plain))),
+        "from" => Ok(FilterTest::Chain(RouteEnd::From, ChainTest::new(plain))),
+        "to" => Ok(FilterTest::Chain(RouteEnd::To, ChainTest::new(plain))),
+        "label" => Ok(FilterTest::Label(lower)),
+        "ticket" => Ok(FilterTest::Ticket(lower)),
+        "profile" => Ok(FilterTest::Profile(lower)),
+        "by" => Ok(FilterTest::By(lower)),
         name if known => key.fail(format!("`{name}` needs a comparison; write {name}>30m or {name}<30m")),
         _ => unknown(key, &KEYS).map_err(|error: FilterError| FilterError {
             message: format!("{}; put text that contains `:` in quotation marks", error.message),
@@ -317,7 +319,7 @@ fn parse_named_value(key: FilterToken, value: FilterToken) -> Parsed<Test> {
     }
 }
 
-fn parse_status(value: FilterToken) -> Parsed<StatusTest> {
+fn parse_status(value: TextSlice) -> ParseResult<StatusTest> {
     let name = value.text.to_lowercase();
     let documented = RouterStatus::DOCUMENTED.into_iter().find(|status| status.name() == name);
     match (documented, name.as_str()) {
@@ -334,24 +336,24 @@ fn parse_status(value: FilterToken) -> Parsed<StatusTest> {
     }
 }
 
-fn parse_comparison(key: FilterToken, sign: char, value: FilterToken) -> Parsed<Test> {
+fn parse_comparison(key: TextSlice, sign: char, value: TextSlice) -> ParseResult<FilterTest> {
     let Some((_, measure)) = MEASURES.iter().find(|(name, _)| *name == key.text) else {
         if KEYS.contains(&key.text) {
             return key.fail(format!("`{0}` can't be compared; write {0}:…", key.text));
         }
-        let error = unknown::<Test>(key, &MEASURES.map(|(name, _)| name)).err();
+        let error = unknown::<FilterTest>(key, &MEASURES.map(|(name, _)| name)).err();
         let message = error.map(|error| error.message).unwrap_or_default();
         return key.fail(format!("{message}; a route is written ARB>BASE"));
     };
     let (comparison, value) = match (sign, value.text.starts_with('=')) {
         ('<', false) => (Comparison::Less, value),
-        ('<', true) => (Comparison::LessOrEqual, value.from(1)),
+        ('<', true) => (Comparison::LessOrEqual, value.suffix_from(1)),
         (_, false) => (Comparison::More, value),
-        (_, true) => (Comparison::MoreOrEqual, value.from(1)),
+        (_, true) => (Comparison::MoreOrEqual, value.suffix_from(1)),
     };
     // Only the time until a deadline can be negative.
     let (negative, digits) = match value.text.strip_prefix('-') {
-        Some(digits) if *measure == Measure::Due => (true, digits),
+        Some(digits) if *measure == TimeMeasure::Due => (true, digits),
         _ => (false, value.text),
     };
     let limit = span::parse(digits).map_err(|_| FilterError {
@@ -359,25 +361,25 @@ fn parse_comparison(key: FilterToken, sign: char, value: FilterToken) -> Parsed<
         message: format!("`{}` is not a duration; write it as 90s, 30m or 2h", clean(value.text)),
     })?;
     let limit = TimeDelta::from_std(limit).unwrap_or(TimeDelta::MAX);
-    Ok(Test::Span(*measure, comparison, if negative { -limit } else { limit }))
+    Ok(FilterTest::Span(*measure, comparison, if negative { -limit } else { limit }))
 }
 
-fn parse_sort_keys(value: FilterToken) -> Parsed<Vec<SortKey>> {
+fn parse_sort_keys(value: TextSlice) -> ParseResult<Vec<SortKey>> {
     let names: Vec<_> = SortBy::ALL.iter().map(|by| by.name()).collect();
     if value.text.is_empty() {
         return value.fail_from(value.start - "sort:".len(), &format!("expected one of {}", names.join(", ")));
     }
-    let key = |part: FilterToken| {
-        let reversed = part.text.starts_with('-');
+    let key = |part: TextSlice| {
+        let is_reversed = part.text.starts_with('-');
         let whole = part;
-        let part = part.from(usize::from(reversed));
+        let part = part.suffix_from(usize::from(is_reversed));
         if part.text.is_empty() {
             return whole.fail(format!("expected one of {} right after `-`", names.join(", ")));
         }
         let by = SortBy::ALL.iter().find(|by| by.name() == part.text.to_lowercase());
-        by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, reversed }))
+        by.map_or_else(|| unknown(part, &names), |by| Ok(SortKey { by: *by, is_reversed }))
     };
-    let mut keys: Vec<_> = value.list()?.into_iter().map(key).collect::<Parsed<_>>()?;
+    let mut keys: Vec<_> = value.list()?.into_iter().map(key).collect::<ParseResult<_>>()?;
     // Thousands of transactions may have the same status, or no answer yet.
     if keys.last().is_some_and(|key| matches!(key.by, SortBy::Status | SortBy::Checked)) {
         keys.extend(SortKey::DEFAULT);
@@ -386,7 +388,7 @@ fn parse_sort_keys(value: FilterToken) -> Parsed<Vec<SortKey>> {
 }
 
 /// Returns the error for a word that isn't among the expected words.
-fn unknown<T>(word: FilterToken, expected: &[&str]) -> Parsed<T> {
+fn unknown<T>(word: TextSlice, expected: &[&str]) -> ParseResult<T> {
     let lower = word.text.to_lowercase();
     let by_distance = expected.iter().map(|right| (strsim::levenshtein(&lower, right), right));
     // A word this long is not a typing error.

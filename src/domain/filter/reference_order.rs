@@ -7,7 +7,7 @@ use std::cmp::{Ordering, Reverse};
 use chrono::{DateTime, Utc};
 
 use super::{
-    Candidate,
+    FilterInput,
     sort::{SortBy, SortKey},
 };
 use crate::domain::{
@@ -16,15 +16,15 @@ use crate::domain::{
 };
 
 impl SortKey {
-    fn compare(self, a: &Candidate, b: &Candidate, now: DateTime<Utc>) -> Ordering {
-        let directed = |ordering: Ordering| if self.reversed { ordering.reverse() } else { ordering };
+    fn compare(self, a: &FilterInput, b: &FilterInput, now: DateTime<Utc>) -> Ordering {
+        let directed = |ordering: Ordering| if self.is_reversed { ordering.reverse() } else { ordering };
         match self.by {
             SortBy::Severity => directed(urgency(b).cmp(&urgency(a))),
             SortBy::Due => self.present_first(due(a), due(b)),
             SortBy::Age => directed(b.tx.age(now).cmp(&a.tx.age(now))),
             SortBy::Status => directed(rank(a).cmp(&rank(b)).then_with(|| raw(a).cmp(raw(b)))),
             SortBy::Checked => {
-                let is_settled = |candidate: &Candidate| candidate.tx.state.settled_at.is_some();
+                let is_settled = |candidate: &FilterInput| candidate.tx.state.settled_at.is_some();
                 is_settled(a)
                     .cmp(&is_settled(b))
                     .then_with(|| directed(checked_or_settled_at(a).cmp(&checked_or_settled_at(b))))
@@ -41,10 +41,10 @@ impl SortKey {
         }
     }
 
-    /// Compares optional values. Absent values come last in both directions: nobody reverses a list to see them.
+    /// Compares optional values. Absent values come last in both directions: a person doesn't reverse a list to see them.
     fn present_first<T: Ord>(self, a: Option<T>, b: Option<T>) -> Ordering {
         match (a, b) {
-            (Some(a), Some(b)) if self.reversed => b.cmp(&a),
+            (Some(a), Some(b)) if self.is_reversed => b.cmp(&a),
             (Some(a), Some(b)) => a.cmp(&b),
             (a, b) => a.is_none().cmp(&b.is_none()),
         }
@@ -52,36 +52,36 @@ impl SortKey {
 }
 
 /// Compares two transactions by these keys at `now`. The order is total: equal keys are followed by the row number.
-pub(crate) fn compare(a: &Candidate, b: &Candidate, keys: &[SortKey], now: DateTime<Utc>) -> Ordering {
+pub(crate) fn compare(a: &FilterInput, b: &FilterInput, keys: &[SortKey], now: DateTime<Utc>) -> Ordering {
     let by_keys = keys.iter().map(|key| key.compare(a, b, now)).find(|ordering| ordering.is_ne());
     by_keys.unwrap_or_else(|| a.tx.id.cmp(&b.tx.id))
 }
 
-fn urgency(candidate: &Candidate) -> Option<(bool, Severity)> {
+fn urgency(candidate: &FilterInput) -> Option<(bool, Severity)> {
     alert::urgency(candidate.alerts)
 }
 
-fn due(candidate: &Candidate) -> Option<DateTime<Utc>> {
+fn due(candidate: &FilterInput) -> Option<DateTime<Utc>> {
     candidate.tx.is_waiting().then(|| candidate.tx.deadline().at)
 }
 
-fn checked_or_settled_at(candidate: &Candidate) -> Option<DateTime<Utc>> {
+fn checked_or_settled_at(candidate: &FilterInput) -> Option<DateTime<Utc>> {
     candidate.tx.state.settled_at.or(candidate.tx.state.last_checked_at)
 }
 
-fn rank(candidate: &Candidate) -> u8 {
+fn rank(candidate: &FilterInput) -> u8 {
     RouterStatus::sort_rank(candidate.tx.state.status.as_ref())
 }
 
-fn raw<'a>(candidate: &Candidate<'a>) -> &'a str {
+fn raw<'a>(candidate: &FilterInput<'a>) -> &'a str {
     candidate.tx.state.status.as_ref().map_or("", RouterStatus::raw)
 }
 
-fn route(candidate: &Candidate) -> [String; 2] {
+fn route(candidate: &FilterInput) -> [String; 2] {
     [candidate.tx.from_name().to_lowercase(), candidate.tx.to_name().to_lowercase()]
 }
 
 /// Returns the ticket without ASCII case, as the store's index has it.
-fn ticket(candidate: &Candidate) -> Option<String> {
+fn ticket(candidate: &FilterInput) -> Option<String> {
     candidate.tx.params.ticket.as_ref().map(|ticket| ticket.to_ascii_lowercase())
 }

@@ -40,11 +40,11 @@ macro_rules! keys {
             }
 
             /// Returns the order in words.
-            pub fn words(self) -> &'static str {
+            pub fn description(self) -> &'static str {
                 match self { $(Self::$key => $words,)* }
             }
 
-            fn reversed_words(self) -> &'static str {
+            fn reversed_description(self) -> &'static str {
                 match self { $(Self::$key => $reversed,)* }
             }
         }
@@ -52,9 +52,9 @@ macro_rules! keys {
 }
 
 keys! {
-    /// The severity of the most severe unhandled alert, the most severe first; then the same of transactions whose
-    /// alerts are all handled; then transactions without alerts. A snooze counts until it is ended; while a poller
-    /// runs, that is seconds after its moment.
+    /// The severity of the most severe unhandled alert, the most severe first. Transactions whose alerts are all handled
+    /// follow in the same order, and then those without alerts. A snooze counts until it is ended; while a poller runs,
+    /// that is seconds after its moment.
     Severity "sev" "the most severe alert first" "the least severe alert first",
     /// The deadline, the soonest first. Transactions that don't wait come last in both directions.
     Due "due" "the soonest deadline first" "the latest deadline first",
@@ -84,29 +84,29 @@ pub struct SortKey {
     /// The sort key.
     pub by: SortBy,
     /// Whether the natural direction is reversed.
-    pub reversed: bool,
+    pub is_reversed: bool,
 }
 
 impl SortKey {
     /// The default order: severity, then deadline.
     pub const DEFAULT: [Self; 2] =
-        [Self { by: SortBy::Severity, reversed: false }, Self { by: SortBy::Due, reversed: false }];
+        [Self { by: SortBy::Severity, is_reversed: false }, Self { by: SortBy::Due, is_reversed: false }];
 
     /// Returns the order in words.
-    pub fn words(self) -> &'static str {
-        if self.reversed { self.by.reversed_words() } else { self.by.words() }
+    pub fn description(self) -> &'static str {
+        if self.is_reversed { self.by.reversed_description() } else { self.by.description() }
     }
 
     /// Returns the key in the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
-        Self { reversed: !self.reversed, ..self }
+        Self { is_reversed: !self.is_reversed, ..self }
     }
 }
 
 /// Formats the key as in `sort:`.
 impl fmt::Display for SortKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", if self.reversed { "-" } else { "" }, self.by.name())
+        write!(f, "{}{}", if self.is_reversed { "-" } else { "" }, self.by.name())
     }
 }

@@ -18,12 +18,12 @@ use super::{
         status::RouterStatus,
         transaction::{Tracking, Transaction},
     },
-    Candidate,
+    FilterInput,
 };
 
 /// A test of a transaction.
 #[derive(Clone, Debug)]
-pub enum Test {
+pub enum FilterTest {
     /// A word to search for, in lower case.
     Word(String),
     /// Text to search for exactly.
@@ -44,7 +44,7 @@ pub enum Test {
         to: String,
     },
     /// A comparison of a duration.
-    Span(Measure, Comparison, TimeDelta),
+    Span(TimeMeasure, Comparison, TimeDelta),
     /// A label, in lower case.
     Label(String),
     /// A ticket, in lower case.
@@ -66,7 +66,6 @@ pub enum FilterState {
     Overdue,
     /// Not settled.
     Unsettled,
-    /// Settled.
     Settled,
     /// An alert fires: nobody has handled it.
     Firing,
@@ -130,7 +129,7 @@ pub struct ChainTest {
 
 /// The durations that a term can compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub enum TimeMeasure {
     /// The time since submission.
     Age,
     /// The time until the deadline, for transactions that wait; negative once the deadline has passed.
@@ -152,14 +151,14 @@ pub enum Comparison {
     MoreOrEqual,
 }
 
-impl Test {
+impl FilterTest {
     /// Whether the test holds for this transaction at `now`.
-    pub(super) fn holds<R: RecordView>(&self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
+    pub(super) fn holds<R: RecordView>(&self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         match self {
-            Self::Word(word) => any_text(candidate, |text| contains(text, word)),
-            Self::Exact(exact) => any_text(candidate, |text| text.contains(exact.as_str())),
-            Self::Pattern(pattern) => any_text(candidate, |text| pattern.is_match(text)),
+            Self::Word(word) => matches_any_text(candidate, |text| contains_ignoring_case(text, word)),
+            Self::Exact(exact) => matches_any_text(candidate, |text| text.contains(exact.as_str())),
+            Self::Pattern(pattern) => matches_any_text(candidate, |text| pattern.is_match(text)),
             Self::Is(state) => state.holds(candidate, now),
             Self::Status(wanted) => wanted.iter().any(|wanted| wanted.holds(tx.state.status.as_ref())),
             Self::Chain(side, chain) => {
@@ -176,9 +175,9 @@ impl Test {
                     && is_chain_called(to, tx.params.to_chain.as_str(), &tx.to_name())
             }
             Self::Span(measure, comparison, limit) => measure.holds(tx, now, |span| comparison.holds(span.cmp(limit))),
-            Self::Label(label) => tx.labels.iter().any(|own| same(own, label)),
-            Self::Ticket(ticket) => tx.params.ticket.as_deref().is_some_and(|own| same(own, ticket)),
-            Self::Profile(profile) => same(&tx.profile, profile),
+            Self::Label(label) => tx.labels.iter().any(|own| equals_ignoring_case(own, label)),
+            Self::Ticket(ticket) => tx.params.ticket.as_deref().is_some_and(|own| equals_ignoring_case(own, ticket)),
+            Self::Profile(profile) => equals_ignoring_case(&tx.profile, profile),
             Self::By(name) => {
                 let handled = candidate.alerts.iter().filter_map(|alert| alert.handling.as_ref()?.author());
                 tx.authors.all().chain(handled).any(|author| people::is_author(author, name))
@@ -189,7 +188,7 @@ impl Test {
 }
 
 impl FilterState {
-    fn holds<R: RecordView>(self, candidate: &Candidate<R>, now: DateTime<Utc>) -> bool {
+    fn holds<R: RecordView>(self, candidate: &FilterInput<R>, now: DateTime<Utc>) -> bool {
         let tx = candidate.tx;
         let has_alert = |state| candidate.alerts.iter().any(|alert| alert.state(now) == state);
         match self {
@@ -200,18 +199,18 @@ impl FilterState {
             Self::Firing => has_alert(AlertState::Firing),
             Self::Acked => has_alert(AlertState::Acknowledged) && !has_alert(AlertState::Firing),
             Self::Snoozed => has_alert(AlertState::Snoozed) && !has_alert(AlertState::Firing),
-            Self::Active => tx.wants_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
+            Self::Active => tx.needs_polling() || (!tx.is_settled() && tx.tracking != Tracking::Untracked),
             Self::Parked => tx.is_parked(),
             Self::Untracked => tx.tracking == Tracking::Untracked,
-            Self::Reverted => says(tx, "reverted"),
-            Self::Pending => says(tx, "pending"),
-            Self::WrongChain => says(tx, "elsewhere"),
+            Self::Reverted => has_verdict(tx, "reverted"),
+            Self::Pending => has_verdict(tx, "pending"),
+            Self::WrongChain => has_verdict(tx, "elsewhere"),
         }
     }
 }
 
 /// Whether the source chain says this of a transaction: a name of a `ChainVerdict`.
-fn says<R>(tx: &Transaction<R>, verdict: &str) -> bool {
+fn has_verdict<R>(tx: &Transaction<R>, verdict: &str) -> bool {
     tx.on_chain.as_ref().is_some_and(|known| known.source.verdict.name() == verdict)
 }
 
@@ -228,7 +227,7 @@ impl StatusTest {
 impl ChainTest {
     /// Reads a chain as a person writes it. Any text is accepted, since the service may have a chain of that name.
     pub(super) fn new(text: &str) -> Self {
-        let table_id = chains::named(text).map(|chain| &chain.id);
+        let table_id = chains::find_by_name(text).map(|chain| &chain.id);
         Self { id: ChainId::new(text), lower: text.to_lowercase(), table_id }
     }
 
@@ -243,11 +242,11 @@ impl ChainTest {
     }
 
     fn holds(&self, id: &ChainId, name: String) -> bool {
-        self.id == *id || self.table_id == Some(id) || same(&name, &self.lower)
+        self.id == *id || self.table_id == Some(id) || equals_ignoring_case(&name, &self.lower)
     }
 }
 
-impl Measure {
+impl TimeMeasure {
     fn holds<R: RecordView>(self, tx: &Transaction<R>, now: DateTime<Utc>, fits: impl Fn(TimeDelta) -> bool) -> bool {
         let span = match self {
             Self::Age => Some(TimeDelta::from_std(tx.age(now)).unwrap_or(TimeDelta::MAX)),
@@ -271,15 +270,15 @@ impl Comparison {
 
 /// Whether a chain is displayed as `lower`, or has this ID or alias, ignoring case. `lower` must be in lower case.
 pub(crate) fn is_chain_called(lower: &str, id: &str, name: &str) -> bool {
-    let is_shipped = || chains::named(lower).is_some_and(|chain| chain.id.as_str() == id);
-    same(id, lower)
-        || same(name, lower)
-        || same(&chains::short_name(&ChainId::new(id), Some(name)), lower)
+    let is_shipped = || chains::find_by_name(lower).is_some_and(|chain| chain.id.as_str() == id);
+    equals_ignoring_case(id, lower)
+        || equals_ignoring_case(name, lower)
+        || equals_ignoring_case(&chains::short_name(&ChainId::new(id), Some(name)), lower)
         || is_shipped()
 }
 
 /// Whether any text that a person would search for fits.
-fn any_text<R: RecordView>(candidate: &Candidate<R>, fits: impl Fn(&str) -> bool) -> bool {
+fn matches_any_text<R: RecordView>(candidate: &FilterInput<R>, fits: impl Fn(&str) -> bool) -> bool {
     let tx = candidate.tx;
     let params = &tx.params;
     let ids = [
@@ -295,7 +294,7 @@ fn any_text<R: RecordView>(candidate: &Candidate<R>, fits: impl Fn(&str) -> bool
 }
 
 /// Whether a text contains `lower`, ignoring case. `lower` must be in lower case. ASCII text isn't copied.
-pub(crate) fn contains(text: &str, lower: &str) -> bool {
+pub(crate) fn contains_ignoring_case(text: &str, lower: &str) -> bool {
     let Some((first, rest)) = lower.as_bytes().split_first() else { return true };
     if !text.is_ascii() || !lower.is_ascii() {
         return text.to_lowercase().contains(lower);
@@ -311,6 +310,6 @@ pub(crate) fn contains(text: &str, lower: &str) -> bool {
 }
 
 /// Whether a text equals `lower`, ignoring case. `lower` must be in lower case.
-pub(crate) fn same(text: &str, lower: &str) -> bool {
+pub(crate) fn equals_ignoring_case(text: &str, lower: &str) -> bool {
     if text.is_ascii() { text.eq_ignore_ascii_case(lower) } else { text.to_lowercase() == lower }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{
     super::{
-        alert::{Acknowledgement, Handling, Rule, Snooze, Snoozed, Subject},
+        alert::{Acknowledgement, AlertSubject, Handling, Rule, Snooze, Snoozed},
         fixtures::{self, at, says},
         ids::{ChainId, RowId},
         on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
@@ -15,7 +15,7 @@ use super::{
 };
 
 fn alert(rule: Rule) -> Alert {
-    fixtures::alert(rule, Subject::Transaction(RowId(1)))
+    fixtures::alert(rule, AlertSubject::Transaction(RowId(1)))
 }
 
 /// Returns a transaction from Arbitrum to Base, ongoing, checked at 1000 s and overdue since 900 s, with all searchable
@@ -32,7 +32,9 @@ fn ongoing() -> Transaction {
 }
 
 fn matches(text: &str, tx: &Transaction, alerts: &[Alert]) -> bool {
-    Filter::parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).matches(&Candidate { tx, alerts }, at(1_060))
+    Filter::parse(text)
+        .unwrap_or_else(|error| panic!("{text}: {error}"))
+        .matches(&FilterInput { tx, alerts }, at(1_060))
 }
 
 /// Filters that match [`ongoing`] with an alert.
@@ -131,10 +133,10 @@ fn each_term_matches_or_not() {
 }
 
 #[test]
-fn mine_is_what_the_person_wrote_or_handled() {
+fn mine_matches_transactions_that_the_person_wrote_or_handled() {
     let mut tx = ongoing();
     let of = |person, tx: &Transaction, alerts: &[Alert]| {
-        Filter::parse_of("mine", Some(person)).unwrap().matches(&Candidate { tx, alerts }, at(1_060))
+        Filter::parse_for_person("mine", Some(person)).unwrap().matches(&FilterInput { tx, alerts }, at(1_060))
     };
     assert!(of("Ana B.", &tx, &[]) && of("zoë", &tx, &[]) && !of("Carla", &tx, &[]));
     let snoozed = Snoozed { at: at(0), until: Snooze::Change, author: Some("Carla".into()) };
@@ -202,7 +204,7 @@ fn other_states_match_their_terms() {
 }
 
 #[test]
-fn errors_have_a_position_and_a_way_out() {
+fn errors_have_a_position_and_a_remedy() {
     let table = [
         ("is:overdu", 3..9, "did you mean `overdue`?"),
         ("a -is:x", 6..7, "expected one of attention, overdue"),
@@ -254,7 +256,7 @@ fn errors_have_a_position_and_a_way_out() {
 
 #[test]
 fn sort_keys_are_read_with_their_direction() {
-    let key = |by, reversed| SortKey { by, reversed };
+    let key = |by, is_reversed| SortKey { by, is_reversed };
     let filter = Filter::parse("sort:-age,ticket base sort:hash").unwrap();
     assert_eq!(filter.sort(), [key(SortBy::Age, true), key(SortBy::Ticket, false), key(SortBy::Hash, false)]);
     assert_eq!(Filter::parse("base").unwrap().sort(), SortKey::DEFAULT);
@@ -263,7 +265,7 @@ fn sort_keys_are_read_with_their_direction() {
 
 fn sorted(text: &str, rows: &[(Transaction, Vec<Alert>)]) -> Vec<i64> {
     let filter = Filter::parse(text).unwrap();
-    let mut rows: Vec<Candidate> = rows.iter().map(|(tx, alerts)| Candidate { tx, alerts }).collect();
+    let mut rows: Vec<FilterInput> = rows.iter().map(|(tx, alerts)| FilterInput { tx, alerts }).collect();
     rows.sort_by(|a, b| reference_order::compare(a, b, filter.sort(), at(5_000)));
     rows.iter().map(|row| row.tx.id.0).collect()
 }
@@ -341,8 +343,8 @@ proptest! {
 
     #[test]
     fn the_order_is_total(rows in rows(), keys in prop::collection::vec((0..SortBy::ALL.len(), any::<bool>()), 0..4)) {
-        let keys: Vec<_> = keys.into_iter().map(|(by, reversed)| SortKey { by: SortBy::ALL[by], reversed }).collect();
-        let row = |index: usize| Candidate { tx: &rows[index].0, alerts: &rows[index].1 };
+        let keys: Vec<_> = keys.into_iter().map(|(by, is_reversed)| SortKey { by: SortBy::ALL[by], is_reversed }).collect();
+        let row = |index: usize| FilterInput { tx: &rows[index].0, alerts: &rows[index].1 };
         let order = |a, b| reference_order::compare(&row(a), &row(b), &keys, at(2_000));
         for (a, b, c) in [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)] {
             prop_assert!(order(a, a).is_eq() && order(a, b).is_ne());
@@ -354,7 +356,7 @@ proptest! {
 
 #[test]
 fn a_misspelt_chain_is_named_with_the_nearest_one() {
-    let complaint = |text: &str| Filter::parse(text).unwrap().unknown_chain(|name| name == "fuji");
+    let complaint = |text: &str| Filter::parse(text).unwrap().chain_name_error(|name| name == "fuji");
     assert_eq!(complaint("to:bse").as_deref(), Some("No chain is called \"bse\"; did you mean base?"));
     assert_eq!(complaint("is:overdue or from:zzzzzzzzzz").as_deref(), Some("No chain is called \"zzzzzzzzzz\"."));
     assert_eq!(complaint("arbitrm>base").as_deref(), Some("No chain is called \"arbitrm\"; did you mean arbitrum?"));

@@ -6,61 +6,60 @@ use std::ops::Range;
 
 use super::FilterError;
 
-pub(super) type Parsed<T> = Result<T, FilterError>;
+pub(super) type ParseResult<T> = Result<T, FilterError>;
 
 /// A part of the text, with its byte offset.
 #[derive(Clone, Copy)]
-pub(super) struct FilterToken<'a> {
+pub(super) struct TextSlice<'a> {
     pub(super) text: &'a str,
     pub(super) start: usize,
 }
 
-impl<'a> FilterToken<'a> {
-    pub(super) fn from(self, at: usize) -> Self {
+impl<'a> TextSlice<'a> {
+    pub(super) fn suffix_from(self, at: usize) -> Self {
         Self { text: self.text.get(at..).unwrap_or_default(), start: self.start + at }
     }
 
-    pub(super) fn to(self, at: usize) -> Self {
+    pub(super) fn prefix_to(self, at: usize) -> Self {
         Self { text: self.text.get(..at).unwrap_or(self.text), start: self.start }
     }
 
     fn trim_start(self) -> Self {
-        self.from(self.text.len() - self.text.trim_start().len())
+        self.suffix_from(self.text.len() - self.text.trim_start().len())
     }
 
     pub(super) fn trim(self) -> Self {
         let trimmed = self.trim_start();
-        trimmed.to(trimmed.text.trim_end().len())
+        trimmed.prefix_to(trimmed.text.trim_end().len())
     }
 
     pub(super) fn range(self) -> Range<usize> {
         self.start..self.start + self.text.len()
     }
 
-    pub(super) fn fail<T>(self, message: impl Into<String>) -> Parsed<T> {
+    pub(super) fn fail<T>(self, message: impl Into<String>) -> ParseResult<T> {
         Err(FilterError { at: self.range(), message: message.into() })
     }
 
-    pub(super) fn fail_from<T>(self, start: usize, message: &str) -> Parsed<T> {
+    pub(super) fn fail_from<T>(self, start: usize, message: &str) -> ParseResult<T> {
         Err(FilterError { at: start..self.range().end, message: message.into() })
     }
 
     /// Returns the parts between commas; an empty part is an error.
-    pub(super) fn list(self) -> Parsed<Vec<FilterToken<'a>>> {
+    pub(super) fn list(self) -> ParseResult<Vec<TextSlice<'a>>> {
         let mut parts = Vec::new();
         let mut start = self.start;
         for text in self.text.split(',') {
             if text.is_empty() {
                 return self.fail("expected a value; separate several values with commas");
             }
-            parts.push(FilterToken { text, start });
+            parts.push(TextSlice { text, start });
             start += text.len() + 1;
         }
         Ok(parts)
     }
 }
 
-/// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TokenKind {
     /// A term, after its `-` if it is negated.
@@ -75,68 +74,73 @@ pub(super) enum TokenKind {
     Or,
 }
 
-/// A token.
 #[derive(Clone, Copy)]
-pub(super) struct Token<'a> {
+pub(super) struct FilterToken<'a> {
     pub(super) kind: TokenKind,
-    /// Whether a `-` stands directly before.
-    pub(super) negated: bool,
+    /// Whether a `-` directly precedes the token.
+    pub(super) is_negated: bool,
     /// The token as typed, with its `-`.
-    pub(super) whole: FilterToken<'a>,
+    pub(super) whole: TextSlice<'a>,
     /// The token without its `-`.
-    pub(super) body: FilterToken<'a>,
+    pub(super) body: TextSlice<'a>,
 }
 
 /// Returns the tokens of a filter, or the first error.
-pub(super) fn split(text: &str) -> Parsed<Vec<Token<'_>>> {
+pub(super) fn split(text: &str) -> ParseResult<Vec<FilterToken<'_>>> {
     let mut tokens = Vec::new();
-    let mut rest = FilterToken { text, start: 0 }.trim_start();
+    let mut rest = TextSlice { text, start: 0 }.trim_start();
     while !rest.text.is_empty() {
         let sign = usize::from(rest.text.starts_with('-'));
-        let negated = sign > 0;
-        let body = rest.from(sign);
+        let is_negated = sign > 0;
+        let body = rest.suffix_from(sign);
         let (kind, length) = match body.text.chars().next() {
             Some('(') => (TokenKind::Open, 1),
-            Some(')') if !negated => (TokenKind::Close, 1),
+            Some(')') if !is_negated => (TokenKind::Close, 1),
             _ => {
                 let length = term_length(body)?;
-                let word = body.to(length).text;
+                let word = body.prefix_to(length).text;
                 let kind = match () {
-                    () if !negated && word.eq_ignore_ascii_case("and") => TokenKind::And,
-                    () if !negated && word.eq_ignore_ascii_case("or") => TokenKind::Or,
+                    () if !is_negated && word.eq_ignore_ascii_case("and") => TokenKind::And,
+                    () if !is_negated && word.eq_ignore_ascii_case("or") => TokenKind::Or,
                     () => TokenKind::Term,
                 };
                 (kind, length)
             }
         };
         if length == 0 {
-            return rest.to(1).fail("expected a term right after `-`");
+            return rest.prefix_to(1).fail("expected a term right after `-`");
         }
-        tokens.push(Token { kind, negated, whole: rest.to(sign + length), body: body.to(length) });
-        rest = body.from(length).trim_start();
+        tokens.push(FilterToken {
+            kind,
+            is_negated,
+            whole: rest.prefix_to(sign + length),
+            body: body.prefix_to(length),
+        });
+        rest = body.suffix_from(length).trim_start();
     }
     Ok(tokens)
 }
 
 /// Returns the length of the term at the beginning of the text.
-fn term_length(body: FilterToken) -> Parsed<usize> {
+fn term_length(body: TextSlice) -> ParseResult<usize> {
     let word = word_length(body.text);
-    let quoted_value = body.to(word).text.find(":\"").map(|at| at + 1);
+    let quoted_value = body.prefix_to(word).text.find(":\"").map(|at| at + 1);
     let length = match (body.text.chars().next(), quoted_value) {
         (Some('/'), _) => find_closing(body, 0, '/')?,
         (Some('"'), _) => find_closing(body, 0, '"')?,
         (_, Some(at)) => find_closing(body, at, '"')?,
         _ => return Ok(word),
     };
-    match body.from(length).text.chars().next() {
+    match body.suffix_from(length).text.chars().next() {
         Some(next) if !next.is_whitespace() && next != ')' => {
-            body.to(length + next.len_utf8()).fail("expected a space after this term")
+            body.prefix_to(length + next.len_utf8()).fail("expected a space after this term")
         }
         _ => Ok(length),
     }
 }
 
-/// Returns the length of the word at the beginning of the text: up to a space, or to a `)` whose `(` isn't in the word.
+/// Returns the length of the word at the beginning of the text. It ends at a space, or at a `)` whose `(` isn't in the
+/// word.
 fn word_length(text: &str) -> usize {
     let mut open = 0_usize;
     let ends = |letter: char| {
@@ -153,7 +157,7 @@ fn word_length(text: &str) -> usize {
 
 /// Returns the length up to the quotation mark or slash that closes the one at `open`. In a pattern, `\/` doesn't
 /// close.
-fn find_closing(body: FilterToken, open: usize, mark: char) -> Parsed<usize> {
+fn find_closing(body: TextSlice, open: usize, mark: char) -> ParseResult<usize> {
     let mut escaped = false;
     for (at, letter) in body.text.char_indices().skip_while(|(at, _)| *at <= open) {
         if letter == mark && !escaped {
@@ -161,5 +165,5 @@ fn find_closing(body: FilterToken, open: usize, mark: char) -> Parsed<usize> {
         }
         escaped = mark == '/' && letter == '\\' && !escaped;
     }
-    body.from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
+    body.suffix_from(open).fail(format!("`{mark}` is never closed; expected another `{mark}` at the end"))
 }

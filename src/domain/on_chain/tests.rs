@@ -67,7 +67,7 @@ fn facts_of_a_node_become_a_verdict() {
 }
 
 #[test]
-fn deep_blocks_and_what_is_gone_are_final() {
+fn deep_blocks_and_definite_verdicts_are_final() {
     let mined = |confirmations| Mined { block: 1, time: None, confirmations };
     let table = [
         (ChainVerdict::Succeeded(mined(FINAL_CONFIRMATIONS)), true),
@@ -87,7 +87,7 @@ fn deep_blocks_and_what_is_gone_are_final() {
 }
 
 #[test]
-fn a_repeated_verdict_is_no_news_and_is_asked_for_less_often() {
+fn repeated_verdict_is_not_reported_and_is_asked_for_less_often() {
     let reading = |confirmations| {
         let mined = Mined { block: 1, time: Some(at(9)), confirmations };
         ChainReading::without_node(ChainVerdict::Succeeded(mined))
@@ -95,20 +95,20 @@ fn a_repeated_verdict_is_no_news_and_is_asked_for_less_often() {
     let second = (ChainId::new("8453"), TxHash::new("0xd"));
     let first = OnChain::after(None, reading(1), Some((second.clone(), pending())), at(10));
     let again = OnChain::after(Some(&first), reading(2), None, at(20));
-    assert!(first.differs(None) && !again.differs(Some(&first)));
+    assert!(first.has_changed_since(None) && !again.has_changed_since(Some(&first)));
     assert_eq!((again.repeats, again.second.as_ref(), again.submitted_at()), (1, first.second.as_ref(), Some(at(9))));
     assert_eq!(again.second_reading(&second.0, &second.1), again.second.as_ref());
     assert_eq!(again.second_reading(&second.0, &TxHash::new("0xe")), None);
-    assert!(again.pause() > first.pause());
+    assert!(again.next_pause() > first.next_pause());
     let reorganised = OnChain::after(Some(&again), pending(), None, at(30));
-    assert!(reorganised.differs(Some(&again)));
+    assert!(reorganised.has_changed_since(Some(&again)));
     assert_eq!((reorganised.repeats, reorganised.submitted_at()), (0, None));
     let for_long = OnChain { repeats: 99, ..first };
-    assert_eq!(for_long.pause(), TimeDelta::minutes(10));
+    assert_eq!(for_long.next_pause(), TimeDelta::minutes(10));
 }
 
 #[test]
-fn hashes_of_evm_chains_are_told_from_others() {
+fn evm_hashes_are_distinguished_from_others() {
     assert!(is_evm_hash(&TxHash::new(format!("0X{}", "A".repeat(64)))));
     assert!(is_evm_hash(&TxHash::new("a".repeat(64))));
     assert!(!is_evm_hash(&TxHash::new("0xab")));

@@ -37,7 +37,7 @@ parts! {
 
 /// The input of a person, not yet checked.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Draft<'a> {
+pub(crate) struct QuoteDraft<'a> {
     /// The source chain's ID.
     pub from_chain: &'a str,
     /// The source token's address.
@@ -53,7 +53,7 @@ pub(crate) struct Draft<'a> {
     /// The recipient's address; `None` if it is the user's address.
     pub to_address: Option<&'a str>,
     /// Whether only a price is wanted.
-    pub quote_only: bool,
+    pub is_quote_only: bool,
 }
 
 /// An error in one field.
@@ -65,15 +65,15 @@ pub struct QuoteFieldError {
     pub reason: String,
 }
 
-impl Draft<'_> {
-    /// Returns the request, or all errors in the input. With `any_chain`, unknown chain IDs are accepted.
+impl QuoteDraft<'_> {
+    /// Returns the request, or all errors in the input. With `allows_any_chain`, unknown chain IDs are accepted.
     ///
     /// # Errors
     /// If the service could only refuse the request.
-    pub(crate) fn request(&self, any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
+    pub(crate) fn request(&self, allows_any_chain: bool) -> Result<QuoteRequest, Vec<QuoteFieldError>> {
         let mut wrong = Vec::new();
         let mut add_error = |part, reason: String| wrong.push(QuoteFieldError { part, reason });
-        let chain = |text: &str| chains::parse(text, any_chain).map_err(|error| error.to_string());
+        let chain = |text: &str| chains::parse(text, allows_any_chain).map_err(|error| error.to_string());
         let from_chain = chain(self.from_chain).map_err(|reason| add_error(QuoteField::FromChain, reason)).ok();
         let from_token =
             address(self.from_token).map_err(|reason| add_error(QuoteField::FromToken, reason)).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Draft<'_> {
                 to_chain,
                 to_token,
                 to_address,
-                quote_only: self.quote_only,
+                is_quote_only: self.is_quote_only,
             }),
             _ => Err(wrong),
         }
@@ -117,7 +117,7 @@ fn address(raw: &str) -> Result<String, String> {
 impl QuoteRequest {
     /// Returns a warning if the user's address doesn't look like an address of the source chain: a refund would be paid
     /// to it.
-    pub fn odd_address(&self) -> Option<String> {
+    pub fn address_warning(&self) -> Option<String> {
         let is_evm_chain = self.from_chain.as_str().bytes().all(|byte| byte.is_ascii_digit());
         let digits = self.from_address.strip_prefix("0x").unwrap_or_default();
         let is_evm = digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -134,7 +134,7 @@ impl Quote {
         let estimate = self.estimate.map(|estimate| format!("{} s ({})", estimate.as_secs_f64(), span::long(estimate)));
         let none = || "(not given)".to_owned();
         let deadline = Deadline::new(Some(now), now, self.estimate);
-        let kind = if request.quote_only { "pricing only (quoteOnly)" } else { "with call data" };
+        let kind = if request.is_quote_only { "pricing only (quoteOnly)" } else { "with call data" };
         vec![
             ("quoteId", self.quote_id.clone().unwrap_or_else(none)),
             ("estimate", estimate.unwrap_or_else(none)),
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::domain::{fixtures, ids::ChainId};
 
-    const VALID: Draft<'_> = Draft {
+    const VALID: QuoteDraft<'_> = QuoteDraft {
         from_chain: "42161",
         from_token: "0xaf88",
         from_amount: "25",
@@ -160,14 +160,14 @@ mod tests {
         to_token: "0x8335",
         from_address: "0xabc",
         to_address: None,
-        quote_only: true,
+        is_quote_only: true,
     };
 
     #[test]
     fn all_errors_are_returned_at_once_in_the_order_of_the_form() {
         let request = VALID.request(false).unwrap();
         assert_eq!((request.to_address.as_str(), request.from_amount.as_str()), ("0xabc", "25"));
-        let draft = Draft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..VALID };
+        let draft = QuoteDraft { from_chain: "base", from_amount: "1.5", to_token: "", to_address: Some(""), ..VALID };
         let wrong = draft.request(false).unwrap_err();
         let parts: Vec<QuoteField> = wrong.iter().map(|wrong| wrong.part).collect();
         assert_eq!(parts, [QuoteField::FromChain, QuoteField::FromAmount, QuoteField::ToToken, QuoteField::ToAddress]);
@@ -190,7 +190,7 @@ mod tests {
         for (chain, from_address, odd) in table {
             let from_chain = ChainId::new(chain);
             let request = QuoteRequest { from_chain, ..fixtures::quote_request(from_address) };
-            assert_eq!(request.odd_address().is_some(), odd, "{chain} {from_address}");
+            assert_eq!(request.address_warning().is_some(), odd, "{chain} {from_address}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! When a chain is asked, and what its word means beside the status.
+//! When a chain is asked, and how its verdict compares with the status.
 
 use chrono::TimeDelta;
 
@@ -131,7 +131,7 @@ fn a_contradiction_needs_a_status_that_the_verdict_excludes() {
 }
 
 #[test]
-fn what_the_chain_said_once_or_before_the_service_contradicts_nothing() {
+fn single_or_older_chain_reading_contradicts_nothing() {
     let mut tx = fixtures::transaction(1);
     says_chain(&mut tx, ChainVerdict::Pending, 4);
     tx.apply(&says(RouterStatus::Success), at(5));

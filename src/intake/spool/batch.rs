@@ -36,7 +36,7 @@ pub(crate) struct Duplicate {
     /// The transaction hash as the later row writes it.
     pub hash: TxHash,
     /// Whether all values of both rows are equal.
-    pub same: bool,
+    pub is_same: bool,
 }
 
 /// The rows of a file, in the order of the file.
@@ -103,8 +103,8 @@ impl SpooledBatch {
         for pair in by_later.iter()? {
             let (later, earlier) = pair?;
             let (old, new) = (self.read_row_at(earlier)?, self.read_row_at(later)?);
-            let same = old.1 == new.1;
-            report(Duplicate { earlier: old.0, later: new.0, hash: new.1.params.transaction_id, same });
+            let is_same = old.1 == new.1;
+            report(Duplicate { earlier: old.0, later: new.0, hash: new.1.params.transaction_id, is_same });
         }
         Ok(())
     }

@@ -1,5 +1,5 @@
-//! The import spool: holds the rows of a file until the whole file is read, so that the store is changed only if every
-//! row is valid.
+//! The import spool: holds the rows of a file until the whole file is read. The store is changed only if every row is
+//! valid.
 //!
 //! Rows are kept in a temporary file that no other process can see and that disappears with its handle. A separate
 //! thread writes them while the input is read. Memory use must not grow with the number of rows.

@@ -55,8 +55,8 @@ impl PairSorter {
 
     /// Returns the pairs in ascending order.
     pub(super) fn iter(&self) -> io::Result<SortedPairs<'_>> {
-        let in_memory = Run { unread: 0..0, page: self.buffer.clone(), next: 0 };
-        let in_file = self.runs.iter().map(|run| Run { unread: run.clone(), page: Vec::new(), next: 0 });
+        let in_memory = SortedRun { unread: 0..0, page: self.buffer.clone(), next: 0 };
+        let in_file = self.runs.iter().map(|run| SortedRun { unread: run.clone(), page: Vec::new(), next: 0 });
         let mut sorted = SortedPairs {
             file: self.file.as_ref(),
             runs: in_file.chain([in_memory]).collect(),
@@ -69,7 +69,7 @@ impl PairSorter {
     }
 }
 
-struct Run {
+struct SortedRun {
     /// The byte range of the run that isn't read yet.
     unread: Range<u64>,
     page: Vec<(u64, u64)>,
@@ -79,7 +79,7 @@ struct Run {
 /// An iterator that merges the sorted runs.
 pub(super) struct SortedPairs<'a> {
     file: Option<&'a File>,
-    runs: Vec<Run>,
+    runs: Vec<SortedRun>,
     /// The next pair of each run that isn't exhausted, with the index of the run.
     heads: BinaryHeap<Reverse<((u64, u64), usize)>>,
 }

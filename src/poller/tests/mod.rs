@@ -44,7 +44,7 @@ use crate::{
         scenario::Scenario,
         service::{Report, Request, Service},
     },
-    store::{AlertQuery, AskedQuote, Feed, OpenMark, OperationResult, Reader, Store, Wake, testing},
+    store::{AlertQuery, FeedPage, OpenMark, OperationResult, QuoteSubmission, Reader, Store, WakeKind, testing},
 };
 
 /// The longest wait for a condition, in simulated time.
@@ -239,12 +239,12 @@ impl Bench {
     /// Returns the feed without entries that only record a poll or an import.
     async fn notable_changes(&self) -> Vec<Change> {
         let changes = |reader: &Reader| reader.changes_after(0, 1_000_000).unwrap();
-        let Feed { changes, whole: true } = self.read(changes).await else { panic!("the feed is incomplete") };
-        changes.into_iter().filter(|change| !matches!(change.what, ChangeKind::Polled | ChangeKind::Imported)).collect()
+        let FeedPage { changes, is_whole: true } = self.read(changes).await else { panic!("the feed is incomplete") };
+        changes.into_iter().filter(|change| !matches!(change.kind, ChangeKind::Polled | ChangeKind::Imported)).collect()
     }
 
     async fn count(&self, name: &str) -> usize {
-        self.notable_changes().await.iter().filter(|change| change.what.name() == name).count()
+        self.notable_changes().await.iter().filter(|change| change.kind.name() == name).count()
     }
 
     /// Waits until every transaction satisfies `wanted`.
@@ -255,14 +255,14 @@ impl Bench {
     /// Waits until the feed has an entry of this name.
     async fn until_event(&self, name: &'static str) {
         self.until(move |reader| {
-            let Feed { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
-            changes.iter().any(|change| change.what.name() == name)
+            let FeedPage { changes, .. } = reader.changes_after(0, 1_000_000).unwrap();
+            changes.iter().any(|change| change.kind.name() == name)
         })
         .await;
     }
 
     async fn until(&self, holds: impl Fn(&Reader) -> bool + Clone + Send + 'static) {
-        let mut commits = self.store.subscribe(Wake::AnyCommit).unwrap();
+        let mut commits = self.store.subscribe(WakeKind::AnyCommit).unwrap();
         let wait = async {
             while !self.read(holds.clone()).await {
                 commits.changed().await.unwrap();
@@ -456,7 +456,7 @@ async fn rejected_parameters_park_only_their_transaction() {
            answers = [{ from = 0, http = 400, body = '{\"message\":\"quoteId is not valid\"}' }]\n";
     let bench = Bench::new(&text, 10.0).await;
     let poller = bench.start(|_| Behavior::Fine);
-    bench.until_all(|tx| !tx.wants_polling()).await;
+    bench.until_all(|tx| !tx.needs_polling()).await;
     bench.advance(Duration::from_secs(600)).await;
     let asked = poller.by_transaction();
     for tx in bench.transactions().await {
@@ -481,7 +481,7 @@ async fn answer_without_a_record_keeps_the_last_state_and_undocumented_status_is
     assert!(has_status(&tx, &RouterStatus::Ongoing) && tx.state.last_error.unwrap().contains("HTML"));
     bench.until_event("alert_raised").await;
     let tx = bench.transactions().await.remove(0);
-    assert!(has_status(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.wants_polling());
+    assert!(has_status(&tx, &RouterStatus::Unknown("SUCCESS".to_owned())) && tx.needs_polling());
     assert_eq!(bench.alerts().await, [Rule::Regressed]);
     bench.until_all(Transaction::is_settled).await;
     assert_eq!(bench.alerts().await, []);
@@ -504,7 +504,7 @@ async fn overdue_is_raised_once_by_a_fresh_answer_and_cleared_by_settling() {
     assert_eq!(bench.alerts().await, [Rule::Overdue]);
 
     bench.until_all(Transaction::is_settled).await;
-    let of_overdue = |change: &Change| match change.what {
+    let of_overdue = |change: &Change| match change.kind {
         ChangeKind::AlertRaised { rule: Rule::Overdue, .. } => Some("raised"),
         ChangeKind::AlertCleared { rule: Rule::Overdue, .. } => Some("cleared"),
         _ => None,

@@ -8,7 +8,7 @@ impl Bench {
         let wanted_until = self.clock.now().wall + TimeDelta::seconds(seconds);
         let asked = self.apply(Operation::AskQuote { profile: "default".into(), request, wanted_until }).await;
         match asked.asked().unwrap() {
-            AskedQuote::Pending { id, .. } => id,
+            QuoteSubmission::Pending { id, .. } => id,
             other => panic!("{other:?}"),
         }
     }

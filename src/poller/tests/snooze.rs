@@ -17,7 +17,7 @@ async fn snooze_on_a_settled_transaction_ends_within_ten_seconds_of_its_moment()
         .notable_changes()
         .await
         .iter()
-        .find(|change| change.what.name() == "alert_unsnoozed")
+        .find(|change| change.kind.name() == "alert_unsnoozed")
         .map(|change| change.at);
     let late = ended.unwrap() - until;
     assert!((0..=10).contains(&late.num_seconds()), "{late}");

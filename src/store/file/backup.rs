@@ -19,7 +19,7 @@ use tempfile::TempPath;
 
 use super::{
     connection,
-    integrity::{self, Depth},
+    integrity::{self, CheckDepth},
     lock_wait, migrate,
     paths::{self, TIMESTAMP_FORMAT},
 };
@@ -54,14 +54,14 @@ pub struct BackupReport {
 
 /// What to do with a file that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Existing {
+pub enum ExistingFilePolicy {
     /// The file stays, and no backup is made.
     Keep,
     /// The backup replaces the file.
     Replace,
 }
 
-/// A backup that lies beside a store.
+/// A backup in the folder of a store's backups.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
     /// The path of the file.
@@ -88,11 +88,11 @@ pub enum BackupDue {
 pub(in crate::store) fn copy(
     source: &Connection,
     to: &Path,
-    existing: Existing,
+    existing: ExistingFilePolicy,
     should_continue: &dyn Fn() -> bool,
 ) -> Result<BackupReport, StoreError> {
     let failed = |reason: String| StoreError::Backup { path: to.to_owned(), reason };
-    if existing == Existing::Keep && to.exists() {
+    if existing == ExistingFilePolicy::Keep && to.exists() {
         return Err(failed("the file already exists; choose another name, or replace it with --force".into()));
     }
     let log = paths::companion(to, "-wal");
@@ -109,30 +109,30 @@ pub(in crate::store) fn copy(
     let unfinished = tempfile::Builder::new().prefix(&prefix).tempfile_in(paths::folder_of(to));
     let unfinished = unfinished.map_err(|error| failed(error.to_string()))?.into_temp_path();
     let transactions = write(source, &unfinished, should_continue).map_err(|fault| match fault {
-        Fault::Cancelled => failed("it was cancelled".into()),
-        Fault::Copying(error) if error::is_damage(&error) => StoreError::from(error),
-        Fault::Copying(error) => failed(error::reason(&error)),
+        CopyFault::Cancelled => failed("it was cancelled".into()),
+        CopyFault::Copying(error) if error::is_damage(&error) => StoreError::from(error),
+        CopyFault::Copying(error) => failed(error::reason(&error)),
         // A copy is exactly as sound as its source.
-        Fault::Unsound(reason) => StoreError::Broken(reason),
+        CopyFault::Unsound(reason) => StoreError::Broken(reason),
     })?;
     let bytes = publish(unfinished, to, existing).map_err(|error| failed(error.to_string()))?;
     Ok(BackupReport { transactions, bytes })
 }
 
-enum Fault {
+enum CopyFault {
     Cancelled,
     Copying(rusqlite::Error),
     Unsound(String),
 }
 
-impl From<rusqlite::Error> for Fault {
+impl From<rusqlite::Error> for CopyFault {
     fn from(error: rusqlite::Error) -> Self {
         Self::Copying(error)
     }
 }
 
 /// Writes the copy and verifies it. Returns the number of transactions in the copy.
-fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<u64, Fault> {
+fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> Result<u64, CopyFault> {
     let mut target = Connection::open(to)?;
     // No syncs: a copy that has no final name yet is never continued, but made again.
     target.pragma_update(None, "synchronous", "off")?;
@@ -142,28 +142,28 @@ fn write(source: &Connection, to: &Path, should_continue: &dyn Fn() -> bool) -> 
     let copying = backup::Backup::new(&snapshot, &mut target)?;
     while copying.step(PAGES_PER_STEP)? != StepResult::Done {
         if !should_continue() {
-            return Err(Fault::Cancelled);
+            return Err(CopyFault::Cancelled);
         }
     }
     drop(copying);
     snapshot.finish()?;
     // The copy must be a single file, without a log beside it.
     target.pragma_update(None, "journal_mode", "delete")?;
-    if let Some(reason) = integrity::unsound(&target, Depth::Full)? {
-        return Err(Fault::Unsound(reason));
+    if let Some(reason) = integrity::find_fault(&target, CheckDepth::Full)? {
+        return Err(CopyFault::Unsound(reason));
     }
     let count = integrity::count_transactions(&target)?;
-    if should_continue() { Ok(count) } else { Err(Fault::Cancelled) }
+    if should_continue() { Ok(count) } else { Err(CopyFault::Cancelled) }
 }
 
 /// Syncs a verified copy to the disk and gives it its final name. Returns its size in bytes.
-fn publish(unfinished: TempPath, to: &Path, existing: Existing) -> io::Result<u64> {
+fn publish(unfinished: TempPath, to: &Path, existing: ExistingFilePolicy) -> io::Result<u64> {
     let file = File::open(&unfinished)?;
     file.sync_all()?;
     let bytes = file.metadata()?.len();
     match existing {
-        Existing::Keep => unfinished.persist_noclobber(to).map_err(|error| error.error)?,
-        Existing::Replace => unfinished.persist(to).map_err(|error| error.error)?,
+        ExistingFilePolicy::Keep => unfinished.persist_noclobber(to).map_err(|error| error.error)?,
+        ExistingFilePolicy::Replace => unfinished.persist(to).map_err(|error| error.error)?,
     }
     paths::sync_folder(to)?;
     Ok(bytes)
@@ -186,7 +186,7 @@ pub(in crate::store) fn make_daily(
 ) -> Result<Option<BackupReport>, StoreError> {
     let Some((source, _lock)) = open_if_due(store, at)? else { return Ok(None) };
     remove_unfinished(store);
-    match copy(&source, &backup_path(store, at, None), Existing::Replace, should_continue) {
+    match copy(&source, &backup_path(store, at, None), ExistingFilePolicy::Replace, should_continue) {
         Ok(report) => {
             prune(store, at);
             fs::remove_file(path_with_ending(store, FAILURE_FILE)).ok();
@@ -260,7 +260,7 @@ pub(in crate::store) fn before_migration(
         Ok(lock)
     });
     let _lock = locked.map_err(|error| refused(error.to_string()))?;
-    match copy(source, &backup_path(store, at, Some(from)), Existing::Replace, &|| true) {
+    match copy(source, &backup_path(store, at, Some(from)), ExistingFilePolicy::Replace, &|| true) {
         Ok(_) => prune(store, at),
         Err(StoreError::Backup { reason, .. }) => return Err(refused(reason)),
         Err(error) => return Err(error),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, ErrorCode, OpenFlags, config::DbConfig};
 
 use super::{
-    integrity::{self, Depth},
+    integrity::{self, CheckDepth},
     lock_wait, migrate, paths, sql_functions,
 };
 use crate::store::error::{self, StoreError};
@@ -24,7 +24,7 @@ pub(in crate::store) const LOG_LIMIT: u64 = if cfg!(test) { 256 << 10 } else { 6
 /// depth of the check. `is_known` says whether the store was open before, so that it must have a schema.
 pub(in crate::store) fn open_for_writing(
     path: &Path,
-    check: Option<Depth>,
+    check: Option<CheckDepth>,
     is_known: bool,
 ) -> Result<Connection, StoreError> {
     if rusqlite::version_number() < MIN_SQLITE {
@@ -60,10 +60,15 @@ pub(in crate::store) fn finish_opening(connection: &mut Connection, path: &Path)
 }
 
 /// Checks a store to the given depth. A known store without a schema is damaged.
-fn check_file(connection: &Connection, path: &Path, check: Option<Depth>, is_known: bool) -> Result<(), StoreError> {
+fn check_file(
+    connection: &Connection,
+    path: &Path,
+    check: Option<CheckDepth>,
+    is_known: bool,
+) -> Result<(), StoreError> {
     let fault = |error| StoreError::from_open_error(path, &error);
     let found = match check {
-        Some(depth) => integrity::unsound(connection, depth).map_err(fault)?,
+        Some(depth) => integrity::find_fault(connection, depth).map_err(fault)?,
         None => None,
     };
     let is_blank = is_known && migrate::version(connection).map_err(fault)? == 0;

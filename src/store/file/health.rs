@@ -88,13 +88,13 @@ pub(in crate::store) struct StoreHealth {
     files: Vec<(PathBuf, Option<FileId>)>,
     /// Records for the next process how the store was left. Dropped with the last handle.
     marker: Option<OpenMarker>,
-    state: Mutex<State>,
+    state: Mutex<HealthState>,
     /// Counts the starts and ends of the writer's batches: odd during a batch.
     batch_phase: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct HealthState {
     fault: Option<StoreFault>,
     /// Why the team's log can't be appended to, if so.
     log_fault: Option<String>,
@@ -215,7 +215,7 @@ impl StoreHealth {
         self.fault() != before || has_log_changed
     }
 
-    /// Returns a file whose path leads to no file any more, or to a file other than the opened one.
+    /// Returns a path that no longer leads to the opened file.
     fn gone_file(&self) -> Option<PathBuf> {
         let is_gone = |(path, opened): &&(PathBuf, Option<FileId>)| match file_id(path) {
             Ok(file) => file != *opened,

@@ -7,16 +7,16 @@ use crate::store::error;
 
 /// The depth of an integrity check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Depth {
+pub(in crate::store) enum CheckDepth {
     /// Every page.
     Quick,
     /// Every page, every index entry, every reference.
     Full,
 }
 
-/// Returns what is wrong with a store, if anything is. Reads the whole file.
-pub(in crate::store) fn unsound(connection: &Connection, depth: Depth) -> rusqlite::Result<Option<String>> {
-    let check = if depth == Depth::Full { "PRAGMA integrity_check(1)" } else { "PRAGMA quick_check(1)" };
+/// Returns the first fault of a store, if there is one. Reads the whole file.
+pub(in crate::store) fn find_fault(connection: &Connection, depth: CheckDepth) -> rusqlite::Result<Option<String>> {
+    let check = if depth == CheckDepth::Full { "PRAGMA integrity_check(1)" } else { "PRAGMA quick_check(1)" };
     let verdict: String = match connection.query_row(check, [], |row| row.get(0)) {
         Err(error) if error::is_damage(&error) => return Ok(Some(error.to_string())),
         verdict => verdict?,
@@ -25,11 +25,10 @@ pub(in crate::store) fn unsound(connection: &Connection, depth: Depth) -> rusqli
         // The verdict begins with headings; its last line says what was found.
         return Ok(Some(verdict.lines().last().unwrap_or_default().to_owned()));
     }
-    let orphaned = if depth == Depth::Full { migrate::find_table_with_orphans(connection)? } else { None };
+    let orphaned = if depth == CheckDepth::Full { migrate::find_table_with_orphans(connection)? } else { None };
     Ok(orphaned.map(|table| format!("rows of `{table}` refer to missing rows")))
 }
 
-/// Returns the number of transactions in a store.
 pub(in crate::store) fn count_transactions(connection: &Connection) -> rusqlite::Result<u64> {
     connection.query_row("SELECT count(*) FROM transactions", [], |row| row.get(0))
 }

@@ -1,6 +1,6 @@
 //! Waits for locks that another process holds, and announces a long wait.
 //!
-//! The module must never take a lock itself, nor decide what a failed wait means.
+//! The module must never take a lock itself, nor interpret a failed wait.
 
 use std::{
     io,
@@ -25,12 +25,12 @@ const PAUSES: [u64; 8] = [1, 2, 5, 10, 15, 20, 25, LAST_PAUSE];
 const LAST_PAUSE: u64 = 50;
 
 /// The path of a store, and the function that announces long waits for its locks.
-type Announcer = (PathBuf, fn(&str));
+type LockAnnouncer = (PathBuf, fn(&str));
 
 /// Who announces long waits of this process now.
-static ANNOUNCER: Mutex<Option<Announcer>> = Mutex::new(None);
+static ANNOUNCER: Mutex<Option<LockAnnouncer>> = Mutex::new(None);
 
-fn announcer() -> MutexGuard<'static, Option<Announcer>> {
+fn announcer() -> MutexGuard<'static, Option<LockAnnouncer>> {
     ANNOUNCER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -38,7 +38,7 @@ fn announcer() -> MutexGuard<'static, Option<Announcer>> {
 #[derive(Debug)]
 pub(crate) struct LockAnnouncement {
     /// Who announces afterwards.
-    previous: Option<Announcer>,
+    previous: Option<LockAnnouncer>,
 }
 
 impl LockAnnouncement {
@@ -63,8 +63,8 @@ pub(in crate::store) fn wait_on(connection: &mut Connection) -> rusqlite::Result
 /// Waits a little before the next attempt. Returns `false` if the attempts have taken `limit` already. `attempts` is the
 /// number of attempts before; 0 begins a wait.
 pub(in crate::store) fn wait(attempts: u32, limit: Duration) -> bool {
-    let before = waited_after(attempts);
-    let pause = waited_after(attempts.saturating_add(1)).saturating_sub(before);
+    let before = wait_duration(attempts);
+    let pause = wait_duration(attempts.saturating_add(1)).saturating_sub(before);
     if before < ANNOUNCED_AFTER && before + pause >= ANNOUNCED_AFTER {
         announce();
     }
@@ -87,7 +87,7 @@ pub(in crate::store) fn wait_until(mut take: impl FnMut() -> io::Result<bool>) -
 }
 
 /// Returns the sum of the pauses before this attempt.
-fn waited_after(attempts: u32) -> Duration {
+fn wait_duration(attempts: u32) -> Duration {
     let known = PAUSES.iter().take(attempts as usize).sum::<u64>();
     let repeated = u64::from(attempts).saturating_sub(PAUSES.len() as u64);
     Duration::from_millis(known + repeated * LAST_PAUSE)
@@ -116,9 +116,9 @@ mod tests {
 
     #[test]
     fn pauses_add_up_to_the_limit() {
-        assert_eq!(waited_after(0), Duration::ZERO);
-        assert_eq!(waited_after(3), Duration::from_millis(8));
-        assert_eq!(waited_after(10), Duration::from_millis(128 + 100));
+        assert_eq!(wait_duration(0), Duration::ZERO);
+        assert_eq!(wait_duration(3), Duration::from_millis(8));
+        assert_eq!(wait_duration(10), Duration::from_millis(128 + 100));
         assert!(wait(0, Duration::from_secs(1)) && !wait(0, Duration::ZERO));
         assert!(!wait(u32::MAX, LOCK_TIMEOUT));
     }

@@ -1,5 +1,5 @@
-//! Detects what a store lost while no process had it open: its log, or its file. Reports the loss and keeps a copy of
-//! the remaining data.
+//! Detects that a store lost its log or its file while no process had it open. Reports the loss and keeps a copy of the
+//! remaining data.
 //!
 //! Only called by a process that has the store alone. This module must never change the store's own files.
 

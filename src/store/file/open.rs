@@ -1,7 +1,7 @@
 //! Opens a store: alone or beside other processes, and recovered if it is damaged and the caller allows it.
 //!
-//! This module decides what a fault of the file means. It must never recover a file that another process may have open,
-//! nor a file that isn't known to be a hoptop store.
+//! This module interprets faults of the file. It must never recover a file that another process may have open, nor a file
+//! that isn't known to be a hoptop store.
 
 use std::{
     fs::File,
@@ -16,7 +16,7 @@ use rusqlite::Connection;
 use super::{
     backup, connection, filesystem,
     health::StoreFault,
-    integrity::Depth,
+    integrity::CheckDepth,
     lock_wait, loss_report, migrate,
     open_marker::{ExitState, OpenMarker},
     paths,
@@ -30,21 +30,20 @@ const QUICK_CHECK_MAX_BYTES: u64 = 32 << 20;
 /// The offset of `PRAGMA application_id` in the file.
 const APPLICATION_ID_OFFSET: u64 = 68;
 
-/// An open store.
-pub(in crate::store) struct Opened {
+pub(in crate::store) struct OpenStore {
     /// The path of the file, without links.
     pub(in crate::store) path: PathBuf,
     /// The connection of the writer, or the reason why nothing is written.
     pub(in crate::store) connection: Result<Connection, StoreFault>,
     pub(in crate::store) marker: Option<OpenMarker>,
     pub(in crate::store) recovery: Option<Recovery>,
-    /// A notice for the person about what is missing.
+    /// A notice for the person about missing data.
     pub(in crate::store) notice: Option<String>,
 }
 
 /// Opens the store at `path`. With `lasting_at` the store is permanent: it is recovered if it is damaged, and backed up
 /// before its schema changes. A permanent store that can't be written is opened for reading.
-pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<Opened, StoreError> {
+pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> Result<OpenStore, StoreError> {
     let path = &resolve_links(path);
     if let Some(kind) = filesystem::network_kind(nearest_folder(path)) {
         return Err(StoreError::Network { path: path.to_owned(), kind });
@@ -68,7 +67,7 @@ pub(in crate::store) fn open(path: &Path, lasting_at: Option<DateTime<Utc>>) -> 
     let notice =
         exit_state.as_ref().zip(lasting_at).and_then(|(exit_state, at)| loss_report::notice(path, exit_state, at));
     notice.iter().for_each(|notice| tracing::error!("{notice}"));
-    Ok(Opened { notice, ..connect_or_recover(path, marker, exit_state, lasting_at)? })
+    Ok(OpenStore { notice, ..connect_or_recover(path, marker, exit_state, lasting_at)? })
 }
 
 fn connect_or_recover(
@@ -76,7 +75,7 @@ fn connect_or_recover(
     marker: Option<OpenMarker>,
     exit_state: Option<ExitState>,
     lasting_at: Option<DateTime<Utc>>,
-) -> Result<Opened, StoreError> {
+) -> Result<OpenStore, StoreError> {
     let opened = match exit_state.as_ref().and_then(|exit_state| recovery::visible_damage(path, exit_state)) {
         Some(reason) => Err(StoreError::Damaged { path: path.to_owned(), reason }),
         None => connect(path, exit_state.as_ref(), lasting_at),
@@ -84,7 +83,7 @@ fn connect_or_recover(
     match (opened, lasting_at) {
         (Ok(connection), _) => {
             let recovery = recovery::completed_recovery(path, exit_state.as_ref(), &connection);
-            Ok(Opened { recovery, ..share(path, Ok(connection), marker)? })
+            Ok(OpenStore { recovery, ..share(path, Ok(connection), marker)? })
         }
         (Err(StoreError::ReadOnly { .. }), Some(_)) => {
             require_latest_schema(path)?;
@@ -156,17 +155,17 @@ fn connect(
 }
 
 /// Returns the depth of the check, given how the store was left.
-fn check_depth(path: &Path, exit_state: &ExitState) -> Option<Depth> {
+fn check_depth(path: &Path, exit_state: &ExitState) -> Option<CheckDepth> {
     let is_log_missing = || !paths::companion(path, "-wal").exists();
     let is_small = || path.metadata().is_ok_and(|file| file.len() <= QUICK_CHECK_MAX_BYTES);
     match exit_state {
-        ExitState::Damaged(_) | ExitState::Recovering(_) => Some(Depth::Full),
-        ExitState::Unclean if path.exists() && (is_log_missing() || is_small()) => Some(Depth::Quick),
+        ExitState::Damaged(_) | ExitState::Recovering(_) => Some(CheckDepth::Full),
+        ExitState::Unclean if path.exists() && (is_log_missing() || is_small()) => Some(CheckDepth::Quick),
         ExitState::Unclean | ExitState::Clean => None,
     }
 }
 
-fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<Utc>) -> Result<Opened, StoreError> {
+fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<Utc>) -> Result<OpenStore, StoreError> {
     let create = |source| StoreError::Create { path: path.to_owned(), source };
     let marker = marker.map_or_else(|| OpenMarker::create(path), Ok).map_err(create)?;
     if marker.exclusive_state().is_none() {
@@ -175,7 +174,7 @@ fn recover(path: &Path, reason: &str, marker: Option<OpenMarker>, at: DateTime<U
     }
     let recovery = recovery::recover(path, reason, &marker, at)?;
     let opened = share(path, Ok(connect(path, None, Some(at))?), Some(marker))?;
-    Ok(Opened { recovery: Some(recovery), ..opened })
+    Ok(OpenStore { recovery: Some(recovery), ..opened })
 }
 
 /// Whether the file is a backup that no hoptop has opened for writing: complete in itself, and of the latest schema. No process
@@ -199,10 +198,10 @@ pub(in crate::store) fn is_unused_backup(path: &Path) -> bool {
 }
 
 /// Opens a backup for reading. A backup is never changed, by any process.
-pub(in crate::store) fn open_backup(path: &Path) -> Result<Opened, StoreError> {
+pub(in crate::store) fn open_backup(path: &Path) -> Result<OpenStore, StoreError> {
     require_latest_schema(path)?;
     let connection = Err(StoreFault::ReadOnly(path.to_owned()));
-    Ok(Opened { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
+    Ok(OpenStore { path: path.to_owned(), connection, marker: None, recovery: None, notice: None })
 }
 
 /// Admits other processes, now that the store is known to be sound.
@@ -210,7 +209,7 @@ fn share(
     path: &Path,
     connection: Result<Connection, StoreFault>,
     marker: Option<OpenMarker>,
-) -> Result<Opened, StoreError> {
+) -> Result<OpenStore, StoreError> {
     let share_marker = || {
         let mut marker = marker.map_or_else(|| OpenMarker::create(path), Ok)?;
         marker.share()?;
@@ -221,7 +220,7 @@ fn share(
         Err(error) if is_unwritable(&error) || connection.is_err() => None,
         Err(source) => return Err(StoreError::Create { path: path.to_owned(), source }),
     };
-    Ok(Opened { path: path.to_owned(), connection, marker, recovery: None, notice: None })
+    Ok(OpenStore { path: path.to_owned(), connection, marker, recovery: None, notice: None })
 }
 
 fn lock_marker(path: &Path) -> Result<Option<OpenMarker>, StoreError> {

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn next_process_knows_how_the_store_was_left() {
+    fn next_process_knows_the_exit_state_of_the_store() {
         let folder = tempfile::tempdir().unwrap();
         let store = folder.path().join("hoptop.db");
         assert!(OpenMarker::open(&store).unwrap().is_none());

@@ -29,7 +29,7 @@ pub(in crate::store) struct RecoveredRows {
 }
 
 /// A damaged store that can be read in part, or a copy of it.
-pub(in crate::store) struct Source {
+pub(in crate::store) struct RecoverySource {
     pub(in crate::store) connection: Connection,
     /// The folder of the copy, removed when this value is dropped.
     _folder: Option<TempDir>,
@@ -37,9 +37,9 @@ pub(in crate::store) struct Source {
 
 /// Opens a damaged store without changing it. If its header is unreadable, opens a copy with the header of a sound
 /// store. Returns `None` if the copy is unreadable too.
-pub(in crate::store) fn open(damaged: &Path, sound: &Path) -> Option<Source> {
-    let in_place = || Ok(Source { connection: connect(damaged)?, _folder: None });
-    let opened = in_place().or_else(|_: rusqlite::Error| with_header_of(sound, damaged));
+pub(in crate::store) fn open(damaged: &Path, sound: &Path) -> Option<RecoverySource> {
+    let in_place = || Ok(RecoverySource { connection: connect(damaged)?, _folder: None });
+    let opened = in_place().or_else(|_: rusqlite::Error| repair_header(sound, damaged));
     opened.inspect_err(|error| tracing::error!("the damaged store {} can't be read: {error}", damaged.display())).ok()
 }
 
@@ -56,7 +56,7 @@ fn connect(damaged: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Makes a copy of a damaged store and its log, with the header of a sound store.
-fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
+fn repair_header(sound: &Path, damaged: &Path) -> rusqlite::Result<RecoverySource> {
     let copy = || -> io::Result<_> {
         let folder = tempfile::tempdir_in(damaged.parent().unwrap_or(Path::new(".")))?;
         let copy = folder.path().join("copy");
@@ -81,7 +81,7 @@ fn with_header_of(sound: &Path, damaged: &Path) -> rusqlite::Result<Source> {
         Ok((folder, copy))
     };
     let (folder, copy) = copy().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
-    Ok(Source { connection: connect(&copy)?, _folder: Some(folder) })
+    Ok(RecoverySource { connection: connect(&copy)?, _folder: Some(folder) })
 }
 
 /// Copies every row that can be read. The damaged store's row replaces the backup's row with the same key, since it is
@@ -162,8 +162,8 @@ pub(in crate::store) fn repair_rows(backup: &Path, target: &Connection) -> rusql
 }
 
 /// Deletes the rows that are still damaged and that come again by themselves.
-pub(in crate::store) fn delete_relearned(target: &Connection) -> rusqlite::Result<()> {
-    damage::RELEARNED.iter().try_for_each(|table| {
+pub(in crate::store) fn delete_refetchable(target: &Connection) -> rusqlite::Result<()> {
+    damage::REFETCHED.iter().try_for_each(|table| {
         let sql = format!("DELETE FROM {} WHERE {}", quoted(table), damage_in(target, table));
         target.execute(&sql, []).map(drop)
     })
@@ -190,21 +190,21 @@ fn is_newer(source: &Connection, target: &Connection) -> rusqlite::Result<bool> 
     last.try_fold(true, |newer, row| row.map(|(name, seq)| newer && reached(&name) >= Some(seq)))
 }
 
-struct Table {
+struct TableDefinition {
     name: String,
     has_rowid: bool,
     /// The columns that order the rows.
     key: String,
 }
 
-fn tables(target: &Connection) -> rusqlite::Result<Vec<Table>> {
+fn tables(target: &Connection) -> rusqlite::Result<Vec<TableDefinition>> {
     let mut statement = target.prepare(
         "SELECT name, wr FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
     )?;
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)))?;
     let table = |(name, is_without_rowid): (String, bool)| {
         let key = if is_without_rowid { primary_key(target, &name)? } else { "rowid".to_owned() };
-        Ok(Table { name, has_rowid: !is_without_rowid, key })
+        Ok(TableDefinition { name, has_rowid: !is_without_rowid, key })
     };
     rows.map(|row| row.and_then(table)).collect()
 }
@@ -236,7 +236,7 @@ enum ScanEnd {
 struct TableRecovery<'a> {
     source: &'a Connection,
     target: &'a Connection,
-    table: &'a Table,
+    table: &'a TableDefinition,
     columns: Vec<String>,
     recovered_rows: &'a mut RecoveredRows,
 }

@@ -17,7 +17,7 @@ use tempfile::TempPath;
 
 use super::{
     backup, connection,
-    integrity::{self, Depth},
+    integrity::{self, CheckDepth},
     migrate,
     open_marker::{ExitState, OpenMarker},
     partial_recovery::{self, RecoveredRows},
@@ -38,7 +38,7 @@ pub struct Recovery {
     /// What was wrong with the store.
     pub reason: String,
     /// The new path of the damaged file; its companions lie beside it.
-    pub aside: PathBuf,
+    pub damaged_file: PathBuf,
     /// When the restored backup was made; `None` if none was restored.
     pub backup: Option<DateTime<Utc>>,
     /// The number of rows that were read from the damaged file.
@@ -52,7 +52,7 @@ pub struct Recovery {
 impl fmt::Display for Recovery {
     /// Writes one sentence for the person.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { path, reason, aside, transactions, .. } = self;
+        let Self { path, reason, damaged_file, transactions, .. } = self;
         write!(out, "the store {} was damaged ({reason}) and has been recovered: ", path.display())?;
         let backup = self.backup.map(|at| format!("the backup of {}", at.format("%Y-%m-%d %H:%M UTC")));
         let recovered_rows = (self.rows > 0).then_some("rows that could still be read");
@@ -67,7 +67,7 @@ impl fmt::Display for Recovery {
                 write!(out, "the new store is empty, because no rows could be read and no backup could be restored")
             }
         }?;
-        write!(out, "; the damaged file is kept as {}", aside.display())
+        write!(out, "; the damaged file is kept as {}", damaged_file.display())
     }
 }
 
@@ -81,7 +81,7 @@ pub(in crate::store) fn completed_recovery(
     Some(Recovery {
         path: path.to_owned(),
         reason: INTERRUPTED.to_owned(),
-        aside: path.with_file_name(name),
+        damaged_file: path.with_file_name(name),
         backup: None,
         rows: 0,
         has_holes: false,
@@ -111,7 +111,7 @@ pub(in crate::store) fn recover(
     marker: &OpenMarker,
     at: DateTime<Utc>,
 ) -> Result<Recovery, StoreError> {
-    let aside = match marker.exclusive_state() {
+    let damaged_file = match marker.exclusive_state() {
         // If both files exist, the rebuilt store is damaged too, and needs a name other than that of the first damaged
         // file.
         Some(ExitState::Recovering(name)) if !(path.exists() && path.with_file_name(name).exists()) => {
@@ -119,20 +119,20 @@ pub(in crate::store) fn recover(
         }
         _ => unused_path(path, ".damaged-", at),
     };
-    let failed = |what: &str, error: &dyn fmt::Display| StoreError::Damaged {
+    let failed = |problem: &str, error: &dyn fmt::Display| StoreError::Damaged {
         path: path.to_owned(),
-        reason: format!("{reason}; {what}: {error}"),
+        reason: format!("{reason}; {problem}: {error}"),
     };
-    let name = aside.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = damaged_file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let announced = marker.write(&ExitState::Recovering(name));
     announced
-        .and_then(|()| move_aside(path, &aside))
+        .and_then(|()| move_damaged_file(path, &damaged_file))
         .map_err(|error| failed("the damaged file can't be moved", &error))?;
     let later = format!(
         "the damaged file was moved to {}, but the store can't be rebuilt; the next start tries again",
-        aside.display()
+        damaged_file.display()
     );
-    let mut recovery = build(path, at, &aside).map_err(|error| failed(&later, &error))?;
+    let mut recovery = rebuild_store(path, at, &damaged_file).map_err(|error| failed(&later, &error))?;
     marker.write(&ExitState::Unclean).map_err(|error| failed(&later, &error))?;
     recovery.reason = reason.to_owned();
     tracing::error!("{recovery}");
@@ -152,9 +152,9 @@ fn numbered_path(name: &Path) -> PathBuf {
 }
 
 /// Renames the file and its companions. Files that an earlier attempt renamed stay.
-fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
+fn move_damaged_file(path: &Path, damaged_file: &Path) -> io::Result<()> {
     let pairs = [""].into_iter().chain(COMPANIONS);
-    for (from, to) in pairs.map(|ending| (paths::companion(path, ending), paths::companion(aside, ending))) {
+    for (from, to) in pairs.map(|ending| (paths::companion(path, ending), paths::companion(damaged_file, ending))) {
         match (from.exists(), to.exists()) {
             (true, false) => fs::rename(from, to)?,
             // SQLite would apply a log that is left there to the rebuilt store.
@@ -166,10 +166,10 @@ fn move_aside(path: &Path, aside: &Path) -> io::Result<()> {
 }
 
 /// Builds the store under a temporary name, and gives it its final name once it is complete and synced.
-fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, StoreError> {
+fn rebuild_store(path: &Path, at: DateTime<Utc>, damaged_file: &Path) -> Result<Recovery, StoreError> {
     let unfinished = paths::companion(path, ".mending");
     let (backup, mut target) = restore_newest(path, at, &unfinished)?;
-    let source = partial_recovery::open(aside, &unfinished);
+    let source = partial_recovery::open(damaged_file, &unfinished);
     let damaged_version = source.as_ref().and_then(|source| migrate::version(&source.connection).ok());
     let version = damaged_version.filter(|version| (1..=migrate::LATEST).contains(version)).unwrap_or(migrate::LATEST);
     // The rows of the damaged store must find the same columns that they have there.
@@ -196,8 +196,8 @@ fn build(path: &Path, at: DateTime<Utc>, aside: &Path) -> Result<Recovery, Store
         .and_then(|unfinished| unfinished.persist_noclobber(path).map_err(|error| error.error));
     named.and_then(|()| paths::sync_folder(path)).map_err(create)?;
     let RecoveredRows { rows, has_holes } = recovered_rows;
-    let (path, aside) = (path.to_owned(), aside.to_owned());
-    Ok(Recovery { path, reason: String::new(), aside, backup, rows, has_holes, transactions })
+    let (path, damaged_file) = (path.to_owned(), damaged_file.to_owned());
+    Ok(Recovery { path, reason: String::new(), damaged_file, backup, rows, has_holes, transactions })
 }
 
 /// Takes values that are still damaged from the newest backup that has them intact.
@@ -211,7 +211,7 @@ fn repair_from_backups(path: &Path, at: DateTime<Utc>, target: &Connection) -> R
             Err(error) => tracing::error!("the backup {} can't be read: {error}", kept.path.display()),
         }
     }
-    Ok(partial_recovery::delete_relearned(target)?)
+    Ok(partial_recovery::delete_refetchable(target)?)
 }
 
 /// Copies the newest sound backup; creates a new store if there is none. Returns when the backup was made.
@@ -239,7 +239,7 @@ fn restore(kept: &Path, unfinished: &Path) -> Result<Connection, StoreError> {
     drop(copy);
     let target = Connection::open(unfinished)?;
     connection::claim(&target, unfinished)?;
-    match integrity::unsound(&target, Depth::Full)? {
+    match integrity::find_fault(&target, CheckDepth::Full)? {
         None => Ok(target),
         Some(reason) => Err(StoreError::Damaged { path: kept.to_owned(), reason }),
     }
@@ -260,7 +260,7 @@ fn copy_readable_rows(source: &Connection, target: &mut Connection) -> Result<Re
     target.pragma_update(None, "foreign_keys", false)?;
     let transaction = target.transaction()?;
     let recovered_rows = partial_recovery::recover_rows(source, &transaction)?;
-    match integrity::unsound(&transaction, Depth::Full)? {
+    match integrity::find_fault(&transaction, CheckDepth::Full)? {
         None => {
             transaction.commit()?;
             Ok(recovered_rows)

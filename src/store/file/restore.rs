@@ -1,7 +1,7 @@
 //! Puts a backup in the place of a store. The store that was there is kept beside it.
 //!
-//! At every moment a complete store lies at the path, the former one or the restored one, so that a kill at any step leaves
-//! one of them. The store must never be replaced while another process has it open, nor by a file that isn't sound.
+//! At every moment the path has a complete store, the previous one or the restored one. So a kill at any step leaves one of
+//! them. The store must never be replaced while another process has it open, nor by a file that isn't sound.
 
 use std::{
     fs::{self, File},
@@ -15,7 +15,7 @@ use tempfile::TempPath;
 
 use super::{
     connection, filesystem,
-    integrity::{self, Depth},
+    integrity::{self, CheckDepth},
     migrate,
     open::{nearest_folder, resolve_links},
     open_marker::{ExitState, OpenMarker},
@@ -31,7 +31,7 @@ const KEPT: &str = ".before-restore-";
 
 /// The result of restoring a backup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The number of transactions in the store now.
     pub transactions: u64,
     /// The size of the store in bytes.
@@ -41,15 +41,14 @@ pub struct Restored {
 }
 
 /// Restores `backup` at `store`, at the moment `at`.
-pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<Restored, StoreError> {
+pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) -> Result<RestoreReport, StoreError> {
     let store = &resolve_links(store);
     let failed = |reason: String| StoreError::Restore { path: backup.to_owned(), reason };
-    let io_failed = |what: &str, error: &io::Error| failed(format!("{what}: {error}"));
     check_source(backup, store).map_err(failed)?;
     if let Some(kind) = filesystem::network_kind(nearest_folder(store)) {
         return Err(StoreError::Network { path: store.to_owned(), kind });
     }
-    let copy = copy_beside(backup, store).map_err(|error| io_failed("it can't be copied", &error))?;
+    let copy = copy_to_store_folder(backup, store).map_err(|error| failed(format!("it can't be copied: {error}")))?;
     let transactions = verify(&copy).map_err(|error| match error {
         StoreError::Foreign { .. } => failed("it is the database of another program".into()),
         StoreError::Newer { found, known, .. } => {
@@ -65,7 +64,7 @@ pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) 
         if marker.exclusive_state().is_none() {
             return Err(io::Error::other("another hoptop process has the store open; end it first"));
         }
-        let kept = keep_former(store, &marker, at)?;
+        let kept = keep_previous_store(store, &marker, at)?;
         remove_unfinished(store, &copy);
         copy.persist(store).map_err(|error| error.error)?;
         paths::sync_folder(store)?;
@@ -74,7 +73,7 @@ pub(in crate::store) fn restore(backup: &Path, store: &Path, at: DateTime<Utc>) 
     };
     let (bytes, kept) = publish().map_err(|error| failed(error.to_string()))?;
     tracing::info!(?kept, transactions, "backup restored");
-    Ok(Restored { transactions, bytes, kept })
+    Ok(RestoreReport { transactions, bytes, kept })
 }
 
 /// Checks that the file is neither the store itself nor a store in use.
@@ -103,7 +102,7 @@ fn check_source(backup: &Path, store: &Path) -> Result<(), String> {
 }
 
 /// Copies the backup to a private file beside the store, which is removed unless it gets the store's name.
-fn copy_beside(backup: &Path, store: &Path) -> io::Result<TempPath> {
+fn copy_to_store_folder(backup: &Path, store: &Path) -> io::Result<TempPath> {
     let folder = paths::folder_of(store);
     files::create_private_folder(folder)?;
     let mut prefix = store.file_name().unwrap_or_default().to_owned();
@@ -123,7 +122,7 @@ fn verify(copy: &Path) -> Result<u64, StoreError> {
     if version == 0 {
         return Err(damaged("it is empty".into()));
     }
-    if let Some(reason) = integrity::unsound(&target, Depth::Full).map_err(unreadable)? {
+    if let Some(reason) = integrity::find_fault(&target, CheckDepth::Full).map_err(unreadable)? {
         return Err(damaged(format!("it is damaged: {reason}")));
     }
     // The copy of a replica has a position in the log of a team, which goes on without it.
@@ -139,9 +138,9 @@ fn verify(copy: &Path) -> Result<u64, StoreError> {
     Ok(count)
 }
 
-/// Copies the store that is there to another name, with what is in its log, and removes the log: SQLite would apply the log to
-/// the restored store. Returns the path of the copy; `None` if there is no store.
-fn keep_former(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Result<Option<PathBuf>> {
+/// Copies the present store to another name, with the content of its log, and removes the log. SQLite would apply the log
+/// to the restored store. Returns the path of the copy; `None` if there is no store.
+fn keep_previous_store(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Result<Option<PathBuf>> {
     let has_log = || COMPANIONS.iter().any(|ending| paths::companion(store, ending).exists());
     if !store.exists() && !has_log() {
         return Ok(None);
@@ -149,7 +148,7 @@ fn keep_former(store: &Path, marker: &OpenMarker, at: DateTime<Utc>) -> io::Resu
     // A damaged file is kept as it is.
     let is_usable = matches!(marker.exclusive_state(), Some(ExitState::Clean | ExitState::Unclean));
     if is_usable && has_log() {
-        settle_log(store);
+        checkpoint_log(store);
     }
     let kept = unused_path(store, KEPT, at);
     for ending in [""].iter().chain(&COMPANIONS) {
@@ -189,8 +188,8 @@ fn remove_unfinished(store: &Path, own: &Path) {
     }
 }
 
-/// Moves the content of the log into the file. What fails here is kept as it is.
-fn settle_log(store: &Path) {
+/// Moves the content of the log into the file. After a failure both stay as they are.
+fn checkpoint_log(store: &Path) {
     let settle = || -> rusqlite::Result<()> {
         let connection = Connection::open(store)?;
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;

@@ -20,14 +20,14 @@ use crate::{
 pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_DIRECTONLY;
     row_checksum::register(connection)?;
-    connection.create_scalar_function("has_word", -1, flags, |call| any_text(call, term::contains))?;
+    connection.create_scalar_function("has_word", -1, flags, |call| any_text(call, term::contains_ignoring_case))?;
     connection
         .create_scalar_function("has_text", -1, flags, |call| any_text(call, |text, part| text.contains(part)))?;
     connection.create_scalar_function("has_pattern", -1, flags, |call| {
         let pattern = call.get_or_create_aux(0, |value| Ok::<_, BoxError>(Regex::new(value.as_str()?)?))?;
         any_matches(call, |text| pattern.is_match(text))
     })?;
-    connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::same))?;
+    connection.create_scalar_function("is_word", 2, flags, |call| any_text(call, term::equals_ignoring_case))?;
     connection.create_scalar_function("is_chain_called", 3, flags, |call| {
         let [wanted, id, name] = [0, 1, 2].map(|argument| columns::readable(call.get_raw(argument)));
         Ok(term::is_chain_called(&wanted, &id, &name))
@@ -42,7 +42,7 @@ pub(in crate::store) fn register(connection: &Connection) -> Result<()> {
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Ok(false),
     })?;
     connection.create_scalar_function("shipped_name", 1, flags, |call| {
-        Ok(chains::with_id(&columns::readable(call.get_raw(0))).map(|chain| chain.name.as_str()))
+        Ok(chains::find_by_id(&columns::readable(call.get_raw(0))).map(|chain| chain.name.as_str()))
     })
 }
 

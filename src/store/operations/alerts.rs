@@ -8,7 +8,7 @@ use rusqlite::Connection;
 
 use crate::{
     domain::{
-        alert::{Alert, AlertStep, Handling, Rule, Subject},
+        alert::{Alert, AlertStep, AlertSubject, Handling, Rule},
         change::ChangeKind,
         ids::RowId,
         operation::Stamp,
@@ -17,13 +17,13 @@ use crate::{
         error::StoreError,
         tables::{
             alerts::{self, AlertQuery, NewAlert},
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
         },
     },
 };
 
-/// Carries out what the rules decided for one subject. `entry` holds the subject and the moment.
-pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>) -> Result<(), StoreError> {
+/// Carries out the decisions of the rules for one subject. `entry` holds the subject and the moment.
+pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &FeedEntry<'_>) -> Result<(), StoreError> {
     let mut has_changed = false;
     for step in steps {
         match step {
@@ -44,30 +44,30 @@ pub(super) fn carry_out(db: &Connection, steps: &[AlertStep], entry: &Entry<'_>)
     }
 }
 
-fn raise(db: &Connection, rule: Rule, message: &str, entry: &Entry<'_>) -> Result<bool, StoreError> {
-    let Entry { profile, transaction, at, .. } = *entry;
-    let (flapping, was_flapping) = alerts::flapping(db, profile, transaction, rule, at)?;
-    let raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, flapping })?;
-    if raised {
-        let what = match flapping && !was_flapping {
+fn raise(db: &Connection, rule: Rule, message: &str, entry: &FeedEntry<'_>) -> Result<bool, StoreError> {
+    let FeedEntry { profile, transaction, at, .. } = *entry;
+    let (is_flapping, was_flapping) = alerts::flapping_state(db, profile, transaction, rule, at)?;
+    let is_raised = alerts::insert(db, &NewAlert { profile, transaction, rule, message, at, is_flapping })?;
+    if is_raised {
+        let kind = match is_flapping && !was_flapping {
             true => ChangeKind::AlertFlapping { rule, severity: rule.severity() },
-            false => feed_event(rule, true, flapping),
+            false => feed_event(rule, true, is_flapping),
         };
-        changes::append(db, entry, &what)?;
+        changes::append(db, entry, &kind)?;
     }
-    Ok(raised)
+    Ok(is_raised)
 }
 
-fn clear(db: &Connection, id: i64, rule: Rule, entry: &Entry<'_>) -> Result<bool, StoreError> {
-    let Some(flapping) = alerts::clear(db, id, entry.at)? else { return Ok(false) };
-    changes::append(db, entry, &feed_event(rule, false, flapping))?;
+fn clear(db: &Connection, id: i64, rule: Rule, entry: &FeedEntry<'_>) -> Result<bool, StoreError> {
+    let Some(is_flapping) = alerts::clear(db, id, entry.at)? else { return Ok(false) };
+    changes::append(db, entry, &feed_event(rule, false, is_flapping))?;
     Ok(true)
 }
 
-/// Returns what the feed says of an alert that was raised or cleared.
-fn feed_event(rule: Rule, raised: bool, flapping: bool) -> ChangeKind {
-    match (flapping, raised) {
-        (true, _) => ChangeKind::AlertFlipped { rule, raised },
+/// Returns the feed's event for a raised or cleared alert.
+fn feed_event(rule: Rule, is_raised: bool, is_flapping: bool) -> ChangeKind {
+    match (is_flapping, is_raised) {
+        (true, _) => ChangeKind::AlertFlipped { rule, is_raised },
         (false, true) => ChangeKind::AlertRaised { rule, severity: rule.severity() },
         (false, false) => ChangeKind::AlertCleared { rule, severity: rule.severity() },
     }
@@ -77,20 +77,20 @@ fn feed_event(rule: Rule, raised: bool, flapping: bool) -> ChangeKind {
 pub(super) fn clear_all(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     let active = alerts::load(db, AlertQuery::OfTransaction(row))?;
     let steps: Vec<_> = active.iter().map(|alert| AlertStep::Clear { id: alert.id, rule: alert.rule }).collect();
-    carry_out(db, &steps, &Entry::of_row(row, at))
+    carry_out(db, &steps, &FeedEntry::of_row(row, at))
 }
 
 /// Raises again the alerts that were active when the polling of a transaction stopped, with their handling at that
 /// time. No observation came since.
 pub(super) fn reactivate(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     let reactivated = alerts::reactivate(db, row)?;
-    for (rule, flapping) in &reactivated {
-        changes::append(db, &Entry::of_row(row, at), &feed_event(*rule, true, *flapping))?;
+    for (rule, is_flapping) in &reactivated {
+        changes::append(db, &FeedEntry::of_row(row, at), &feed_event(*rule, true, *is_flapping))?;
     }
     if reactivated.is_empty() { Ok(()) } else { alerts::write_severity_rank(db, row) }
 }
 
-/// Sets how an active alert is handled; `None` ends its handling. The stamp names the person who does it.
+/// Sets how an active alert is handled; `None` ends its handling. The stamp has the author.
 pub(super) fn change_handling(
     db: &Connection,
     alert: &Alert,
@@ -113,33 +113,33 @@ pub(super) fn end_snoozes(db: &Connection, at: DateTime<Utc>) -> Result<(), Stor
 /// person's.
 pub(super) fn record_repetition(db: &Connection, alert: &Alert, stamp: &Stamp) -> Result<(), StoreError> {
     let rule = alert.rule;
-    let what = match &alert.handling {
+    let kind = match &alert.handling {
         Some(Handling::Acknowledged(_)) => ChangeKind::AlertAcknowledged { rule, note: None },
         Some(Handling::Snoozed(snoozed)) => ChangeKind::AlertSnoozed { rule, until: snoozed.until.moment() },
         None => return Ok(()),
     };
-    changes::append(db, &entry_of(alert, stamp), &what)
+    changes::append(db, &entry_of(alert, stamp), &kind)
 }
 
-/// Returns an entry of the feed about what a person does with an alert.
-fn entry_of<'a>(alert: &'a Alert, stamp: &'a Stamp) -> Entry<'a> {
+/// Returns an entry of the feed about a person's action on an alert.
+fn entry_of<'a>(alert: &'a Alert, stamp: &'a Stamp) -> FeedEntry<'a> {
     let transaction = match alert.subject {
-        Subject::Transaction(row) => Some(row),
-        Subject::Profile => None,
+        AlertSubject::Transaction(row) => Some(row),
+        AlertSubject::Profile => None,
     };
     let (at, author) = (stamp.at, stamp.author.as_deref());
-    Entry { at, profile: &alert.profile, transaction, observation: None, author }
+    FeedEntry { at, profile: &alert.profile, transaction, observation: None, author }
 }
 
 fn write_handling(
     db: &Connection,
     alert: &Alert,
     handling: Option<&Handling>,
-    entry: &Entry<'_>,
+    entry: &FeedEntry<'_>,
 ) -> Result<(), StoreError> {
     alerts::set_handling(db, alert.id, handling)?;
     let rule = alert.rule;
-    let what = match handling {
+    let kind = match handling {
         Some(Handling::Snoozed(snoozed)) => ChangeKind::AlertSnoozed { rule, until: snoozed.until.moment() },
         Some(Handling::Acknowledged(acknowledgement)) => {
             ChangeKind::AlertAcknowledged { rule, note: acknowledgement.note.clone() }
@@ -147,5 +147,5 @@ fn write_handling(
         None if alert.snoozed().is_some() => ChangeKind::AlertUnsnoozed { rule },
         None => ChangeKind::AlertUnacknowledged { rule },
     };
-    changes::append(db, entry, &what)
+    changes::append(db, entry, &kind)
 }

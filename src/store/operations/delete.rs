@@ -14,7 +14,7 @@ use crate::{
     store::{
         error::StoreError,
         tables::{
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             observations, records, search_index, transactions, undo_history,
         },
     },
@@ -50,7 +50,7 @@ fn delete_rows(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Resul
     search_index::remove(db, &known.iter().map(|(row, _)| *row).collect::<Vec<_>>())?;
     for (row, profile) in &known {
         transactions::delete(db, *row)?;
-        let entry = Entry::of_profile(profile, stamp.at).by(stamp.author.as_deref());
+        let entry = FeedEntry::of_profile(profile, stamp.at).with_author(stamp.author.as_deref());
         changes::append(db, &entry, &ChangeKind::Deleted { row: row.0 })?;
     }
     changes::forget_polls_of_deleted(db)?;
@@ -67,11 +67,11 @@ pub(super) fn drop_bodies(
     for key in keys {
         let Some(transaction) = transactions::whole_of(db, key)? else { continue };
         // The record must not depend on a body that is dropped.
-        records::pack_alone(db, &transaction)?;
+        records::pack_without_base(db, &transaction)?;
         let bodies = observations::clear_bodies(db, transaction.id)? + records::clear_body(db, transaction.id)?;
         // Another process may have dropped the bodies already.
         let Some(bodies) = u64::try_from(bodies).ok().filter(|bodies| *bodies > 0) else { continue };
-        changes::append(db, &Entry::of_row(transaction.id, at), &ChangeKind::BodiesDropped { bodies })?;
+        changes::append(db, &FeedEntry::of_row(transaction.id, at), &ChangeKind::BodiesDropped { bodies })?;
         dropped = DroppedBodies { transactions: dropped.transactions + 1, bodies: dropped.bodies + bodies };
     }
     Ok(dropped)

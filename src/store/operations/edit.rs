@@ -7,7 +7,7 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 
-use super::undo::{self, Pass, UndoDirection};
+use super::undo::{self, EditPass, UndoDirection};
 use crate::{
     domain::{
         alert::{Acknowledgement, Handling, Snoozed},
@@ -20,7 +20,7 @@ use crate::{
         error::StoreError,
         tables::{
             alerts, notes, transactions,
-            undo_history::{self, Step, StoredTracking, WrittenHandling},
+            undo_history::{self, EditStep, StoredTracking, WrittenHandling},
         },
     },
 };
@@ -30,7 +30,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
     let mut done = Vec::new();
     let kept = HashSet::new();
     for mut step in plan(db, edit, stamp)? {
-        if undo::carry_out(db, &mut step, Pass { direction: UndoDirection::Apply, stamp, kept: &kept })? {
+        if undo::carry_out(db, &mut step, EditPass { direction: UndoDirection::Apply, stamp, kept: &kept })? {
             done.push(step);
         }
     }
@@ -39,7 +39,7 @@ pub(super) fn apply(db: &Connection, profile: &str, edit: &Edit, stamp: &Stamp) 
 }
 
 /// Returns the steps of an edit for the present state of the store.
-fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreError> {
+fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<EditStep>, StoreError> {
     let (at, author) = (stamp.at, &stamp.author);
     let mut steps = Vec::new();
     match edit {
@@ -47,19 +47,23 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreE
             let after = StoredTracking::STOPPED;
             for tx in load_headers(db, transactions)? {
                 let before = StoredTracking::from(&tx.tracking);
-                steps.extend((before != after).then(|| Step::Tracking { row: tx.id.0, before, after: after.clone() }));
+                steps.extend((before != after).then(|| EditStep::Tracking {
+                    row: tx.id.0,
+                    before,
+                    after: after.clone(),
+                }));
             }
         }
         Edit::AddNote { transactions, text } => {
             for tx in load_headers(db, transactions)? {
                 let note = notes::insert_withdrawn(db, tx.id, text, stamp)?;
-                steps.push(Step::Note { row: tx.id.0, note, removed: false });
+                steps.push(EditStep::Note { row: tx.id.0, note, is_removed: false });
             }
         }
         Edit::RemoveNote { transactions, text } => {
             for tx in load_headers(db, transactions)? {
                 let note = notes::newest_with_text(db, tx.id, text)?;
-                steps.extend(note.map(|note| Step::Note { row: tx.id.0, note, removed: true }));
+                steps.extend(note.map(|note| EditStep::Note { row: tx.id.0, note, is_removed: true }));
             }
         }
         Edit::SetTicket { transactions, ticket } => {
@@ -67,12 +71,12 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreE
                 let (before, after, by) = (tx.params.ticket, ticket.clone(), tx.authors.ticket);
                 let is_repetition = before == after;
                 let counts = !is_repetition || (after.is_some() && by != *author);
-                steps.extend(counts.then_some(Step::Ticket { row: tx.id.0, before, after, by }));
+                steps.extend(counts.then_some(EditStep::Ticket { row: tx.id.0, before, after, by }));
             }
         }
         Edit::ChangeLabels { transactions, add, remove } => {
             for tx in load_headers(db, transactions)? {
-                steps.extend(plan_labels(&tx, (add, remove), author.as_deref()));
+                steps.extend(plan_labels(&tx, add, remove, author.as_deref()));
             }
         }
         Edit::Acknowledge { alerts, note } => {
@@ -90,7 +94,7 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreE
                 let is_unknown = matches!(tx.state.status, None | Some(RouterStatus::NotFound));
                 let differs = tx.params.from_chain != *chain;
                 let (before, after) = (tx.params.from_chain, chain.clone());
-                steps.extend((is_unknown && differs).then_some(Step::Source { row: tx.id.0, before, after }));
+                steps.extend((is_unknown && differs).then_some(EditStep::Source { row: tx.id.0, before, after }));
             }
         }
     }
@@ -98,11 +102,16 @@ fn plan(db: &Connection, edit: &Edit, stamp: &Stamp) -> Result<Vec<Step>, StoreE
 }
 
 /// Returns the steps that add labels and remove others. A label that the author has added already gets no step.
-fn plan_labels(tx: &TransactionHeader, (add, remove): (&[String], &[String]), author: Option<&str>) -> Vec<Step> {
+fn plan_labels(tx: &TransactionHeader, add: &[String], remove: &[String], author: Option<&str>) -> Vec<EditStep> {
     let present = |label: &String| tx.labels.iter().position(|present| present == label);
     let author_of = |index: usize| tx.authors.labels.get(index).cloned().flatten();
-    let step =
-        |label: &String, added, repeated, by| Step::Label { row: tx.id.0, label: label.clone(), added, repeated, by };
+    let step = |label: &String, is_added, is_repeated, by| EditStep::Label {
+        row: tx.id.0,
+        label: label.clone(),
+        is_added,
+        is_repeated,
+        by,
+    };
     let added = add.iter().filter_map(|label| match present(label) {
         None => Some(step(label, true, false, None)),
         Some(index) => (author_of(index).as_deref() != author).then(|| step(label, true, true, None)),
@@ -114,7 +123,7 @@ fn plan_labels(tx: &TransactionHeader, (add, remove): (&[String], &[String]), au
 
 /// Returns the steps that set this handling, or end the handling if it is `None`. Alerts that the same person handled so
 /// already get no step.
-fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<Step>, StoreError> {
+fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>) -> Result<Vec<EditStep>, StoreError> {
     let mut steps = Vec::new();
     for key in keys {
         let Some(active) = alerts::by_key(db, key)? else { continue };
@@ -138,7 +147,7 @@ fn plan_handling(db: &Connection, keys: &[AlertKey], handling: Option<&Handling>
             (None, None) => continue,
             (_, after) => after.cloned(),
         };
-        steps.push(Step::Acknowledged {
+        steps.push(EditStep::Acknowledged {
             alert: active.id,
             before: active.handling.as_ref().map(WrittenHandling::from),
             after: after.as_ref().map(WrittenHandling::from),

@@ -1,4 +1,4 @@
-//! The report of an import: what was added, changed and left as it was.
+//! The report of an import: the added, changed and unchanged transactions.
 //!
 //! A report lists at most a thousand items of each kind, so that its size doesn't grow with the batch.
 
@@ -16,20 +16,20 @@ const MAX_LISTED: usize = 1_000;
 
 /// The number of items, with the first thousand of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tally<T> {
+pub struct ItemCount<T> {
     /// The number of items.
     pub count: usize,
     /// The first items.
     pub first: Vec<T>,
 }
 
-impl<T> Default for Tally<T> {
+impl<T> Default for ItemCount<T> {
     fn default() -> Self {
         Self { count: 0, first: Vec::new() }
     }
 }
 
-impl<T> Tally<T> {
+impl<T> ItemCount<T> {
     pub(super) fn push(&mut self, item: T) {
         self.count += 1;
         if self.first.len() < MAX_LISTED {
@@ -38,11 +38,11 @@ impl<T> Tally<T> {
     }
 }
 
-impl<T> FromIterator<T> for Tally<T> {
+impl<T> FromIterator<T> for ItemCount<T> {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        let mut tally = Self::default();
-        all.into_iter().for_each(|item| tally.push(item));
-        tally
+        let mut counted = Self::default();
+        all.into_iter().for_each(|item| counted.push(item));
+        counted
     }
 }
 
@@ -50,13 +50,13 @@ impl<T> FromIterator<T> for Tally<T> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
     /// Transactions that are tracked from now on.
-    pub added: Tally<RowId>,
+    pub added: ItemCount<RowId>,
     /// Known transactions that were changed, with the names of the changed fields.
-    pub updated: Tally<(RowId, Vec<String>)>,
+    pub updated: ItemCount<(RowId, Vec<String>)>,
     /// Known transactions that were not changed.
-    pub unchanged: Tally<RowId>,
+    pub unchanged: ItemCount<RowId>,
     /// Added transactions with missing fields that were filled in from the route's quote.
-    pub completed: Tally<(RowId, Vec<&'static str>)>,
+    pub completed: ItemCount<(RowId, Vec<&'static str>)>,
     /// The number of added transactions that another profile polls too, by that profile's name.
     pub elsewhere: BTreeMap<String, usize>,
 }
@@ -69,7 +69,7 @@ impl ImportReport {
     }
 
     /// Returns a text about transactions that other profiles poll too, each at the cost of its own ID.
-    pub fn twice(&self) -> Option<String> {
+    pub fn other_profiles_notice(&self) -> Option<String> {
         let others = self.elsewhere.iter();
         let others: Vec<_> = others.map(|(profile, count)| format!("{count} in {}", text::clean(profile))).collect();
         (!others.is_empty()).then(|| format!("also tracked in other profiles: {}", others.join(", ")))

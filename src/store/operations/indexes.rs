@@ -38,7 +38,7 @@ pub(super) struct DroppedIndexes {
 ///
 /// Other connections keep using the indexes until the transaction ends; a rollback leaves the indexes as they were.
 /// `novelty` estimates how much of the batch is new. It is called only if the estimate can matter.
-pub(super) fn drop_for(
+pub(super) fn drop_before_import(
     db: &Connection,
     rows: u64,
     novelty: impl FnOnce() -> Result<Novelty, StoreError>,
@@ -160,7 +160,7 @@ mod tests {
         let definitions = indexes(&db);
         let dropped = |db: &mut Connection, rows, novelty| {
             let batch = db.transaction_with_behavior(TransactionBehavior::Immediate).unwrap();
-            let dropped = drop_for(&batch, rows, || Ok(novelty)).unwrap();
+            let dropped = drop_before_import(&batch, rows, || Ok(novelty)).unwrap();
             assert_eq!(indexes(&batch).len() + dropped.definitions.len(), definitions.len());
             dropped.definitions.len()
         };

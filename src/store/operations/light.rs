@@ -23,7 +23,7 @@ pub(in crate::store) fn leave_bodies_out(snapshot: &mut Connection) -> Result<()
     let db = snapshot.transaction()?;
     for row in records {
         if let Some(header) = transactions::header(&db, RowId(row))? {
-            records::pack_alone(&db, &transactions::whole(&db, header)?)?;
+            records::pack_without_base(&db, &transactions::whole(&db, header)?)?;
         }
     }
     for row in last {

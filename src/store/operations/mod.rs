@@ -21,8 +21,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 pub use self::import_report::ImportReport;
 pub(crate) use self::{
-    delete::DroppedBodies, poll::AppliedObservation, quotes::AskedQuote, rebuild::DecodeRecord, track::ImportPreview,
-    undo::Reversal,
+    delete::DroppedBodies, poll::AppliedObservation, quotes::QuoteSubmission, rebuild::DecodeRecord,
+    track::ImportPreview, undo::Reversal,
 };
 use super::{
     body_storage::BodyStorage,
@@ -60,7 +60,7 @@ pub enum OperationResult {
     /// The result of [`Operation::DropBodies`].
     Dropped(DroppedBodies),
     /// The result of [`Operation::AskQuote`].
-    Asked(AskedQuote),
+    Asked(QuoteSubmission),
     /// The result of [`Operation::ClaimQuote`]: the request to send, if there is one.
     Claimed(Option<QuoteRequest>),
     /// The result of applying entries of a team's log.
@@ -101,7 +101,7 @@ outcomes! {
     /// How much was dropped.
     dropped Dropped DroppedBodies;
     /// The result of asking for a route.
-    asked Asked AskedQuote;
+    asked Asked QuoteSubmission;
     /// The claimed request.
     claimed Claimed Option<QuoteRequest>;
     /// The result of applying entries.
@@ -178,7 +178,7 @@ pub(in crate::store) fn complete_derived(db: &mut Connection) -> Result<bool, St
     Ok(true)
 }
 
-/// Adds to the search index a part of what it lacks. Returns whether it lacks much more.
+/// Adds a part of the missing texts to the search index. Returns whether many more are missing.
 pub(in crate::store) fn extend_search_index(db: &mut Connection) -> Result<bool, StoreError> {
     if !search_index::is_behind(db)? {
         return Ok(false);

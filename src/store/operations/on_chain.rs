@@ -1,6 +1,6 @@
 //! What the chain itself says: a person's request to ask the chain, and the effects of the chain's answer.
 //!
-//! The answer must never change what the service said: only the submission time that nobody gave, and one alert.
+//! The chain's answer must never change the service's data: only an unknown submission time, and one alert.
 
 use chrono::{DateTime, Utc};
 use rusqlite::Connection;
@@ -19,13 +19,13 @@ use crate::{
         error::StoreError,
         tables::{
             alerts,
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             on_chain, transactions,
         },
     },
 };
 
-/// Applies what the chain says: writes it, the submission time that it gives, the feed and the alert.
+/// Applies a chain's reading: writes the reading, the block's time as submission time, the feed and the alert.
 pub(super) fn observe(
     db: &Connection,
     key: &TransactionKey,
@@ -34,20 +34,20 @@ pub(super) fn observe(
 ) -> Result<(), StoreError> {
     let Some(header) = transactions::header_of(db, key)? else { return Ok(()) };
     let before = header.on_chain.clone();
-    let reading = OnChain { checked_at: at, ..reading.clone() }.keeping(before.as_ref());
+    let reading = OnChain { checked_at: at, ..reading.clone() }.with_second_of(before.as_ref());
     let was_requested = on_chain::is_requested(db, header.id)?;
     // A time that the chain gave before is replaced: the block may have been replaced, too.
     let was_given = header.params.submitted_at.is_some() && !header.is_submission_from_chain();
-    let reading = OnChain { submission_is_given: was_given, ..reading };
+    let reading = OnChain { is_submission_given: was_given, ..reading };
     on_chain::write(db, header.id, &reading)?;
     let submitted_at = reading.submitted_at().or(header.params.submitted_at.filter(|_| was_given));
     if !was_given && submitted_at != header.params.submitted_at {
         let params = TransactionParams { submitted_at, ..header.params.clone() };
         transactions::write_params(db, &header, &params, None)?;
     }
-    let entry = Entry::of_row(header.id, at);
+    let entry = FeedEntry::of_row(header.id, at);
     // Whoever asked learns from the feed that the answer came.
-    if was_requested || reading.differs(before.as_ref()) {
+    if was_requested || reading.has_changed_since(before.as_ref()) {
         let verdict = &reading.source.verdict;
         let chain = match verdict {
             ChainVerdict::Elsewhere(found) => found,
@@ -58,14 +58,14 @@ pub(super) fn observe(
     }
     let Some(transaction) = transactions::whole_of(db, key)? else { return Ok(()) };
     let active = alerts::active_for(db, &key.profile, transaction.id)?;
-    alert_changes::carry_out(db, &judge_chain(&transaction, &active), &Entry { profile: &key.profile, ..entry })
+    alert_changes::carry_out(db, &judge_chain(&transaction, &active), &FeedEntry { profile: &key.profile, ..entry })
 }
 
 /// Asks the poller to ask the chains about these transactions now.
 pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<(), StoreError> {
     for key in keys {
         if let Some(row) = transactions::row_of(db, key)? {
-            let entry = Entry::of_row(row, stamp.at).by(stamp.author.as_deref());
+            let entry = FeedEntry::of_row(row, stamp.at).with_author(stamp.author.as_deref());
             changes::append(db, &entry, &ChangeKind::ChainRequested)?;
             on_chain::request(db, row, stamp.at)?;
         }

@@ -19,7 +19,7 @@ use crate::{
         error::StoreError,
         tables::{
             alerts, chains,
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             durations, identifiers, observations, records, transactions,
         },
     },
@@ -47,20 +47,20 @@ pub(super) fn observe(
     let Some(mut transaction) = transactions::whole_of(db, key)? else { return Ok(AppliedObservation::default()) };
     let before = transaction.clone();
     let changes = transaction.apply(observation, at);
-    let (entry_id, last_body) = observations::keep(db, &transaction, observation, storage, at)?;
+    let (entry_id, last_body) = observations::insert_or_repeat(db, &transaction, observation, storage, at)?;
     records::write(db, &transaction, before.state.record.as_ref(), entry_id, last_body)?;
     if let Some(record) = transaction.state.record.as_ref().filter(|now| before.state.record.as_ref() != Some(*now)) {
         identifiers::write(db, transaction.id, &transaction.params.transaction_id, record)?;
     }
     transactions::write_answer(db, &before, &transaction)?;
     for chain in &observation.chains {
-        chains::learn(db, &key.profile, chain, at)?;
+        chains::save(db, &key.profile, chain, at)?;
     }
     let samples = duration_stats::duration_samples(&before.state, &transaction, at);
     for sample in &samples {
         durations::add(db, &key.profile, sample, at)?;
     }
-    let entry = Entry {
+    let entry = FeedEntry {
         at,
         profile: &key.profile,
         transaction: Some(transaction.id),
@@ -79,7 +79,7 @@ pub(super) fn observe(
 pub(super) fn request(db: &Connection, keys: &[TransactionKey], stamp: &Stamp) -> Result<(), StoreError> {
     for key in keys {
         if let Some(row) = transactions::row_of(db, key)? {
-            let entry = Entry::of_row(row, stamp.at).by(stamp.author.as_deref());
+            let entry = FeedEntry::of_row(row, stamp.at).with_author(stamp.author.as_deref());
             changes::append(db, &entry, &ChangeKind::PollRequested)?;
             transactions::request_poll(db, row, stamp.at)?;
         }

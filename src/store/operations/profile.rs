@@ -11,7 +11,7 @@ use crate::{
         error::StoreError,
         tables::{
             alerts,
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             minutes, pollers,
         },
     },
@@ -24,9 +24,9 @@ pub(super) fn record_event(
     event: &ProfileEvent,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let entry = Entry::of_profile(profile, at);
-    if let Some(what) = feed_entry(event) {
-        changes::append(db, &entry, &what)?;
+    let entry = FeedEntry::of_profile(profile, at);
+    if let Some(kind) = feed_entry(event) {
+        changes::append(db, &entry, &kind)?;
     }
     let active = alerts::active_of_profile(db, profile)?;
     alert_changes::carry_out(db, &judge_profile(event, &active), &entry)

@@ -15,7 +15,7 @@ use crate::{
     store::{
         error::StoreError,
         tables::{
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             quotes::{self, StoredQuote},
         },
     },
@@ -23,7 +23,7 @@ use crate::{
 
 /// The result of asking for a route.
 #[derive(Clone, Debug, PartialEq)]
-pub enum AskedQuote {
+pub enum QuoteSubmission {
     /// The poller will send the request.
     Pending {
         /// The store's number of the request, for reading the answer.
@@ -48,25 +48,25 @@ pub(super) fn ask(
     request: &QuoteRequest,
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
-) -> Result<AskedQuote, StoreError> {
-    if let Some(kept) = quotes::fresh(db, profile, request, at)? {
-        return Ok(AskedQuote::Kept(Box::new(kept)));
+) -> Result<QuoteSubmission, StoreError> {
+    if let Some(kept) = quotes::find_fresh(db, profile, request, at)? {
+        return Ok(QuoteSubmission::Kept(Box::new(kept)));
     }
     if let Some((until, message)) = wallet_limit(db, profile, request, at)? {
-        return Ok(AskedQuote::WalletHeld { until, message });
+        return Ok(QuoteSubmission::WalletHeld { until, message });
     }
     let key = |asked_at| Box::new(QuoteKey { profile: profile.to_owned(), request: request.clone(), asked_at });
-    if let Some((id, asked_at)) = quotes::extend(db, profile, request, wanted_until, at)? {
-        return Ok(AskedQuote::Pending { id, quote: key(asked_at) });
+    if let Some((id, asked_at)) = quotes::extend_wait(db, profile, request, wanted_until, at)? {
+        return Ok(QuoteSubmission::Pending { id, quote: key(asked_at) });
     }
     let quote = key(at);
     let id = quotes::insert(db, &quote, wanted_until)?;
-    changes::append(db, &Entry::of_profile(profile, at), &ChangeKind::QuoteAsked { id })?;
-    Ok(AskedQuote::Pending { id, quote })
+    changes::append(db, &FeedEntry::of_profile(profile, at), &ChangeKind::QuoteAsked { id })?;
+    Ok(QuoteSubmission::Pending { id, quote })
 }
 
-/// Returns the request to send. Returns `None` if another process claimed the request, or nobody waits for it any more.
-/// If the wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
+/// Returns the request to send; `None` if another process claimed the request, or no person waits for it any more. If the
+/// wallet has to wait meanwhile, that becomes the answer, and the result is `None`.
 pub(super) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<Option<QuoteRequest>, StoreError> {
     if !quotes::claim(db, quote, at)? {
         return Ok(None);
@@ -89,7 +89,7 @@ pub(super) fn answer(
     if let QuoteAnswer::WalletLimited { message, retry_after } = &observation.answer {
         quotes::set_wallet_limit(db, &quote.profile, &quote.request.wallet(), *retry_after, message, at)?;
     }
-    changes::append(db, &Entry::of_profile(&quote.profile, at), &ChangeKind::QuoteAnswered { id })
+    changes::append(db, &FeedEntry::of_profile(&quote.profile, at), &ChangeKind::QuoteAnswered { id })
 }
 
 /// Returns when the wait of the request's wallet ends, and the service's message. Only requests for call data are
@@ -100,5 +100,5 @@ fn wallet_limit(
     request: &QuoteRequest,
     at: DateTime<Utc>,
 ) -> Result<Option<(DateTime<Utc>, String)>, StoreError> {
-    if request.quote_only { Ok(None) } else { quotes::wallet_limit(db, profile, &request.wallet(), at) }
+    if request.is_quote_only { Ok(None) } else { quotes::wallet_limit(db, profile, &request.wallet(), at) }
 }

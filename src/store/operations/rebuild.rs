@@ -35,6 +35,6 @@ fn rebuild(db: &Connection, row: RowId, decode: DecodeRecord<'_>) -> Result<bool
     if record.is_none() {
         return Ok(false);
     }
-    records::pack_alone(db, &header.with_record(record))?;
+    records::pack_without_base(db, &header.with_record(record))?;
     Ok(true)
 }

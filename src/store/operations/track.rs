@@ -25,9 +25,9 @@ use crate::{
         file::connection,
         row_checksum,
         tables::{
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             columns, notes, quotes, records, transactions,
-            undo_history::{self, Step, StoredTracking},
+            undo_history::{self, EditStep, StoredTracking},
         },
     },
 };
@@ -79,7 +79,7 @@ pub(in crate::store) fn preview(
             None => preview.new += 1,
             Some(known) => {
                 preview.known += 1;
-                preview.changed += usize::from(!Update::new(db, &known, &new)?.fields.is_empty());
+                preview.changed += usize::from(!TransactionUpdate::new(db, &known, &new)?.fields.is_empty());
             }
         }
         Ok(ControlFlow::Continue(()))
@@ -94,7 +94,7 @@ pub(super) fn track(
     transactions: &[NewTransaction],
     stamp: &Stamp,
 ) -> Result<ImportReport, StoreError> {
-    let mut import = Import::new(db, profile, stamp)?;
+    let mut import = ImportRun::new(db, profile, stamp)?;
     transactions.iter().try_for_each(|new| import.import_one(new))?;
     let (report, last) = import.finish()?;
     report.count_in_other_profiles(db, last)
@@ -109,8 +109,8 @@ pub(in crate::store) fn track_batch(
     stamp: &Stamp,
 ) -> Result<ImportReport, StoreError> {
     connection::with_large_cache(db, || {
-        let indexes = indexes::drop_for(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
-        let begin = if indexes.is_all_new() { Import::of_new } else { Import::new };
+        let indexes = indexes::drop_before_import(db, batch.rows(), || estimate_novelty(db, profile, batch))?;
+        let begin = if indexes.is_all_new() { ImportRun::of_new } else { ImportRun::new };
         let mut import = begin(db, profile, stamp)?;
         for_each(batch, |new| import.import(new).map(ControlFlow::Continue))?;
         let (report, last) = import.finish()?;
@@ -158,10 +158,10 @@ fn key(profile: &str, params: &TransactionParams) -> TransactionKey {
 }
 
 /// An import in progress, within a transaction of the store.
-struct Import<'a> {
+struct ImportRun<'a> {
     db: &'a Connection,
     insert: CachedStatement<'a>,
-    entry: Entry<'a>,
+    entry: FeedEntry<'a>,
     stamp: &'a Stamp,
     /// Whether the profile has any quoted route. Usually it has none, and then no quote is looked up.
     has_quotes: bool,
@@ -172,14 +172,14 @@ struct Import<'a> {
     /// Whether the previous transaction of the batch was known.
     was_previous_known: bool,
     /// Undo steps for known transactions. One step more than [`MAX_UNDO_STEPS`] means that there were too many.
-    steps: Vec<Step>,
+    steps: Vec<EditStep>,
 }
 
-impl<'a> Import<'a> {
+impl<'a> ImportRun<'a> {
     /// Begins an import of any batch.
     fn new(db: &'a Connection, profile: &'a str, stamp: &'a Stamp) -> Result<Self, StoreError> {
-        let entry = Entry::of_profile(profile, stamp.at).by(stamp.author.as_deref());
-        let has_quotes = quotes::any(db, profile)?;
+        let entry = FeedEntry::of_profile(profile, stamp.at).with_author(stamp.author.as_deref());
+        let has_quotes = quotes::has_quotes(db, profile)?;
         let insert = db.prepare_cached(&format!("{} ON CONFLICT DO NOTHING", insert_sql(1)))?;
         let report = ImportReport::default();
         let (last_added, was_previous_known) = (None, false);
@@ -214,7 +214,7 @@ impl<'a> Import<'a> {
     fn add(&mut self, new: &NewTransaction) -> Result<bool, StoreError> {
         let (mut params, mut completed) = (Cow::Borrowed(&new.params), Vec::new());
         if self.has_quotes {
-            completed = quotes::complete(self.db, self.entry.profile, params.to_mut())?;
+            completed = quotes::fill_params(self.db, self.entry.profile, params.to_mut())?;
         }
         bind(&mut self.insert, 0, &params, new, &self.entry)?;
         if self.insert.raw_execute()? == 0 {
@@ -230,7 +230,7 @@ impl<'a> Import<'a> {
         let mut completed = Vec::new();
         for (row_index, new) in waiting.iter_mut().enumerate() {
             completed.push(match self.has_quotes {
-                true => quotes::complete(self.db, self.entry.profile, &mut new.params)?,
+                true => quotes::fill_params(self.db, self.entry.profile, &mut new.params)?,
                 false => Vec::new(),
             });
             bind(insert, row_index, &new.params, new, &self.entry)?;
@@ -269,8 +269,8 @@ impl<'a> Import<'a> {
         let mut steps = Vec::new();
         if let (Some(first), Some(last)) = (self.report.added.first.first(), self.last_added) {
             changes::append_to_each(self.db, first.0..=last.0, "true", &ChangeKind::Imported, self.stamp)?;
-            // The numbers in this range are those of the added rows and no others.
-            steps.push(Step::tracked(first.0, last.0));
+            // The range contains the numbers of the added rows and no others.
+            steps.push(EditStep::tracked(first.0, last.0));
         }
         let summary = match (updated, self.steps.len() > MAX_UNDO_STEPS) {
             (0, _) => format!("track {added}"),
@@ -292,7 +292,7 @@ impl<'a> Import<'a> {
         let Some(known) = ExistingTransaction::load(self.db, self.entry.profile, &new.params)? else {
             return Ok(false);
         };
-        let update = Update::new(self.db, &known, new)?;
+        let update = TransactionUpdate::new(self.db, &known, new)?;
         match update.fields.is_empty() {
             true => self.report.unchanged.push(known.header.id),
             false => {
@@ -327,7 +327,7 @@ fn bind(
     row_index: usize,
     params: &TransactionParams,
     new: &NewTransaction,
-    entry: &Entry<'_>,
+    entry: &FeedEntry<'_>,
 ) -> Result<(), StoreError> {
     // An earlier moment from another store counts. A moment in the future doesn't.
     let first_seen_at = new.first_seen_at.map_or(entry.at, |seen| seen.min(entry.at));
@@ -343,7 +343,7 @@ fn bind(
         &params.from_address,
         &params.ticket,
         &columns::moment(first_seen_at),
-        &new.untracked,
+        &new.is_untracked,
         &columns::moment(Deadline::new(params.submitted_at, first_seen_at, params.estimate).at),
         &entry.author,
         &entry.author.filter(|_| params.ticket.is_some()),
@@ -412,19 +412,19 @@ fn add_labels_and_notes(
 }
 
 /// The changes that a batch makes to a known transaction.
-struct Update {
+struct TransactionUpdate {
     params: TransactionParams,
     labels: Vec<String>,
     notes: Vec<String>,
-    resumed: bool,
+    is_resumed: bool,
     /// The names of the changed fields, as import files spell them.
     fields: Vec<String>,
 }
 
-impl Update {
+impl TransactionUpdate {
     fn new(db: &Connection, known: &ExistingTransaction, new: &NewTransaction) -> Result<Self, StoreError> {
         let (before, mut params) = (&known.header, known.merge(&new.params));
-        quotes::complete(db, &before.profile, &mut params)?;
+        quotes::fill_params(db, &before.profile, &mut params)?;
         let unknown = |known: &[String], words: &[String]| -> Vec<String> {
             words.iter().filter(|word| !known.contains(word)).cloned().collect()
         };
@@ -433,37 +433,46 @@ impl Update {
         fields.extend((!labels.is_empty()).then_some("labels"));
         fields.extend((!notes.is_empty()).then_some("note"));
         // Adding a transaction again resumes its polling after a person or the service stopped it.
-        let resumed = match before.tracking {
+        let is_resumed = match before.tracking {
             Tracking::Active => false,
             Tracking::Parked(_) => !fields.is_empty(),
-            Tracking::Untracked => !new.untracked,
+            Tracking::Untracked => !new.is_untracked,
         };
-        fields.extend(resumed.then_some("tracking"));
-        Ok(Self { params, labels, notes, resumed, fields: fields.into_iter().map(str::to_owned).collect() })
+        fields.extend(is_resumed.then_some("tracking"));
+        Ok(Self { params, labels, notes, is_resumed, fields: fields.into_iter().map(str::to_owned).collect() })
     }
 
     /// Writes the changes and returns their undo steps.
-    fn write(&self, db: &Connection, before: &TransactionHeader, stamp: &Stamp) -> Result<Vec<Step>, StoreError> {
+    fn write(&self, db: &Connection, before: &TransactionHeader, stamp: &Stamp) -> Result<Vec<EditStep>, StoreError> {
         let row = before.id;
         let author = stamp.author.as_deref();
         let params = transactions::write_params(db, before, &self.params, author)?;
-        if self.resumed {
+        if self.is_resumed {
             db.prepare_cached("UPDATE transactions SET untracked = 0, parked_reason = NULL WHERE id = ?")?
                 .execute([row.0])?;
         }
         let notes = add_labels_and_notes(db, row, &self.labels, &self.notes, stamp)?;
-        changes::append(db, &Entry::of_row(row, stamp.at).by(author), &ChangeKind::edited(self.fields.clone()))?;
-        let params = (params != before.params).then(|| Step::Params {
+        changes::append(
+            db,
+            &FeedEntry::of_row(row, stamp.at).with_author(author),
+            &ChangeKind::edited(self.fields.clone()),
+        )?;
+        let params = (params != before.params).then(|| EditStep::Params {
             row: row.0,
             ticket_by: before.authors.ticket.clone().filter(|_| params.ticket != before.params.ticket),
             before: before.params.clone().into(),
             after: params.into(),
         });
-        let label =
-            |label: &String| Step::Label { row: row.0, label: label.clone(), added: true, repeated: false, by: None };
+        let label = |label: &String| EditStep::Label {
+            row: row.0,
+            label: label.clone(),
+            is_added: true,
+            is_repeated: false,
+            by: None,
+        };
         let labels = self.labels.iter().map(label);
-        let notes = notes.into_iter().map(|note| Step::Note { row: row.0, note, removed: false });
-        let tracking = self.resumed.then(|| Step::Tracking {
+        let notes = notes.into_iter().map(|note| EditStep::Note { row: row.0, note, is_removed: false });
+        let tracking = self.is_resumed.then(|| EditStep::Tracking {
             row: row.0,
             before: StoredTracking::from(&before.tracking),
             after: StoredTracking::ACTIVE,

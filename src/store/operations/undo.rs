@@ -11,7 +11,7 @@ use rusqlite::{Connection, params};
 use super::alerts as alert_changes;
 use crate::{
     domain::{
-        alert::{Handling, Subject},
+        alert::{AlertSubject, Handling},
         change::{ChangeKind, NOTE_FIELD, PARAMS_FIELD, REMOVED_NOTE_FIELD, ReversalKind},
         ids::{ChainId, RowId, TransactionKey, TxHash},
         operation::Stamp,
@@ -23,9 +23,9 @@ use crate::{
         row_checksum,
         tables::{
             alerts,
-            changes::{self, Entry},
+            changes::{self, FeedEntry},
             notes, on_chain, transaction_keys, transactions,
-            undo_history::{self, RecordedEdit, Step, StoredTracking, Target, WrittenHandling},
+            undo_history::{self, EditStep, EditTarget, RecordedEdit, StoredTracking, WrittenHandling},
         },
     },
 };
@@ -42,7 +42,7 @@ pub struct Reversal {
     /// The number of steps that were skipped, because their values were changed later.
     pub left: usize,
     /// Whether an import was undone. Its transactions are kept but no longer polled.
-    pub stopped_import: bool,
+    pub has_stopped_import: bool,
 }
 
 /// The direction in which the steps of an edit are carried out.
@@ -58,22 +58,22 @@ pub(super) enum UndoDirection {
 
 /// One pass over the steps of an edit.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pass<'a> {
+pub(super) struct EditPass<'a> {
     pub(super) direction: UndoDirection,
-    /// The moment, and the person whose edit it is.
+    /// The moment, and the author of the edit.
     pub(super) stamp: &'a Stamp,
     /// The values that other people changed since the edit. They are left as they are.
-    pub(super) kept: &'a HashSet<Target>,
+    pub(super) kept: &'a HashSet<EditTarget>,
 }
 
-impl<'a> Pass<'a> {
+impl<'a> EditPass<'a> {
     fn author(self) -> Option<&'a str> {
         self.stamp.author.as_deref()
     }
 
     /// Returns an entry of the feed about a transaction.
-    fn entry(self, row: RowId) -> Entry<'a> {
-        Entry::of_row(row, self.stamp.at).by(self.author())
+    fn entry(self, row: RowId) -> FeedEntry<'a> {
+        FeedEntry::of_row(row, self.stamp.at).with_author(self.author())
     }
 
     /// Returns the state that a step expects and the state that it writes, from the states before and after the edit.
@@ -84,7 +84,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    fn feed_mark(self) -> Option<ReversalKind> {
+    fn reversal_kind(self) -> Option<ReversalKind> {
         match self.direction {
             UndoDirection::Apply => None,
             UndoDirection::Undo => Some(ReversalKind::Undone),
@@ -97,9 +97,9 @@ impl<'a> Pass<'a> {
 pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
     let author = stamp.author.as_deref();
     let Some(edit) = undo_history::last_applied(db, profile, author)? else { return Ok(None) };
-    let what = ChangeKind::Undone { summary: edit.summary.clone() };
+    let kind = ChangeKind::Undone { summary: edit.summary.clone() };
     let kept = undo_history::changed_by_others(db, edit.id, author)?;
-    replay(db, profile, edit, Pass { direction: UndoDirection::Undo, stamp, kept: &kept }, &what).map(Some)
+    replay(db, profile, edit, EditPass { direction: UndoDirection::Undo, stamp, kept: &kept }, &kind).map(Some)
 }
 
 /// Applies again the edit of a person in a profile that was reversed last. Returns `None` if there is none, or the person
@@ -107,24 +107,24 @@ pub(super) fn undo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Opti
 pub(super) fn redo(db: &Connection, profile: &str, stamp: &Stamp) -> Result<Option<Reversal>, StoreError> {
     let author = stamp.author.as_deref();
     let Some(edit) = undo_history::last_reversed(db, profile, author)? else { return Ok(None) };
-    let what = ChangeKind::Redone { summary: edit.summary.clone() };
+    let kind = ChangeKind::Redone { summary: edit.summary.clone() };
     let kept = undo_history::changed_by_others(db, edit.id, author)?;
-    replay(db, profile, edit, Pass { direction: UndoDirection::Redo, stamp, kept: &kept }, &what).map(Some)
+    replay(db, profile, edit, EditPass { direction: UndoDirection::Redo, stamp, kept: &kept }, &kind).map(Some)
 }
 
 impl Reader {
     /// Returns how many transactions the edit that `undo` would reverse imported; 0 if that edit is no import or there is none.
     pub fn last_import(&self, profile: &str, author: Option<&str>) -> Result<u64, StoreError> {
         let Some(edit) = undo_history::last_applied(self.db(), profile, author)? else { return Ok(0) };
-        let imported = |step: &Step| match step {
-            Step::Tracked { first, last, .. } => u64::try_from(last - first + 1).unwrap_or_default(),
-            Step::Params { .. }
-            | Step::Tracking { .. }
-            | Step::Ticket { .. }
-            | Step::Label { .. }
-            | Step::Note { .. }
-            | Step::Source { .. }
-            | Step::Acknowledged { .. } => 0,
+        let imported = |step: &EditStep| match step {
+            EditStep::Tracked { first, last, .. } => u64::try_from(last - first + 1).unwrap_or_default(),
+            EditStep::Params { .. }
+            | EditStep::Tracking { .. }
+            | EditStep::Ticket { .. }
+            | EditStep::Label { .. }
+            | EditStep::Note { .. }
+            | EditStep::Source { .. }
+            | EditStep::Acknowledged { .. } => 0,
         };
         Ok(edit.steps.iter().map(imported).sum())
     }
@@ -135,39 +135,39 @@ fn replay(
     db: &Connection,
     profile: &str,
     mut edit: RecordedEdit,
-    pass: Pass<'_>,
-    what: &ChangeKind,
+    pass: EditPass<'_>,
+    kind: &ChangeKind,
 ) -> Result<Reversal, StoreError> {
     let (about, is_undo) = (single_transaction(db, &edit.steps)?, pass.direction == UndoDirection::Undo);
-    let is_import = edit.steps.iter().any(|step| matches!(step, Step::Tracked { .. }));
+    let is_import = edit.steps.iter().any(|step| matches!(step, EditStep::Tracked { .. }));
     let mut reversal =
-        Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, stopped_import: is_undo && is_import };
+        Reversal { summary: edit.summary.clone(), about, done: 0, left: 0, has_stopped_import: is_undo && is_import };
     // Undo reverses the last step first.
-    let steps: &mut dyn Iterator<Item = &mut Step> =
+    let steps: &mut dyn Iterator<Item = &mut EditStep> =
         if is_undo { &mut edit.steps.iter_mut().rev() } else { &mut edit.steps.iter_mut() };
     for step in steps {
-        reversal.count(carry_out(db, step, pass)?);
+        reversal.count_step(carry_out(db, step, pass)?);
     }
     undo_history::update(db, profile, &edit, is_undo.then_some(pass.stamp.at))?;
-    changes::append(db, &Entry::of_profile(profile, pass.stamp.at).by(pass.author()), what)?;
+    changes::append(db, &FeedEntry::of_profile(profile, pass.stamp.at).with_author(pass.author()), kind)?;
     Ok(reversal)
 }
 
 impl Reversal {
-    fn count(&mut self, done: bool) {
-        *(if done { &mut self.done } else { &mut self.left }) += 1;
+    fn count_step(&mut self, is_done: bool) {
+        *(if is_done { &mut self.done } else { &mut self.left }) += 1;
     }
 }
 
 /// Returns the hash of the transaction that every step concerns, if there is exactly one.
-fn single_transaction(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>, StoreError> {
+fn single_transaction(db: &Connection, steps: &[EditStep]) -> Result<Option<TxHash>, StoreError> {
     let mut about = None;
     for step in steps {
         let row = match step {
-            Step::Tracked { first, last, .. } => (first == last).then_some(RowId(*first)),
-            Step::Acknowledged { alert, .. } => match alerts::by_id(db, *alert)?.map(|alert| alert.subject) {
-                Some(Subject::Transaction(row)) => Some(row),
-                Some(Subject::Profile) | None => None,
+            EditStep::Tracked { first, last, .. } => (first == last).then_some(RowId(*first)),
+            EditStep::Acknowledged { alert, .. } => match alerts::by_id(db, *alert)?.map(|alert| alert.subject) {
+                Some(AlertSubject::Transaction(row)) => Some(row),
+                Some(AlertSubject::Profile) | None => None,
             },
             step => step.row(),
         };
@@ -182,7 +182,7 @@ fn single_transaction(db: &Connection, steps: &[Step]) -> Result<Option<TxHash>,
 
 /// Carries out a step in one direction. Returns `false` and changes nothing if the present state isn't the expected
 /// one.
-pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Result<bool, StoreError> {
+pub(super) fn carry_out(db: &Connection, step: &mut EditStep, pass: EditPass<'_>) -> Result<bool, StoreError> {
     if step.targets().iter().any(|target| pass.kept.contains(target)) {
         return Ok(false);
     }
@@ -190,7 +190,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
         return if pass.direction == UndoDirection::Apply { record_repetition(db, step, pass) } else { Ok(true) };
     }
     match step {
-        Step::Tracked { first, last, stopped } => {
+        EditStep::Tracked { first, last, stopped } => {
             let rows = *first..=*last;
             if pass.direction == UndoDirection::Undo {
                 let entries = stop_polling(db, rows, pass)?;
@@ -201,7 +201,7 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
                 resume_polling(db, rows, *stopped, pass)
             }
         }
-        Step::Params { row, before, after, ticket_by } => {
+        EditStep::Params { row, before, after, ticket_by } => {
             let (from, to) = pass.in_direction(before, after);
             let known = transactions::header(db, RowId(*row))?.filter(|known| known.params == **from);
             if let Some(known) = &known {
@@ -210,8 +210,11 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             }
             record_edit(db, known.is_some(), *row, PARAMS_FIELD, pass)
         }
-        Step::Tracking { row, before, after } => set_polling(db, RowId(*row), pass.in_direction(before, after), pass),
-        Step::Ticket { row, before, after, by } => {
+        EditStep::Tracking { row, before, after } => {
+            let (from, to) = pass.in_direction(&*before, &*after);
+            set_polling(db, RowId(*row), from, to, pass)
+        }
+        EditStep::Ticket { row, before, after, by } => {
             let (from, to) = pass.in_direction(before, after);
             let (_, author) = pass.in_direction(by.as_deref(), pass.author());
             let author = author.filter(|_| to.is_some());
@@ -226,8 +229,8 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             let done = db.prepare_cached(&sql)?.execute(params![*row, *from, *to, author])? > 0;
             record_edit(db, done, *row, &ticket_field(to.as_deref()), pass)
         }
-        Step::Label { row, label, added, by, .. } => {
-            let (_, is_present) = pass.in_direction(!*added, *added);
+        EditStep::Label { row, label, is_added, by, .. } => {
+            let (_, is_present) = pass.in_direction(!*is_added, *is_added);
             let done = match is_present {
                 true => {
                     let (_, author) = pass.in_direction(by.as_deref(), pass.author());
@@ -242,17 +245,17 @@ pub(super) fn carry_out(db: &Connection, step: &mut Step, pass: Pass<'_>) -> Res
             };
             record_edit(db, done > 0, *row, &label_field(label, is_present), pass)
         }
-        Step::Note { row, note, removed } => {
-            let (_, is_removed) = pass.in_direction(!*removed, *removed);
-            let done = notes::set_withdrawn(db, *note, is_removed.then_some(pass.stamp.at))?;
-            record_edit(db, done, *row, if *removed { REMOVED_NOTE_FIELD } else { NOTE_FIELD }, pass)
+        EditStep::Note { row, note, is_removed } => {
+            let (_, is_gone) = pass.in_direction(!*is_removed, *is_removed);
+            let done = notes::set_withdrawn(db, *note, is_gone.then_some(pass.stamp.at))?;
+            record_edit(db, done, *row, if *is_removed { REMOVED_NOTE_FIELD } else { NOTE_FIELD }, pass)
         }
-        Step::Source { row, before, after } => {
+        EditStep::Source { row, before, after } => {
             let (from, to) = pass.in_direction(&*before, &*after);
             let done = correct_source(db, RowId(*row), from, to, pass.stamp.at)?;
             record_edit(db, done, *row, &format!("source chain {to}"), pass)
         }
-        Step::Acknowledged { alert, before, after } => {
+        EditStep::Acknowledged { alert, before, after } => {
             let (from, to) = pass.in_direction(before, after);
             let Some(active) = alerts::by_id(db, *alert)? else { return Ok(false) };
             if active.handling.as_ref().map(WrittenHandling::from) != *from {
@@ -288,21 +291,23 @@ fn correct_source(
 }
 
 /// Records in the feed that a person did what another person had done before. Returns `true`.
-fn record_repetition(db: &Connection, step: &Step, pass: Pass<'_>) -> Result<bool, StoreError> {
+fn record_repetition(db: &Connection, step: &EditStep, pass: EditPass<'_>) -> Result<bool, StoreError> {
     match step {
-        Step::Ticket { row, after, .. } => record_edit(db, true, *row, &ticket_field(after.as_deref()), pass),
-        Step::Label { row, label, added, .. } => record_edit(db, true, *row, &label_field(label, *added), pass),
-        Step::Acknowledged { alert, .. } => {
+        EditStep::Ticket { row, after, .. } => record_edit(db, true, *row, &ticket_field(after.as_deref()), pass),
+        EditStep::Label { row, label, is_added, .. } => {
+            record_edit(db, true, *row, &label_field(label, *is_added), pass)
+        }
+        EditStep::Acknowledged { alert, .. } => {
             if let Some(active) = alerts::by_id(db, *alert)? {
                 alert_changes::record_repetition(db, &active, pass.stamp)?;
             }
             Ok(true)
         }
-        Step::Tracked { .. }
-        | Step::Params { .. }
-        | Step::Tracking { .. }
-        | Step::Note { .. }
-        | Step::Source { .. } => Ok(true),
+        EditStep::Tracked { .. }
+        | EditStep::Params { .. }
+        | EditStep::Tracking { .. }
+        | EditStep::Note { .. }
+        | EditStep::Source { .. } => Ok(true),
     }
 }
 
@@ -317,16 +322,17 @@ fn label_field(label: &str, is_present: bool) -> String {
 fn set_polling(
     db: &Connection,
     row: RowId,
-    (from, to): (&StoredTracking, &StoredTracking),
-    pass: Pass<'_>,
+    from: &StoredTracking,
+    to: &StoredTracking,
+    pass: EditPass<'_>,
 ) -> Result<bool, StoreError> {
     let sql = "UPDATE transactions SET untracked = ?4, parked_reason = ?5
                WHERE id = ?1 AND untracked = ?2 AND parked_reason IS ?3";
-    let values = params![row.0, from.untracked, from.parked, to.untracked, to.parked];
+    let values = params![row.0, from.is_untracked, from.parked, to.is_untracked, to.parked];
     if db.prepare_cached(sql)?.execute(values)? == 0 {
         return Ok(false);
     }
-    if to.untracked {
+    if to.is_untracked {
         changes::append(db, &pass.entry(row), &ChangeKind::Untracked)?;
         // Without polls nothing shows whether the alerts still hold.
         alert_changes::clear_all(db, row, pass.stamp.at)?;
@@ -339,7 +345,11 @@ fn set_polling(
 
 /// Stops polling a range of rows with one statement, since there may be a million. Returns the first and the last feed
 /// entry about this, if any row was stopped.
-fn stop_polling(db: &Connection, rows: RangeInclusive<i64>, pass: Pass<'_>) -> Result<Option<(i64, i64)>, StoreError> {
+fn stop_polling(
+    db: &Connection,
+    rows: RangeInclusive<i64>,
+    pass: EditPass<'_>,
+) -> Result<Option<(i64, i64)>, StoreError> {
     let tracked = format!("untracked = 0{}", except_kept(&rows, pass));
     let entries = changes::append_to_each(db, rows.clone(), &tracked, &ChangeKind::Untracked, pass.stamp)?;
     let which = format!("id BETWEEN ? AND ? AND {tracked}");
@@ -358,7 +368,7 @@ fn resume_polling(
     db: &Connection,
     rows: RangeInclusive<i64>,
     stopped: Option<(i64, i64)>,
-    pass: Pass<'_>,
+    pass: EditPass<'_>,
 ) -> Result<bool, StoreError> {
     let which = stopped.map_or_else(
         || "untracked = 1".to_owned(),
@@ -384,25 +394,25 @@ fn resume_polling(
 
 /// Returns the SQL condition that excludes rows whose polling another person stopped or resumed since; empty if there are
 /// none.
-fn except_kept(rows: &RangeInclusive<i64>, pass: Pass<'_>) -> String {
-    let row = |target: &Target| match target {
-        Target::Tracking(row) => rows.contains(row).then(|| row.to_string()),
-        Target::Params(_)
-        | Target::Ticket(_)
-        | Target::Label(..)
-        | Target::Note(_)
-        | Target::Source(_)
-        | Target::Handling(_) => None,
+fn except_kept(rows: &RangeInclusive<i64>, pass: EditPass<'_>) -> String {
+    let row = |target: &EditTarget| match target {
+        EditTarget::Tracking(row) => rows.contains(row).then(|| row.to_string()),
+        EditTarget::Params(_)
+        | EditTarget::Ticket(_)
+        | EditTarget::Label(..)
+        | EditTarget::Note(_)
+        | EditTarget::Source(_)
+        | EditTarget::Handling(_) => None,
     };
     let kept: Vec<String> = pass.kept.iter().filter_map(row).collect();
     if kept.is_empty() { String::new() } else { format!(" AND id NOT IN ({})", kept.join(", ")) }
 }
 
 /// Appends an edit to the feed if `done`. Returns `done`.
-fn record_edit(db: &Connection, done: bool, row: i64, field: &str, pass: Pass<'_>) -> Result<bool, StoreError> {
-    if done {
-        let what = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.feed_mark() };
-        changes::append(db, &pass.entry(RowId(row)), &what)?;
+fn record_edit(db: &Connection, is_done: bool, row: i64, field: &str, pass: EditPass<'_>) -> Result<bool, StoreError> {
+    if is_done {
+        let kind = ChangeKind::Edited { fields: vec![field.to_owned()], reversal: pass.reversal_kind() };
+        changes::append(db, &pass.entry(RowId(row)), &kind)?;
     }
-    Ok(done)
+    Ok(is_done)
 }

@@ -19,7 +19,7 @@ const SEARCHED: i64 = 10_000;
 
 /// The events that a channel has not sent yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Backlog {
+pub struct NotificationBacklog {
     /// The number of events among the next 10,000 entries of the feed.
     pub events: u64,
     /// The time of the oldest of these events.
@@ -28,12 +28,17 @@ pub struct Backlog {
 
 impl Reader {
     /// Returns the backlog of a profile's channel that sends these events. Costs O(1).
-    pub fn backlog(&self, profile: &str, channel: &str, events: &[NotifiedEvent]) -> Result<Backlog, StoreError> {
+    pub fn backlog(
+        &self,
+        profile: &str,
+        channel: &str,
+        events: &[NotifiedEvent],
+    ) -> Result<NotificationBacklog, StoreError> {
         let db = self.db();
         let sql = "SELECT seq FROM heralds WHERE profile = ? AND way = ?";
         let cursor: Option<i64> = db.prepare_cached(sql)?.query_row([profile, channel], |row| row.get(0)).optional()?;
         // A channel without a cursor has not begun.
-        let Some(cursor) = cursor else { return Ok(Backlog::default()) };
+        let Some(cursor) = cursor else { return Ok(NotificationBacklog::default()) };
         let names: Vec<&str> = events.iter().map(|event| changes::stored_name(*event)).collect();
         let names = serde_json::to_string(&names).map_err(|error| columns::unreadable(2, error))?;
         let sql = "SELECT count(*), min(at) FROM
@@ -41,7 +46,10 @@ impl Reader {
                    WHERE event IN (SELECT value FROM json_each(?3))
                      AND ifnull(profile, (SELECT profile FROM transactions WHERE id = next.transaction_row)) = ?4";
         let read = |row: &rusqlite::Row<'_>| {
-            Ok(Backlog { events: row.get(0)?, oldest: row.get::<_, Option<i64>>(1)?.map(columns::moment_from) })
+            Ok(NotificationBacklog {
+                events: row.get(0)?,
+                oldest: row.get::<_, Option<i64>>(1)?.map(columns::moment_from),
+            })
         };
         Ok(db.prepare_cached(sql)?.query_row(params![cursor, SEARCHED, names, profile], read)?)
     }
@@ -69,18 +77,18 @@ mod tests {
         };
         raise(1, 10);
         let backlog = |events: &[NotifiedEvent]| store.reader().unwrap().backlog("default", "webhook", events).unwrap();
-        assert_eq!(backlog(&NotifiedEvent::DEFAULT), Backlog::default(), "there is no cursor");
+        assert_eq!(backlog(&NotifiedEvent::DEFAULT), NotificationBacklog::default(), "there is no cursor");
         let seq = store.reader().unwrap().last_change().unwrap();
         let cursor = NotificationCursor { channel: "webhook".into(), seq, error: None };
         let operation = Operation::MoveNotificationCursor { profile: "default".into(), cursor };
         testing::apply(&store, operation, at(11)).unwrap();
-        assert_eq!(backlog(&NotifiedEvent::DEFAULT), Backlog::default());
+        assert_eq!(backlog(&NotifiedEvent::DEFAULT), NotificationBacklog::default());
         raise(4, 20);
         raise(2, 30);
         raise(3, 40);
-        let two = Backlog { events: 2, oldest: Some(at(30)) };
+        let two = NotificationBacklog { events: 2, oldest: Some(at(30)) };
         assert_eq!(backlog(&NotifiedEvent::DEFAULT), two);
         assert_eq!(backlog(&[NotifiedEvent::StatusChanged]), two);
-        assert_eq!(backlog(&[NotifiedEvent::Settled]), Backlog::default());
+        assert_eq!(backlog(&[NotifiedEvent::Settled]), NotificationBacklog::default());
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         reader::Reader,
         tables::{
             alerts,
-            bodies::{self, Packed},
+            bodies::{self, PackedBody},
             columns, observations, transaction_keys,
         },
     },
@@ -27,7 +27,8 @@ pub struct TableChecksum {
     pub table: &'static str,
     /// The number of rows.
     pub rows: u64,
-    /// The SHA-256 of the rows in their logical order, as hexadecimal digits; [`LEFT_OUT`] for what a light replica lacks.
+    /// The SHA-256 of the rows in their logical order, as hexadecimal digits; [`LEFT_OUT`] for tables that a light replica
+    /// lacks.
     pub digest: String,
 }
 
@@ -43,16 +44,16 @@ struct ChecksumTable {
 
 /// The name of the bodies of answers, which a light replica leaves out.
 const BODIES: &str = "bodies";
-/// The digest of what a light replica leaves out.
+/// The digest of the data that a light replica leaves out.
 pub(crate) const LEFT_OUT: &str = "left out";
 
 const fn table(name: &'static str, sql: &'static str) -> ChecksumTable {
     ChecksumTable { name, sql, packed: &[], steps: None }
 }
 
-/// The tables that operations write to. Left out are tables with derived or local data: `attention` (open transactions
-/// of this machine), `identifiers` (derived from the records), `search`, `search_progress` and `search_outdated` (the search index), `heralds` (notifications that this machine sent), `polls` (polls without a change) and `feed` (the
-/// state of the feed).
+/// The tables that operations write to. Tables with derived data are left out: `identifiers`, `search`, `search_progress`
+/// and `search_outdated` (the search index). So are tables with local data: `attention` (open transactions), `heralds`
+/// (sent notifications), `polls` (polls without a change) and `feed` (the state of the feed).
 const TABLES: &[ChecksumTable] = &[
     table(
         "transactions",
@@ -160,7 +161,7 @@ fn checksum(db: &Connection, table: &ChecksumTable) -> Result<TableChecksum, Sto
         let counted = if table.name == BODIES { count - 1 } else { count };
         while column < counted {
             if table.packed.contains(&column) {
-                let packed = Packed::read(row, column)?;
+                let packed = PackedBody::read(row, column)?;
                 is_left_out |= packed.log_entry().is_some();
                 let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base))?;
                 add_value(

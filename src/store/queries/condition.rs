@@ -11,14 +11,14 @@ use rusqlite::types::Value;
 use crate::domain::{
     filter::{
         Expression, Filter,
-        term::{ChainTest, Comparison, FilterState, Measure, RouteEnd, StatusTest, Test},
+        term::{ChainTest, Comparison, FilterState, FilterTest, RouteEnd, StatusTest, TimeMeasure},
     },
     status::RouterStatus,
 };
 use crate::store::tables::{
     columns,
     quotes::RECEIVER,
-    search_index::{MAY_CONTAIN, Search},
+    search_index::{MAY_CONTAIN, SearchPlan},
     transactions::{ENDED_AT, NEVER_DUE},
 };
 
@@ -38,25 +38,25 @@ struct TestContext<'a> {
     /// The present, in the store's unit.
     now: i64,
     /// How a text is searched for.
-    plan: &'a dyn Fn(&str) -> Search,
+    plan: &'a dyn Fn(&str) -> SearchPlan,
     /// Whether the test is negated.
-    negated: bool,
+    is_negated: bool,
 }
 
 /// A condition for `WHERE`, with its parameters in order.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::store) struct Condition {
+pub(in crate::store) struct SqlCondition {
     pub(in crate::store) sql: String,
     pub(in crate::store) parameters: Vec<Value>,
     /// Whether an index that has no order selects the rows.
     pub(in crate::store) is_selective: bool,
 }
 
-impl Condition {
+impl SqlCondition {
     /// Returns the condition of a filter at `now`. `plan` says how a text is searched for.
-    pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>, plan: &dyn Fn(&str) -> Search) -> Self {
+    pub(in crate::store) fn new(filter: &Filter, now: DateTime<Utc>, plan: &dyn Fn(&str) -> SearchPlan) -> Self {
         let mut condition = Self { sql: String::new(), parameters: Vec::new(), is_selective: false };
-        let context = TestContext { now: columns::moment(now), plan, negated: false };
+        let context = TestContext { now: columns::moment(now), plan, is_negated: false };
         condition.is_selective = condition.push_expression(filter.expression(), context);
         condition
     }
@@ -90,23 +90,22 @@ impl Condition {
             // A test that is NULL counts as false, so that its negation is true.
             Expression::Not(inner) => {
                 self.push("NOT ifnull(");
-                self.push_expression(inner, TestContext { negated: !context.negated, ..context });
+                self.push_expression(inner, TestContext { is_negated: !context.is_negated, ..context });
                 self.push(", FALSE)");
                 false
             }
-            Expression::All(required) => self.push_joined(required, (" AND ", ALWAYS), context).contains(&true),
-            Expression::Any(alternatives) => {
-                !self.push_joined(alternatives, (" OR ", "FALSE"), context).contains(&false)
-            }
+            Expression::All(required) => self.push_joined(required, " AND ", ALWAYS, context).contains(&true),
+            Expression::Any(alternatives) => !self.push_joined(alternatives, " OR ", "FALSE", context).contains(&false),
         }
     }
 
-    /// Adds expressions with an operator between them, or the second text if there are none. Returns for each expression
+    /// Adds expressions with an operator between them, or `none` if there are none. Returns for each expression
     /// whether an index selects its rows.
     fn push_joined(
         &mut self,
         expressions: &[Expression],
-        (operator, none): (&str, &str),
+        operator: &str,
+        none: &str,
         context: TestContext<'_>,
     ) -> Vec<bool> {
         if expressions.is_empty() {
@@ -125,36 +124,36 @@ impl Condition {
     }
 
     /// Adds a test. Returns whether an index that has no order selects its rows.
-    fn push_test(&mut self, test: &Test, context: TestContext<'_>) -> bool {
+    fn push_test(&mut self, test: &FilterTest, context: TestContext<'_>) -> bool {
         let now = context.now;
         match test {
-            Test::Word(word) => return self.push_planned_search("has_word", word, context),
-            Test::Exact(text) => return self.push_planned_search("has_text", text, context),
-            Test::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
-            Test::Is(state) => self.push(&state_sql(*state, now)),
-            Test::Status(wanted) => self.push_status_test(wanted),
-            Test::Chain(side, chain) => self.push_chain_test(*side, chain),
-            Test::Route { from, to } => {
+            FilterTest::Word(word) => return self.push_planned_search("has_word", word, context),
+            FilterTest::Exact(text) => return self.push_planned_search("has_text", text, context),
+            FilterTest::Pattern(pattern) => self.push_text_search("has_pattern", pattern.as_str()),
+            FilterTest::Is(state) => self.push(&state_sql(*state, now)),
+            FilterTest::Status(wanted) => self.push_status_test(wanted),
+            FilterTest::Chain(side, chain) => self.push_chain_test(*side, chain),
+            FilterTest::Route { from, to } => {
                 self.push(&format!(
                     "is_chain_called(?, from_chain, {FROM_NAME}) AND is_chain_called(?, to_chain, {TO_NAME})"
                 ));
                 self.push_parameter(from);
                 self.push_parameter(to);
             }
-            Test::Span(measure, comparison, limit) => self.push(&measure_sql(*measure, *comparison, *limit, now)),
-            Test::Label(label) => {
+            FilterTest::Span(measure, comparison, limit) => self.push(&measure_sql(*measure, *comparison, *limit, now)),
+            FilterTest::Label(label) => {
                 self.push("id IN (SELECT transaction_row FROM labels WHERE ");
                 self.push_text_equality("label", label);
                 self.push(")");
             }
-            Test::Ticket(ticket) => {
+            FilterTest::Ticket(ticket) => {
                 self.push_text_equality("ticket", ticket);
                 // A ticket is on few transactions; a label may be on 100,000.
                 return true;
             }
-            Test::Profile(profile) => self.push_text_equality("profile", profile),
-            Test::By(name) => self.push_author_test(name),
-            Test::Own(profile) => {
+            FilterTest::Profile(profile) => self.push_text_equality("profile", profile),
+            FilterTest::By(name) => self.push_author_test(name),
+            FilterTest::Own(profile) => {
                 self.push("profile = ?");
                 self.push_parameter(profile);
             }
@@ -178,24 +177,24 @@ impl Condition {
     /// Adds a search for a text, by the index if that is quicker. Returns whether it is.
     fn push_planned_search(&mut self, function: &str, wanted: &str, context: TestContext<'_>) -> bool {
         let lower = wanted.to_lowercase();
-        let search = if context.negated { Search::Scan } else { (context.plan)(wanted) };
-        let is_selective = matches!(search, Search::Index(_));
-        if let Search::Index(expression) = &search {
+        let search = if context.is_negated { SearchPlan::Scan } else { (context.plan)(wanted) };
+        let is_selective = matches!(search, SearchPlan::Index(_));
+        if let SearchPlan::Index(expression) = &search {
             self.push(&format!("id IN ({MAY_CONTAIN}) AND ("));
             self.push_parameter(expression);
         }
         self.push_text_search(function, wanted);
         match search {
-            Search::Index(_) => {
+            SearchPlan::Index(_) => {
                 self.push(
                     " OR EXISTS (SELECT 1 FROM identifiers WHERE transaction_row = transactions.id AND instr(value, ?) > 0))",
                 );
             }
             // Reads the identifiers once.
-            Search::Scan if could_be_in_hash(wanted) => {
+            SearchPlan::Scan if could_be_in_hash(wanted) => {
                 self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE instr(value, ?) > 0)");
             }
-            Search::Scan | Search::ScanForChain => {
+            SearchPlan::Scan | SearchPlan::ScanForChain => {
                 self.push(" OR id IN (SELECT transaction_row FROM identifiers WHERE value = ?)");
             }
         }
@@ -320,7 +319,7 @@ fn handled_sql(handling: &str, now: i64) -> Cow<'static, str> {
     Cow::Owned(format!("calm BETWEEN 0 AND 2 AND EXISTS ({ACTIVE_ALERTS} AND {handling}) AND NOT {}", firing_sql(now)))
 }
 
-fn measure_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: i64) -> String {
+fn measure_sql(measure: TimeMeasure, comparison: Comparison, limit: TimeDelta, now: i64) -> String {
     let sign = match comparison {
         Comparison::Less => "<",
         Comparison::LessOrEqual => "<=",
@@ -329,9 +328,9 @@ fn measure_sql(measure: Measure, comparison: Comparison, limit: TimeDelta, now: 
     };
     let limit = limit.num_milliseconds();
     match measure {
-        Measure::Age => format!("max(0, ifnull({ENDED_AT}, {now}) - submitted) {sign} {limit}"),
-        Measure::Due => format!("due <> {NEVER_DUE} AND due {sign} {}", now.saturating_add(limit)),
+        TimeMeasure::Age => format!("max(0, ifnull({ENDED_AT}, {now}) - submitted) {sign} {limit}"),
+        TimeMeasure::Due => format!("due <> {NEVER_DUE} AND due {sign} {}", now.saturating_add(limit)),
         // A transaction without an answer counts as checked infinitely long ago.
-        Measure::Checked => format!("ifnull({now} - last_checked_at, {}) {sign} {limit}", i64::MAX),
+        TimeMeasure::Checked => format!("ifnull({now} - last_checked_at, {}) {sign} {limit}", i64::MAX),
     }
 }

@@ -14,7 +14,7 @@ use crate::{
         change::{Change, ChangeKind},
         ids::RowId,
     },
-    store::{error::StoreError, reader::Reader, tables::changes::Feed},
+    store::{error::StoreError, reader::Reader, tables::changes::FeedPage},
 };
 
 /// The number of feed entries per query.
@@ -26,28 +26,28 @@ const MAX_CHANGES: usize = 5_000;
 #[derive(Debug, Default)]
 pub struct Changes {
     /// Whether this is the first read, or a snapshot took the place of the store's content: the caller must load its data.
-    pub resync: bool,
+    pub needs_resync: bool,
     /// The changes in order; empty if `resync` is set.
     pub changes: Vec<Change>,
     /// Whether `polled` entries may be missing, because they were pruned.
-    pub polls_dropped: bool,
+    pub has_dropped_polls: bool,
     /// Whether more changes are available for the next read.
-    pub more: bool,
+    pub has_more: bool,
 }
 
 impl Changes {
-    /// Returns the changed transactions. `polled` says whether to include transactions that were only polled.
-    pub fn rows(&self, polled: bool) -> BTreeSet<RowId> {
-        let wanted = |change: &&Change| polled || change.what != ChangeKind::Polled;
+    /// Returns the changed transactions. `includes_polls` says whether to include transactions that were only polled.
+    pub fn rows(&self, includes_polls: bool) -> BTreeSet<RowId> {
+        let wanted = |change: &&Change| includes_polls || change.kind != ChangeKind::Polled;
         self.changes.iter().filter(wanted).filter_map(|change| change.transaction).collect()
     }
 }
 
 /// A reader of the feed with its position. Clones share the connection and the position.
 #[derive(Clone)]
-pub struct FeedReader(Arc<Mutex<Cursor>>);
+pub struct FeedReader(Arc<Mutex<FeedCursor>>);
 
-struct Cursor {
+struct FeedCursor {
     reader: Reader,
     /// The number of the last entry read; `None` before the first read.
     seq: Option<i64>,
@@ -58,7 +58,7 @@ struct Cursor {
 impl FeedReader {
     /// Creates a reader that has read nothing yet.
     pub fn new(reader: Reader) -> Self {
-        Self(Arc::new(Mutex::new(Cursor { reader, seq: None, loads: 0 })))
+        Self(Arc::new(Mutex::new(FeedCursor { reader, seq: None, loads: 0 })))
     }
 
     /// Returns the changes since the last read. Blocks on the disk: not for async code.
@@ -76,7 +76,7 @@ impl FeedReader {
         let (seq, loads, done) = cursor.reader.snapshot(|| {
             let loads = cursor.reader.replica()?.map_or(0, |replica| replica.snapshot_loads);
             let (seq, changes) = match cursor.seq.filter(|_| loads == cursor.loads) {
-                None => (cursor.reader.last_change()?, Changes { resync: true, ..Changes::default() }),
+                None => (cursor.reader.last_change()?, Changes { needs_resync: true, ..Changes::default() }),
                 Some(seq) => cursor.catch_up(seq)?,
             };
             Ok((seq, loads, work(changes, &cursor.reader)?))
@@ -91,17 +91,17 @@ impl FeedReader {
     }
 }
 
-impl Cursor {
+impl FeedCursor {
     fn catch_up(&self, mut seq: i64) -> Result<(i64, Changes), StoreError> {
         let mut read = Changes::default();
         loop {
-            let Feed { changes: page, whole: is_whole } = self.reader.changes_after(seq, PAGE_SIZE)?;
+            let FeedPage { changes: page, is_whole } = self.reader.changes_after(seq, PAGE_SIZE)?;
             let is_last = page.len() < PAGE_SIZE;
             seq = page.last().map_or(seq, |change| change.seq);
-            read.polls_dropped |= !is_whole;
+            read.has_dropped_polls |= !is_whole;
             read.changes.extend(page);
-            read.more = !is_last && read.changes.len() >= MAX_CHANGES;
-            if is_last || read.more {
+            read.has_more = !is_last && read.changes.len() >= MAX_CHANGES;
+            if is_last || read.has_more {
                 return Ok((seq, read));
             }
         }
@@ -129,7 +129,7 @@ mod tests {
             let before = tracked(reader)?;
             track(1);
             // A nested read uses the same snapshot and doesn't end it.
-            let Feed { changes, .. } = reader.changes_after(0, 10)?;
+            let FeedPage { changes, .. } = reader.changes_after(0, 10)?;
             Ok((before, changes.len(), tracked(reader)?))
         });
         assert_eq!(counted.unwrap(), (0, 0, 0));
@@ -146,7 +146,7 @@ mod tests {
         let feed = FeedReader::new(store.reader().unwrap());
         let fail = || feed.changes_with(|_, _| Err::<(), _>(StoreError::Closed)).unwrap_err();
         fail();
-        assert!(feed.changes().unwrap().resync);
+        assert!(feed.changes().unwrap().needs_resync);
         testing::track(&store, "default", vec![fixtures::new(1)], DateTime::UNIX_EPOCH);
         fail();
         assert_eq!(feed.changes().unwrap().changes.len(), 1);

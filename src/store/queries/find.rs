@@ -1,5 +1,4 @@
-//! Finding transactions by a person's text: any hash or ID of a transaction, a part of the source hash, a ticket, an
-//! address, or a URL that contains a hash.
+//! Finds transactions by a person's text: a hash or a part of it, an ID, a ticket, an address, or a URL with a hash.
 
 use rusqlite::{OptionalExtension, params_from_iter};
 
@@ -15,7 +14,7 @@ use crate::{
         tables::{
             identifiers::BY_IDENTIFIER,
             quotes::RECEIVER,
-            search_index::{MAY_CONTAIN, Search},
+            search_index::{MAY_CONTAIN, SearchPlan},
             transactions,
         },
     },
@@ -57,9 +56,9 @@ impl Reader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Finds `TX` of the command line: a hash on any chain or a part of it of six or more characters, a URL that
-    /// contains a hash, the ID of the quote or of the request or a part of it, a ticket, the address of the sender, or that
-    /// of the receiver if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has few
+    /// Finds `TX` of the command line: a hash on any chain, six or more characters of it, or a URL that contains it. Also
+    /// finds the ID of the quote or of the request (or a part), a ticket, and the sender's address. Finds the receiver's
+    /// address if hoptop asked for the quote. Costs O(1) in the tracked transactions if the search index has few
     /// candidates, and O(n) otherwise.
     pub fn find(&self, text: &str) -> Result<Lookup, StoreError> {
         let text = text::clean(text);
@@ -125,13 +124,13 @@ impl Reader {
                  OR id IN (SELECT transaction_row FROM identifiers WHERE instr(value, ?1) > 0)"
             }
         };
-        match Search::for_parts(self.db(), &[&lower])? {
-            Search::Index(expression) => {
+        match SearchPlan::for_parts(self.db(), &[&lower])? {
+            SearchPlan::Index(expression) => {
                 let is_part = is_part.replace("WHERE instr", "WHERE transaction_row = transactions.id AND instr");
                 let condition = format!("id IN ({}) AND ({is_given} OR {is_part})", MAY_CONTAIN.replace('?', "?2"));
                 self.select_with(&condition, &[&lower, &expression])
             }
-            Search::Scan | Search::ScanForChain => self.select(&format!("({is_given} OR {is_part})"), &lower),
+            SearchPlan::Scan | SearchPlan::ScanForChain => self.select(&format!("({is_given} OR {is_part})"), &lower),
         }
     }
 
@@ -146,13 +145,13 @@ impl Reader {
     fn find_by_ends(&self, head: String, tail: String) -> Result<Vec<Transaction>, StoreError> {
         let pattern = format!("{head}*{tail}");
         let by_ends = "transaction_key GLOB ?1";
-        match Search::for_parts(self.db(), &[&head.to_lowercase(), &tail.to_lowercase()])? {
-            Search::Index(expression) => {
+        match SearchPlan::for_parts(self.db(), &[&head.to_lowercase(), &tail.to_lowercase()])? {
+            SearchPlan::Index(expression) => {
                 let condition = format!("id IN ({}) AND {by_ends}", MAY_CONTAIN.replace('?', "?2"));
                 self.select_with(&condition, &[&pattern, &expression])
             }
             // The subquery scans an index, which is smaller than the table.
-            Search::Scan | Search::ScanForChain => {
+            SearchPlan::Scan | SearchPlan::ScanForChain => {
                 self.select(&format!("id IN (SELECT id FROM transactions WHERE {by_ends} LIMIT 10)"), &pattern)
             }
         }

@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, Utc};
-use rusqlite::{Connection, OptionalExtension, Row, params_from_iter, types::Value};
+use rusqlite::{OptionalExtension, Row, params_from_iter, types::Value};
 
 use super::{
-    condition::Condition,
-    order::{self, Segment},
+    condition::SqlCondition,
+    order::{self, OrderSegment},
 };
 use crate::{
     domain::{
@@ -30,7 +30,7 @@ use crate::{
         tables::{
             alerts::{self, AlertQuery},
             changes, columns,
-            search_index::Search,
+            search_index::SearchPlan,
             transactions::{self, POLLED},
         },
     },
@@ -38,7 +38,7 @@ use crate::{
 
 /// A transaction with its active alerts.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed<R = StatusRecord> {
+pub struct ListRow<R = StatusRecord> {
     /// The transaction, with its record of type `R`.
     pub transaction: Transaction<R>,
     /// The active alerts, oldest first.
@@ -64,16 +64,16 @@ pub enum PagePosition {
 
 /// The progress of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct TransactionOutcome {
     /// The status; `None` before the first answer.
     pub status: Option<RouterStatus>,
     /// Whether the transaction is polled.
     pub is_polled: bool,
 }
 
-impl<R> From<&Transaction<R>> for Progress {
+impl<R> From<&Transaction<R>> for TransactionOutcome {
     fn from(tx: &Transaction<R>) -> Self {
-        Self { status: tx.state.status.clone(), is_polled: tx.wants_polling() }
+        Self { status: tx.state.status.clone(), is_polled: tx.needs_polling() }
     }
 }
 
@@ -88,56 +88,58 @@ pub struct LoadedRows {
 
 /// A page of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Page {
+pub struct ListPage {
     /// The row numbers of the page, in order.
     pub order: Vec<RowId>,
     /// The rows in the same order, without those that were known and haven't changed.
-    pub rows: Vec<Listed>,
+    pub rows: Vec<ListRow>,
     /// The number of the feed's last entry when the page was read.
     pub as_of: i64,
     /// Whether the list has rows before the page.
-    pub more_before: bool,
+    pub has_more_before: bool,
     /// Whether the list has rows after the page.
-    pub more_behind: bool,
+    pub has_more_behind: bool,
 }
 
 /// A list: the rows that pass a filter at a given time, in the filter's order.
-pub struct Listing<'a> {
-    db: &'a Connection,
-    condition: Condition,
-    segments: Vec<Segment>,
+pub struct TransactionList<'a> {
+    reader: &'a Reader,
+    condition: SqlCondition,
+    segments: Vec<OrderSegment>,
 }
 
 impl Reader {
     /// Returns the list of a filter at `now`.
-    pub fn listing(&self, filter: &Filter, now: DateTime<Utc>) -> Listing<'_> {
-        Listing::new(self.db(), filter, now)
+    pub fn listing(&self, filter: &Filter, now: DateTime<Utc>) -> TransactionList<'_> {
+        TransactionList::new(self, filter, now)
     }
 
     /// Returns one transaction with its record and its active alerts.
-    pub fn listed(&self, row: RowId) -> Result<Option<Listed>, StoreError> {
-        listed(self.db(), row)
+    pub fn list_row(&self, row: RowId) -> Result<Option<ListRow>, StoreError> {
+        self.list_row_header(row)?.map(|header| self.with_record(header)).transpose()
     }
 
     /// Adds the record to a transaction that [`Self::listed_header`] read.
-    pub fn with_record(&self, listed: Listed<RecordSummary>) -> Result<Listed, StoreError> {
-        with_record(self.db(), listed)
+    pub fn with_record(&self, listed: ListRow<RecordSummary>) -> Result<ListRow, StoreError> {
+        let ListRow { transaction, alerts } = listed;
+        Ok(ListRow { alerts, transaction: transactions::whole(self.db(), transaction)? })
     }
 
     /// Returns one transaction with its active alerts, without unpacking its record.
-    pub fn listed_header(&self, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
-        listed_header(self.db(), row)
+    pub fn list_row_header(&self, row: RowId) -> Result<Option<ListRow<RecordSummary>>, StoreError> {
+        let Some(transaction) = transactions::header(self.db(), row)? else { return Ok(None) };
+        Ok(Some(ListRow { transaction, alerts: alerts::load(self.db(), AlertQuery::OfTransaction(row))? }))
     }
 
     /// Calls `visit` for each of these transactions that still exists, in their order; stops at the first error. Each
     /// row is read by itself, so that a slow `visit` blocks no writer.
-    pub fn each<E: From<StoreError>>(
+    pub fn for_each_row<E: From<StoreError>>(
         &self,
         rows: &[RowId],
         mut visit: impl FnMut(&Transaction, &[Alert]) -> Result<(), E>,
     ) -> Result<(), E> {
         for row in rows {
-            if let Some(Listed { transaction, alerts }) = self.listed(*row)? {
+            if let Some(ListRow { transaction, alerts }) = self.list_row(*row)? {
                 visit(&transaction, &alerts)?;
             }
         }
@@ -145,21 +147,21 @@ impl Reader {
     }
 }
 
-impl<'a> Listing<'a> {
-    fn new(db: &'a Connection, filter: &Filter, now: DateTime<Utc>) -> Self {
-        let condition = Condition::new(filter, now, &|text| Search::plan(db, text));
+impl<'a> TransactionList<'a> {
+    fn new(reader: &'a Reader, filter: &Filter, now: DateTime<Utc>) -> Self {
+        let condition = SqlCondition::new(filter, now, &|text| SearchPlan::plan(reader.db(), text));
         let mut segments = order::segments(filter.sort(), now);
         if condition.is_selective {
-            segments = segments.into_iter().map(Segment::without_order_index).collect();
+            segments = segments.into_iter().map(OrderSegment::without_order_index).collect();
         }
-        Self { db, condition, segments }
+        Self { reader, condition, segments }
     }
 
     /// Returns the page at a position, with at most `length` rows. Costs O(n) in the rows that aren't known if an index
     /// has the order, else in the rows that pass.
-    pub fn page(&self, place: PagePosition, length: usize, known: &LoadedRows) -> Result<Page, StoreError> {
+    pub fn page(&self, place: PagePosition, length: usize, known: &LoadedRows) -> Result<ListPage, StoreError> {
         // In one snapshot: otherwise a row that moves in between could appear twice.
-        connection::snapshot(self.db, || {
+        connection::snapshot(self.reader.db(), || {
             let mut page = match place {
                 PagePosition::First => self.first_page(length),
                 PagePosition::Last => self.last_page(length),
@@ -173,18 +175,18 @@ impl<'a> Listing<'a> {
         })
     }
 
-    fn first_page(&self, length: usize) -> Result<Page, StoreError> {
+    fn first_page(&self, length: usize) -> Result<ListPage, StoreError> {
         // One extra row shows whether the list goes on.
         let rows = self.row_ids(None, Direction::Forwards, length + 1)?;
         Ok(build_page(Vec::new(), 0, rows, length))
     }
 
-    fn last_page(&self, length: usize) -> Result<Page, StoreError> {
+    fn last_page(&self, length: usize) -> Result<ListPage, StoreError> {
         let rows = self.row_ids(None, Direction::Backwards, length + 1)?;
         Ok(build_page(rows, length, Vec::new(), 0))
     }
 
-    fn page_around(&self, row: RowId, before: usize, behind: usize) -> Result<Page, StoreError> {
+    fn page_around(&self, row: RowId, before: usize, behind: usize) -> Result<ListPage, StoreError> {
         let Some(position) = self.position(row)? else { return self.first_page(before + behind) };
         let others = self.row_ids(Some(&position), Direction::Forwards, behind)?;
         let rows_before = self.row_ids(Some(&position), Direction::Backwards, before + 1)?;
@@ -192,16 +194,16 @@ impl<'a> Listing<'a> {
     }
 
     /// Reads the current state of the page's rows that aren't known or have changed.
-    fn load_rows(&self, page: &mut Page, known: &LoadedRows) -> Result<(), StoreError> {
-        page.as_of = changes::last(self.db)?;
+    fn load_rows(&self, page: &mut ListPage, known: &LoadedRows) -> Result<(), StoreError> {
+        page.as_of = changes::last(self.reader.db())?;
         let changed = match known.rows.is_empty() {
             true => None,
-            false => changes::rows_after(self.db, known.as_of)?,
+            false => changes::rows_after(self.reader.db(), known.as_of)?,
         };
         let is_known =
             |row: &RowId| known.rows.contains(row) && changed.as_ref().is_some_and(|changed| !changed.contains(row));
         for row in page.order.iter().filter(|row| !is_known(row)) {
-            page.rows.extend(listed(self.db, *row)?);
+            page.rows.extend(self.reader.list_row(*row)?);
         }
         Ok(())
     }
@@ -221,7 +223,7 @@ impl<'a> Listing<'a> {
     /// `limit`. The row `from` is included even if it is no longer in the list.
     pub fn between(&self, from: RowId, to: RowId, limit: usize) -> Result<Option<Vec<RowId>>, StoreError> {
         // In one snapshot: otherwise a row that moves in between could hide the row `to`.
-        connection::snapshot(self.db, || {
+        connection::snapshot(self.reader.db(), || {
             let mut found = self.rows_to(from, to, Direction::Forwards, limit)?;
             if found.is_none() {
                 found = self.rows_to(from, to, Direction::Backwards, limit)?;
@@ -246,14 +248,14 @@ impl<'a> Listing<'a> {
     }
 
     /// Returns the progress of all rows, in no particular order.
-    pub fn outcomes(&self) -> Result<Vec<(RowId, Progress)>, StoreError> {
+    pub fn outcomes(&self) -> Result<Vec<(RowId, TransactionOutcome)>, StoreError> {
         let mut found = Vec::new();
         let sql = format!("SELECT id, status, {POLLED} FROM transactions WHERE {}", self.condition.sql);
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.reader.db().prepare_cached(&sql)?;
         let mut rows = statement.query(params_from_iter(&self.condition.parameters))?;
         while let Some(row) = rows.next()? {
             let status = columns::lenient::<Option<String>>(row, 1)?.map(RouterStatus::from);
-            found.push((RowId(row.get(0)?), Progress { status, is_polled: row.get(2)? }));
+            found.push((RowId(row.get(0)?), TransactionOutcome { status, is_polled: row.get(2)? }));
         }
         Ok(found)
     }
@@ -266,7 +268,7 @@ impl<'a> Listing<'a> {
             false => format!("SELECT count(*) FROM transactions WHERE {}", self.condition.sql),
         };
         let parameters = params_from_iter(&self.condition.parameters);
-        Ok(self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
+        Ok(self.reader.db().prepare_cached(&sql)?.query_row(parameters, |row| row.get(0))?)
     }
 
     /// Returns the number of rows before a row. Costs O(n) in these rows.
@@ -279,10 +281,10 @@ impl<'a> Listing<'a> {
                 true => conditions_after(&own, segment, &position, Direction::Backwards),
                 false => vec![own],
             };
-            for Condition { sql, parameters, .. } in conditions {
+            for SqlCondition { sql, parameters, .. } in conditions {
                 let sql = format!("SELECT count(*) FROM transactions WHERE {sql}");
                 let parameters = params_from_iter(parameters);
-                count += self.db.prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
+                count += self.reader.db().prepare_cached(&sql)?.query_row(parameters, |row| row.get::<_, u64>(0))?;
             }
         }
         Ok(count)
@@ -295,7 +297,7 @@ impl<'a> Listing<'a> {
     }
 
     /// Returns the row at which reading in this direction begins: the first row of the list, or the last.
-    pub fn outermost(&self, direction: Direction) -> Result<Option<RowId>, StoreError> {
+    pub fn first_in(&self, direction: Direction) -> Result<Option<RowId>, StoreError> {
         Ok(self.row_ids(None, direction, 1)?.first().copied())
     }
 
@@ -329,7 +331,7 @@ impl<'a> Listing<'a> {
 
     fn read_rows(&self, sql: String, mut parameters: Vec<Value>, limit: usize) -> Result<Vec<RowId>, StoreError> {
         parameters.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.reader.db().prepare_cached(&sql)?;
         let rows = statement.query_map(params_from_iter(parameters), |row| row.get(0).map(RowId))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
@@ -338,7 +340,7 @@ impl<'a> Listing<'a> {
     /// limit.
     fn queries(
         &self,
-        segment: &Segment,
+        segment: &OrderSegment,
         from: Option<&RowPosition>,
         direction: Direction,
     ) -> Vec<(String, Vec<Value>)> {
@@ -347,7 +349,7 @@ impl<'a> Listing<'a> {
             Some(position) => conditions_after(&own, segment, position, direction),
             None => vec![own],
         };
-        let query = |Condition { sql, parameters, .. }| {
+        let query = |SqlCondition { sql, parameters, .. }| {
             (
                 format!("SELECT id FROM transactions WHERE {sql} ORDER BY {} LIMIT ?", segment.order(direction)),
                 parameters,
@@ -364,7 +366,7 @@ impl<'a> Listing<'a> {
                 segment.position_columns(),
                 segment.condition
             );
-            let mut statement = self.db.prepare_cached(&sql)?;
+            let mut statement = self.reader.db().prepare_cached(&sql)?;
             let count = statement.column_count();
             let read = |row: &Row<'_>| {
                 (0..count).map(|column| columns::lenient(row, column)).collect::<Result<Vec<Value>, _>>()
@@ -379,7 +381,7 @@ impl<'a> Listing<'a> {
     /// Returns the first of these rows that is in the list.
     fn first_of(&self, rows: &[RowId]) -> Result<Option<RowId>, StoreError> {
         let sql = format!("SELECT 1 FROM transactions WHERE {} AND id = ?", self.condition.sql);
-        let mut statement = self.db.prepare_cached(&sql)?;
+        let mut statement = self.reader.db().prepare_cached(&sql)?;
         for row in rows {
             let own = [Value::Integer(row.0)];
             if statement.exists(params_from_iter(self.condition.parameters.iter().chain(&own)))? {
@@ -390,34 +392,20 @@ impl<'a> Listing<'a> {
     }
 }
 
-fn listed(db: &Connection, row: RowId) -> Result<Option<Listed>, StoreError> {
-    listed_header(db, row)?.map(|listed| with_record(db, listed)).transpose()
-}
-
-fn with_record(db: &Connection, listed: Listed<RecordSummary>) -> Result<Listed, StoreError> {
-    let Listed { transaction, alerts } = listed;
-    Ok(Listed { alerts, transaction: transactions::whole(db, transaction)? })
-}
-
-fn listed_header(db: &Connection, row: RowId) -> Result<Option<Listed<RecordSummary>>, StoreError> {
-    let Some(transaction) = transactions::header(db, row)? else { return Ok(None) };
-    Ok(Some(Listed { transaction, alerts: alerts::load(db, AlertQuery::OfTransaction(row))? }))
-}
-
 /// Builds a page from the rows before a position (nearest first) and from it on, each with the maximum number to take.
-fn build_page(before: Vec<RowId>, limit_before: usize, behind: Vec<RowId>, limit_behind: usize) -> Page {
-    let (more_before, more_behind) = (before.len() > limit_before, behind.len() > limit_behind);
+fn build_page(before: Vec<RowId>, limit_before: usize, behind: Vec<RowId>, limit_behind: usize) -> ListPage {
+    let (has_more_before, has_more_behind) = (before.len() > limit_before, behind.len() > limit_behind);
     let order = before.into_iter().take(limit_before).rev().chain(behind.into_iter().take(limit_behind)).collect();
-    Page { order, more_before, more_behind, ..Page::default() }
+    ListPage { order, has_more_before, has_more_behind, ..ListPage::default() }
 }
 
 /// Returns the conditions for the rows after a position, in the order of their rows.
 fn conditions_after(
-    own: &Condition,
-    segment: &Segment,
+    own: &SqlCondition,
+    segment: &OrderSegment,
     position: &RowPosition,
     direction: Direction,
-) -> Vec<Condition> {
+) -> Vec<SqlCondition> {
     let parts = segment.rows_after(&position.values, direction).into_iter();
     parts.map(|(sql, parameters)| own.clone().and(&format!("({sql})"), &parameters)).collect()
 }

@@ -10,7 +10,7 @@ use super::*;
 use crate::{
     domain::{
         alert::Snooze,
-        filter::{self, Candidate, SortBy},
+        filter::{self, FilterInput, SortBy},
         fixtures,
         ids::ChainId,
         observation::Observation,
@@ -30,7 +30,7 @@ fn at(seconds: i64) -> DateTime<Utc> {
 
 /// A generated transaction: its parameters, when it is added, its answers, and the handling of its alerts.
 #[derive(Clone, Debug)]
-struct Generated {
+struct GeneratedTransaction {
     ticket: Option<&'static str>,
     labels: Vec<String>,
     chains: (&'static str, &'static str),
@@ -63,7 +63,7 @@ fn status() -> impl Strategy<Value = RouterStatus> {
     prop::sample::select(all)
 }
 
-fn generated() -> impl Strategy<Value = Generated> {
+fn generated() -> impl Strategy<Value = GeneratedTransaction> {
     let chains = prop::sample::select(vec![("42161", "8453"), ("8453", "42161"), ("1", "osmosis-1"), ("99", "1")]);
     let labels = prop::collection::vec(prop::sample::select(vec!["vip", "VIP", "Ärger", "batch-17"]), 0..3);
     (
@@ -78,11 +78,11 @@ fn generated() -> impl Strategy<Value = Generated> {
     )
         .prop_map(|(ticket, labels, chains, hash, estimate, added, mut answers, handling)| {
             answers.sort_by_key(|(second, _)| *second);
-            Generated { ticket, labels, chains, hash, estimate, added, answers, handling }
+            GeneratedTransaction { ticket, labels, chains, hash, estimate, added, answers, handling }
         })
 }
 
-fn params(number: usize, generated: &Generated) -> NewTransaction {
+fn params(number: usize, generated: &GeneratedTransaction) -> NewTransaction {
     let mut new = fixtures::new(i64::try_from(number).unwrap() + 1);
     let prefix = if generated.hash.is_multiple_of(3) { "0xAB" } else { "Sol" };
     new.params.transaction_id = crate::domain::ids::TxHash::new(format!("{prefix}{:02x}{number:06x}", generated.hash));
@@ -108,7 +108,7 @@ fn answer_with_status(status: RouterStatus, from: &str) -> Observation {
 /// The people who track, edit and handle in generated stores.
 const PEOPLE: [Option<&str>; 4] = [None, Some("Ana"), Some("Zoë via support"), Some("Bob")];
 
-fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
+fn build_store(transactions: &[GeneratedTransaction]) -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
     for (number, generated) in transactions.iter().enumerate() {
@@ -156,7 +156,7 @@ fn build_store(transactions: &[Generated]) -> (TempDir, Store) {
 fn in_memory(reader: &Reader, filter: &Filter, now: DateTime<Utc>) -> Vec<RowId> {
     let (transactions, alerts, _) = reader.load().unwrap();
     let (alerts, _) = fixtures::by_subject(alerts);
-    let candidate = |tx| Candidate { tx, alerts: alerts.get(&tx.id).map_or(&[], Vec::as_slice) };
+    let candidate = |tx| FilterInput { tx, alerts: alerts.get(&tx.id).map_or(&[], Vec::as_slice) };
     let mut passing: Vec<_> = transactions.iter().map(candidate).filter(|item| filter.matches(item, now)).collect();
     passing.sort_by(|a, b| filter::reference_order::compare(a, b, filter.sort(), now));
     passing.iter().map(|candidate| candidate.tx.id).collect()
@@ -238,11 +238,11 @@ proptest! {
         // Each case tests every order.
         for (term, first) in TERMS.iter().zip(SortBy::ALL.iter().cycle()) {
             let sort = format!("sort:{}{},{}{}", sign(reversed.0), first.name(), sign(reversed.1), second.name());
-            let filter = Filter::parse_of(&format!("{term} {sort}"), Some("Bob")).unwrap();
+            let filter = Filter::parse_for_person(&format!("{term} {sort}"), Some("Bob")).unwrap();
             let expected = in_memory(&reader, &filter, now);
             prop_assert_eq!(&reader.listing(&filter, now).all().unwrap(), &expected, "{} {}", term, &sort);
             prop_assert_eq!(reader.listing(&filter, now).count().unwrap() as usize, expected.len(), "{}", term);
-            check_pages(&reader, &filter, now, (&expected, length))?;
+            check_pages(&reader, &filter, now, &expected, length)?;
         }
     }
 }
@@ -252,10 +252,11 @@ fn check_pages(
     reader: &Reader,
     filter: &Filter,
     now: DateTime<Utc>,
-    (expected, length): (&[RowId], usize),
+    expected: &[RowId],
+    length: usize,
 ) -> Result<(), TestCaseError> {
     let listing = reader.listing(filter, now);
-    let rows = |page: &Page| page.rows.iter().map(|row| row.transaction.id).collect::<Vec<_>>();
+    let rows = |page: &ListPage| page.rows.iter().map(|row| row.transaction.id).collect::<Vec<_>>();
     let first = listing.page(PagePosition::First, length, &LoadedRows::default()).unwrap();
     let last = listing.page(PagePosition::Last, length, &LoadedRows::default()).unwrap();
     prop_assert_eq!(rows(&first), &expected[..length.min(expected.len())]);
@@ -266,12 +267,12 @@ fn check_pages(
             listing.page(PagePosition::Around { rows: vec![*row], before }, length, &LoadedRows::default()).unwrap();
         let (from, to) = (index.saturating_sub(before), (index + length - before).min(expected.len()));
         prop_assert_eq!(rows(&page), &expected[from..to]);
-        prop_assert_eq!((page.more_before, page.more_behind), (from > 0, to < expected.len()));
+        prop_assert_eq!((page.has_more_before, page.has_more_behind), (from > 0, to < expected.len()));
         prop_assert_eq!(listing.count_before(*row).unwrap() as usize, index);
         prop_assert_eq!(listing.next(*row, Direction::Forwards).unwrap(), expected.get(index + 1).copied());
         let previous = index.checked_sub(1).and_then(|index| expected.get(index)).copied();
         prop_assert_eq!(listing.next(*row, Direction::Backwards).unwrap(), previous);
-        let ends = [Direction::Forwards, Direction::Backwards].map(|direction| listing.outermost(direction).unwrap());
+        let ends = [Direction::Forwards, Direction::Backwards].map(|direction| listing.first_in(direction).unwrap());
         prop_assert_eq!(ends, [expected.first().copied(), expected.last().copied()]);
     }
     Ok(())
@@ -279,7 +280,7 @@ fn check_pages(
 
 /// Returns a store with four transactions, sorted by ticket.
 fn four_transactions() -> (TempDir, Store) {
-    let with_ticket = |ticket| Generated {
+    let with_ticket = |ticket| GeneratedTransaction {
         ticket: Some(ticket),
         labels: Vec::new(),
         chains: ("1", "8453"),
@@ -324,8 +325,8 @@ fn page_is_around_the_first_candidate_in_the_list() {
 /// Returns SQLite's query plans for the page after a row, in both directions.
 fn plan(store: &Store, text: &str) -> String {
     let filter = Filter::parse(text).unwrap();
-    let connection = connection::open_for_reading(store.path()).unwrap();
-    let listing = Listing::new(&connection, &filter, at(0) + TimeDelta::hours(1));
+    let reader = store.reader().unwrap();
+    let listing = reader.listing(&filter, at(0) + TimeDelta::hours(1));
     let mut plans = String::new();
     for direction in [Direction::Forwards, Direction::Backwards] {
         let row = listing.all().unwrap().first().copied().unwrap();
@@ -333,7 +334,7 @@ fn plan(store: &Store, text: &str) -> String {
         let segment = &listing.segments[position.as_ref().unwrap().segment];
         for (sql, mut parameters) in listing.queries(segment, position.as_ref(), direction) {
             parameters.push(Value::Integer(50));
-            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+            let mut statement = reader.db().prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
             let lines = statement.query_map(params_from_iter(parameters), |row| row.get::<_, String>(3)).unwrap();
             plans += &format!("{}\n", lines.collect::<Result<Vec<_>, _>>().unwrap().join("; "));
         }
@@ -343,7 +344,7 @@ fn plan(store: &Store, text: &str) -> String {
 
 #[test]
 fn common_lists_use_an_index_and_no_sort() {
-    let generate = |number: i64| Generated {
+    let generate = |number: i64| GeneratedTransaction {
         ticket: Some("SUP-1"),
         labels: vec!["vip".into()],
         chains: ("1", "8453"),
@@ -441,7 +442,7 @@ fn known_row_is_read_again_after_any_change() {
         assert!(read.rows.iter().all(|listed| listed.transaction.id == row), "{number}: the others haven't changed");
         let fresh =
             |id: &RowId| read.rows.iter().chain(&cached.rows).find(|listed| listed.transaction.id == *id).unwrap();
-        let merged: Vec<Listed> = read.order.iter().map(fresh).cloned().collect();
+        let merged: Vec<ListRow> = read.order.iter().map(fresh).cloned().collect();
         let expected = whole();
         assert_eq!((&merged, &read.order), (&expected.rows, &expected.order), "{number}");
         cached = expected;

@@ -4,7 +4,7 @@
 //! than any other name. People are the authors of edits. Profiles are those with polled transactions, and those with a report of a poller.
 
 use crate::{
-    domain::filter::Named,
+    domain::filter::NameKind,
     store::{
         error::StoreError,
         reader::Reader,
@@ -14,19 +14,19 @@ use crate::{
 
 impl Reader {
     /// Returns at most `limit` tickets, labels, people or profiles that begin with a text, without case, in alphabetical order.
-    pub fn names(&self, kind: Named, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
+    pub fn names(&self, kind: NameKind, beginning: &str, limit: usize) -> Result<Vec<String>, StoreError> {
         let mut statement = self.db().prepare_cached(&sql(kind))?;
         let rows = statement.query_map((beginning, limit), |row| columns::lenient(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }
 
-fn sql(kind: Named) -> String {
+fn sql(kind: NameKind) -> String {
     let (table, column) = match kind {
-        Named::Ticket => ("transactions", "ticket"),
-        Named::Label => ("labels", "label"),
-        Named::Person => ("edits", "author"),
-        Named::Profile => return profiles(),
+        NameKind::Ticket => ("transactions", "ticket"),
+        NameKind::Label => ("labels", "label"),
+        NameKind::Person => ("edits", "author"),
+        NameKind::Profile => return profiles(),
     };
     let next = |bound: &str| {
         format!(
@@ -63,10 +63,10 @@ mod tests {
         let store = Store::open(&folder.path().join("hoptop.db")).unwrap();
         let db = connection::open_for_reading(store.path()).unwrap();
         let indexes = [
-            (Named::Ticket, "transactions_by_ticket"),
-            (Named::Label, "labels_by_label"),
-            (Named::Person, "edits_by_name"),
-            (Named::Profile, "transactions_polled"),
+            (NameKind::Ticket, "transactions_by_ticket"),
+            (NameKind::Label, "labels_by_label"),
+            (NameKind::Person, "edits_by_name"),
+            (NameKind::Profile, "transactions_polled"),
         ];
         for (kind, index) in indexes {
             let mut statement = db.prepare(&format!("EXPLAIN QUERY PLAN {}", sql(kind))).unwrap();
@@ -75,7 +75,7 @@ mod tests {
             let of_table: Vec<_> = plan.iter().filter(|step| step.starts_with("SEARCH")).collect();
             assert!(of_table.len() == 2 && of_table.iter().all(|step| step.contains(index)), "{plan:?}");
             // Profiles are few, so that they may be sorted.
-            assert!(kind == Named::Profile || !plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+            assert!(kind == NameKind::Profile || !plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
         }
     }
 }

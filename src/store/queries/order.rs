@@ -19,24 +19,24 @@ use crate::store::tables::{
 
 /// A part of the list that is sorted by one `ORDER BY`. Rows without the first sort key form a segment before or after
 /// the others, and each status forms its own segment at its rank. So an index serves each segment.
-pub(in crate::store) struct Segment {
+pub(in crate::store) struct OrderSegment {
     /// The SQL condition for the rows of the segment.
     pub(in crate::store) condition: Cow<'static, str>,
-    keys: Vec<Key>,
+    keys: Vec<OrderKey>,
 }
 
 #[derive(Clone)]
-struct Key {
+struct OrderKey {
     sql: String,
-    descending: bool,
+    is_descending: bool,
 }
 
-fn key(sql: impl Into<String>, descending: bool) -> Key {
-    Key { sql: sql.into(), descending }
+fn key(sql: impl Into<String>, is_descending: bool) -> OrderKey {
+    OrderKey { sql: sql.into(), is_descending }
 }
 
 /// Returns the segments of an order, first segment first.
-pub(in crate::store) fn segments(sort: &[SortKey], now: DateTime<Utc>) -> Vec<Segment> {
+pub(in crate::store) fn segments(sort: &[SortKey], now: DateTime<Utc>) -> Vec<OrderSegment> {
     let now = columns::moment(now);
     let all_keys = |sort: &[SortKey]| {
         let keys = sort.iter().flat_map(|by| sort_keys(*by, now));
@@ -44,17 +44,21 @@ pub(in crate::store) fn segments(sort: &[SortKey], now: DateTime<Utc>) -> Vec<Se
         keys.chain([key("id", false)]).collect::<Vec<_>>()
     };
     let parts = sort.split_first().and_then(|(first, rest)| Some((partition_by(*first)?, rest)));
-    let Some((parts, rest)) = parts else { return vec![Segment { condition: "TRUE".into(), keys: all_keys(sort) }] };
-    let segment =
-        |(condition, own): (_, Option<_>)| Segment { condition, keys: own.into_iter().chain(all_keys(rest)).collect() };
+    let Some((parts, rest)) = parts else {
+        return vec![OrderSegment { condition: "TRUE".into(), keys: all_keys(sort) }];
+    };
+    let segment = |(condition, own): (_, Option<_>)| OrderSegment {
+        condition,
+        keys: own.into_iter().chain(all_keys(rest)).collect(),
+    };
     parts.into_iter().map(segment).collect()
 }
 
 /// The conditions that divide all rows by a sort key, in order, each with the SQL key for the rows of its part.
-type Partition = Vec<(Cow<'static, str>, Option<Key>)>;
+type OrderPartition = Vec<(Cow<'static, str>, Option<OrderKey>)>;
 
-fn partition_by(by: SortKey) -> Option<Partition> {
-    let reversed = by.reversed;
+fn partition_by(by: SortKey) -> Option<OrderPartition> {
+    let reversed = by.is_reversed;
     let present_first = |has, lacks, own| Some(vec![(Cow::from(has), Some(own)), (Cow::from(lacks), None)]);
     match by.by {
         SortBy::Settled => present_first("settled_at IS NOT NULL", "settled_at IS NULL", key("settled_at", !reversed)),
@@ -86,9 +90,9 @@ fn reverse_if<T>(reversed: bool, parts: impl IntoIterator<Item = T>) -> Vec<T> {
     parts
 }
 
-/// Returns the parts by [`RouterStatus::sort_rank`]. Unknown statuses lie alphabetically between the documented ones; an index
-/// shows quickly that a range between two of them is empty, as it nearly always is.
-fn status_partition(reversed: bool) -> Partition {
+/// Returns the parts by [`RouterStatus::sort_rank`]. Unknown statuses lie alphabetically between the documented ones.
+/// Nearly always these ranges are empty, which an index shows quickly.
+fn status_partition(reversed: bool) -> OrderPartition {
     let mut names = RouterStatus::DOCUMENTED.map(|status| status.name());
     names.sort_unstable();
     let above = [None].into_iter().chain(names.map(Some));
@@ -119,8 +123,8 @@ fn status_rank() -> String {
     format!("(CASE WHEN status IS NULL THEN {unanswered} {} ELSE {unknown} END)", documented.join(" "))
 }
 
-fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
-    let reversed = by.reversed;
+fn sort_keys(by: SortKey, now: i64) -> Vec<OrderKey> {
+    let reversed = by.is_reversed;
     match by.by {
         SortBy::Severity => vec![key("calm", reversed)],
         SortBy::Due if reversed => vec![key(format!("(due = {NEVER_DUE})"), false), key("due", true)],
@@ -141,7 +145,7 @@ fn sort_keys(by: SortKey, now: i64) -> Vec<Key> {
     }
 }
 
-impl Segment {
+impl OrderSegment {
     /// Returns the segment with sort keys that no index can serve. This is for a selective filter: reading an index in
     /// sort order would scan all rows after a position.
     pub(in crate::store) fn without_order_index(mut self) -> Self {
@@ -151,7 +155,7 @@ impl Segment {
 
     /// Returns the terms of the `ORDER BY` clause.
     pub(in crate::store) fn order(&self, direction: Direction) -> String {
-        let sort_term = |key: &Key| format!("{}{}", key.sql, if key.descends(direction) { " DESC" } else { "" });
+        let sort_term = |key: &OrderKey| format!("{}{}", key.sql, if key.descends(direction) { " DESC" } else { "" });
         self.keys.iter().map(sort_term).collect::<Vec<_>>().join(", ")
     }
 
@@ -160,9 +164,8 @@ impl Segment {
         self.keys.iter().map(|key| key.sql.as_str()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Returns the conditions for the rows after `position`, in the order of their rows: first the rows that differ
-    /// only in their number, then the others. With separate conditions an index finds the start of each part, even if a
-    /// million rows are equal.
+    /// Returns the conditions for the rows after `position`, in the order of their rows. The rows that differ only in their
+    /// number come first. With separate conditions an index finds the start of each part, even if a million rows are equal.
     pub(in crate::store) fn rows_after(&self, position: &[Value], direction: Direction) -> Vec<(String, Vec<Value>)> {
         let Some((id_key, keys)) = self.keys.split_last() else { return Vec::new() };
         let equal = keys.iter().map(|key| format!("{} = ?", key.sql));
@@ -179,7 +182,7 @@ impl Segment {
 }
 
 /// Returns the condition for the rows after a position by these keys.
-fn condition_after(keys: &[Key], position: &[Value], direction: Direction) -> (String, Vec<Value>) {
+fn condition_after(keys: &[OrderKey], position: &[Value], direction: Direction) -> (String, Vec<Value>) {
     let is_first_descending = keys.first().is_some_and(|key| key.descends(direction));
     let prefix_length = keys.iter().take_while(|key| key.descends(direction) == is_first_descending).count();
     let mut parameters: Vec<Value> = position.iter().take(prefix_length).cloned().collect();
@@ -204,13 +207,13 @@ fn condition_after(keys: &[Key], position: &[Value], direction: Direction) -> (S
     (format!("{range} AND ({})", alternatives.join(" OR ")), parameters)
 }
 
-impl Key {
+impl OrderKey {
     /// Returns the comparison operator for values after a given value.
     fn comparison(&self, direction: Direction) -> &'static str {
         if self.descends(direction) { "<" } else { ">" }
     }
 
     fn descends(&self, direction: Direction) -> bool {
-        self.descending != (direction == Direction::Backwards)
+        self.is_descending != (direction == Direction::Backwards)
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::{
     domain::{
-        alert::{Alert, Subject},
+        alert::{Alert, AlertSubject},
         ids::RowId,
         need,
         status::RouterStatus,
@@ -16,7 +16,7 @@ use crate::{
     },
     store::{
         error::StoreError,
-        queries::list::Listed,
+        queries::list::ListRow,
         reader::Reader,
         tables::{alerts::AlertQuery, columns, transactions::POLLED},
     },
@@ -67,8 +67,8 @@ impl Reader {
     pub fn alerts_with_transactions(&self, query: AlertQuery) -> Result<Vec<(Alert, Option<Transaction>)>, StoreError> {
         let with_transaction = |alert: Alert| {
             let listed = match alert.subject {
-                Subject::Profile => None,
-                Subject::Transaction(row) => self.listed(row)?,
+                AlertSubject::Profile => None,
+                AlertSubject::Transaction(row) => self.list_row(row)?,
             };
             Ok((alert, listed.map(|listed| listed.transaction)))
         };
@@ -81,7 +81,7 @@ impl Reader {
         let sql = "SELECT id FROM transactions WHERE calm < 3 ORDER BY calm, due, id LIMIT 1";
         let row = self.db().prepare_cached(sql)?.query_row([], |row| row.get(0).map(RowId)).optional()?;
         let Some(row) = row else { return Ok(None) };
-        let Some(Listed { transaction, alerts }) = self.listed(row)? else { return Ok(None) };
+        let Some(ListRow { transaction, alerts }) = self.list_row(row)? else { return Ok(None) };
         let alert = alerts.into_iter().min_by_key(|alert| (alert.handling.is_some(), alert.rule));
         Ok(alert.map(|alert| (alert, transaction)))
     }

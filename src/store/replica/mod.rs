@@ -24,7 +24,7 @@ use super::{
 use crate::domain::{
     ids::TransactionKey,
     operation::{Envelope, Operation},
-    team::{self, LogEntry, LogPosition, Loss, Nonce},
+    team::{self, LogEntry, LogLoss, LogPosition, Nonce},
 };
 
 /// An incomplete payload is dropped after this many newer entries.
@@ -32,10 +32,9 @@ const PART_LIFETIME: u64 = 100_000;
 
 /// Entries of a log, in order.
 #[derive(Debug)]
-pub(crate) struct Entries {
+pub(crate) struct LogEntries {
     /// Identifies the log.
     pub(crate) team: Nonce,
-    /// The entries.
     pub(crate) entries: Vec<LogEntry>,
     /// The numbers of those that people of this machine appended.
     pub(crate) own: Vec<u64>,
@@ -60,11 +59,11 @@ pub(crate) struct ReplicaState {
     pub(crate) last_delete: u64,
     /// What the log lost when this replica last went back to a snapshot for that reason; `None` if it never did. Names no
     /// entries.
-    pub(crate) loss: Option<Loss>,
+    pub(crate) loss: Option<LogLoss>,
 }
 
 /// Applies entries that follow the replica's position. Entries before it are skipped: another process applied them.
-pub(super) fn apply(db: &Transaction<'_>, new: &Entries) -> Result<AppliedEntries, StoreError> {
+pub(super) fn apply(db: &Transaction<'_>, new: &LogEntries) -> Result<AppliedEntries, StoreError> {
     let mut applied = AppliedEntries { position: position(db, new.team)?, results: Vec::new() };
     if applied.position.seq == 0 {
         write_position(db, new.team, applied.position)?;
@@ -103,7 +102,7 @@ fn apply_entry(
     is_light: bool,
     deleted: &mut Vec<TransactionKey>,
 ) -> Result<Vec<Result<OperationResult, String>>, StoreError> {
-    let mut storage = if is_light { BodyStorage::Log(entry.position.seq) } else { BodyStorage::Here };
+    let mut storage = if is_light { BodyStorage::Log(entry.position.seq) } else { BodyStorage::Store };
     let whole;
     let mut payload = payload::decode(&entry.payload)?;
     if let Payload::Part(part) = payload {
@@ -111,7 +110,7 @@ fn apply_entry(
         whole = bytes;
         payload = payload::decode(&whole)?;
         // No single entry has the bodies.
-        storage = BodyStorage::Here;
+        storage = BodyStorage::Store;
     }
     let author = |given: Option<&str>| team::author(entry.author.as_deref(), given);
     match payload {
@@ -205,7 +204,7 @@ fn state(db: &Connection) -> Result<Option<ReplicaState>, StoreError> {
             lacks_bodies: row.get(4)?,
             snapshot_loads: row.get(5)?,
             last_delete: row.get(6)?,
-            loss: loss.map(|notice| Loss { notice, is_open, entries: Vec::new() }),
+            loss: loss.map(|notice| LogLoss { notice, is_open, entries: Vec::new() }),
         })
     });
     Ok(row.optional()?)

@@ -12,12 +12,12 @@ use std::{
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
 
-use super::payload::{self, Payload, decode, unpack};
+use super::payload::{self, Payload, decode, unpack_error};
 use crate::{
     domain::{
         batch::{Batch, SpoolError},
         ids::TransactionKey,
-        operation::{AlertSubject, Edit, Envelope, Operation},
+        operation::{Edit, Envelope, Operation, SubjectKey},
         team::{LogEntry, LogPosition, Nonce},
         transaction::NewTransaction,
     },
@@ -28,7 +28,6 @@ use crate::{
 /// The number of entries of the log that this machine's own entries are kept for.
 const LIFETIME: u64 = 200_000;
 
-/// Keeps an entry.
 pub(super) fn keep(db: &Connection, entry: &LogEntry) -> Result<(), StoreError> {
     db.execute("DELETE FROM own_entries WHERE seq < ?", [entry.position.seq.saturating_sub(LIFETIME)])?;
     insert(db, entry.position, &entry.payload)
@@ -90,7 +89,7 @@ fn join_parts(own: &[LogEntry]) -> Result<Vec<WholePayload>, StoreError> {
 ///
 /// # Errors
 /// If the file can't be written, or an entry can't be decoded.
-pub(crate) fn save_lost(
+pub(crate) fn save_lost_entries(
     replica: &Path,
     own: &[LogEntry],
     is_lost: impl Fn(Nonce) -> bool,
@@ -116,8 +115,8 @@ pub(crate) fn save_lost(
 /// [`StoreError::Unpack`] with the number of the first line that is no operation.
 pub(crate) fn read_operations(text: impl BufRead) -> Result<Vec<Envelope>, StoreError> {
     let read = |(number, line): (usize, io::Result<String>)| {
-        let line = line.map_err(unpack)?;
-        serde_json::from_str(&line).map_err(|error| unpack(format!("line {}: {error}", number + 1)))
+        let line = line.map_err(unpack_error)?;
+        serde_json::from_str(&line).map_err(|error| unpack_error(format!("line {}: {error}", number + 1)))
     };
     text.lines().enumerate().map(read).collect()
 }
@@ -129,7 +128,7 @@ pub(crate) fn read_operations(text: impl BufRead) -> Result<Vec<Envelope>, Store
 pub(crate) fn write_operations(path: &Path, operations: &[Envelope]) -> Result<(), StoreError> {
     let mut text = Vec::new();
     for operation in operations {
-        serde_json::to_writer(&mut text, operation).map_err(unpack)?;
+        serde_json::to_writer(&mut text, operation).map_err(unpack_error)?;
         text.push(b'\n');
     }
     let file = files::private_options().write(true).create(true).truncate(true).open(path);
@@ -141,7 +140,7 @@ fn into_operations(payload: Payload<'_>) -> Result<Vec<Envelope>, StoreError> {
     match payload {
         Payload::Operations(all) => Ok(all),
         Payload::Batch(batch) => Ok(vec![batch.into_operation()?]),
-        Payload::Part(_) => Err(unpack("a part of an entry holds another part")),
+        Payload::Part(_) => Err(unpack_error("a part of an entry holds another part")),
     }
 }
 
@@ -168,7 +167,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
             [Envelope { operation: Operation::Track { profile, transactions }, stamp, .. }] => {
                 payload::encode_batch(profile, transactions, stamp)?
             }
-            several => payload::encode(&several.iter().collect::<Vec<_>>()).map_err(unpack)?,
+            several => payload::encode(&several.iter().collect::<Vec<_>>()).map_err(unpack_error)?,
         };
         insert(db, *last, &payload)?;
     }
@@ -176,7 +175,7 @@ pub(super) fn forget(db: &Connection, deleted: &[TransactionKey]) -> Result<(), 
 }
 
 /// Whether a payload may name one of these transactions. A batch, which may have a million rows, is read row by row.
-fn is_about(payload: &Payload<'_>, deleted: &HashSet<Identity>) -> Result<bool, StoreError> {
+fn is_about(payload: &Payload<'_>, deleted: &HashSet<TransactionIdentity>) -> Result<bool, StoreError> {
     let Payload::Batch(batch) = payload else { return Ok(true) };
     let mut is_about = false;
     batch.rows().for_each(&mut |row| {
@@ -187,18 +186,18 @@ fn is_about(payload: &Payload<'_>, deleted: &HashSet<Identity>) -> Result<bool, 
 }
 
 /// What makes a transaction unique: hashes may differ in case.
-type Identity = (String, String, String);
+type TransactionIdentity = (String, String, String);
 
-fn identity(key: &TransactionKey) -> Identity {
+fn identity(key: &TransactionKey) -> TransactionIdentity {
     (key.profile.clone(), key.from_chain.as_str().to_owned(), key.hash.key())
 }
 
-fn identity_of(profile: &str, new: &NewTransaction) -> Identity {
+fn identity_of(profile: &str, new: &NewTransaction) -> TransactionIdentity {
     (profile.to_owned(), new.params.from_chain.as_str().to_owned(), new.params.transaction_id.key())
 }
 
 /// Returns the operation without these transactions; `None` if nothing of it is left.
-fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope> {
+fn without(envelope: &Envelope, deleted: &HashSet<TransactionIdentity>) -> Option<Envelope> {
     let stays = |key: &TransactionKey| !deleted.contains(&identity(key));
     let kept = |keys: &[TransactionKey]| -> Option<Vec<_>> {
         let kept: Vec<_> = keys.iter().filter(|key| stays(key)).cloned().collect();
@@ -215,9 +214,9 @@ fn without(envelope: &Envelope, deleted: &HashSet<Identity>) -> Option<Envelope>
         }
         Operation::Edit { profile, edit } => {
             let keep = |key: TransactionKey| Ok::<_, std::convert::Infallible>(stays(&key).then_some(key));
-            let alert_stays = |about: &AlertSubject| match about {
-                AlertSubject::Transaction(key) => stays(key),
-                AlertSubject::Profile(_) => true,
+            let alert_stays = |about: &SubjectKey| match about {
+                SubjectKey::Transaction(key) => stays(key),
+                SubjectKey::Profile(_) => true,
             };
             let Ok(edit) = edit.clone().resolve(keep, |alert| Ok(alert_stays(&alert.about).then_some(alert)));
             let is_empty = match &edit {

@@ -36,9 +36,7 @@ const PART: u8 = 2;
 
 /// The content of an entry.
 pub(in crate::store) enum Payload<'a> {
-    /// Operations.
     Operations(Vec<Envelope>),
-    /// A batch to track.
     Batch(TrackBatch<'a>),
     /// A part of a larger payload.
     Part(PayloadPart<'a>),
@@ -99,7 +97,6 @@ impl TrackBatch<'_> {
 pub(in crate::store) struct BatchRows<'a>(&'a TrackBatch<'a>);
 
 impl<'a> TrackBatch<'a> {
-    /// The rows of the batch.
     pub(in crate::store) fn rows(&'a self) -> BatchRows<'a> {
         BatchRows(self)
     }
@@ -159,7 +156,7 @@ pub(crate) fn encode_batch(profile: &str, batch: &dyn Batch, stamp: &Stamp) -> R
 /// # Errors
 /// If it can't be encoded.
 pub(crate) fn encode_nothing() -> Result<Vec<u8>, StoreError> {
-    encode(&[]).map_err(unpack)
+    encode(&[]).map_err(unpack_error)
 }
 
 fn write_line(encoder: &mut Encoder<'_, Vec<u8>>, value: &impl Serialize) -> io::Result<()> {
@@ -203,20 +200,24 @@ pub(crate) fn split(payload: Vec<u8>, entry: Nonce) -> Vec<Vec<u8>> {
 pub(in crate::store) fn decode(payload: &[u8]) -> Result<Payload<'_>, StoreError> {
     match payload.split_first() {
         Some((&OPERATIONS, packed)) => {
-            let operations = lines(packed).map_err(unpack)?.map(|line| {
-                let operation: Envelope = parse(&line.map_err(unpack)?)?;
+            let operations = lines(packed).map_err(unpack_error)?.map(|line| {
+                let operation: Envelope = parse(&line.map_err(unpack_error)?)?;
                 check_format(operation.format).map(|()| operation)
             });
             Ok(Payload::Operations(operations.collect::<Result<_, _>>()?))
         }
         Some((&BATCH, packed)) => {
-            let first = lines(packed).map_err(unpack)?.next().unwrap_or_else(|| Ok(String::new())).map_err(unpack)?;
+            let first = lines(packed)
+                .map_err(unpack_error)?
+                .next()
+                .unwrap_or_else(|| Ok(String::new()))
+                .map_err(unpack_error)?;
             let header: BatchHeader = parse(&first)?;
             check_format(header.format)?;
             Ok(Payload::Batch(TrackBatch { header, lines: packed }))
         }
-        Some((&PART, rest)) => decode_part(rest).map(Payload::Part).ok_or_else(|| unpack("a part is too short")),
-        _ => Err(unpack("an entry of the team's log is of an unknown kind")),
+        Some((&PART, rest)) => decode_part(rest).map(Payload::Part).ok_or_else(|| unpack_error("a part is too short")),
+        _ => Err(unpack_error("an entry of the team's log is of an unknown kind")),
     }
 }
 
@@ -252,16 +253,16 @@ fn check_format(found: u16) -> Result<(), StoreError> {
 /// Parses a line that names its format. A newer format may have lines that this program can't parse.
 fn parse<T: DeserializeOwned>(line: &str) -> Result<T, StoreError> {
     #[derive(Deserialize)]
-    struct Format {
+    struct PayloadFormat {
         format: u16,
     }
     serde_json::from_str(line).map_err(|error| match serde_json::from_str(line) {
-        Ok(Format { format }) => check_format(format).err().unwrap_or_else(|| unpack(error)),
-        Err(_) => unpack(error),
+        Ok(PayloadFormat { format }) => check_format(format).err().unwrap_or_else(|| unpack_error(error)),
+        Err(_) => unpack_error(error),
     })
 }
 
-pub(super) fn unpack(reason: impl ToString) -> StoreError {
+pub(super) fn unpack_error(reason: impl ToString) -> StoreError {
     StoreError::Unpack(reason.to_string())
 }
 

@@ -19,7 +19,6 @@ use crate::{
     store::{error::StoreError, operations::OperationResult, writer::Receipt},
 };
 
-/// A write for the log.
 pub(crate) enum LogWrite {
     /// Appends an operation.
     Operation(Box<Envelope>),
@@ -27,7 +26,6 @@ pub(crate) enum LogWrite {
     Batch {
         /// The profile that polls the transactions.
         profile: String,
-        /// The batch.
         batch: Box<dyn Batch>,
         /// The time and the author.
         stamp: Stamp,
@@ -36,7 +34,6 @@ pub(crate) enum LogWrite {
     Open(Option<TransactionKey>),
     /// Appends nothing. Reads the body of an answer from an entry of the log.
     ReadBody {
-        /// The number of the entry.
         entry: u64,
         /// The transaction that the answer is about.
         transaction: TransactionKey,
@@ -59,7 +56,6 @@ impl LogWrite {
 
 /// A write with the channel for its result.
 pub(crate) struct Submission {
-    /// The write.
     pub(crate) write: LogWrite,
     /// Takes the result after the write was applied to this store.
     pub(crate) reply: oneshot::Sender<Result<OperationResult, StoreError>>,
@@ -94,12 +90,12 @@ impl LogQueue {
     }
 
     pub(in crate::store) fn submit(&self, write: LogWrite) -> Receipt {
-        let (reply, answer) = oneshot::channel();
+        let (reply, result) = oneshot::channel();
         // If the session has ended, the reply is dropped, and the receipt returns `Closed`.
         if let Some(queue) = &self.session.queue {
             queue.send(Submission { write, reply }).ok();
         }
-        Receipt::from_log(answer)
+        Receipt::from_log(result)
     }
 }
 

@@ -12,7 +12,7 @@ use rusqlite::{
 
 use super::ReplicaState;
 use crate::{
-    domain::team::{LogPosition, Loss, Nonce},
+    domain::team::{LogLoss, LogPosition, Nonce},
     process::files,
     store::{
         Store,
@@ -25,10 +25,8 @@ use crate::{
 /// The tables of one machine that stay when a snapshot is loaded: cursors of notifications, and what its people appended.
 const KEPT_TABLES: [&str; 2] = ["heralds", "own_entries"];
 
-/// What a new snapshot holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SnapshotFile {
-    /// Its position in the log.
     pub(crate) position: LogPosition,
     /// The number of operations in the log up to there.
     pub(crate) operations: u64,
@@ -38,11 +36,11 @@ impl Store {
     /// The schema of the tables, which an older hoptop can't read.
     pub(crate) const SCHEMA: i64 = migrate::LATEST;
 
-    /// Notes that what the log lost was appended again.
+    /// Records that the lost entries were appended again.
     ///
     /// # Errors
     /// If the store can't be written.
-    pub(crate) fn close_loss(&self) -> Result<(), StoreError> {
+    pub(crate) fn mark_loss_appended(&self) -> Result<(), StoreError> {
         let db = connection::open_for_writing(&self.path, None, true)?;
         Ok(db.execute("UPDATE replica SET loss_is_open = 0", []).map(drop)?)
     }
@@ -70,7 +68,7 @@ impl Store {
         super::write_position(&copy, team, position)
     }
 
-    /// Writes the replica as a store that stands alone.
+    /// Writes the replica as a store without a team.
     ///
     /// # Errors
     /// If the file can't be written.
@@ -79,7 +77,7 @@ impl Store {
         Ok(copy.execute_batch("DELETE FROM replica; DELETE FROM log_parts")?)
     }
 
-    /// Copies the store to a new file, without what is this machine's own.
+    /// Copies the store to a new file, without the data of this machine.
     fn copy_replicated(&self, to: &Path) -> Result<Connection, StoreError> {
         let source = connection::open_for_reading(&self.path)?;
         // SQLite takes an empty file, and gives a new one the permissions of the process.
@@ -100,7 +98,7 @@ impl Store {
         &self,
         folder: &Path,
         team: Nonce,
-        loss: Option<&Loss>,
+        loss: Option<&LogLoss>,
     ) -> Result<LogPosition, StoreError> {
         let folder = tempfile::Builder::new().prefix(".snapshot-").tempdir_in(folder);
         let folder = folder.map_err(|error| StoreError::Commit(error.to_string()))?;
@@ -110,9 +108,9 @@ impl Store {
         self.load_snapshot(&path, team, loss, false)
     }
 
-    /// Puts a snapshot in the place of the replica's content, except for what is this machine's own. Other connections
-    /// see the old content or the new. The file of the snapshot is changed. `loss` is what is no longer in the log. With
-    /// `is_light` the bodies of answers are left out.
+    /// Puts a snapshot in the place of the replica's content, except for the data of this machine. Other connections see
+    /// the old content or the new. The file of the snapshot is changed. `loss` has the entries that are no longer in the
+    /// log. With `is_light` the bodies of answers are left out.
     ///
     /// # Errors
     /// If the snapshot is of a newer schema or another team, or the store can't be written.
@@ -120,7 +118,7 @@ impl Store {
         &self,
         snapshot: &Path,
         team: Nonce,
-        loss: Option<&Loss>,
+        loss: Option<&LogLoss>,
         is_light: bool,
     ) -> Result<LogPosition, StoreError> {
         let mut source = Connection::open(snapshot)?;
@@ -151,7 +149,7 @@ impl Store {
                  FROM target.replica)",
             [],
         )?;
-        if let Some(Loss { entries, notice, is_open }) = loss {
+        if let Some(LogLoss { entries, notice, is_open }) = loss {
             for nonce in entries {
                 source.execute("DELETE FROM main.own_entries WHERE nonce = ?", [nonce.to_string()])?;
             }

@@ -1,6 +1,6 @@
 //! The `alerts` table: how rows are read, and the single writes of a row.
 //!
-//! `operations` decides what a change of an alert means for the feed; this module must never append to the feed.
+//! `operations` appends changes of alerts to the feed; this module must never do so.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -9,11 +9,11 @@ use super::{columns, transaction_keys, transactions};
 use crate::{
     domain::{
         alert::{
-            Acknowledgement, Alert, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity, Snooze, Snoozed,
-            Subject,
+            Acknowledgement, Alert, AlertSubject, FLAPPING_RAISES, FLAPPING_WITHIN, Handling, Rule, Severity, Snooze,
+            Snoozed,
         },
         ids::RowId,
-        operation::{AlertKey, AlertSubject},
+        operation::{AlertKey, SubjectKey},
     },
     store::{error::StoreError, reader::Reader},
 };
@@ -90,7 +90,8 @@ impl Reader {
         let read = |row: &Row<'_>| Ok((columns::lenient(row, 0)?, row.get(1)?, row.get(2)?));
         let rows = statement.query_map(params![columns::moment(now), profile], read)?;
         let rows: Vec<(String, u64, u64)> = rows.collect::<Result<_, _>>()?;
-        let known = |(rule, firing, active): (String, u64, u64)| Some((Rule::named(&rule)?, [firing, active - firing]));
+        let known =
+            |(rule, firing, active): (String, u64, u64)| Some((Rule::find_by_name(&rule)?, [firing, active - firing]));
         Ok(rows.into_iter().filter_map(known).collect())
     }
 }
@@ -140,8 +141,8 @@ pub(in crate::store) fn by_id(db: &Connection, id: i64) -> Result<Option<Alert>,
 /// Returns the active alert with a key.
 pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option<Alert>, StoreError> {
     let (profile, row) = match &key.about {
-        AlertSubject::Profile(profile) => (profile, None),
-        AlertSubject::Transaction(transaction) => match transactions::row_of(db, transaction)? {
+        SubjectKey::Profile(profile) => (profile, None),
+        SubjectKey::Transaction(transaction) => match transactions::row_of(db, transaction)? {
             Some(row) => (&transaction.profile, Some(row.0)),
             None => return Ok(None),
         },
@@ -157,9 +158,9 @@ pub(in crate::store) fn by_key(db: &Connection, key: &AlertKey) -> Result<Option
 pub(in crate::store) fn key(db: &Connection, id: i64) -> Result<Option<AlertKey>, StoreError> {
     let Some(alert) = by_id(db, id)? else { return Ok(None) };
     let about = match alert.subject {
-        Subject::Profile => AlertSubject::Profile(alert.profile),
-        Subject::Transaction(row) => match transaction_keys::key(db, row)? {
-            Some(key) => AlertSubject::Transaction(key),
+        AlertSubject::Profile => SubjectKey::Profile(alert.profile),
+        AlertSubject::Transaction(row) => match transaction_keys::key(db, row)? {
+            Some(key) => SubjectKey::Transaction(key),
             None => return Ok(None),
         },
     };
@@ -179,7 +180,7 @@ pub(in crate::store) struct NewAlert<'a> {
     pub(in crate::store) rule: Rule,
     pub(in crate::store) message: &'a str,
     pub(in crate::store) at: DateTime<Utc>,
-    pub(in crate::store) flapping: bool,
+    pub(in crate::store) is_flapping: bool,
 }
 
 /// Inserts an alert. Returns `false` if an alert with the same rule and subject is already active.
@@ -195,13 +196,13 @@ pub(in crate::store) fn insert(db: &Connection, new: &NewAlert<'_>) -> Result<bo
             new.transaction.map(|row| row.0),
             columns::moment(new.at),
             new.message,
-            new.flapping
+            new.is_flapping
         ])?;
     Ok(inserted > 0)
 }
 
 /// Returns whether an alert raised at `at` is flapping, and whether the previous alert with its rule and subject was.
-pub(in crate::store) fn flapping(
+pub(in crate::store) fn flapping_state(
     db: &Connection,
     profile: &str,
     transaction: Option<RowId>,
@@ -239,7 +240,7 @@ pub(in crate::store) fn reactivate(db: &Connection, row: RowId) -> Result<Vec<(R
     let mut statement = db.prepare_cached(sql)?;
     let found = statement.query_map([row.0], |found| Ok((found.get::<_, String>(0)?, found.get(1)?)))?;
     let found: Vec<(String, bool)> = found.collect::<Result<_, _>>()?;
-    Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::named(&rule)?, flapping))).collect())
+    Ok(found.into_iter().filter_map(|(rule, flapping)| Some((Rule::find_by_name(&rule)?, flapping))).collect())
 }
 
 /// Writes the handling of an alert; with `None` the alert fires.
@@ -264,8 +265,8 @@ pub(in crate::store) fn set_handling(db: &Connection, id: i64, handling: Option<
     Ok(())
 }
 
-/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`): critical alert
-/// -3, warning -2, info -1; likewise 0, 1, 2 if all alerts are handled; 3 without alerts.
+/// Writes the severity rank of a transaction, the first key of the default order (`filter::reference_order`). The ranks are:
+/// critical alert -3, warning -2, info -1; 0, 1, 2 if all alerts are handled; 3 without alerts.
 pub(in crate::store) fn write_severity_rank(db: &Connection, row: RowId) -> Result<(), StoreError> {
     let rank = |alert: &Alert| {
         let rank = match alert.rule.severity() {
@@ -290,16 +291,16 @@ fn collect(db: &Connection, sql: &str, params: impl rusqlite::Params) -> Result<
 
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Alert>> {
     let rule: String = columns::lenient(row, "rule")?;
-    let Some(rule) = Rule::named(&rule) else { return Ok(None) };
+    let Some(rule) = Rule::find_by_name(&rule) else { return Ok(None) };
     let subject = row.get::<_, Option<i64>>("transaction_row")?;
     Ok(Some(Alert {
         id: row.get("id")?,
         rule,
-        subject: subject.map_or(Subject::Profile, |row| Subject::Transaction(RowId(row))),
+        subject: subject.map_or(AlertSubject::Profile, |row| AlertSubject::Transaction(RowId(row))),
         profile: columns::lenient(row, "profile")?,
         raised_at: columns::moment_from(columns::lenient(row, "raised_at")?),
         clean: columns::lenient(row, "clean")?,
-        flapping: columns::lenient(row, "flapping")?,
+        is_flapping: columns::lenient(row, "flapping")?,
         message: columns::lenient(row, "message")?,
         handling: read_handling(row)?,
         cleared_at: columns::optional_moment(row, "cleared_at")?,

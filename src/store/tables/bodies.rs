@@ -20,7 +20,7 @@ use crate::domain::{
 use crate::store::{
     body_storage::digest,
     error::StoreError,
-    row_checksum::{self, Content},
+    row_checksum::{self, PackedContent},
 };
 
 /// The zstd level. For answers of a few kilobytes with a base, level 7 saves less than one percent and takes a sixth longer.
@@ -60,22 +60,22 @@ impl StoredBody {
     }
 }
 
-/// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. The value of a text
-/// that is in the team's log is the number of its entry, and the base is a digest of the text.
+/// A packed text as stored in three columns: the value, and the numbers of its dictionary and its base. If the text is in
+/// the team's log, the value is the number of its entry, and the base is its digest.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::store) struct Packed {
+pub(in crate::store) struct PackedBody {
     value: Value,
     pub(in crate::store) dictionary: Option<i64>,
     pub(in crate::store) base: Option<i64>,
 }
 
-impl ToSql for Packed {
+impl ToSql for PackedBody {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         self.value.to_sql()
     }
 }
 
-impl Packed {
+impl PackedBody {
     /// The value for no text.
     pub(in crate::store) const NONE: Self = Self { value: Value::Null, dictionary: None, base: None };
 
@@ -101,10 +101,10 @@ impl Packed {
     /// Packs a text; `compressed` is its compressed form if that is smaller.
     fn new(text: &str, compressed: Option<&[u8]>, dictionary: Option<i64>, base: Option<i64>) -> Self {
         let (content, dictionary, base) = match compressed {
-            Some(bytes) => (Content::Compressed(bytes), dictionary, base),
-            None => (Content::Plain(text.as_bytes()), None, None),
+            Some(bytes) => (PackedContent::Compressed(bytes), dictionary, base),
+            None => (PackedContent::Plain(text.as_bytes()), None, None),
         };
-        Self { value: content.sealed([dictionary, base]), dictionary, base }
+        Self { value: content.with_checksum([dictionary, base]), dictionary, base }
     }
 
     fn length(&self) -> usize {
@@ -151,9 +151,9 @@ fn dictionary_content(db: &Connection, id: i64) -> Result<Rc<[u8]>, StoreError> 
 fn unpack_dictionary(packed: Vec<u8>) -> Result<Rc<[u8]>, StoreError> {
     LAST_DICTIONARY.with_borrow_mut(|(cached, content)| {
         if *cached != packed {
-            let unpacked = match unsealed(&packed, [None; 2])? {
-                Content::Plain(text) => text.into(),
-                Content::Compressed(frame) => decompress(frame, b"")?.into_bytes().into(),
+            let unpacked = match read_content(&packed, [None; 2])? {
+                PackedContent::Plain(text) => text.into(),
+                PackedContent::Compressed(frame) => decompress(frame, b"")?.into_bytes().into(),
             };
             (*content, *cached) = (unpacked, packed);
         }
@@ -168,7 +168,7 @@ pub(in crate::store) fn pack_first(
     params: &TransactionParams,
     text: &str,
     record: &str,
-) -> Result<Packed, StoreError> {
+) -> Result<PackedBody, StoreError> {
     let existing = newest_dictionary(db, params)?;
     let packed = pack(text, existing.as_ref())?;
     // Without a dictionary, later texts of the transaction couldn't use this text as their base.
@@ -183,10 +183,10 @@ pub(in crate::store) fn pack_first(
 }
 
 /// Packs a text, with a dictionary if one is given.
-pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<Packed, StoreError> {
+pub(in crate::store) fn pack(text: &str, dictionary: Option<&Dictionary>) -> Result<PackedBody, StoreError> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);
-    Ok(Packed::new(text, compress(text, content)?.as_deref(), id, None))
+    Ok(PackedBody::new(text, compress(text, content)?.as_deref(), id, None))
 }
 
 /// Packs a text with another text of the same transaction as its base. `base` is the other text's number in the store.
@@ -196,17 +196,17 @@ pub(in crate::store) fn pack_with_base(
     dictionary: Option<&Dictionary>,
     base: i64,
     prefix: &str,
-) -> Result<Packed, StoreError> {
+) -> Result<PackedBody, StoreError> {
     let content = dictionary.map_or(&[][..], |dictionary| &*dictionary.content);
     let id = dictionary.map(|dictionary| dictionary.id);
     let packed = compress(text, &[content, prefix.as_bytes()].concat())?;
-    Ok(Packed::new(text, packed.as_deref(), id, Some(base)))
+    Ok(PackedBody::new(text, packed.as_deref(), id, Some(base)))
 }
 
 /// Unpacks a text; `None` if there is no text. The closure `base` loads the base's text by its number.
 pub(in crate::store) fn unpack(
     db: &Connection,
-    packed: &Packed,
+    packed: &PackedBody,
     base: impl FnOnce(i64) -> Result<Option<String>, StoreError>,
 ) -> Result<Option<String>, StoreError> {
     let bytes = match &packed.value {
@@ -218,9 +218,9 @@ pub(in crate::store) fn unpack(
             return Err(StoreError::Unpack("found a number instead of text".into()));
         }
     };
-    let frame = match unsealed(bytes, [packed.dictionary, packed.base])? {
-        Content::Plain(text) => return Ok(Some(utf8(text)?.to_owned())),
-        Content::Compressed(frame) => frame,
+    let frame = match read_content(bytes, [packed.dictionary, packed.base])? {
+        PackedContent::Plain(text) => return Ok(Some(utf8(text)?.to_owned())),
+        PackedContent::Compressed(frame) => frame,
     };
     let mut prefix = packed
         .dictionary
@@ -234,8 +234,8 @@ pub(in crate::store) fn unpack(
     Ok(Some(decompress(frame, &prefix)?))
 }
 
-fn unsealed(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<Content<'_>, StoreError> {
-    let content = row_checksum::unsealed(stored, packed_with);
+fn read_content(stored: &[u8], packed_with: [Option<i64>; 2]) -> Result<PackedContent<'_>, StoreError> {
+    let content = row_checksum::without_checksum(stored, packed_with);
     content.ok_or_else(|| StoreError::Unpack("its checksum is wrong".into()))
 }
 
@@ -296,7 +296,7 @@ fn decompress(bytes: &[u8], prefix: &[u8]) -> Result<String, StoreError> {
 fn make_dictionary(db: &Connection, params: &TransactionParams, text: &str) -> Result<Option<Dictionary>, StoreError> {
     let content = common_text(text, params);
     let Some(packed) = compress(&content, b"")? else { return Ok(None) };
-    let packed = Content::Compressed(&packed).sealed([None; 2]);
+    let packed = PackedContent::Compressed(&packed).with_checksum([None; 2]);
     let created = db
         .prepare_cached(
             "INSERT INTO dictionaries (from_chain, to_chain, content) SELECT ?1, ?2, ?3

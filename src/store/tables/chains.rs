@@ -16,7 +16,7 @@ pub(in crate::store) const CHECKED: &str = "profile, id, name, config, learned_a
 
 /// Writes a chain's description if it differs from the stored one, or if the stored one is damaged. A description without a
 /// name never replaces a description with a name.
-pub(in crate::store) fn learn(
+pub(in crate::store) fn save(
     db: &Connection,
     profile: &str,
     config: &ChainConfig,

@@ -1,6 +1,6 @@
 //! The change feed (`changes`, `polls`, `feed`): each write appends entries, and readers read them by number.
 //!
-//! Entries of polls that changed nothing are pruned in time; `Feed::whole` shows a reader that entries are missing. No
+//! Entries of polls that changed nothing are pruned in time; `FeedPage::whole` shows a reader that entries are missing. No
 //! other entry is pruned.
 
 use std::{collections::BTreeSet, ops::RangeInclusive};
@@ -42,16 +42,16 @@ const SELECT: &str = "SELECT seq, at,
 
 /// The part of the feed after an entry.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Feed {
+pub struct FeedPage {
     /// The changes after the entry, in order.
     pub changes: Vec<Change>,
     /// Whether the changes are complete. If not, only `polled` entries are missing.
-    pub whole: bool,
+    pub is_whole: bool,
 }
 
 /// The time and the subject of a feed entry.
 #[derive(Clone, Copy)]
-pub(in crate::store) struct Entry<'a> {
+pub(in crate::store) struct FeedEntry<'a> {
     pub(in crate::store) at: DateTime<Utc>,
     pub(in crate::store) profile: &'a str,
     pub(in crate::store) transaction: Option<RowId>,
@@ -61,7 +61,7 @@ pub(in crate::store) struct Entry<'a> {
     pub(in crate::store) author: Option<&'a str>,
 }
 
-impl<'a> Entry<'a> {
+impl<'a> FeedEntry<'a> {
     /// Returns an entry that no answer caused, about a transaction. The profile is the transaction's.
     pub(in crate::store) fn of_row(row: RowId, at: DateTime<Utc>) -> Self {
         Self { at, profile: "", transaction: Some(row), observation: None, author: None }
@@ -73,14 +73,14 @@ impl<'a> Entry<'a> {
     }
 
     /// Returns the same entry with an author.
-    pub(in crate::store) fn by(self, author: Option<&'a str>) -> Self {
+    pub(in crate::store) fn with_author(self, author: Option<&'a str>) -> Self {
         Self { author, ..self }
     }
 }
 
 impl Reader {
     /// Returns the changes after the feed's entry `seq`, from at most `limit` entries.
-    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+    pub fn changes_after(&self, seq: i64, limit: usize) -> Result<FeedPage, StoreError> {
         connection::snapshot(self.db(), || load_after(self.db(), seq, limit))
     }
 
@@ -117,12 +117,12 @@ pub(in crate::store) fn stored_name(event: NotifiedEvent) -> &'static str {
     if event == NotifiedEvent::StatusChanged { STATUS } else { event.name() }
 }
 
-pub(in crate::store) fn append(db: &Connection, entry: &Entry<'_>, what: &ChangeKind) -> Result<(), StoreError> {
-    let name = if let ChangeKind::StatusChanged { .. } = what { STATUS } else { what.name() };
-    insert(db, entry, name, details(what)?)
+pub(in crate::store) fn append(db: &Connection, entry: &FeedEntry<'_>, kind: &ChangeKind) -> Result<(), StoreError> {
+    let name = if let ChangeKind::StatusChanged { .. } = kind { STATUS } else { kind.name() };
+    insert(db, entry, name, details(kind)?)
 }
 
-fn insert(db: &Connection, entry: &Entry<'_>, event: &str, details: Option<String>) -> Result<(), StoreError> {
+fn insert(db: &Connection, entry: &FeedEntry<'_>, event: &str, details: Option<String>) -> Result<(), StoreError> {
     let (seq, at, row) = (last(db)? + 1, columns::moment(entry.at), entry.transaction.map(|row| row.0));
     if let (POLLED, Some(row)) = (event, row) {
         db.prepare_cached("INSERT INTO polls (seq, at, transaction_row) VALUES (?, ?, ?)")?.execute([seq, at, row])?;
@@ -140,18 +140,18 @@ fn insert(db: &Connection, entry: &Entry<'_>, event: &str, details: Option<Strin
 /// Appends the changes that one answer caused. New steps mostly come together, so that they share one entry.
 pub(in crate::store) fn append_all(
     db: &Connection,
-    entry: &Entry<'_>,
+    entry: &FeedEntry<'_>,
     changes: &[ChangeKind],
 ) -> Result<(), StoreError> {
-    let step = |what: &ChangeKind| match what {
+    let step = |kind: &ChangeKind| match kind {
         ChangeKind::StepAdded { index } => Some(*index),
         _ => None,
     };
     let steps: Vec<usize> = changes.iter().filter_map(step).collect();
     let mut has_appended_steps = false;
-    for what in changes {
-        match step(what) {
-            None => append(db, entry, what)?,
+    for kind in changes {
+        match step(kind) {
+            None => append(db, entry, kind)?,
             Some(_) if std::mem::replace(&mut has_appended_steps, true) => {}
             Some(_) => {
                 let details = serde_json::json!({ STEPS: steps }).to_string();
@@ -163,12 +163,12 @@ pub(in crate::store) fn append_all(
 }
 
 /// Returns the JSON of an event without its name; `None` if nothing else is in it.
-fn details(what: &ChangeKind) -> Result<Option<String>, StoreError> {
-    if let ChangeKind::StatusChanged { previous, current } = what {
+fn details(kind: &ChangeKind) -> Result<Option<String>, StoreError> {
+    if let ChangeKind::StatusChanged { previous, current } = kind {
         return Ok(Some(serde_json::json!([previous, current]).to_string()));
     }
     let unreadable = |error| columns::unreadable(0, error);
-    let Value::Object(mut fields) = serde_json::to_value(what).map_err(unreadable)? else { return Ok(None) };
+    let Value::Object(mut fields) = serde_json::to_value(kind).map_err(unreadable)? else { return Ok(None) };
     fields.remove(EVENT);
     let written = (!fields.is_empty()).then(|| serde_json::to_string(&fields)).transpose();
     Ok(written.map_err(unreadable)?)
@@ -183,7 +183,7 @@ pub(in crate::store) fn append_to_each(
     db: &Connection,
     rows: RangeInclusive<i64>,
     condition: &str,
-    what: &ChangeKind,
+    kind: &ChangeKind,
     stamp: &Stamp,
 ) -> Result<RangeInclusive<i64>, StoreError> {
     // One statement for all rows takes a tenth of the time of one statement per row in a large batch.
@@ -195,8 +195,8 @@ pub(in crate::store) fn append_to_each(
     .execute(params![
         before + 1 - rows.start(),
         columns::moment(stamp.at),
-        what.name(),
-        details(what)?,
+        kind.name(),
+        details(kind)?,
         rows.start(),
         rows.end(),
         stamp.author
@@ -238,13 +238,12 @@ pub(in crate::store) fn count_commit(db: &Connection) -> Result<i64, StoreError>
     Ok(number)
 }
 
-/// Returns the number of the last commit.
 pub(in crate::store) fn last_commit(db: &Connection) -> rusqlite::Result<i64> {
     db.prepare_cached("SELECT commits FROM feed")?.query_row([], |row| row.get(0))
 }
 
 /// Returns the changes after an entry. The caller must hold a snapshot.
-fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreError> {
+fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<FeedPage, StoreError> {
     let floor = floor(db)?;
     // Both parts are read in the order of their numbers, without sorting. Polls of deleted transactions are left out.
     let sql = format!(
@@ -254,7 +253,7 @@ fn load_after(db: &Connection, seq: i64, limit: usize) -> Result<Feed, StoreErro
     );
     let mut statement = db.prepare_cached(&sql)?;
     let rows = statement.query_map(params![seq, i64::try_from(limit).unwrap_or(i64::MAX)], read)?;
-    Ok(Feed { changes: flatten(rows)?, whole: seq >= floor })
+    Ok(FeedPage { changes: flatten(rows)?, is_whole: seq >= floor })
 }
 
 /// Returns the transactions with entries after a number; `None` if there are many, or if some entries were pruned.
@@ -292,13 +291,13 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Vec<Change>> {
         tracing::warn!("entry {seq} of the history is omitted: {error}");
         Vec::new()
     });
-    let change = |what| {
+    let change = |kind| {
         Ok(Change {
             seq,
             at: columns::moment_from(columns::lenient(row, 1)?),
             profile: columns::lenient(row, 2)?,
             transaction: columns::lenient::<Option<i64>>(row, 3)?.map(RowId),
-            what,
+            kind,
             observation: columns::lenient(row, 6)?,
             author: columns::lenient(row, 7)?,
         })

@@ -50,12 +50,12 @@ pub(in crate::store) fn readable(value: ValueRef<'_>) -> Cow<'_, str> {
 }
 
 /// A type that reads something from every value.
-pub(in crate::store) trait Lenient: Sized {
+pub(in crate::store) trait LenientValue: Sized {
     /// Returns the value, or the nearest that this type has.
     fn from_value(value: ValueRef<'_>) -> Self;
 }
 
-impl Lenient for Option<String> {
+impl LenientValue for Option<String> {
     fn from_value(value: ValueRef<'_>) -> Self {
         match value {
             ValueRef::Null => None,
@@ -66,7 +66,7 @@ impl Lenient for Option<String> {
     }
 }
 
-impl Lenient for Value {
+impl LenientValue for Value {
     fn from_value(value: ValueRef<'_>) -> Self {
         match value {
             ValueRef::Null => Self::Null,
@@ -78,7 +78,7 @@ impl Lenient for Value {
     }
 }
 
-impl Lenient for Option<i64> {
+impl LenientValue for Option<i64> {
     fn from_value(value: ValueRef<'_>) -> Self {
         match value {
             ValueRef::Integer(number) => Some(number),
@@ -87,7 +87,7 @@ impl Lenient for Option<i64> {
     }
 }
 
-impl Lenient for Option<bool> {
+impl LenientValue for Option<bool> {
     fn from_value(value: ValueRef<'_>) -> Self {
         Option::<i64>::from_value(value).map(|number| number != 0)
     }
@@ -95,7 +95,7 @@ impl Lenient for Option<bool> {
 
 macro_rules! lenient_or_default {
     ($($type:ty as $read:ty),*) => {
-        $(impl Lenient for $type {
+        $(impl LenientValue for $type {
             fn from_value(value: ValueRef<'_>) -> Self {
                 <$read>::from_value(value).and_then(|value| value.try_into().ok()).unwrap_or_default()
             }
@@ -112,7 +112,7 @@ lenient_or_default!(
 );
 
 /// Reads a column whatever it holds.
-pub(in crate::store) fn lenient<T: Lenient>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
+pub(in crate::store) fn lenient<T: LenientValue>(row: &Row<'_>, column: impl RowIndex) -> rusqlite::Result<T> {
     Ok(T::from_value(row.get_ref(column)?))
 }
 

@@ -22,7 +22,7 @@ const ROWS: [(&str, &str); 10] = [
 
 /// The tables whose rows come again by themselves: with the service's next answers, or when a chain is asked again. A row that
 /// stays damaged is better deleted.
-pub(in crate::store) const RELEARNED: [&str; 3] = ["chains", "forecasts", "on_chain"];
+pub(in crate::store) const REFETCHED: [&str; 3] = ["chains", "forecasts", "on_chain"];
 
 /// The packed texts, each with its table, and with what else the text depends on.
 const PACKED: [(&str, &str, &str); 4] = [
@@ -32,8 +32,8 @@ const PACKED: [(&str, &str, &str); 4] = [
     ("dictionaries", "content", "content, NULL, NULL"),
 ];
 
-/// Returns the SQL condition for a damaged packed text. A number instead of a text stands for a body in the team's log, which
-/// only a light replica leaves there.
+/// Returns the SQL condition for a damaged packed text. A number instead of a text refers to a body in the team's log,
+/// which only a light replica leaves there.
 fn damaged_text(column: &str, packed: &str) -> String {
     format!(
         "CASE typeof({column}) WHEN 'blob' THEN NOT is_intact({packed})

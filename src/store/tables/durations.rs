@@ -19,8 +19,8 @@ use crate::{
     store::{error::StoreError, reader::Reader, row_checksum},
 };
 
-/// The columns of the checksum of `forecasts`. The evidence can't be derived from what else the store has: it counts deleted
-/// transactions, too, and answers that the history doesn't keep one by one.
+/// The columns of the checksum of `forecasts`. The evidence can't be derived from other tables. It also counts deleted
+/// transactions, and answers that the history doesn't keep one by one.
 pub(in crate::store) const CHECKED: &str = "profile, from_chain, to_chain, gmp, evidence";
 
 /// The number of newest durations of a route that a transaction is compared with.
@@ -63,7 +63,8 @@ pub(in crate::store) fn add(
             EvidenceKey::of_all_routes(profile).write(db, &evidence.pooled)?;
             let Some(took) = settled.took() else { return Ok(()) };
             let (from, to) = (route.from.as_str(), route.to.as_str());
-            let values = params![profile, from, to, route.gmp, outcome.raw(), columns::span(took), columns::moment(at)];
+            let values =
+                params![profile, from, to, route.is_gmp, outcome.raw(), columns::span(took), columns::moment(at)];
             db.prepare_cached(
                 "INSERT INTO durations (profile, from_chain, to_chain, gmp, outcome, took, at)
                  VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -88,20 +89,20 @@ struct EvidenceKey<'a> {
     from: &'a str,
     /// Empty for all routes, and for the indexing of a source chain.
     to: &'a str,
-    gmp: bool,
+    is_gmp: bool,
 }
 
 impl<'a> EvidenceKey<'a> {
     fn of_route(profile: &'a str, route: &'a RouteKey) -> Self {
-        Self { profile, from: route.from.as_str(), to: route.to.as_str(), gmp: route.gmp }
+        Self { profile, from: route.from.as_str(), to: route.to.as_str(), is_gmp: route.is_gmp }
     }
 
     fn of_all_routes(profile: &'a str) -> Self {
-        Self { profile, from: "", to: "", gmp: false }
+        Self { profile, from: "", to: "", is_gmp: false }
     }
 
     fn of_chain(profile: &'a str, chain: &'a ChainId) -> Self {
-        Self { profile, from: chain.as_str(), to: "", gmp: false }
+        Self { profile, from: chain.as_str(), to: "", is_gmp: false }
     }
 
     /// Returns the evidence, or none yet.
@@ -110,14 +111,14 @@ impl<'a> EvidenceKey<'a> {
             .prepare_cached(
                 "SELECT evidence FROM forecasts WHERE profile = ? AND from_chain = ? AND to_chain = ? AND gmp = ?",
             )?
-            .query_row(params![self.profile, self.from, self.to, self.gmp], |row| columns::lenient(row, 0))
+            .query_row(params![self.profile, self.from, self.to, self.is_gmp], |row| columns::lenient(row, 0))
             .optional()?;
         Ok(parse_evidence(json.as_deref()))
     }
 
     fn write<T: Serialize>(&self, db: &Connection, evidence: &T) -> Result<(), StoreError> {
         let json = serde_json::to_string(evidence).map_err(|error| columns::unreadable(4, error))?;
-        let values = params![self.profile, self.from, self.to, self.gmp, json];
+        let values = params![self.profile, self.from, self.to, self.is_gmp, json];
         let next = row_checksum::of_changed_row(CHECKED, |column| (column == "evidence").then(|| "?5".to_owned()));
         let update = format!(
             "UPDATE forecasts SET evidence = ?5, checksum = {next}
@@ -168,7 +169,7 @@ impl Reader {
                 ("", "") => stats.pooled = parse_evidence(json),
                 (_, "") => drop(stats.chains.insert(ChainId::new(from), parse_evidence(json))),
                 _ => {
-                    let route = RouteKey { from: ChainId::new(from), to: ChainId::new(to), gmp: row.get(2)? };
+                    let route = RouteKey { from: ChainId::new(from), to: ChainId::new(to), is_gmp: row.get(2)? };
                     stats.routes.insert(route, parse_evidence(json));
                 }
             }
@@ -177,12 +178,12 @@ impl Reader {
     }
 
     /// Returns the newest durations of one route, shortest first, with the route's statistics.
-    pub fn past(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
-        self.past_since(profile, route, None)
+    pub fn route_durations(&self, profile: &str, route: &RouteKey) -> Result<RouteDurations, StoreError> {
+        self.route_durations_since(profile, route, None)
     }
 
-    /// Like [`past`](Self::past), of the transfers that ended since a moment.
-    fn past_since(
+    /// Like [`route_durations`](Self::route_durations), of the transfers that ended since a moment.
+    fn route_durations_since(
         &self,
         profile: &str,
         route: &RouteKey,
@@ -195,7 +196,8 @@ impl Reader {
         )?;
         let (from, to) = (route.from.as_str(), route.to.as_str());
         let since = since.map_or(i64::MIN, columns::moment);
-        let rows = statement.query_map(params![profile, from, to, route.gmp, since, MAX_COMPARED], |row| row.get(0))?;
+        let rows =
+            statement.query_map(params![profile, from, to, route.is_gmp, since, MAX_COMPARED], |row| row.get(0))?;
         let took = rows.map(|row| row.map(columns::span_from)).collect::<Result<Vec<Duration>, _>>()?;
         Ok(RouteDurations { evidence: settling_evidence(db, profile, route)?, took })
     }
@@ -218,7 +220,7 @@ impl Reader {
             let estimate = columns::lenient::<Option<i64>>(row, 6)?.map(columns::span_from);
             let deadline = Deadline::new(moment(4)?, moment(5)?.unwrap_or_default(), estimate);
             let result = deadline_result(self.db(), RowId(row.get(0)?), &deadline, moment(7)?, moment(8)?)?;
-            let route = RouteKey { from: chain(1)?, to: chain(2)?, gmp: columns::lenient(row, 3)? };
+            let route = RouteKey { from: chain(1)?, to: chain(2)?, is_gmp: columns::lenient(row, 3)? };
             if let Some(result) = result {
                 levels.count(route, deadline.submitted, result);
             }
@@ -244,7 +246,7 @@ impl Reader {
         let mut routes: BTreeMap<RouteKey, RouteStats> = BTreeMap::new();
         while let Some(row) = rows.next()? {
             let chain = |column| Ok::<_, rusqlite::Error>(ChainId::new(columns::lenient::<String>(row, column)?));
-            let route = RouteKey { from: chain(0)?, to: chain(1)?, gmp: columns::lenient(row, 2)? };
+            let route = RouteKey { from: chain(0)?, to: chain(1)?, is_gmp: columns::lenient(row, 2)? };
             let stats = routes.entry(route.clone()).or_insert_with(|| RouteStats {
                 route,
                 outcomes: BTreeMap::new(),
@@ -259,8 +261,9 @@ impl Reader {
             let oldest = row.get::<_, Option<i64>>(7)?.map(columns::moment_from);
             stats.oldest_open = stats.oldest_open.into_iter().chain(oldest).min();
         }
-        let with_durations =
-            |stats: RouteStats| Ok(RouteStats { past: self.past_since(profile, &stats.route, since)?, ..stats });
+        let with_durations = |stats: RouteStats| {
+            Ok(RouteStats { past: self.route_durations_since(profile, &stats.route, since)?, ..stats })
+        };
         routes.into_values().map(with_durations).collect()
     }
 }

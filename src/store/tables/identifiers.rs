@@ -23,7 +23,7 @@ const MOST: usize = 32;
 const LEAST_LENGTH: usize = 6;
 
 /// Whether a value can tell transactions apart: placeholders such as `0x` and a hash of zeros can't.
-fn is_telling(value: &str) -> bool {
+fn is_specific(value: &str) -> bool {
     value.len() >= LEAST_LENGTH && value.trim_start_matches("0x").bytes().any(|byte| byte != b'0')
 }
 
@@ -41,7 +41,7 @@ pub(in crate::store) fn write(
     values.sort_unstable();
     values.dedup();
     let tracked = tracked.as_str().to_lowercase();
-    values.retain(|value| is_telling(value) && *value != tracked);
+    values.retain(|value| is_specific(value) && *value != tracked);
     let known = "SELECT count(*) FROM identifiers WHERE transaction_row = ?";
     let known: usize = db.prepare_cached(known)?.query_row([transaction.0], |row| row.get(0))?;
     values.truncate(MOST.saturating_sub(known));

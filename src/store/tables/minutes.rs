@@ -1,6 +1,6 @@
 //! The use of the budget per minute (`minutes`), counted from the pollers' reports, for the charts.
 //!
-//! A write costs three index lookups, however much is tracked. One day is kept. This module must never guess: without
+//! A write costs three index lookups, however much is tracked. One week is kept. This module must never guess: without
 //! reports there is no minute, or a minute with less polled time.
 
 use std::time::Duration;
@@ -25,7 +25,7 @@ const MAX_REPORT_GAP: Duration = Duration::from_secs(15);
 
 /// The polling of a profile in one minute.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Minute {
+pub struct MinuteStats {
     /// The start of the minute.
     pub at: DateTime<Utc>,
     /// The number of requests sent.
@@ -42,7 +42,7 @@ pub struct Minute {
     pub oldest: Option<Duration>,
 }
 
-impl Minute {
+impl MinuteStats {
     /// Returns the requests per second of polled time.
     pub fn rate(&self) -> f64 {
         /// The shortest time to divide by: in less time, a single request would change the rate too much.
@@ -52,14 +52,14 @@ impl Minute {
 }
 
 /// The work of a poller between two reports.
-struct Work {
+struct PollerWork {
     requests: u64,
     throttled: u64,
     failed: u64,
     polled_for: Duration,
 }
 
-impl Work {
+impl PollerWork {
     /// Returns the work since the same poller's last report, or since its start. Returns `None` if the last report came
     /// from another run and this run isn't new: work before and after that report can't be told apart.
     fn between(before: Option<&PollerReport>, now: &PollerReport) -> Option<Self> {
@@ -87,7 +87,9 @@ pub(in crate::store) fn count(
     now: &PollerReport,
 ) -> Result<(), StoreError> {
     // A poller that waits for another process sends no requests.
-    let Some(work) = Work::between(before, now).filter(|_| now.health != PollerHealth::Waiting) else { return Ok(()) };
+    let Some(work) = PollerWork::between(before, now).filter(|_| now.health != PollerHealth::Waiting) else {
+        return Ok(());
+    };
     let oldest = transactions::oldest_answer(db, profile)?.map(|oldest| columns::span(span::between(oldest, now.at)));
     let at = columns::moment(now.at);
     let minute = at - at.rem_euclid(MINUTE_MILLIS);
@@ -119,13 +121,13 @@ pub(in crate::store) fn count(
 
 impl Reader {
     /// Returns the minutes of a profile since a time, oldest first.
-    pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<Minute>, StoreError> {
+    pub fn minutes(&self, profile: &str, since: DateTime<Utc>) -> Result<Vec<MinuteStats>, StoreError> {
         let mut statement = self.db().prepare_cached(
             "SELECT at, requests, throttled, failed, polled_for, limited_to, oldest FROM minutes
              WHERE profile = ? AND at >= ? ORDER BY at",
         )?;
         let rows = statement.query_map(params![profile, columns::moment(since)], |row| {
-            Ok(Minute {
+            Ok(MinuteStats {
                 at: columns::moment_from(row.get(0)?),
                 requests: row.get(1)?,
                 throttled: row.get(2)?,

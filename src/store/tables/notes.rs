@@ -27,7 +27,7 @@ pub struct Note {
 impl Note {
     /// Returns the text, after the author's name if it is known.
     pub fn attributed(&self) -> String {
-        format!("{}{}", people::prefix(self.author.as_deref()), self.text)
+        format!("{}{}", people::author_prefix(self.author.as_deref()), self.text)
     }
 }
 

@@ -10,7 +10,7 @@ use chrono::{DateTime, Utc};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    bodies::{self, Packed, StoredBody},
+    bodies::{self, PackedBody, StoredBody},
     columns, transaction_keys,
 };
 use crate::domain::{
@@ -72,8 +72,8 @@ impl Reader {
         stored_body(self.db(), observation)
     }
 
-    /// Returns the time from the previous answer with a state (HTTP 200 or 404) of the same transaction to this answer;
-    /// `None` for the first answer. Failures in between are skipped.
+    /// Returns the time since the transaction's previous answer with a state (HTTP 200 or 404); `None` for the first
+    /// answer. Failures in between are skipped.
     pub fn gap_before(&self, observation: i64) -> Result<Option<Duration>, StoreError> {
         let sql = "SELECT first_at, (SELECT max(last_at) FROM observations AS earlier
                    WHERE earlier.transaction_row = this.transaction_row AND earlier.id < this.id
@@ -88,16 +88,29 @@ impl Reader {
         Ok(moments.map(|(before, at)| span::between(before, at)))
     }
 
-    /// Returns at most `limit` transactions that settled before a time and still have bodies, longest settled first,
-    /// starting at a cursor; and the cursor for the next call. Costs O(n) in the settled transactions between the two
+    /// Returns at most `limit` transactions that settled before a time and still have bodies, longest settled first. Starts
+    /// at a cursor, and returns the cursor for the next call. Costs O(n) in the settled transactions between the two
     /// cursors.
     pub fn with_old_bodies(
         &self,
-        from: OldBodies,
+        from: OldBodyCursor,
         settled_before: DateTime<Utc>,
         limit: usize,
-    ) -> Result<(OldBodies, Vec<RowId>), StoreError> {
-        with_old_bodies(self.db(), from, settled_before, limit)
+    ) -> Result<(OldBodyCursor, Vec<RowId>), StoreError> {
+        let mut statement = self.db().prepare_cached(
+            "SELECT settled_at, id FROM transactions
+             WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
+             AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
+                  OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
+             ORDER BY settled_at, id DESC LIMIT ?4",
+        )?;
+        let rows = statement
+            .query_map(params![from.settled_at, from.row, columns::moment(settled_before), limit], |row| {
+                Ok(OldBodyCursor { settled_at: row.get(0)?, row: row.get(1)? })
+            })?;
+        let found: Vec<OldBodyCursor> = rows.collect::<Result<_, _>>()?;
+        let reached = found.last().copied().unwrap_or(from);
+        Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
     }
 }
 
@@ -105,17 +118,17 @@ impl Reader {
 pub(in crate::store) enum LastBody<'a> {
     /// In the last entry of the history.
     InHistory(&'a str),
-    /// In no entry: the body belongs in `records`. The flag says whether the body is that of a record.
+    /// In no entry: the body belongs in `records`. The flag says whether it is a record's body.
     Separate(&'a str, bool),
     /// In the team's log: the value for `records`, where the last entry of the history has another body.
-    InLog(Packed),
+    InLog(PackedBody),
     /// The answer had no body: the previous last body remains.
     Unchanged,
 }
 
 /// Stores an answer: as a new entry if it changed something, else as a repetition of the last entry. Returns the number
 /// of the entry. Failures are compared by their summaries, because the body of an error page differs each time.
-pub(in crate::store) fn keep<'a>(
+pub(in crate::store) fn insert_or_repeat<'a>(
     db: &Connection,
     transaction: &Transaction,
     observation: &'a Observation,
@@ -157,11 +170,11 @@ pub(in crate::store) fn keep<'a>(
         .execute(params![moment, latency, observation.response_id, id])?;
         let last = match observation.body.as_deref() {
             None => LastBody::Unchanged,
-            Some(text) => match (repeats(db, id, text)?, storage) {
-                (Repetition::OfText, _) => LastBody::InHistory(text),
-                (Repetition::OfDigest, _) => LastBody::InLog(Packed::NONE),
-                (Repetition::None, BodyStorage::Log(entry)) => LastBody::InLog(Packed::in_log(entry, text)),
-                (Repetition::None, BodyStorage::Here) => {
+            Some(text) => match (find_repetition(db, id, text)?, storage) {
+                (BodyRepetition::OfText, _) => LastBody::InHistory(text),
+                (BodyRepetition::OfDigest, _) => LastBody::InLog(PackedBody::NONE),
+                (BodyRepetition::None, BodyStorage::Log(entry)) => LastBody::InLog(PackedBody::in_log(entry, text)),
+                (BodyRepetition::None, BodyStorage::Store) => {
                     LastBody::Separate(text, matches!(observation.outcome, Outcome::Record(_)))
                 }
             },
@@ -170,9 +183,9 @@ pub(in crate::store) fn keep<'a>(
     }
     let is_record = matches!(observation.outcome, Outcome::Record(_));
     let packed = match (observation.body.as_deref(), storage) {
-        (None, _) => Packed::NONE,
-        (Some(body), BodyStorage::Here) => pack(db, transaction, body, is_record)?,
-        (Some(body), BodyStorage::Log(entry)) => Packed::in_log(entry, body),
+        (None, _) => PackedBody::NONE,
+        (Some(body), BodyStorage::Store) => pack_body(db, transaction, body, is_record)?,
+        (Some(body), BodyStorage::Log(entry)) => PackedBody::in_log(entry, body),
     };
     db.prepare_cached(
         "INSERT INTO observations (transaction_row, first_at, last_at, summary, http_status, latency,
@@ -192,14 +205,14 @@ pub(in crate::store) fn keep<'a>(
     ])?;
     let last = match (observation.body.as_deref(), storage) {
         (None, _) => LastBody::Unchanged,
-        (Some(body), BodyStorage::Here) => LastBody::InHistory(body),
-        (Some(_), BodyStorage::Log(_)) => LastBody::InLog(Packed::NONE),
+        (Some(body), BodyStorage::Store) => LastBody::InHistory(body),
+        (Some(_), BodyStorage::Log(_)) => LastBody::InLog(PackedBody::NONE),
     };
     Ok((db.last_insert_rowid(), last))
 }
 
 /// Whether the body of an entry is the same as another.
-enum Repetition {
+enum BodyRepetition {
     /// The entry has another body, or none.
     None,
     /// The entry has the body.
@@ -208,20 +221,20 @@ enum Repetition {
     OfDigest,
 }
 
-fn repeats(db: &Connection, entry: i64, text: &str) -> Result<Repetition, StoreError> {
+fn find_repetition(db: &Connection, entry: i64, text: &str) -> Result<BodyRepetition, StoreError> {
     let packed = packed_body(db, entry)?;
     Ok(match packed.filter(|packed| packed.log_entry().is_some()) {
-        Some(packed) if packed.base == Packed::in_log(0, text).base => Repetition::OfDigest,
-        Some(_) => Repetition::None,
-        None if readable_body(db, entry)?.as_deref() == Some(text) => Repetition::OfText,
-        None => Repetition::None,
+        Some(packed) if packed.base == PackedBody::in_log(0, text).base => BodyRepetition::OfDigest,
+        Some(_) => BodyRepetition::None,
+        None if readable_body(db, entry)?.as_deref() == Some(text) => BodyRepetition::OfText,
+        None => BodyRepetition::None,
     })
 }
 
 /// Keeps only the digest of an entry's body: the team's database has the body.
 pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<(), StoreError> {
     let Some(text) = readable_body(db, id)? else { return Ok(()) };
-    let packed = Packed::in_log(0, &text);
+    let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE observations SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE id = ?1";
     db.prepare_cached(sql)?.execute(params![id, packed, packed.base])?;
     Ok(())
@@ -229,12 +242,12 @@ pub(in crate::store) fn leave_body_out(db: &Connection, id: i64) -> Result<(), S
 
 /// Packs a body. The body of a record is packed with the transaction's first body or the dictionary of its route as the
 /// base. Other bodies, such as error pages, are packed without a base.
-pub(in crate::store) fn pack(
+pub(in crate::store) fn pack_body(
     db: &Connection,
     transaction: &Transaction,
     text: &str,
     is_record: bool,
-) -> Result<Packed, StoreError> {
+) -> Result<PackedBody, StoreError> {
     if !is_record {
         return bodies::pack(text, None);
     }
@@ -259,10 +272,10 @@ fn first_packed_body(db: &Connection, transaction: RowId) -> Result<Option<(i64,
     Ok(readable_body(db, id)?.map(|body| (id, body)))
 }
 
-fn packed_body(db: &Connection, id: i64) -> Result<Option<Packed>, StoreError> {
+fn packed_body(db: &Connection, id: i64) -> Result<Option<PackedBody>, StoreError> {
     let packed = db
         .prepare_cached("SELECT body, body_dictionary, body_base FROM observations WHERE id = ?")?
-        .query_row([id], |row| Packed::read(row, 0))
+        .query_row([id], |row| PackedBody::read(row, 0))
         .optional()?;
     Ok(packed)
 }
@@ -316,7 +329,7 @@ fn summary(outcome: &Outcome) -> String {
         Outcome::Record(record) => record.status.to_string(),
         Outcome::NotFound(None) => "not found".into(),
         Outcome::NotFound(Some(message)) => format!("not found: {message}"),
-        Outcome::Failed(failure) => failure.line(),
+        Outcome::Failed(failure) => failure.one_line(),
     }
 }
 
@@ -365,30 +378,9 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StoredObservation> {
 
 /// A cursor in the order in which transactions settled. Bodies before the cursor are already dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OldBodies {
+pub struct OldBodyCursor {
     settled_at: i64,
     row: i64,
-}
-
-fn with_old_bodies(
-    db: &Connection,
-    from: OldBodies,
-    before: DateTime<Utc>,
-    limit: usize,
-) -> Result<(OldBodies, Vec<RowId>), StoreError> {
-    let mut statement = db.prepare_cached(
-        "SELECT settled_at, id FROM transactions
-         WHERE settled_at IS NOT NULL AND settled_at >= ?1 AND settled_at < ?3 AND (settled_at > ?1 OR id < ?2)
-         AND (EXISTS (SELECT 1 FROM observations WHERE transaction_row = transactions.id AND body IS NOT NULL)
-              OR EXISTS (SELECT 1 FROM records WHERE transaction_row = transactions.id AND body IS NOT NULL))
-         ORDER BY settled_at, id DESC LIMIT ?4",
-    )?;
-    let rows = statement.query_map(params![from.settled_at, from.row, columns::moment(before), limit], |row| {
-        Ok(OldBodies { settled_at: row.get(0)?, row: row.get(1)? })
-    })?;
-    let found: Vec<OldBodies> = rows.collect::<Result<_, _>>()?;
-    let reached = found.last().copied().unwrap_or(from);
-    Ok((reached, found.into_iter().map(|found| RowId(found.row)).collect()))
 }
 
 /// Clears the bodies of one transaction's answers; returns the number of cleared bodies.

@@ -1,4 +1,4 @@
-//! The `on_chain` table: what the chain itself says about a transaction, and whether a person asks for it.
+//! The `on_chain` table: the chains' readings of transactions, and people's requests for them.
 
 use chrono::{DateTime, Utc};
 use rusqlite::{Connection, params};
@@ -12,12 +12,12 @@ use crate::{
 /// The columns of the checksum.
 pub(in crate::store) const CHECKED: &str = "transaction_row, verdict, reading, requested_at";
 
-/// Returns what is stored of the chain's word.
+/// Returns the stored reading; `None` if it can't be read.
 pub(in crate::store) fn parse(reading: Option<&str>) -> Option<OnChain> {
     columns::parse_or_omit(reading?, format_args!("the chain's word on a transaction"))
 }
 
-/// Writes what the chain says, which answers what a person asked.
+/// Writes a reading, which also answers a person's request.
 pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -> Result<(), StoreError> {
     let reading = serde_json::to_string(on_chain).map_err(|error| columns::unreadable(2, error))?;
     let next = row_checksum::of_changed_row(CHECKED, |column| match column {
@@ -35,7 +35,7 @@ pub(in crate::store) fn write(db: &Connection, row: RowId, on_chain: &OnChain) -
     Ok(())
 }
 
-/// Writes that a person asks what the chain says.
+/// Records a person's request for a reading.
 pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) -> Result<(), StoreError> {
     let next = row_checksum::of_changed_row(CHECKED, |column| (column == "requested_at").then(|| "?2".to_owned()));
     let sql = format!(
@@ -47,13 +47,13 @@ pub(in crate::store) fn request(db: &Connection, row: RowId, at: DateTime<Utc>) 
     Ok(())
 }
 
-/// Whether a person asks what the chain says, and the chain hasn't been asked since.
+/// Whether a person's request for a reading isn't answered yet.
 pub(in crate::store) fn is_requested(db: &Connection, row: RowId) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM on_chain WHERE transaction_row = ? AND requested_at IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([row.0], |row| row.get(0))?)
 }
 
-/// Removes what the chain said of a transaction.
+/// Removes the reading of a transaction.
 pub(in crate::store) fn remove(db: &Connection, row: RowId) -> Result<(), StoreError> {
     db.prepare_cached("DELETE FROM on_chain WHERE transaction_row = ?")?.execute([row.0])?;
     Ok(())
@@ -75,7 +75,7 @@ impl Reader {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Returns the transactions of a profile for which a person asks what the chain says.
+    /// Returns the transactions of a profile for which a person requested a reading.
     pub fn requested_chains(&self, profile: &str) -> Result<Vec<RowId>, StoreError> {
         let sql = "SELECT transaction_row FROM on_chain JOIN transactions ON transactions.id = transaction_row
                    WHERE requested_at IS NOT NULL AND profile = ? ORDER BY requested_at, transaction_row";

@@ -78,9 +78,9 @@ pub(in crate::store) fn pending(
     Ok(found.collect::<Result<_, _>>()?)
 }
 
-/// Returns the newest route for the same request that was found within [`FRESH`]; `None` if its answer is later than
-/// `at`, which happens after the clock was set back.
-pub(in crate::store) fn fresh(
+/// Returns the newest route for the same request that was found within [`FRESH`]. Returns `None` if its answer is later
+/// than `at`: the clock was set back.
+pub(in crate::store) fn find_fresh(
     db: &Connection,
     profile: &str,
     request: &QuoteRequest,
@@ -96,7 +96,7 @@ pub(in crate::store) fn fresh(
 }
 
 /// Extends the wait for an equal request that is not answered. Returns its number and when it was asked for.
-pub(in crate::store) fn extend(
+pub(in crate::store) fn extend_wait(
     db: &Connection,
     profile: &str,
     request: &QuoteRequest,
@@ -107,15 +107,15 @@ pub(in crate::store) fn extend(
         "UPDATE quotes SET {} WHERE id = (SELECT max(id) FROM quotes WHERE profile = ?1 AND request = ?2
              AND asked_at <= ?3 AND answered_at IS NULL AND wanted_until > ?3)
          RETURNING id, asked_at",
-        set(&[("wanted_until", "max(wanted_until, ?4)")])
+        assignments(&[("wanted_until", "max(wanted_until, ?4)")])
     );
     let values = params![profile, to_json(request)?, columns::moment(at), columns::moment(wanted_until)];
     let read = |row: &Row<'_>| Ok((row.get(0)?, columns::moment_from(row.get(1)?)));
     Ok(db.prepare_cached(&sql)?.query_row(values, read).optional()?)
 }
 
-/// Returns the assignments of an `UPDATE` to columns, with that of the checksum.
-fn set(columns: &[(&str, &str)]) -> String {
+/// Returns the assignments of an `UPDATE` to columns, with the checksum's assignment.
+fn assignments(columns: &[(&str, &str)]) -> String {
     let value_of =
         |column: &str| columns.iter().find(|(name, _)| *name == column).map(|(_, value)| (*value).to_owned());
     let assignments: String = columns.iter().map(|(name, value)| format!("{name} = {value}, ")).collect();
@@ -151,7 +151,7 @@ pub(in crate::store) fn withdraw(
     wanted_until: DateTime<Utc>,
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
-    let set = set(&[("wanted_until", "?4")]);
+    let set = assignments(&[("wanted_until", "?4")]);
     let sql = format!("UPDATE quotes SET {set} WHERE {OF_KEY} AND sent_at IS NULL AND wanted_until <= ?5");
     let [asked_at, at, until] = [quote.asked_at, at, wanted_until].map(columns::moment);
     db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at, until])?;
@@ -162,7 +162,7 @@ pub(in crate::store) fn withdraw(
 pub(in crate::store) fn claim(db: &Connection, quote: &QuoteKey, at: DateTime<Utc>) -> Result<bool, StoreError> {
     let sql = format!(
         "UPDATE quotes SET {} WHERE {OF_KEY} AND sent_at IS NULL AND answered_at IS NULL AND wanted_until > ?4",
-        set(&[("sent_at", "?4")])
+        assignments(&[("sent_at", "?4")])
     );
     let [asked_at, at] = [quote.asked_at, at].map(columns::moment);
     Ok(db.prepare_cached(&sql)?.execute(params![quote.profile, to_json(&quote.request)?, asked_at, at])? > 0)
@@ -180,7 +180,7 @@ pub(in crate::store) fn set_answer(
         _ => (None, None),
     };
     let json = serde_json::to_string(&observation.answer).map_err(|error| columns::unreadable(4, error))?;
-    let set = set(&[
+    let set = assignments(&[
         ("answered_at", "?4"),
         ("answer", "?5"),
         ("http_status", "?6"),
@@ -233,14 +233,14 @@ pub(in crate::store) fn set_wallet_limit(
 }
 
 /// Whether any quote of a profile has a quote ID.
-pub(in crate::store) fn any(db: &Connection, profile: &str) -> Result<bool, StoreError> {
+pub(in crate::store) fn has_quotes(db: &Connection, profile: &str) -> Result<bool, StoreError> {
     let sql = "SELECT EXISTS (SELECT 1 FROM quotes WHERE profile = ? AND quote_id IS NOT NULL)";
     Ok(db.prepare_cached(sql)?.query_row([profile], |row| row.get(0))?)
 }
 
 /// Fills in missing parameters of a transaction from its quote: the estimate, and `fromAddress`, which gets refunds.
 /// Returns the names of the filled fields.
-pub(in crate::store) fn complete(
+pub(in crate::store) fn fill_params(
     db: &Connection,
     profile: &str,
     params: &mut TransactionParams,

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{
-    bodies::{self, Packed, StoredBody},
+    bodies::{self, PackedBody, StoredBody},
     columns,
     observations::{self, LastBody},
     transaction_keys,
@@ -20,7 +20,7 @@ use crate::store::{error::StoreError, reader::Reader};
 pub(in crate::store) fn record(db: &Connection, transaction: RowId) -> Result<Option<StatusRecord>, StoreError> {
     let packed = db
         .prepare_cached("SELECT record, record_dictionary, record_base FROM records WHERE transaction_row = ?")?
-        .query_row([transaction.0], |row| Packed::read(row, 0))
+        .query_row([transaction.0], |row| PackedBody::read(row, 0))
         .optional()?;
     let Some(packed) = packed else { return Ok(None) };
     let unpacked = bodies::unpack(db, &packed, |base| observations::body(db, base));
@@ -37,7 +37,7 @@ pub(in crate::store) fn is_damaged(db: &Connection, transaction: RowId) -> Resul
     Ok(db.prepare_cached(sql)?.exists([transaction.0])?)
 }
 
-/// Returns the transactions whose record may be unreadable: it changed on the disk, or something that it is packed with did.
+/// Returns the transactions whose record may be unreadable: the record or a text of its packing changed on the disk.
 pub(in crate::store) fn maybe_unreadable(db: &Connection) -> Result<Vec<RowId>, StoreError> {
     let sql = "SELECT transaction_row FROM records WHERE typeof(record) NOT IN ('blob', 'null')
                    OR typeof(record) = 'blob' AND NOT is_intact(record, record_dictionary, record_base)
@@ -71,12 +71,12 @@ pub(in crate::store) fn write(
         write_record(db, transaction, entry, base_text.as_deref())?;
     }
     let last = match last {
-        LastBody::InHistory(_) => Packed::NONE,
+        LastBody::InHistory(_) => PackedBody::NONE,
         LastBody::InLog(packed) => packed,
         LastBody::Unchanged => return Ok(()),
-        LastBody::Separate(body, is_record) => observations::pack(db, transaction, body, is_record)?,
+        LastBody::Separate(body, is_record) => observations::pack_body(db, transaction, body, is_record)?,
     };
-    let sql = if last == Packed::NONE {
+    let sql = if last == PackedBody::NONE {
         "UPDATE records SET body = ?2, body_dictionary = ?3, body_base = ?4 WHERE transaction_row = ?1 AND body IS NOT NULL"
     } else {
         "INSERT INTO records (transaction_row, body, body_dictionary, body_base) VALUES (?1, ?2, ?3, ?4)
@@ -94,7 +94,7 @@ fn write_record(
     base_text: Option<&str>,
 ) -> Result<(), StoreError> {
     let packed = match (bodies::record_json(transaction)?, bodies::newest_dictionary(db, &transaction.params)?) {
-        (None, _) => Packed::NONE,
+        (None, _) => PackedBody::NONE,
         (Some(json), Some(dictionary)) => match base_text {
             Some(base_text) => bodies::pack_with_base(&json, Some(&dictionary), entry, base_text)?,
             None => bodies::pack(&json, Some(&dictionary))?,
@@ -104,7 +104,7 @@ fn write_record(
     write_packed(db, transaction.id, &packed)
 }
 
-fn write_packed(db: &Connection, row: RowId, packed: &Packed) -> Result<(), StoreError> {
+fn write_packed(db: &Connection, row: RowId, packed: &PackedBody) -> Result<(), StoreError> {
     db.prepare_cached(
         "INSERT INTO records (transaction_row, record, record_dictionary, record_base) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT DO UPDATE SET record = ?2, record_dictionary = ?3, record_base = ?4",
@@ -114,7 +114,7 @@ fn write_packed(db: &Connection, row: RowId, packed: &Packed) -> Result<(), Stor
 }
 
 /// Packs a transaction's record again without a body as its base, so that bodies can be deleted.
-pub(in crate::store) fn pack_alone(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
+pub(in crate::store) fn pack_without_base(db: &Connection, transaction: &Transaction) -> Result<(), StoreError> {
     let Some(json) = bodies::record_json(transaction)? else { return Ok(()) };
     let dictionary = bodies::newest_dictionary(db, &transaction.params)?;
     write_packed(db, transaction.id, &bodies::pack(&json, dictionary.as_ref())?)
@@ -130,7 +130,7 @@ pub(in crate::store) fn clear_body(db: &Connection, transaction: RowId) -> Resul
 /// Keeps only the digest of the last body: the team's database has the body.
 pub(in crate::store) fn leave_body_out(db: &Connection, transaction: RowId) -> Result<(), StoreError> {
     let Some(StoredBody::Text(text)) = last_body(db, transaction)? else { return Ok(()) };
-    let packed = Packed::in_log(0, &text);
+    let packed = PackedBody::in_log(0, &text);
     let sql = "UPDATE records SET body = ?2, body_dictionary = NULL, body_base = ?3 WHERE transaction_row = ?1";
     db.prepare_cached(sql)?.execute(params![transaction.0, packed, packed.base])?;
     Ok(())
@@ -150,7 +150,7 @@ impl Reader {
 fn last_body(db: &Connection, transaction: RowId) -> Result<Option<StoredBody>, StoreError> {
     let packed = db
         .prepare_cached("SELECT body, body_dictionary, body_base FROM records WHERE transaction_row = ?")?
-        .query_row([transaction.0], |row| Packed::read(row, 0))
+        .query_row([transaction.0], |row| PackedBody::read(row, 0))
         .optional()?;
     let Some(packed) = packed else { return Ok(None) };
     if let Some(entry) = packed.log_entry() {

@@ -1,5 +1,5 @@
-//! The search index (`search`, `search_progress`, `search_outdated`): which transactions contain three given characters in a
-//! row, so that a part of a hash is found without reading every transaction.
+//! The search index (`search`, `search_progress`, `search_outdated`): finds the transactions that contain three given
+//! characters in a row. So a part of a hash is found without reading every transaction.
 //!
 //! The index is derived, and filled while nothing else is written. It may name too many transactions, and must never name
 //! too few: a search compares the texts of the transactions that it names.
@@ -12,7 +12,7 @@ use crate::{
     store::error::StoreError,
 };
 
-/// The SQL query for the transactions that may contain a text. The parameter is the text's [`Search::Index`]. The notes of
+/// The SQL query for the transactions that may contain a text. The parameter is the text's [`SearchPlan::Index`]. The notes of
 /// acknowledgements aren't in the index: people write few, and each ends with its alert.
 pub(in crate::store) const MAY_CONTAIN: &str = "SELECT rowid FROM search WHERE search MATCH ?
     UNION ALL SELECT transaction_row FROM search_outdated
@@ -34,7 +34,7 @@ const MOST_REMOVED: usize = 100;
 
 /// How a text is searched for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::store) enum Search {
+pub(in crate::store) enum SearchPlan {
     /// In the transactions that [`MAY_CONTAIN`] returns for this expression.
     Index(String),
     /// In every transaction.
@@ -43,7 +43,7 @@ pub(in crate::store) enum Search {
     ScanForChain,
 }
 
-impl Search {
+impl SearchPlan {
     /// Decides how to search for a text. Costs O(1) in the stored transactions.
     pub(in crate::store) fn plan(db: &Connection, text: &str) -> Self {
         Self::try_plan(db, &text.to_lowercase()).unwrap_or_else(|error| {
@@ -53,7 +53,7 @@ impl Search {
     }
 
     fn try_plan(db: &Connection, lower: &str) -> Result<Self, StoreError> {
-        let is_shipped = chains::all().iter().any(|chain| term::contains(&chain.name, lower));
+        let is_shipped = chains::all().iter().any(|chain| term::contains_ignoring_case(&chain.name, lower));
         let learned = "SELECT EXISTS (SELECT 1 FROM chains WHERE has_word(?, name))";
         if is_shipped || db.prepare_cached(learned)?.query_row([lower], |row| row.get(0))? {
             return Ok(Self::ScanForChain);

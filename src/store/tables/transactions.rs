@@ -366,7 +366,6 @@ pub(in crate::store) fn whole_of(db: &Connection, key: &TransactionKey) -> Resul
     Ok(Some(header.with_record(record)))
 }
 
-/// Returns the row of the transaction with this key.
 pub(in crate::store) fn row_of(db: &Connection, key: &TransactionKey) -> Result<Option<RowId>, StoreError> {
     let sql = "SELECT id FROM transactions WHERE profile = ? AND from_chain = ? AND transaction_key = ?";
     let values = params![key.profile, key.from_chain.as_str(), key.hash.key()];

@@ -1,6 +1,6 @@
 //! The undo history (`edits`): the edits of people, each with the steps that reverse it.
 //!
-//! A reversed edit stays in the table, marked as reversed. `operations` decides what a step does to other tables.
+//! A reversed edit stays in the table, marked as reversed. `operations` applies steps to other tables.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ use crate::{
 /// One change of an edit, with the states before and after the change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::store) enum Step {
+pub(in crate::store) enum EditStep {
     /// Rows were added, with the numbers from `first` to `last`.
     Tracked {
         first: i64,
@@ -55,10 +55,11 @@ pub(in crate::store) enum Step {
     Label {
         row: i64,
         label: String,
-        added: bool,
+        #[serde(rename = "added")]
+        is_added: bool,
         /// Whether another person had added the same label before, so that this step changes nothing.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        repeated: bool,
+        #[serde(rename = "repeated", default, skip_serializing_if = "std::ops::Not::not")]
+        is_repeated: bool,
         /// The author of a label that was removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
@@ -67,8 +68,8 @@ pub(in crate::store) enum Step {
     Note {
         row: i64,
         note: i64,
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        removed: bool,
+        #[serde(rename = "removed", default, skip_serializing_if = "std::ops::Not::not")]
+        is_removed: bool,
     },
     /// The source chain was corrected.
     Source { row: i64, before: ChainId, after: ChainId },
@@ -76,7 +77,7 @@ pub(in crate::store) enum Step {
     Acknowledged { alert: i64, before: Option<WrittenHandling>, after: Option<WrittenHandling> },
 }
 
-impl Step {
+impl EditStep {
     /// Returns the step that added the rows from `first` to `last`.
     pub(in crate::store) fn tracked(first: i64, last: i64) -> Self {
         Self::Tracked { first, last, stopped: None }
@@ -100,7 +101,7 @@ impl Step {
     pub(in crate::store) fn is_repetition(&self) -> bool {
         match self {
             Self::Ticket { before, after, .. } => before == after,
-            Self::Label { repeated, .. } => *repeated,
+            Self::Label { is_repeated, .. } => *is_repeated,
             Self::Acknowledged { before, after, .. } => before == after,
             Self::Tracked { .. }
             | Self::Params { .. }
@@ -111,19 +112,19 @@ impl Step {
     }
 
     /// Returns the values that the step writes. The rows that an import added aren't listed.
-    pub(in crate::store) fn targets(&self) -> Vec<Target> {
+    pub(in crate::store) fn targets(&self) -> Vec<EditTarget> {
         match self {
             Self::Tracked { .. } => Vec::new(),
             Self::Params { row, before, after, .. } => {
-                let ticket = (before.ticket != after.ticket).then_some(Target::Ticket(*row));
-                std::iter::once(Target::Params(*row)).chain(ticket).collect()
+                let ticket = (before.ticket != after.ticket).then_some(EditTarget::Ticket(*row));
+                std::iter::once(EditTarget::Params(*row)).chain(ticket).collect()
             }
-            Self::Tracking { row, .. } => vec![Target::Tracking(*row)],
-            Self::Ticket { row, .. } => vec![Target::Ticket(*row)],
-            Self::Label { row, label, .. } => vec![Target::Label(*row, label.clone())],
-            Self::Note { note, .. } => vec![Target::Note(*note)],
-            Self::Source { row, .. } => vec![Target::Source(*row)],
-            Self::Acknowledged { alert, .. } => vec![Target::Handling(*alert)],
+            Self::Tracking { row, .. } => vec![EditTarget::Tracking(*row)],
+            Self::Ticket { row, .. } => vec![EditTarget::Ticket(*row)],
+            Self::Label { row, label, .. } => vec![EditTarget::Label(*row, label.clone())],
+            Self::Note { note, .. } => vec![EditTarget::Note(*note)],
+            Self::Source { row, .. } => vec![EditTarget::Source(*row)],
+            Self::Acknowledged { alert, .. } => vec![EditTarget::Handling(*alert)],
         }
     }
 
@@ -138,7 +139,7 @@ impl Step {
 
 /// A value that steps change, named by row numbers.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(in crate::store) enum Target {
+pub(in crate::store) enum EditTarget {
     /// The parameters of a transaction.
     Params(i64),
     /// Whether a transaction is polled.
@@ -147,7 +148,6 @@ pub(in crate::store) enum Target {
     Ticket(i64),
     /// A label of a transaction.
     Label(i64, String),
-    /// A note.
     Note(i64),
     /// The source chain of a transaction.
     Source(i64),
@@ -158,22 +158,23 @@ pub(in crate::store) enum Target {
 /// The columns that say whether a transaction is polled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct StoredTracking {
-    pub(in crate::store) untracked: bool,
+    #[serde(rename = "untracked")]
+    pub(in crate::store) is_untracked: bool,
     pub(in crate::store) parked: Option<String>,
 }
 
 impl StoredTracking {
     /// Polled until settled.
-    pub(in crate::store) const ACTIVE: Self = Self { untracked: false, parked: None };
+    pub(in crate::store) const ACTIVE: Self = Self { is_untracked: false, parked: None };
     /// Stopped by a person.
-    pub(in crate::store) const STOPPED: Self = Self { untracked: true, parked: None };
+    pub(in crate::store) const STOPPED: Self = Self { is_untracked: true, parked: None };
 }
 
 impl From<&Tracking> for StoredTracking {
     fn from(tracking: &Tracking) -> Self {
         match tracking {
             Tracking::Active => Self::ACTIVE,
-            Tracking::Parked(reason) => Self { untracked: false, parked: Some(reason.clone()) },
+            Tracking::Parked(reason) => Self { is_untracked: false, parked: Some(reason.clone()) },
             Tracking::Untracked => Self::STOPPED,
         }
     }
@@ -232,7 +233,7 @@ impl From<&WrittenHandling> for Handling {
 pub(in crate::store) struct RecordedEdit {
     pub(in crate::store) id: i64,
     pub(in crate::store) summary: String,
-    pub(in crate::store) steps: Vec<Step>,
+    pub(in crate::store) steps: Vec<EditStep>,
 }
 
 /// Adds an edit. An edit without steps changed nothing and isn't added.
@@ -241,7 +242,7 @@ pub(in crate::store) fn insert(
     profile: &str,
     author: Option<&str>,
     summary: &str,
-    steps: &[Step],
+    steps: &[EditStep],
     at: DateTime<Utc>,
 ) -> Result<(), StoreError> {
     if !steps.is_empty() {
@@ -295,14 +296,14 @@ pub(in crate::store) fn changed_by_others(
     db: &Connection,
     edit: i64,
     author: Option<&str>,
-) -> Result<HashSet<Target>, StoreError> {
+) -> Result<HashSet<EditTarget>, StoreError> {
     let sql = "SELECT steps FROM edits WHERE id > ?1 AND taken_back_at IS NULL AND author IS NOT ?2";
     let mut statement = db.prepare_cached(sql)?;
     let mut rows = statement.query(params![edit, author])?;
     let mut changed = HashSet::new();
     while let Some(row) = rows.next()? {
         changed.extend(
-            from_json(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?.iter().flat_map(Step::targets),
+            from_json(row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?)?.iter().flat_map(EditStep::targets),
         );
     }
     Ok(changed)
@@ -340,7 +341,9 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
             .prepare_cached("SELECT steps FROM edits WHERE id = ?")?
             .query_row([id], |row| columns::lenient(row, 0))?;
         // An edit that can't be read can't be undone either.
-        let Some(mut steps) = columns::parse_or_omit::<Vec<Step>>(&text, format_args!("edit {id}")) else { continue };
+        let Some(mut steps) = columns::parse_or_omit::<Vec<EditStep>>(&text, format_args!("edit {id}")) else {
+            continue;
+        };
         let before = steps.len();
         steps.retain(|step| !step.is_about(&rows, &alerts));
         if steps.len() < before {
@@ -350,11 +353,11 @@ pub(in crate::store) fn forget(db: &Connection, rows: impl Iterator<Item = RowId
     Ok(())
 }
 
-pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<Step>, StoreError> {
+pub(in crate::store) fn from_json(steps: &str) -> Result<Vec<EditStep>, StoreError> {
     Ok(serde_json::from_str(steps).map_err(|error| columns::unreadable(2, error))?)
 }
 
-fn to_json(steps: &[Step]) -> Result<String, StoreError> {
+fn to_json(steps: &[EditStep]) -> Result<String, StoreError> {
     Ok(serde_json::to_string(steps).map_err(|error| columns::unreadable(4, error))?)
 }
 
@@ -367,12 +370,12 @@ mod tests {
     fn stored_steps_keep_their_names() {
         let params = || Box::new(fixtures::params(1));
         let steps = [
-            (Step::tracked(1, 2), "tracked"),
-            (Step::Params { row: 1, before: params(), after: params(), ticket_by: None }, "told"),
-            (Step::Ticket { row: 1, before: None, after: None, by: None }, "ticket"),
-            (Step::Label { row: 1, label: "vip".into(), added: true, repeated: false, by: None }, "label"),
-            (Step::Note { row: 1, note: 1, removed: false }, "note"),
-            (Step::Acknowledged { alert: 1, before: None, after: None }, "acknowledged"),
+            (EditStep::tracked(1, 2), "tracked"),
+            (EditStep::Params { row: 1, before: params(), after: params(), ticket_by: None }, "told"),
+            (EditStep::Ticket { row: 1, before: None, after: None, by: None }, "ticket"),
+            (EditStep::Label { row: 1, label: "vip".into(), is_added: true, is_repeated: false, by: None }, "label"),
+            (EditStep::Note { row: 1, note: 1, is_removed: false }, "note"),
+            (EditStep::Acknowledged { alert: 1, before: None, after: None }, "acknowledged"),
         ];
         for (step, name) in steps {
             let stored = serde_json::to_value(&step).unwrap();

@@ -41,19 +41,19 @@ fn flip(store: &Store, row: RowId, second: i64, back: i64) {
 fn third_raise_in_ten_minutes_is_flapping_and_later_raises_are_flips() {
     let (_folder, store, row) = with_gas_alert();
     flip(&store, row, 20, 100);
-    assert!(!only_alert(&store).flapping);
+    assert!(!only_alert(&store).is_flapping);
     flip(&store, row, 200, 300);
-    assert!(only_alert(&store).flapping);
+    assert!(only_alert(&store).is_flapping);
     let events = ["raised", "cleared", "raised", "cleared", "flapping"];
     assert_eq!(alert_events(&store), events);
     // While the alert flaps, each raise and clear is only a `flipped` event, however long it goes on.
     flip(&store, row, 310, 650);
     flip(&store, row, 660, 700);
-    assert!(only_alert(&store).flapping);
+    assert!(only_alert(&store).is_flapping);
     assert_eq!(alert_events(&store), [&events[..], &["flipped"; 4]].concat());
     // After ten quiet minutes the next raise is a normal one.
     flip(&store, row, 710, 1_300);
-    assert!(!only_alert(&store).flapping);
+    assert!(!only_alert(&store).is_flapping);
     assert_eq!(alert_events(&store).last(), Some(&"raised"));
 }
 
@@ -62,17 +62,17 @@ fn raises_far_apart_or_of_another_transaction_do_not_flap() {
     let (_folder, store, row) = with_gas_alert();
     flip(&store, row, 20, 309);
     flip(&store, row, 320, 610);
-    assert!(!only_alert(&store).flapping, "the first raise is ten minutes old");
+    assert!(!only_alert(&store).is_flapping, "the first raise is ten minutes old");
     let other = testing::track(&store, "default", vec![fixtures::new(2)], at(0)).added.first[0];
     observe_status(&store, other, RouterStatus::NeedsGas, 615);
-    assert!(store.reader().unwrap().alerts(AlertQuery::Active).unwrap().iter().all(|alert| !alert.flapping));
+    assert!(store.reader().unwrap().alerts(AlertQuery::Active).unwrap().iter().all(|alert| !alert.is_flapping));
     for _ in 0..3 {
         testing::record_event(&store, "default", ProfileEvent::Throttled(String::new()), at(620));
         assert_eq!(store.reader().unwrap().alerts(AlertQuery::OfProfiles).unwrap().len(), 1);
         testing::record_event(&store, "default", ProfileEvent::Recovered, at(620));
     }
     let cleared = store.reader().unwrap().alerts(AlertQuery::ClearedSince(at(620), 10)).unwrap();
-    assert_eq!(cleared.iter().map(|alert| alert.flapping).collect::<Vec<_>>(), [true, false, false]);
+    assert_eq!(cleared.iter().map(|alert| alert.is_flapping).collect::<Vec<_>>(), [true, false, false]);
 }
 
 #[test]

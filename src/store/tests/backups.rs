@@ -34,12 +34,12 @@ fn backup_is_one_intact_file_and_replaces_a_file_only_on_request() {
     let (folder, store) = open();
     testing::track(&store, "default", vec![fixtures::new(1), fixtures::new(2)], at(0));
     let to = folder.path().join("copy.db");
-    let report = store.backup(&to, Existing::Keep, &|| true).unwrap();
+    let report = store.backup(&to, ExistingFilePolicy::Keep, &|| true).unwrap();
     assert_eq!((report.transactions, report.bytes), (2, to.metadata().unwrap().len()));
-    let again = store.backup(&to, Existing::Keep, &|| true).unwrap_err();
+    let again = store.backup(&to, ExistingFilePolicy::Keep, &|| true).unwrap_err();
     assert!(again.to_string().contains("already exists"), "{again}");
     testing::track(&store, "default", vec![fixtures::new(3)], at(1));
-    assert_eq!(store.backup(&to, Existing::Replace, &|| true).unwrap().transactions, 3);
+    assert_eq!(store.backup(&to, ExistingFilePolicy::Replace, &|| true).unwrap().transactions, 3);
     assert_eq!(names(folder.path()), ["copy.db", "deep"]);
     let copy = Connection::open(&to).unwrap();
     let mode: String = copy.pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
@@ -48,10 +48,11 @@ fn backup_is_one_intact_file_and_replaces_a_file_only_on_request() {
     // The copy is a complete store.
     assert_eq!(Store::open(&to).unwrap().reader().unwrap().load().unwrap().0.len(), 3);
     let before = names(folder.path());
-    let cancelled = store.backup(&folder.path().join("other.db"), Existing::Keep, &|| false).unwrap_err();
+    let cancelled = store.backup(&folder.path().join("other.db"), ExistingFilePolicy::Keep, &|| false).unwrap_err();
     assert!(cancelled.to_string().contains("it was cancelled"), "{cancelled}");
     assert_eq!(names(folder.path()), before, "a cancelled backup leaves no file");
-    let without_folder = store.backup(&folder.path().join("missing/copy.db"), Existing::Keep, &|| true).unwrap_err();
+    let without_folder =
+        store.backup(&folder.path().join("missing/copy.db"), ExistingFilePolicy::Keep, &|| true).unwrap_err();
     assert!(without_folder.to_string().contains("was not made"), "{without_folder}");
 }
 
@@ -66,9 +67,9 @@ fn backup_is_consistent_despite_concurrent_writes() {
         number.set(number.get() + 1);
         testing::submit_track(&store, "default", vec![fixtures::new(number.get())], at(1)).wait().is_ok()
     };
-    let report = backup::copy(&source, &to, Existing::Keep, &writes).unwrap();
+    let report = backup::copy(&source, &to, ExistingFilePolicy::Keep, &writes).unwrap();
     assert_eq!(report.transactions, 2_000);
-    let cancelled = backup::copy(&source, &folder.path().join("other.db"), Existing::Keep, &|| false);
+    let cancelled = backup::copy(&source, &folder.path().join("other.db"), ExistingFilePolicy::Keep, &|| false);
     assert!(cancelled.is_err() || number.get() == 10_000);
 }
 
@@ -82,7 +83,7 @@ fn one_backup_a_day_is_made_and_the_last_seven_are_kept() {
         assert!(Store::backup_if_due(store.path(), day(number), &|| true).unwrap().is_some());
         assert_eq!(Store::backup_if_due(store.path(), day(number) + TimeDelta::hours(23), &|| true).unwrap(), None);
     }
-    let kept: Vec<_> = store.backups(day(9)).into_iter().map(|kept| kept.at).collect();
+    let kept: Vec<_> = store.files().backups(day(9)).into_iter().map(|kept| kept.at).collect();
     assert_eq!(kept, [9, 8, 7, 6, 5, 4, 3].map(day));
     let backups = folder.path().join("deep/backups");
     assert!(names(&backups).contains(&"hoptop.db.19700110T000000Z.backup".to_owned()), "{:?}", names(&backups));
@@ -111,8 +112,8 @@ fn backups_dated_in_the_future_are_listed_last_and_deleted_first() {
     }
     assert!(Store::backup_if_due(store.path(), day(0), &|| true).unwrap().is_some());
     assert_eq!(Store::backup_if_due(store.path(), day(0) + TimeDelta::hours(1), &|| true).unwrap(), None);
-    assert_eq!(store.backups(day(0)).len(), 7);
-    assert_eq!(store.backups(day(0))[0].at, day(0));
+    assert_eq!(store.files().backups(day(0)).len(), 7);
+    assert_eq!(store.files().backups(day(0))[0].at, day(0));
 }
 
 #[test]
@@ -121,7 +122,7 @@ fn opening_a_backup_leaves_it_unchanged() {
     import_one(&store);
     Store::backup_if_due(store.path(), at(0), &|| true).unwrap();
     let backups = folder.path().join("deep/backups");
-    let path = store.backups(at(0)).remove(0).path;
+    let path = store.files().backups(at(0)).remove(0).path;
     let before = (names(&backups), fs::read(&path).unwrap());
     let shown = Store::open_lasting(&path, at(1)).unwrap();
     assert_eq!(shown.reader().unwrap().load().unwrap().0.len(), 1);
@@ -136,10 +137,10 @@ fn backup_is_refused_where_another_store_has_a_log() {
     import_one(&store);
     let other = Store::open(&folder.path().join("other.db")).unwrap();
     import_one(&other);
-    let refused = store.backup(other.path(), Existing::Replace, &|| true).unwrap_err().to_string();
+    let refused = store.backup(other.path(), ExistingFilePolicy::Replace, &|| true).unwrap_err().to_string();
     assert!(refused.contains("other.db-wal is the write-ahead log of a store with that name"), "{refused}");
     drop(other);
-    store.backup(&folder.path().join("other.db"), Existing::Replace, &|| true).unwrap();
+    store.backup(&folder.path().join("other.db"), ExistingFilePolicy::Replace, &|| true).unwrap();
 }
 
 #[test]
@@ -174,7 +175,7 @@ fn backup_precedes_each_schema_change() {
     create_old_store(&path);
     let store = Store::open_lasting(&path, at(0)).unwrap();
     assert_eq!(store.reader().unwrap().load().unwrap().0.len(), 1);
-    let kept = store.backups(at(0));
+    let kept = store.files().backups(at(0));
     assert_eq!((kept.len(), kept[0].before), (1, Some(1)));
     assert_eq!(migrate::version(&Connection::open(&kept[0].path).unwrap()).unwrap(), 1);
 }

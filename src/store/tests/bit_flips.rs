@@ -11,9 +11,9 @@ use crate::domain::transaction::Transaction;
 const PAGE: usize = 4_096;
 
 /// Numbers that look random and are the same in every run.
-struct Numbers(u64);
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn below(&mut self, limit: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         ((self.0 >> 33) % limit as u64) as usize
@@ -54,7 +54,7 @@ fn create(count: i64) -> (TempDir, PathBuf) {
 
 /// Flips bits of a copy of the store. Returns the path of the copy, and the numbers of the pages that were hit.
 fn copy_with_flips(sound: &[u8], seed: u64, flips: usize, folder: &Path) -> (PathBuf, BTreeSet<usize>) {
-    let mut numbers = Numbers(seed);
+    let mut numbers = RandomNumbers(seed);
     let mut bytes = sound.to_vec();
     let hit = (0..flips).map(|_| numbers.flip(&mut bytes)).collect();
     let copy = folder.join(format!("{flips}-{seed}/hoptop.db"));
@@ -77,7 +77,7 @@ fn shown(store: &Store) -> Result<Vec<Shown>, StoreError> {
 }
 
 #[test]
-fn flipped_bit_that_changes_what_is_shown_is_known() {
+fn flipped_bit_that_changes_shown_data_is_detected() {
     let (folder, path) = create(60);
     let sound = fs::read(&path).unwrap();
     let store = Store::open_lasting(&path, at(20)).unwrap();

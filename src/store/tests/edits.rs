@@ -1,7 +1,7 @@
 //! Tests of edits: applying, undoing, redoing, and deleting transactions for good.
 
 use super::*;
-use crate::domain::{filter::Named, transaction::Transaction};
+use crate::domain::{filter::NameKind, transaction::Transaction};
 
 /// Returns the editable state of the first transaction: whether it is polled, its ticket, labels and notes.
 fn editable_state(store: &Store) -> String {
@@ -46,7 +46,7 @@ fn every_edit_can_be_undone_and_redone_and_stays_in_the_history() {
     assert_eq!(testing::redo(&store, "default", at(5)), None);
     let history = store.reader().unwrap().history(rows[0]).unwrap();
     let sentences = history.iter().filter_map(|line| match line {
-        HistoryLine::Change(change) => Some(change.what.sentence()),
+        HistoryLine::Change(change) => Some(change.kind.sentence()),
         HistoryLine::Observation(..) => None,
     });
     let sentences: Vec<_> = sentences.collect();
@@ -198,7 +198,7 @@ fn undoing_untrack_restores_the_alerts_that_it_cleared() {
 
 /// Reads all new changes of the feed: their names and transactions.
 fn read_changes(feed_reader: &FeedReader) -> Vec<(&'static str, Option<RowId>)> {
-    feed_reader.changes().unwrap().changes.iter().map(|change| (change.what.name(), change.transaction)).collect()
+    feed_reader.changes().unwrap().changes.iter().map(|change| (change.kind.name(), change.transaction)).collect()
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn import_of_new_and_known_transactions_is_one_step() {
 fn redoing_an_import_polls_only_transactions_that_its_undo_stopped() {
     let (_folder, store) = open();
     let mut batch: Vec<_> = (1..=5).map(fixtures::new).collect();
-    batch[4].untracked = true;
+    batch[4].is_untracked = true;
     let rows = testing::track(&store, "default", batch, at(0)).added.first;
     let refusal = fixtures::answer(Outcome::Failed(Failure::Rejected("quoteId is wrong".into())));
     observe(&store, rows[0], refusal, 1);
@@ -323,17 +323,17 @@ fn tickets_labels_and_profiles_are_found_by_prefix_once_each() {
     }
     let reader = store.reader().unwrap();
     let names = |of, beginning, most| reader.names(of, beginning, most).unwrap();
-    assert_eq!(names(Named::Ticket, "SUP", 9), ["sup-1", "SUP-12"]);
-    assert_eq!(names(Named::Ticket, "", 2), ["OPS-3", "sup-1"]);
-    assert_eq!(names(Named::Ticket, "z", 9), [""; 0]);
+    assert_eq!(names(NameKind::Ticket, "SUP", 9), ["sup-1", "SUP-12"]);
+    assert_eq!(names(NameKind::Ticket, "", 2), ["OPS-3", "sup-1"]);
+    assert_eq!(names(NameKind::Ticket, "z", 9), [""; 0]);
     // Names that differ only in case count as one, whichever is shown: the filter finds all of them.
-    assert_eq!(names(Named::Label, "", 9).len(), 3);
-    assert_eq!(names(Named::Label, "võ", 9), ["võimalik"]);
+    assert_eq!(names(NameKind::Label, "", 9).len(), 3);
+    assert_eq!(names(NameKind::Label, "võ", 9), ["võimalik"]);
     for profile in ["prod", "Partner"] {
         testing::track(&store, profile, vec![fixtures::new(6), fixtures::new(7)], at(0));
     }
-    assert_eq!(names(Named::Profile, "", 9), ["default", "Partner", "prod"]);
-    assert_eq!(names(Named::Profile, "p", 1), ["Partner"]);
+    assert_eq!(names(NameKind::Profile, "", 9), ["default", "Partner", "prod"]);
+    assert_eq!(names(NameKind::Profile, "p", 1), ["Partner"]);
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn held_lock_is_reported_in_plain_words() {
 async fn removed_file_is_detected_and_not_written_to() {
     let (folder, store) = open();
     import_one(&store);
-    let mut commits = store.subscribe(Wake::AnyCommit).unwrap();
+    let mut commits = store.subscribe(WakeKind::AnyCommit).unwrap();
     let elsewhere = folder.path().join("elsewhere.db");
     fs::rename(store.path(), &elsewhere).unwrap();
     while store.fault().is_none() {

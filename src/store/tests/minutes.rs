@@ -22,7 +22,7 @@ fn store_with_reports(reports: impl IntoIterator<Item = PollerReport>) -> (TempD
     (folder, store)
 }
 
-fn minutes(store: &Store) -> Vec<Minute> {
+fn minutes(store: &Store) -> Vec<MinuteStats> {
     store.reader().unwrap().minutes("default", at(0)).unwrap()
 }
 

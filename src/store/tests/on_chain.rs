@@ -24,7 +24,7 @@ fn header(store: &Store, row: RowId) -> TransactionHeader {
 
 fn events(store: &Store) -> Vec<&'static str> {
     let feed = store.reader().unwrap().changes_after(0, 100).unwrap();
-    feed.changes.iter().map(|change| change.what.name()).filter(|name| name.starts_with("chain")).collect()
+    feed.changes.iter().map(|change| change.kind.name()).filter(|name| name.starts_with("chain")).collect()
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn undo_of_a_corrected_source_chain_keeps_what_the_service_has_found() {
 }
 
 #[test]
-fn news_and_requested_answers_are_in_the_history_and_repetitions_are_not() {
+fn changed_and_requested_readings_are_in_the_history_and_repetitions_are_not() {
     let (_folder, store) = open();
     let row = import_one(&store);
     says(&store, row, ChainVerdict::Pending, 10);
@@ -128,7 +128,7 @@ fn a_contradiction_is_an_alert_until_the_chain_agrees() {
 }
 
 #[test]
-fn a_corrected_source_chain_starts_anew_and_never_takes_the_place_of_another_transaction() {
+fn corrected_source_chain_resets_the_state_and_never_replaces_another_transaction() {
     let (_folder, store) = open();
     let row = import_one(&store);
     let correct = |chain: &str| {

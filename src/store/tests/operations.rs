@@ -12,11 +12,11 @@ use crate::domain::{
     need::Need,
     notification::NotificationCursor,
     on_chain::{ChainReading, ChainVerdict, Mined, OnChain},
-    operation::{AlertKey, AlertSubject, QuoteKey},
+    operation::{AlertKey, QuoteKey, SubjectKey},
     record::{ChainSide, RouteStep, StatusRecord},
     team::{LogEntry, LogPosition, Nonce},
 };
-use crate::store::{Entries, payload};
+use crate::store::{LogEntries, payload};
 
 const PROFILES: [&str; 2] = ["default", "prod"];
 /// A label that each store refuses ([`refuse_label`]).
@@ -26,23 +26,23 @@ const NUMBERS: i64 = 5;
 
 /// An operation whose target may be known only when it is applied.
 #[derive(Clone, Debug)]
-enum Draft {
+enum OperationDraft {
     Ready(Box<Operation>),
     /// An edit of alerts. Each alert is given by its position among the active alerts.
     Handle(&'static str, Edit<TransactionKey, usize>),
     /// An operation on a quote request, which is given by its position among the pending requests so far.
-    Quote(usize, QuoteDraft),
+    Quote(usize, GeneratedQuote),
 }
 
 #[derive(Clone, Debug)]
-enum QuoteDraft {
+enum GeneratedQuote {
     Withdraw(DateTime<Utc>),
     Claim,
     Answer(QuoteObservation),
 }
 
 /// An operation, and the milliseconds since the previous one; negative if the clock was set back.
-type TimedDraft = (Draft, i64);
+type TimedOperation = (OperationDraft, i64);
 
 fn millis(milliseconds: i64) -> DateTime<Utc> {
     at(1_700_000_000) + TimeDelta::milliseconds(milliseconds)
@@ -98,7 +98,7 @@ fn new_transaction() -> impl Strategy<Value = NewTransaction> {
             labels,
             notes,
             first_seen_at,
-            untracked,
+            is_untracked: untracked,
         },
     )
 }
@@ -301,14 +301,14 @@ fn quote_answer() -> impl Strategy<Value = QuoteObservation> {
     answer.prop_map(quote_observation)
 }
 
-fn draft() -> impl Strategy<Value = Draft> {
+fn draft() -> impl Strategy<Value = OperationDraft> {
     use Operation::*;
     let batch = || prop::collection::vec(new_transaction(), 1..5);
     let quote = prop_oneof![
-        moment().prop_map(QuoteDraft::Withdraw),
-        Just(QuoteDraft::Claim),
-        quote_answer().prop_map(QuoteDraft::Answer),
-        quote_answer().prop_map(QuoteDraft::Answer),
+        moment().prop_map(GeneratedQuote::Withdraw),
+        Just(GeneratedQuote::Claim),
+        quote_answer().prop_map(GeneratedQuote::Answer),
+        quote_answer().prop_map(GeneratedQuote::Answer),
     ];
     let ready = prop_oneof![
         5 => (profile(), batch()).prop_map(|(profile, transactions)| Track { profile, transactions }),
@@ -334,18 +334,18 @@ fn draft() -> impl Strategy<Value = Draft> {
         }),
     ];
     prop_oneof![
-        12 => ready.prop_map(|operation| Draft::Ready(Box::new(operation))),
-        2 => (select(&PROFILES[..]), handling()).prop_map(|(profile, edit)| Draft::Handle(profile, edit)),
-        1 => (0_usize..4, quote).prop_map(|(place, quote)| Draft::Quote(place, quote)),
+        12 => ready.prop_map(|operation| OperationDraft::Ready(Box::new(operation))),
+        2 => (select(&PROFILES[..]), handling()).prop_map(|(profile, edit)| OperationDraft::Handle(profile, edit)),
+        1 => (0_usize..4, quote).prop_map(|(place, quote)| OperationDraft::Quote(place, quote)),
     ]
 }
 
-fn drafts() -> impl Strategy<Value = Vec<TimedDraft>> {
+fn drafts() -> impl Strategy<Value = Vec<TimedOperation>> {
     // Often at the same time as the previous operation, rarely before it.
     let pause = prop_oneof![2 => Just(0), 6 => 1_i64..30_000, 3 => 30_000_i64..400_000, 1 => -9_000_i64..0];
     let tracked = |profile: &str| {
         let transactions = (1..NUMBERS - 1).map(fixtures::new).collect();
-        (Draft::Ready(Box::new(Operation::Track { profile: profile.to_owned(), transactions })), 1)
+        (OperationDraft::Ready(Box::new(Operation::Track { profile: profile.to_owned(), transactions })), 1)
     };
     prop::collection::vec((draft(), pause), 1..80)
         .prop_map(move |drafts| PROFILES.map(tracked).into_iter().chain(drafts).collect())
@@ -374,19 +374,19 @@ fn shift_row_ids(store: &Store) {
 fn absent_targets() -> Targets {
     let transaction = fixtures::transaction(99).key();
     let quote = QuoteKey { profile: "default".into(), request: request(true, "0x99"), asked_at: millis(1) };
-    let about = AlertSubject::Transaction(transaction.clone());
+    let about = SubjectKey::Transaction(transaction.clone());
     Targets { alert: AlertKey { about, rule: Rule::NeedsGas, raised_at: millis(1) }, transaction, quote }
 }
 
 /// Applies drafts one by one. Returns the resulting operations with their times, and whether each one succeeded.
-fn apply_each(store: &Store, drafts: &[TimedDraft]) -> Vec<(Operation, DateTime<Utc>, bool)> {
+fn apply_each(store: &Store, drafts: &[TimedOperation]) -> Vec<(Operation, DateTime<Utc>, bool)> {
     let (mut applied, mut quotes, mut now) = (Vec::new(), Vec::new(), 0);
     for (draft, pause) in drafts {
         now += pause;
         let reader = store.reader().unwrap();
         let operation = match draft {
-            Draft::Ready(operation) => Operation::clone(operation),
-            Draft::Handle(profile, edit) => {
+            OperationDraft::Ready(operation) => Operation::clone(operation),
+            OperationDraft::Handle(profile, edit) => {
                 let active = reader.alerts(AlertQuery::Active).unwrap();
                 let alert = |place: usize| {
                     let key = active.get(place % (active.len() + 1)).map(|alert| alert_key(&reader, alert.id));
@@ -395,17 +395,17 @@ fn apply_each(store: &Store, drafts: &[TimedDraft]) -> Vec<(Operation, DateTime<
                 let edit = edit.clone().resolve(|key| Ok(Some(key)), alert).unwrap();
                 Operation::Edit { profile: (*profile).to_owned(), edit }
             }
-            Draft::Quote(place, draft) => {
+            OperationDraft::Quote(place, draft) => {
                 let quote = quotes.get(place % (quotes.len() + 1)).cloned().unwrap_or_else(|| absent_targets().quote);
                 match draft.clone() {
-                    QuoteDraft::Withdraw(wanted_until) => Operation::WithdrawQuote { quote, wanted_until },
-                    QuoteDraft::Claim => Operation::ClaimQuote { quote },
-                    QuoteDraft::Answer(observation) => Operation::AnswerQuote { quote, observation },
+                    GeneratedQuote::Withdraw(wanted_until) => Operation::WithdrawQuote { quote, wanted_until },
+                    GeneratedQuote::Claim => Operation::ClaimQuote { quote },
+                    GeneratedQuote::Answer(observation) => Operation::AnswerQuote { quote, observation },
                 }
             }
         };
         let outcome = testing::apply(&as_someone(store, millis(now)), operation.clone(), millis(now));
-        if let Ok(OperationResult::Asked(AskedQuote::Pending { quote, .. })) = &outcome {
+        if let Ok(OperationResult::Asked(QuoteSubmission::Pending { quote, .. })) = &outcome {
             quotes.push(QuoteKey::clone(quote));
         }
         applied.push((operation, millis(now), outcome.is_ok()));
@@ -427,7 +427,7 @@ fn distinct(transactions: &[NewTransaction]) -> Option<Vec<NewTransaction>> {
     (hashes.len() == transactions.len()).then(|| transactions.to_vec())
 }
 
-/// Returns the store of the person who acts at a moment: one of two, or nobody with a name.
+/// Returns the store of the person who acts at a moment: one of two names, or none.
 fn as_someone(store: &Store, at: DateTime<Utc>) -> Store {
     let author = match at.timestamp_millis().rem_euclid(3) {
         0 => None,
@@ -480,7 +480,7 @@ fn apply_from_log(store: &Store, operations: &[(Operation, DateTime<Utc>, bool)]
     };
     let entries: Vec<LogEntry> = (1..).zip(operations.chunks(batch_size)).map(entry).collect();
     let replicate = |entries: &[LogEntry]| {
-        let entries = Entries { team: Nonce(7), entries: entries.to_vec(), own: Vec::new(), is_light: false };
+        let entries = LogEntries { team: Nonce(7), entries: entries.to_vec(), own: Vec::new(), is_light: false };
         store.replicate(entries).wait().unwrap().replicated().unwrap().results
     };
     let middle = entries.len() / 2;
@@ -501,7 +501,7 @@ fn check_headers(store: &Store) -> Result<(), TestCaseError> {
         let header = reader.header(whole.id).unwrap().unwrap();
         prop_assert_eq!((header.from_name(), header.to_name()), (whole.from_name(), whole.to_name()));
         prop_assert_eq!(RouteKey::of(&header), RouteKey::of(&whole));
-        let listed = reader.listed(whole.id).unwrap().unwrap();
+        let listed = reader.list_row(whole.id).unwrap().unwrap();
         let response_ids = whole.response_ids.clone();
         let filled =
             crate::domain::transaction::Transaction { response_ids, ..header.with_record(whole.state.record.clone()) };
@@ -661,7 +661,7 @@ fn operations_of_each_variant(Targets { transaction, alert, quote }: &Targets) -
         labels: vec!["vip".into()],
         notes: vec!["asked".into()],
         first_seen_at: Some(millis(3)),
-        untracked: true,
+        is_untracked: true,
     };
     let report = PollerReport {
         valid_until: millis(9),
@@ -751,7 +751,7 @@ fn operation_on_an_absent_target_changes_nothing() {
     // Each of these keys differs from an existing key in one part only.
     let elsewhere = TransactionKey { profile: "prod".into(), ..key.clone() };
     let other_chain = TransactionKey { from_chain: ChainId::new("10"), ..key.clone() };
-    let of_profile = AlertKey { about: AlertSubject::Profile("default".into()), ..alert.clone() };
+    let of_profile = AlertKey { about: SubjectKey::Profile("default".into()), ..alert.clone() };
     let other_rule = AlertKey { rule: Rule::Refund, ..alert.clone() };
     let earlier = AlertKey { raised_at: at(4), ..alert.clone() };
     let before = QuoteKey { asked_at: at(7), ..quote.clone() };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::{prelude::*, sample::select};
 
 use super::{
-    super::tables::undo_history::{self, Target},
+    super::tables::undo_history::{self, EditTarget},
     *,
 };
 use crate::domain::alert::Snooze;
@@ -45,14 +45,14 @@ fn transaction(store: &Store) -> crate::domain::transaction::Transaction {
 fn history(store: &Store) -> Vec<(String, Option<String>)> {
     let lines = store.reader().unwrap().history(RowId(1)).unwrap();
     let change = |line| match line {
-        HistoryLine::Change(change) => Some((change.what.sentence(), change.author)),
+        HistoryLine::Change(change) => Some((change.kind.sentence(), change.author)),
         HistoryLine::Observation(..) => None,
     };
     lines.into_iter().filter_map(change).filter(|(_, author)| author.is_some()).collect()
 }
 
 #[test]
-fn authors_are_stored_with_what_people_write_and_not_with_answers() {
+fn authors_are_stored_with_writes_of_people_and_not_with_answers() {
     let (_folder, store) = open();
     let (ana, bob) = (by(&store, "Ana"), by(&store, "Bob"));
     let mut new = fixtures::new(1);
@@ -105,12 +105,13 @@ fn names_of_people_are_completed() {
     add_label(&by(&store, "anton"), "vip", 2);
     add_label(&by(&store, "Bob"), "late", 3);
     add_label(&store, "old", 4);
-    let names = |beginning| store.reader().unwrap().names(crate::domain::filter::Named::Person, beginning, 9).unwrap();
+    let names =
+        |beginning| store.reader().unwrap().names(crate::domain::filter::NameKind::Person, beginning, 9).unwrap();
     assert_eq!((names("an"), names("").len(), names("c").len()), (vec!["Ana".to_owned(), "anton".to_owned()], 3, 0));
 }
 
 #[test]
-fn checksums_cover_authors_and_leave_out_what_is_local() {
+fn checksums_cover_authors_and_leave_out_local_data() {
     let stores = ["Ana", "Bob"].map(|name| open_tracked_by(Some(name)));
     let checksums = stores.each_ref().map(|(_, store)| store.reader().unwrap().checksums().unwrap());
     let [ana, bob] = &checksums;
@@ -137,7 +138,7 @@ fn each_person_undoes_their_own_newest_edit() {
 }
 
 #[test]
-fn last_ticket_wins_and_both_stand_in_the_history() {
+fn last_ticket_wins_and_both_are_in_the_history() {
     let (_folder, store) = open_tracked_by(None);
     let (ana, bob) = (by(&store, "Ana"), by(&store, "Bob"));
     ticket(&ana, Some("SUP-1"), 2);
@@ -156,7 +157,7 @@ fn last_ticket_wins_and_both_stand_in_the_history() {
 }
 
 #[test]
-fn what_two_people_did_alike_stays_until_both_undo_it() {
+fn same_edit_of_two_people_stays_until_both_undo_it() {
     let (_folder, store) = open_tracked_by(None);
     let (ana, bob) = (by(&store, "Ana"), by(&store, "Bob"));
     for person in [&ana, &bob] {
@@ -192,20 +193,20 @@ fn undone_import_keeps_polling_what_another_person_resumed() {
     testing::edit(&bob, "default", Edit::Untrack { transactions: vec![RowId(1)] }, at(2));
     testing::track(&bob, "default", vec![fixtures::new(1)], at(3));
     let undone = testing::undo(&by(&store, "Ana"), "default", at(4)).unwrap();
-    assert!(undone.stopped_import);
+    assert!(undone.has_stopped_import);
     let tracking = |row| store.reader().unwrap().transaction(RowId(row)).unwrap().unwrap().tracking;
     assert_eq!((tracking(1), tracking(2)), (Tracking::Active, Tracking::Untracked));
 }
 
 /// What a person does in the property test. All act on the first transaction or the first alert.
 #[derive(Clone, Debug)]
-enum Act {
+enum PersonAction {
     Edit(Edit<RowId, i64>),
     Undo,
     Redo,
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn act() -> impl Strategy<Value = PersonAction> {
     let rows = || vec![RowId(1)];
     let edits = [
         Edit::SetTicket { transactions: rows(), ticket: Some("SUP-1".into()) },
@@ -221,9 +222,9 @@ fn act() -> impl Strategy<Value = Act> {
         Edit::Untrack { transactions: rows() },
     ];
     prop_oneof![
-        3 => select(edits.to_vec()).prop_map(Act::Edit),
-        2 => Just(Act::Undo),
-        1 => Just(Act::Redo),
+        3 => select(edits.to_vec()).prop_map(PersonAction::Edit),
+        2 => Just(PersonAction::Undo),
+        1 => Just(PersonAction::Redo),
     ]
 }
 
@@ -248,7 +249,7 @@ fn values(store: &Store) -> BTreeMap<String, String> {
 }
 
 /// An edit of the undo history: its author, its targets, and whether it is reversed.
-type Recorded = (Option<String>, Vec<Target>, bool);
+type Recorded = (Option<String>, Vec<EditTarget>, bool);
 
 fn recorded(store: &Store) -> BTreeMap<i64, Recorded> {
     let db = Connection::open(store.path()).unwrap();
@@ -270,19 +271,19 @@ proptest! {
             let person = store.clone().with_author(author.clone());
             let (before, edits) = (values(&store), recorded(&store));
             match act {
-                Act::Edit(edit) => {
+                PersonAction::Edit(edit) => {
                     let count = testing::edit(&person, "default", edit.clone(), at(second));
                     let last = recorded(&store).into_iter().skip(edits.len()).map(|(_, edit)| edit.0).next();
                     prop_assert_eq!(last, (count > 0).then_some(author));
                     continue;
                 }
-                Act::Undo => drop(testing::undo(&person, "default", at(second))),
-                Act::Redo => drop(testing::redo(&person, "default", at(second))),
+                PersonAction::Undo => drop(testing::undo(&person, "default", at(second))),
+                PersonAction::Redo => drop(testing::redo(&person, "default", at(second))),
             }
             let turned: Vec<_> =
                 recorded(&store).into_iter().filter(|(id, (.., reversed))| edits[id].2 != *reversed).collect();
             prop_assert!(turned.len() <= 1);
-            let own = |target: &Target| turned.iter().any(|(id, (_, targets, _))| {
+            let own = |target: &EditTarget| turned.iter().any(|(id, (_, targets, _))| {
                 let others = edits.range(id + 1..).filter(|(_, (by, _, reversed))| *by != author && !reversed);
                 targets.contains(target) && !others.into_iter().any(|(_, (_, others, _))| others.contains(target))
             });

@@ -54,9 +54,9 @@ fn count(store: &Store) -> usize {
 fn open_recovered(path: &Path) -> (Store, Recovery) {
     let store = Store::open_lasting(path, at(86_400)).unwrap();
     let recovered = store.recovery().expect("the store should have been recovered").clone();
-    assert!(recovered.aside.exists(), "{recovered}");
+    assert!(recovered.damaged_file.exists(), "{recovered}");
     let db = Connection::open(path).unwrap();
-    assert_eq!(integrity::unsound(&db, Depth::Full).unwrap(), None);
+    assert_eq!(integrity::find_fault(&db, CheckDepth::Full).unwrap(), None);
     // The recovered store accepts writes.
     testing::track(&store, "other", vec![fixtures::new(1)], at(86_400));
     (store, recovered)
@@ -74,8 +74,8 @@ fn store_with_a_damaged_header_is_restored_from_its_backup() {
     let (store, recovered) = open_recovered(&path);
     assert_eq!((recovered.backup, recovered.transactions, recovered.rows), (Some(at(60)), 20, 0));
     assert_eq!(count(&store), 21);
-    assert_eq!(fs::read(&recovered.aside).unwrap(), damaged);
-    assert_eq!(recovered.aside, folder.path().join("hoptop.db.damaged-19700102T000000Z"));
+    assert_eq!(fs::read(&recovered.damaged_file).unwrap(), damaged);
+    assert_eq!(recovered.damaged_file, folder.path().join("hoptop.db.damaged-19700102T000000Z"));
     let sentence = recovered.to_string();
     assert!(
         sentence.contains("20 transactions from the backup of 1970-01-01 00:01 UTC; later changes are lost"),
@@ -187,8 +187,8 @@ fn empty_file_or_log_without_its_file_is_recovered() {
     fs::rename(&path, path.with_extension("elsewhere")).unwrap();
     fs::write(&log, "committed, but not yet in the file").unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
-    let aside = paths::companion(&store.recovery().unwrap().aside, "-wal");
-    assert_eq!((count(&store), fs::read_to_string(aside).unwrap().len()), (3, 34));
+    let damaged_file = paths::companion(&store.recovery().unwrap().damaged_file, "-wal");
+    assert_eq!((count(&store), fs::read_to_string(damaged_file).unwrap().len()), (3, 34));
 }
 
 #[test]
@@ -224,21 +224,21 @@ fn store_opened_by_another_handle_is_not_moved() {
 fn killed_recovery_is_continued_by_the_next_start() {
     let (folder, path) = create_filled_store(30);
     // Killed between the renames, and while building the new file.
-    let aside = folder.path().join("hoptop.db.damaged-1");
+    let damaged_file = folder.path().join("hoptop.db.damaged-1");
     overwrite(&path, 0, &[0xa5; 16]);
     fs::write(paths::companion(&path, "-wal"), "a log").unwrap();
-    fs::rename(&path, &aside).unwrap();
+    fs::rename(&path, &damaged_file).unwrap();
     fs::write(paths::companion(&path, ".mending"), "half of it").unwrap();
     fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
     let (store, recovered) = open_recovered(&path);
-    assert_eq!(recovered.aside, aside);
-    assert_eq!(fs::read_to_string(paths::companion(&aside, "-wal")).unwrap(), "a log");
+    assert_eq!(recovered.damaged_file, damaged_file);
+    assert_eq!(fs::read_to_string(paths::companion(&damaged_file, "-wal")).unwrap(), "a log");
     drop(store);
     // Killed after the rebuilt file had its final name: the rebuilt file isn't moved as the damaged one.
-    let before = fs::read(&aside).unwrap();
+    let before = fs::read(&damaged_file).unwrap();
     fs::write(paths::companion(&path, ".presence"), "mending hoptop.db.damaged-1").unwrap();
     open_recovered(&path);
-    assert_eq!(fs::read(&aside).unwrap(), before);
+    assert_eq!(fs::read(&damaged_file).unwrap(), before);
 }
 
 #[test]
@@ -339,7 +339,7 @@ fn writes_after_a_recovery_survive_a_stale_recovery_mark() {
     fill(&store, 21..=25);
     drop(store);
     // The power failed before the end of the recovery was on the disk.
-    let name = recovered.aside.file_name().unwrap().to_str().unwrap();
+    let name = recovered.damaged_file.file_name().unwrap().to_str().unwrap();
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     let store = Store::open_lasting(&path, at(90_000)).unwrap();
     assert_eq!(count(&store), 26);
@@ -349,7 +349,7 @@ fn writes_after_a_recovery_survive_a_stale_recovery_mark() {
     fs::write(paths::companion(&path, ".presence"), format!("mending {name}\n")).unwrap();
     overwrite(&path, 0, &[0x5a; 512]);
     let (_store, again) = open_recovered(&path);
-    assert!(again.aside != recovered.aside && recovered.aside.exists());
+    assert!(again.damaged_file != recovered.damaged_file && recovered.damaged_file.exists());
 }
 
 #[test]
@@ -389,7 +389,7 @@ fn symbolic_link_leads_to_the_store_and_its_companion_files() {
     overwrite(&path, 0, &[0xa5; 512]);
     let (store, recovered) = open_recovered(&link);
     assert_eq!(
-        (recovered.backup, recovered.aside.parent()),
+        (recovered.backup, recovered.damaged_file.parent()),
         (Some(at(60)), Some(&*folder.path().canonicalize().unwrap()))
     );
     drop(store);
@@ -423,7 +423,7 @@ fn missing_log_is_reported_and_the_original_file_is_kept() {
     drop(opened);
     assert_eq!(Store::open_lasting(&found, at(120)).unwrap().notice(), None);
     // A store restored from a backup never had a log.
-    store.backup(&found, Existing::Replace, &|| true).unwrap();
+    store.backup(&found, ExistingFilePolicy::Replace, &|| true).unwrap();
     fs::write(paths::companion(&found, ".presence"), "open\n").unwrap();
     assert_eq!(Store::open_lasting(&found, at(180)).unwrap().notice(), None);
 }
@@ -464,7 +464,7 @@ fn notice_after_removing(files: &[&str], with_backup: bool) -> Option<String> {
         fs::remove_file(paths::companion(&path, ending)).unwrap();
     }
     let store = Store::open_lasting(&path, at(120)).unwrap();
-    assert!(store.backups(at(120)).is_empty(), "its backups belong to the store that is gone");
+    assert!(store.files().backups(at(120)).is_empty(), "its backups belong to the store that is gone");
     store.notice()
 }
 
@@ -502,7 +502,7 @@ fn removed_store_is_reported_and_its_backups_are_kept() {
     for day in 1..=8 {
         Store::backup_if_due(store.path(), at(day * 86_400), &|| true).unwrap().unwrap();
     }
-    assert!(kept.exists() && store.backups(at(8 * 86_400)).len() == 7);
+    assert!(kept.exists() && store.files().backups(at(8 * 86_400)).len() == 7);
     drop(store);
     assert_eq!(Store::open_lasting(&path, at(90_000)).unwrap().notice(), None);
 }

@@ -1,4 +1,4 @@
-//! Tests of a replica: which entries it takes, what a snapshot holds, and what is kept of lost entries.
+//! Tests of a replica: the entries that it takes, the content of a snapshot, and the file of lost entries.
 
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -7,9 +7,9 @@ use super::{operations::refuse_label, *};
 use crate::{
     domain::{
         operation::Edit,
-        team::{LogEntry, LogPosition, Loss, Nonce},
+        team::{LogEntry, LogLoss, LogPosition, Nonce},
     },
-    store::{Entries, OperationResult, own_entries, payload},
+    store::{LogEntries, OperationResult, own_entries, payload},
 };
 
 const TEAM: Nonce = Nonce(7);
@@ -27,7 +27,7 @@ fn tracks(seq: u64) -> LogEntry {
 }
 
 fn replicate(store: &Store, team: Nonce, entries: Vec<LogEntry>, own: Vec<u64>) -> Result<u64, StoreError> {
-    let applied = store.replicate(Entries { team, entries, own, is_light: false }).wait()?;
+    let applied = store.replicate(LogEntries { team, entries, own, is_light: false }).wait()?;
     Ok(applied.replicated()?.position.seq)
 }
 
@@ -91,14 +91,14 @@ fn payload_in_parts_is_applied_whole_with_its_last_part_even_if_others_write_bet
 }
 
 #[test]
-fn operation_that_fails_is_undone_alone_and_the_rest_of_its_entry_stands() {
+fn failed_operation_is_rolled_back_alone_and_the_rest_of_its_entry_is_applied() {
     let (_folder, store) = open();
     refuse_label(&store);
     let refused = NewTransaction { labels: vec!["refused".into()], ..fixtures::new(1) };
     let track = |new| Operation::Track { profile: "default".into(), transactions: vec![new] };
     let entries = vec![entry(1, vec![track(refused), track(fixtures::new(2))])];
     let applied = store
-        .replicate(Entries { team: TEAM, entries, own: vec![], is_light: false })
+        .replicate(LogEntries { team: TEAM, entries, own: vec![], is_light: false })
         .wait()
         .unwrap()
         .replicated()
@@ -109,7 +109,7 @@ fn operation_that_fails_is_undone_alone_and_the_rest_of_its_entry_stands() {
 }
 
 #[test]
-fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
+fn snapshot_makes_an_equal_replica_without_the_data_of_its_machine() {
     let ((folder, store), (_late, late)) = (open(), open());
     replicate(&store, TEAM, (1..=5).map(tracks).collect(), vec![4]).unwrap();
     let delete = Operation::Delete { transactions: vec![fixtures::transaction(2).key()] };
@@ -126,8 +126,8 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
     let own =
         |store: &Store| reader(store).own_entries().unwrap().iter().map(|own| own.position.seq).collect::<Vec<_>>();
     assert_eq!((own(&store), own(&late)), (vec![4], vec![1]));
-    // Whoever follows the changes reads everything anew.
-    assert!(feed.changes().unwrap().resync);
+    // Readers of the feed load all data again.
+    assert!(feed.changes().unwrap().needs_resync);
     // The log goes on after the snapshot.
     assert_eq!(replicate(&late, TEAM, vec![tracks(7)], vec![]).unwrap(), 7);
     let (_other, other) = open();
@@ -141,7 +141,7 @@ fn snapshot_makes_an_equal_replica_and_leaves_what_is_a_machines_own() {
 }
 
 #[test]
-fn deletion_removes_the_transaction_from_what_is_kept_of_own_entries() {
+fn deletion_removes_the_transaction_from_own_entries() {
     let (_folder, store) = open();
     let key = |number| fixtures::transaction(number).key();
     let note = |numbers: &[i64]| Operation::Edit {
@@ -153,7 +153,7 @@ fn deletion_removes_the_transaction_from_what_is_kept_of_own_entries() {
     let delete = Operation::Delete { transactions: vec![key(1)] };
     replicate(&store, TEAM, vec![entry(4, vec![delete.clone()])], vec![4]).unwrap();
     let own = store.reader().unwrap().own_entries().unwrap();
-    let (path, _) = own_entries::save_lost(store.path(), &own, |_| true, at(9)).unwrap().unwrap();
+    let (path, _) = own_entries::save_lost_entries(store.path(), &own, |_| true, at(9)).unwrap().unwrap();
     let kept = own_entries::read_operations(std::io::BufReader::new(std::fs::File::open(path).unwrap())).unwrap();
     let kept: Vec<Operation> = kept.into_iter().map(|envelope| envelope.operation).collect();
     assert!(matches!(&kept[0], Operation::Track { transactions, .. } if transactions.len() == 1), "{kept:?}");
@@ -177,7 +177,7 @@ fn light_replica_differs_in_the_bodies_alone_and_finds_them_in_the_log() {
     let mut entries = vec![tracks(1)];
     entries.extend((2..).zip(answers).map(|(seq, observation)| entry(seq, vec![answer(observation)])));
     let apply = |store: &Store, entries: &[LogEntry], is_light| {
-        let entries = Entries { team: TEAM, entries: entries.to_vec(), own: vec![], is_light };
+        let entries = LogEntries { team: TEAM, entries: entries.to_vec(), own: vec![], is_light };
         store.replicate(entries).wait().unwrap();
     };
     let sums = |store: &Store| {
@@ -239,12 +239,12 @@ fn lost_entries_are_saved_and_read_again() {
     }
     let last = own.last().unwrap().position.nonce;
     let is_lost = |nonce| nonce == tracks(2).position.nonce || nonce == last;
-    let (path, operations) = own_entries::save_lost(store.path(), &own, is_lost, at(9)).unwrap().unwrap();
+    let (path, operations) = own_entries::save_lost_entries(store.path(), &own, is_lost, at(9)).unwrap().unwrap();
     assert_eq!((path.parent(), operations), (Some(folder.path().join("deep").as_path()), 2));
     let file = std::io::BufReader::new(std::fs::File::open(&path).unwrap());
     let again = own_entries::read_operations(file).unwrap();
     assert_eq!(again.iter().map(|envelope| envelope.stamp.at).collect::<Vec<_>>(), [at(2), at(1)]);
-    assert_eq!(own_entries::save_lost(store.path(), &own, |_| false, at(9)).unwrap(), None);
+    assert_eq!(own_entries::save_lost_entries(store.path(), &own, |_| false, at(9)).unwrap(), None);
     assert!(own_entries::read_operations(&b"{}\n"[..]).unwrap_err().to_string().contains("line 1"));
 }
 
@@ -254,11 +254,11 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     replicate(&store, TEAM, (1..=3).map(tracks).collect(), vec![3]).unwrap();
     let file = |name: &str| folder.path().join(name);
     store.write_snapshot(&file("one.db")).unwrap();
-    let loss = Loss { entries: vec![tracks(3).position.nonce], notice: "lost 3".into(), is_open: true };
+    let loss = LogLoss { entries: vec![tracks(3).position.nonce], notice: "lost 3".into(), is_open: true };
     store.load_snapshot(&file("one.db"), TEAM, Some(&loss), false).unwrap();
     let reader = store.reader().unwrap();
     assert_eq!(reader.own_entries().unwrap(), []);
-    let kept = Loss { entries: vec![], ..loss };
+    let kept = LogLoss { entries: vec![], ..loss };
     assert_eq!(reader.replica().unwrap().unwrap().loss, Some(kept.clone()));
     // A snapshot carries it neither to other machines nor away from this one.
     store.write_snapshot(&file("two.db")).unwrap();
@@ -268,7 +268,7 @@ fn loss_stays_known_until_it_is_closed_and_never_leaves_the_machine() {
     assert_eq!(other.reader().unwrap().replica().unwrap().unwrap().loss, None);
     store.load_snapshot(&file("three.db"), TEAM, None, false).unwrap();
     assert_eq!(reader.replica().unwrap().unwrap().loss, Some(kept));
-    store.close_loss().unwrap();
+    store.mark_loss_appended().unwrap();
     assert!(!reader.replica().unwrap().unwrap().loss.unwrap().is_open);
 }
 
@@ -290,7 +290,7 @@ fn line(seq: u64, line: &str) -> LogEntry {
 }
 
 #[test]
-fn entry_of_a_newer_format_is_refused_with_the_way_out_and_nothing_is_skipped() {
+fn entry_of_a_newer_format_is_refused_with_a_remedy_and_nothing_is_skipped() {
     let (_folder, store) = open();
     let unknown = |format: u16| {
         format!(

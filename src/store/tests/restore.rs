@@ -18,7 +18,7 @@ fn store_and_backup() -> (TempDir, PathBuf, PathBuf) {
     let (path, copy) = (folder.path().join("hoptop.db"), folder.path().join("copy.db"));
     let store = Store::open(&path).unwrap();
     testing::track(&store, "default", vec![fixtures::new(1)], at(0));
-    store.backup(&copy, Existing::Keep, &|| true).unwrap();
+    store.backup(&copy, ExistingFilePolicy::Keep, &|| true).unwrap();
     testing::track(&store, "default", vec![fixtures::new(2)], at(1));
     (folder, path, copy)
 }

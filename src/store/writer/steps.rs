@@ -10,12 +10,12 @@ use std::{
 use rusqlite::Connection;
 use tokio::sync::Notify;
 
-use super::{CommitTrigger, OnCommit, OnKept, Worker, Writer, WriterWake};
+use super::{CommitTrigger, OnCommit, OnOperationKept, Writer, WriterThread, WriterWake};
 use crate::store::file::health::StoreHealth;
 
 /// The writer of a store, run by a simulation. If it is dropped, what waits isn't written, as after a kill.
 pub struct WriterSteps {
-    worker: Worker,
+    worker: WriterThread,
     submitted: Arc<Notify>,
 }
 
@@ -33,7 +33,7 @@ impl WriterSteps {
         }
     }
 
-    /// Does what the thread does after the last write.
+    /// Does the thread's work after the last write.
     pub fn finish(mut self) {
         self.write();
         self.worker.finish();
@@ -47,13 +47,13 @@ impl Writer {
         path: PathBuf,
         health: Arc<StoreHealth>,
         on_commit: OnCommit,
-        on_kept: OnKept,
+        on_kept: OnOperationKept,
     ) -> (Self, WriterSteps) {
-        let (queue, worker) = Worker::new(connection, path, health, on_commit);
+        let (queue, worker) = WriterThread::new(connection, path, health, on_commit);
         let submitted: Arc<Notify> = Arc::default();
         let writer = WriterWake::Steps(Arc::clone(&submitted));
         let commit_trigger = Some(CommitTrigger { queued: Arc::clone(&worker.queued), writer });
         let handle = Self { queue: Some(queue), thread: Mutex::new(None), commit_trigger, refusal: None };
-        (handle, WriterSteps { worker: Worker { on_kept: Some(on_kept), ..worker }, submitted })
+        (handle, WriterSteps { worker: WriterThread { on_kept: Some(on_kept), ..worker }, submitted })
     }
 }

@@ -4,10 +4,10 @@
 //! takes the answer. The lease knows one row of the database and this machine's monotonic clock. It must never read a
 //! wall clock, and never trust a server that may have lost its newest writes.
 //!
-//! The holder proves its life by a beat each second, and trusts itself for 4 s from *before* a successful beat was sent.
-//! A candidate takes the lease after the row was unchanged for 5 s by its own clock, on one server, and sends nothing
-//! for another 3.5 s. With a connection that gives up after 2 s and a path of 1 s, the last byte of the old holder
-//! arrives 1.2 s before the first byte of the new one, so no second at the service holds requests of both:
+//! The holder proves its life by a beat each second, and trusts itself for 4 s from *before* a successful beat was sent. A
+//! candidate takes the lease after the row was unchanged for 5 s by its own clock, on one server. It then sends nothing for
+//! another 3.5 s. A connection gives up after 2 s, and a path takes 1 s. So the last byte of the old holder arrives 1.2 s
+//! before the first byte of the new one. No second at the service holds requests of both:
 //!
 //! ```text
 //!   old holder   beat t0 ─── trust 4 s ──► last byte t0 + 4.05 s ──► arrives by t0 + 7.25 s
@@ -39,16 +39,15 @@ pub(crate) const REPLY_LIMIT: Duration = Duration::from_secs(2);
 /// How long a machine that released the lease lets others take it.
 pub(crate) const COURTESY: Duration = Duration::from_secs(10);
 
-/// Identifies a candidate for as long as its process runs. Random, so that nobody mistakes another holder for itself.
+/// Identifies a candidate for as long as its process runs. Random, so that no candidate mistakes another holder for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct HolderId(pub u128);
 
 /// Identifies one life of a database server: its start time in microseconds. Another value means that the newest writes
 /// may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ServerLife(pub i64);
+pub(crate) struct ServerStart(pub i64);
 
-/// The row of the lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LeaseRow {
     /// The number of takeovers so far.
@@ -64,9 +63,9 @@ pub(crate) struct LeaseRow {
 pub(crate) enum LeaseHolder {
     /// This candidate may poll.
     Held(HolderId),
-    /// Nobody holds the lease. On this server the last holder knew that nobody else could hold the lease, and gave it
-    /// back; `None` if nobody ever held the lease, or the holder couldn't know.
-    Free(Option<ServerLife>),
+    /// No machine holds the lease. The server is set if the last holder released the lease there and knew that no other
+    /// machine could hold it.
+    Free(Option<ServerStart>),
 }
 
 /// A request to the database. The database carries each one out in one transaction.
@@ -82,7 +81,7 @@ pub(crate) enum LeaseRequest {
         /// The beat that was read.
         beat: u64,
         /// The server that was read.
-        server: ServerLife,
+        server: ServerStart,
     },
     /// Adds a beat if this machine holds the lease in this epoch.
     Beat {
@@ -93,8 +92,8 @@ pub(crate) enum LeaseRequest {
     Release {
         /// The holder's epoch.
         epoch: u64,
-        /// The server on which nobody else can hold the lease.
-        server: Option<ServerLife>,
+        /// The server on which no other machine can hold the lease.
+        server: Option<ServerStart>,
     },
 }
 
@@ -106,7 +105,7 @@ pub(crate) struct LeaseReply {
     /// The row after the request.
     pub row: LeaseRow,
     /// The server that answered.
-    pub server: ServerLife,
+    pub server: ServerStart,
     /// Whether the server is a standby, whose row may be old.
     pub in_recovery: bool,
 }
@@ -122,7 +121,7 @@ pub(crate) enum LeaseStep {
 
 /// Whether this machine may send requests to the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Permission {
+pub(crate) enum SendPermission {
     /// This machine doesn't hold the lease, or no longer trusts it.
     No,
     /// This machine holds the lease, and may send from this moment on if it still trusts the lease then.
@@ -143,7 +142,7 @@ pub(crate) struct Lease {
     /// How much longer than others this machine waits before it takes the lease.
     patience: Duration,
     state: LeaseState,
-    pending: Option<Pending>,
+    pending: Option<PendingRequest>,
     requests: u64,
     next_request: Mono,
     /// Until then this machine doesn't take the lease.
@@ -151,7 +150,7 @@ pub(crate) struct Lease {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pending {
+struct PendingRequest {
     number: u64,
     request: LeaseRequest,
     sent_at: Mono,
@@ -160,12 +159,12 @@ struct Pending {
 #[derive(Clone, Copy, Debug)]
 enum LeaseState {
     Candidate(Option<ObservedRow>),
-    Holder(HeldLease, Phase),
+    Holder(HeldLease, HolderPhase),
 }
 
 /// What a holder does with its lease.
 #[derive(Clone, Copy, Debug)]
-enum Phase {
+enum HolderPhase {
     /// Requests may be sent to the service.
     Sending,
     /// Nothing new is sent; the driver waits for the answers to its requests.
@@ -178,7 +177,7 @@ enum Phase {
 #[derive(Clone, Copy, Debug)]
 struct ObservedRow {
     row: LeaseRow,
-    server: ServerLife,
+    server: ServerStart,
     since: Mono,
 }
 
@@ -186,7 +185,7 @@ struct ObservedRow {
 #[derive(Clone, Copy, Debug)]
 struct HeldLease {
     epoch: u64,
-    server: ServerLife,
+    server: ServerStart,
     trusted_until: Mono,
     sends_from: Mono,
 }
@@ -219,8 +218,10 @@ impl Lease {
         }
         let request = match &self.state {
             LeaseState::Candidate(observed) => self.candidate_request(observed.as_ref(), now),
-            LeaseState::Holder(tenure, Phase::Sending | Phase::Draining) => LeaseRequest::Beat { epoch: tenure.epoch },
-            LeaseState::Holder(tenure, Phase::Releasing(drain)) => {
+            LeaseState::Holder(tenure, HolderPhase::Sending | HolderPhase::Draining) => {
+                LeaseRequest::Beat { epoch: tenure.epoch }
+            }
+            LeaseState::Holder(tenure, HolderPhase::Releasing(drain)) => {
                 // On a server that lost its newest writes, another machine may still trust a lost takeover.
                 let is_clean = *drain == Drain::Complete && now >= tenure.sends_from;
                 let server = is_clean.then_some(tenure.server);
@@ -228,7 +229,7 @@ impl Lease {
             }
         };
         self.requests += 1;
-        self.pending = Some(Pending { number: self.requests, request, sent_at: now });
+        self.pending = Some(PendingRequest { number: self.requests, request, sent_at: now });
         self.next_request = now + BEAT;
         LeaseStep::Send(self.requests, request)
     }
@@ -239,7 +240,7 @@ impl Lease {
         match row.holder {
             // A reply to a takeover was lost. The beat tells whether this machine still holds the lease.
             LeaseHolder::Held(holder) if holder == self.id => LeaseRequest::Beat { epoch: row.epoch },
-            LeaseHolder::Held(_) | LeaseHolder::Free(_) if now < self.takes_at(observed) => LeaseRequest::Read,
+            LeaseHolder::Held(_) | LeaseHolder::Free(_) if now < self.takeover_at(observed) => LeaseRequest::Read,
             LeaseHolder::Held(_) | LeaseHolder::Free(_) => {
                 LeaseRequest::Take { epoch: row.epoch, beat: row.beat, server: *server }
             }
@@ -247,7 +248,7 @@ impl Lease {
     }
 
     /// When this machine takes the lease if the row stays as it is.
-    fn takes_at(&self, observed: &ObservedRow) -> Mono {
+    fn takeover_at(&self, observed: &ObservedRow) -> Mono {
         let wait = match observed.row.holder {
             // A release that a server has from before a failover may be older than a takeover that was lost.
             LeaseHolder::Free(Some(released_on)) if released_on == observed.server => Duration::ZERO,
@@ -256,14 +257,14 @@ impl Lease {
         self.barred_until.max(observed.since + wait + self.patience)
     }
 
-    /// Reads the row at once: somebody has given a lease back.
+    /// Reads the row at once, because a lease was released.
     pub(crate) fn retry_now(&mut self, now: Mono) {
         if let LeaseState::Candidate(_) = self.state {
             self.next_request = self.next_request.min(now);
         }
     }
 
-    /// Takes the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes after
+    /// Applies the reply to a request; `None` if the request failed, was cancelled or timed out. A reply that comes after
     /// [`REPLY_LIMIT`] is ignored.
     pub(crate) fn on_reply(&mut self, number: u64, reply: Option<LeaseReply>, now: Mono) {
         let Some(pending) = self.pending.filter(|pending| pending.number == number) else { return };
@@ -278,27 +279,27 @@ impl Lease {
                 let was_released =
                     observed.is_some_and(|observed| observed.row.holder == LeaseHolder::Free(Some(reply.server)));
                 let wait = if was_released { HANDOVER } else { QUARANTINE };
-                self.hold(&reply, trusted_until, now + wait);
+                self.become_holder(&reply, trusted_until, now + wait);
             }
             // The row may be from before a failover, and a takeover by another machine may be lost.
             (LeaseState::Candidate(_), LeaseRequest::Beat { .. }) if reply.is_granted => {
-                self.hold(&reply, trusted_until, now + EXPIRY + QUARANTINE);
+                self.become_holder(&reply, trusted_until, now + EXPIRY + QUARANTINE);
             }
             (LeaseState::Holder(tenure, phase), LeaseRequest::Beat { .. }) if reply.is_granted => {
                 self.state = LeaseState::Holder(tenure.renew(&reply, trusted_until, now), phase);
             }
             // The lease is released, free, or another machine's.
-            (LeaseState::Candidate(_) | LeaseState::Holder(..), _) => self.watch(&reply, now),
+            (LeaseState::Candidate(_) | LeaseState::Holder(..), _) => self.observe_row(&reply, now),
         }
     }
 
-    fn hold(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
+    fn become_holder(&mut self, reply: &LeaseReply, trusted_until: Mono, sends_from: Mono) {
         let tenure = HeldLease { epoch: reply.row.epoch, server: reply.server, trusted_until, sends_from };
-        self.state = LeaseState::Holder(tenure, Phase::Sending);
+        self.state = LeaseState::Holder(tenure, HolderPhase::Sending);
     }
 
     /// Watches the row as a candidate. The row counts as unchanged only on the same server.
-    fn watch(&mut self, reply: &LeaseReply, now: Mono) {
+    fn observe_row(&mut self, reply: &LeaseReply, now: Mono) {
         let unchanged = match self.state {
             LeaseState::Candidate(observed) => {
                 observed.filter(|observed| observed.row == reply.row && observed.server == reply.server)
@@ -308,24 +309,24 @@ impl Lease {
         let since = unchanged.map_or(now, |observed| observed.since);
         let observed = ObservedRow { row: reply.row, server: reply.server, since };
         // Sends at exactly this moment: the database refuses the takeover if the row has changed.
-        self.next_request = self.next_request.min(self.takes_at(&observed).max(now));
+        self.next_request = self.next_request.min(self.takeover_at(&observed).max(now));
         self.state = LeaseState::Candidate(Some(observed));
     }
 
     /// Whether this machine may send requests to the service at `now`.
-    pub(crate) fn permission(&self, now: Mono) -> Permission {
-        let LeaseState::Holder(tenure, Phase::Sending) = self.state else { return Permission::No };
+    pub(crate) fn permission(&self, now: Mono) -> SendPermission {
+        let LeaseState::Holder(tenure, HolderPhase::Sending) = self.state else { return SendPermission::No };
         let begin = Mono(tenure.trusted_until.0.saturating_sub(MARGIN));
         if now >= begin {
-            return Permission::No;
+            return SendPermission::No;
         }
         if now < tenure.sends_from {
-            return Permission::From(tenure.sends_from);
+            return SendPermission::From(tenure.sends_from);
         }
-        Permission::Until { begin, kill_at: tenure.trusted_until }
+        SendPermission::Until { begin, kill_at: tenure.trusted_until }
     }
 
-    /// The epoch in which this machine holds the lease, for what it appends to the log.
+    /// The epoch in which this machine holds the lease, for its entries of the log.
     pub(crate) fn epoch(&self) -> Option<u64> {
         match self.state {
             LeaseState::Holder(tenure, _) => Some(tenure.epoch),
@@ -336,16 +337,16 @@ impl Lease {
     /// Begins to give the lease back: from now on nothing may be sent. Call [`Lease::release`] when all requests are
     /// answered, or none is waited for any more.
     pub(crate) fn drain(&mut self) {
-        if let LeaseState::Holder(tenure, Phase::Sending) = self.state {
-            self.state = LeaseState::Holder(tenure, Phase::Draining);
+        if let LeaseState::Holder(tenure, HolderPhase::Sending) = self.state {
+            self.state = LeaseState::Holder(tenure, HolderPhase::Draining);
         }
     }
 
-    /// Gives the lease back at once. This machine takes the lease again only if nobody else does.
+    /// Gives the lease back at once. This machine takes the lease again only if no other machine does.
     pub(crate) fn release(&mut self, drain: Drain, now: Mono) {
         self.barred_until = now + COURTESY;
-        if let LeaseState::Holder(tenure, Phase::Draining) = self.state {
-            (self.state, self.next_request) = (LeaseState::Holder(tenure, Phase::Releasing(drain)), now);
+        if let LeaseState::Holder(tenure, HolderPhase::Draining) = self.state {
+            (self.state, self.next_request) = (LeaseState::Holder(tenure, HolderPhase::Releasing(drain)), now);
         }
     }
 }

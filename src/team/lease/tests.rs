@@ -1,5 +1,5 @@
-//! Tests of the lease, with a simulation of a team: machines whose clocks run at different rates, pauses, lost and late
-//! messages, restarts and failovers of the database.
+//! Tests of the lease, with a simulation of a team: clocks of different rates, pauses, lost and late messages, restarts and
+//! failovers of the database.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
@@ -11,7 +11,7 @@ fn at(seconds: f64) -> Mono {
     Mono(Duration::from_secs_f64(seconds))
 }
 
-const SERVER: ServerLife = ServerLife(1);
+const SERVER: ServerStart = ServerStart(1);
 const OTHER: HolderId = HolderId(7);
 
 fn row(epoch: u64, holder: LeaseHolder, beat: u64) -> LeaseRow {
@@ -52,23 +52,23 @@ fn beat(lease: &mut Lease, now: Mono, is_granted: bool, beat: u64) {
 #[test]
 fn candidate_takes_the_lease_after_five_unchanged_seconds_and_sends_after_the_quarantine() {
     let mut lease = holder();
-    assert_eq!((lease.epoch(), lease.permission(at(5.0))), (Some(4), Permission::From(at(8.5))));
+    assert_eq!((lease.epoch(), lease.permission(at(5.0))), (Some(4), SendPermission::From(at(8.5))));
     for second in 6_u32..9 {
         beat(&mut lease, at(f64::from(second)), true, u64::from(second));
     }
-    let until = Permission::Until { begin: at(11.5), kill_at: at(12.0) };
-    assert_eq!((lease.permission(at(8.4)), lease.permission(at(8.5))), (Permission::From(at(8.5)), until));
-    assert_eq!(lease.permission(at(11.5)), Permission::No);
+    let until = SendPermission::Until { begin: at(11.5), kill_at: at(12.0) };
+    assert_eq!((lease.permission(at(8.4)), lease.permission(at(8.5))), (SendPermission::From(at(8.5)), until));
+    assert_eq!(lease.permission(at(11.5)), SendPermission::No);
 }
 
 #[test]
-fn changed_beat_or_another_server_begins_the_watch_anew() {
+fn changed_beat_or_another_server_restarts_the_observation() {
     let mut lease = Lease::new(HolderId(1), Duration::ZERO);
     let seen = |beat| row(3, LeaseHolder::Held(OTHER), beat);
     exchange(&mut lease, at(0.0), LeaseRequest::Read, true, seen(9));
     exchange(&mut lease, at(4.0), LeaseRequest::Read, true, seen(10));
     exchange(&mut lease, at(8.9), LeaseRequest::Read, true, seen(10));
-    let promoted = LeaseReply { is_granted: true, row: seen(10), server: ServerLife(2), in_recovery: false };
+    let promoted = LeaseReply { is_granted: true, row: seen(10), server: ServerStart(2), in_recovery: false };
     let LeaseStep::Send(number, LeaseRequest::Take { .. }) = lease.next(at(9.9)) else { panic!() };
     lease.on_reply(number, None, at(9.9));
     exchange_with(
@@ -101,16 +101,16 @@ fn failed_beats_end_the_permission_and_a_later_beat_of_the_same_epoch_restores_i
         let LeaseStep::Send(number, _) = lease.next(at(f64::from(second))) else { panic!() };
         lease.on_reply(number, None, at(f64::from(second)));
     }
-    assert_eq!(lease.permission(at(39.0)), Permission::No);
+    assert_eq!(lease.permission(at(39.0)), SendPermission::No);
     beat(&mut lease, at(40.0), true, 10);
-    assert_eq!(lease.permission(at(40.0)), Permission::Until { begin: at(43.5), kill_at: at(44.0) });
+    assert_eq!(lease.permission(at(40.0)), SendPermission::Until { begin: at(43.5), kill_at: at(44.0) });
 }
 
 #[test]
 fn holder_whose_epoch_is_gone_becomes_a_candidate() {
     let mut lease = holder();
     exchange(&mut lease, at(6.0), LeaseRequest::Beat { epoch: 4 }, false, row(5, LeaseHolder::Held(OTHER), 0));
-    assert_eq!((lease.permission(at(6.0)), lease.epoch()), (Permission::No, None));
+    assert_eq!((lease.permission(at(6.0)), lease.epoch()), (SendPermission::No, None));
     assert!(matches!(lease.next(at(7.0)), LeaseStep::Send(_, LeaseRequest::Read)));
 }
 
@@ -121,9 +121,9 @@ fn holder_waits_on_a_promoted_server_because_a_takeover_may_be_lost() {
         beat(&mut lease, at(f64::from(second)), true, u64::from(second));
     }
     let row = row(4, LeaseHolder::Held(HolderId(1)), 8);
-    let promoted = LeaseReply { is_granted: true, row, server: ServerLife(2), in_recovery: false };
+    let promoted = LeaseReply { is_granted: true, row, server: ServerStart(2), in_recovery: false };
     exchange_with(&mut lease, at(10.0), LeaseRequest::Beat { epoch: 4 }, promoted);
-    assert_eq!(lease.permission(at(10.0)), Permission::From(at(18.5)));
+    assert_eq!(lease.permission(at(10.0)), SendPermission::From(at(18.5)));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn lost_reply_to_a_takeover_is_found_out_by_a_beat() {
     assert_eq!(lease.epoch(), None);
     lease.on_reply(again, Some(LeaseReply { is_granted: false, ..late }), at(7.2));
     beat(&mut lease, at(8.2), true, 1);
-    assert_eq!(lease.permission(at(8.2)), Permission::From(at(16.7)));
+    assert_eq!(lease.permission(at(8.2)), SendPermission::From(at(16.7)));
 }
 
 #[test]
@@ -148,7 +148,7 @@ fn released_lease_is_taken_at_once_and_only_by_others() {
     let mut old = holder();
     beat(&mut old, at(8.0), true, 1);
     old.drain();
-    assert_eq!(old.permission(at(8.6)), Permission::No);
+    assert_eq!(old.permission(at(8.6)), SendPermission::No);
     old.release(Drain::Complete, at(8.7));
     let released = row(4, LeaseHolder::Free(Some(SERVER)), 1);
     exchange(&mut old, at(8.7), LeaseRequest::Release { epoch: 4, server: Some(SERVER) }, true, released);
@@ -158,25 +158,25 @@ fn released_lease_is_taken_at_once_and_only_by_others() {
     exchange(&mut new, at(9.0), LeaseRequest::Read, true, released);
     let taken = row(5, LeaseHolder::Held(OTHER), 0);
     exchange(&mut new, at(10.0), LeaseRequest::Take { epoch: 4, beat: 1, server: SERVER }, true, taken);
-    assert_eq!(new.permission(at(10.0)), Permission::From(at(11.0)));
+    assert_eq!(new.permission(at(10.0)), SendPermission::From(at(11.0)));
 }
 
 #[test]
 fn release_that_another_server_remembers_is_not_trusted() {
     let mut lease = Lease::new(HolderId(1), Duration::ZERO);
-    let released = row(4, LeaseHolder::Free(Some(ServerLife(0))), 1);
+    let released = row(4, LeaseHolder::Free(Some(ServerStart(0))), 1);
     exchange(&mut lease, at(0.0), LeaseRequest::Read, true, released);
     exchange(&mut lease, at(4.0), LeaseRequest::Read, true, released);
     let taken = row(5, LeaseHolder::Held(HolderId(1)), 0);
     exchange(&mut lease, at(5.0), LeaseRequest::Take { epoch: 4, beat: 1, server: SERVER }, true, taken);
-    assert_eq!(lease.permission(at(5.0)), Permission::From(at(8.5)));
+    assert_eq!(lease.permission(at(5.0)), SendPermission::From(at(8.5)));
 }
 
 #[test]
 fn holder_on_a_promoted_server_cannot_vouch_for_its_release() {
     let mut lease = holder();
     let own = row(4, LeaseHolder::Held(HolderId(1)), 8);
-    let promoted = LeaseReply { is_granted: true, row: own, server: ServerLife(2), in_recovery: false };
+    let promoted = LeaseReply { is_granted: true, row: own, server: ServerStart(2), in_recovery: false };
     exchange_with(&mut lease, at(10.0), LeaseRequest::Beat { epoch: 4 }, promoted);
     lease.drain();
     lease.release(Drain::Complete, at(10.5));
@@ -199,7 +199,7 @@ fn holder_whose_requests_are_unanswered_makes_the_next_one_wait_as_after_its_dea
     }
     let taken = row(5, LeaseHolder::Held(OTHER), 0);
     exchange(&mut new, at(15.0), LeaseRequest::Take { epoch: 4, beat: 1, server: SERVER }, true, taken);
-    assert_eq!(new.permission(at(15.0)), Permission::From(at(18.5)));
+    assert_eq!(new.permission(at(15.0)), SendPermission::From(at(18.5)));
 }
 
 #[test]
@@ -224,7 +224,6 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// Returns a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         self.next() % limit
     }
@@ -246,7 +245,7 @@ const MILLISECOND: Time = 1_000;
 const SECOND: Time = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
+enum SimulationEvent {
     Wake {
         machine: usize,
     },
@@ -271,7 +270,7 @@ enum Event {
 
 /// The process that polls on a machine, and its kernel timer.
 #[derive(Clone, Copy, Debug)]
-struct Poller {
+struct FakePoller {
     number: u64,
     epoch: u64,
     /// The machine's own time at which the kernel kills the process.
@@ -285,7 +284,7 @@ struct Machine {
     offset: u64,
     paused_until: Time,
     cut_off_until: Time,
-    poller: Option<Poller>,
+    poller: Option<FakePoller>,
     pollers: u64,
     /// The real time until which bytes of this machine may still arrive or wait for an answer.
     busy_until: Time,
@@ -299,12 +298,12 @@ impl Machine {
     }
 
     /// The poller, unless the kernel has killed it.
-    fn living_poller(&self, time: Time) -> Option<Poller> {
+    fn living_poller(&self, time: Time) -> Option<FakePoller> {
         self.poller.filter(|poller| self.local(time) <= poller.kill_at + Duration::from_millis(50))
     }
 }
 
-struct Database {
+struct FakeDatabase {
     row: LeaseRow,
     life: i64,
     is_up: bool,
@@ -312,9 +311,9 @@ struct Database {
     history: Vec<(Time, LeaseRow)>,
 }
 
-impl Database {
+impl FakeDatabase {
     fn carry_out(&mut self, id: HolderId, request: LeaseRequest, time: Time) -> LeaseReply {
-        let server = ServerLife(self.life);
+        let server = ServerStart(self.life);
         let is_mine = |epoch| self.row.holder == LeaseHolder::Held(id) && self.row.epoch == epoch;
         let changed = match request {
             LeaseRequest::Read => None,
@@ -335,7 +334,7 @@ impl Database {
         LeaseReply { is_granted, row: self.row, server, in_recovery: false }
     }
 
-    /// Another server takes over that lacks what was written in the last `lag`.
+    /// Another server takes over, without the writes of the last `lag`.
     fn fail_over(&mut self, time: Time, lag: Time) {
         let lost_from = time.saturating_sub(lag);
         self.history.retain(|(written, _)| *written < lost_from);
@@ -346,11 +345,11 @@ impl Database {
 
 const NEW_ROW: LeaseRow = LeaseRow { epoch: 0, holder: LeaseHolder::Free(None), beat: 0 };
 
-struct Team {
+struct TeamSimulation {
     random: Random,
     machines: Vec<Machine>,
-    database: Database,
-    queue: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    database: FakeDatabase,
+    queue: BinaryHeap<Reverse<(Time, u64, SimulationEvent)>>,
     events: u64,
     requests: Vec<LeaseRequest>,
     replies: Vec<Option<LeaseReply>>,
@@ -359,7 +358,7 @@ struct Team {
     has_faults: bool,
 }
 
-impl Team {
+impl TeamSimulation {
     fn new(seed: u64, count: usize, has_faults: bool) -> Self {
         let mut random = Random(seed);
         let machines = (0..count).map(|index| Machine {
@@ -374,7 +373,7 @@ impl Team {
             is_draining: false,
         });
         let machines: Vec<Machine> = machines.collect();
-        let database = Database { row: NEW_ROW, life: 1, is_up: true, history: Vec::new() };
+        let database = FakeDatabase { row: NEW_ROW, life: 1, is_up: true, history: Vec::new() };
         let (queue, arrivals) = (BinaryHeap::new(), Vec::new());
         let mut team = Self {
             random,
@@ -388,13 +387,13 @@ impl Team {
             has_faults,
         };
         for machine in 0..count {
-            team.push(machine as u64 * 137 * MILLISECOND, Event::Wake { machine });
+            team.push(machine as u64 * 137 * MILLISECOND, SimulationEvent::Wake { machine });
         }
-        team.push(10 * SECOND, Event::Fault);
+        team.push(10 * SECOND, SimulationEvent::Fault);
         team
     }
 
-    fn push(&mut self, time: Time, event: Event) {
+    fn push(&mut self, time: Time, event: SimulationEvent) {
         self.events += 1;
         self.queue.push(Reverse((time, self.events, event)));
     }
@@ -406,9 +405,9 @@ impl Team {
         }
     }
 
-    fn process(&mut self, time: Time, event: Event) {
+    fn process(&mut self, time: Time, event: SimulationEvent) {
         match event {
-            Event::Wake { machine } => {
+            SimulationEvent::Wake { machine } => {
                 let paused_until = self.machines[machine].paused_until;
                 if time < paused_until {
                     return self.push(paused_until, event);
@@ -416,7 +415,7 @@ impl Team {
                 self.step(time, machine);
                 self.push(time + 50 * MILLISECOND, event);
             }
-            Event::AtDatabase { machine, number, request } => {
+            SimulationEvent::AtDatabase { machine, number, request } => {
                 let is_lost =
                     self.has_faults && (self.random.chance(20) || time < self.machines[machine].cut_off_until);
                 let reply = self.database.is_up.then(|| {
@@ -426,9 +425,9 @@ impl Team {
                 let reply = reply.filter(|_| !is_lost);
                 self.replies.push(reply);
                 let delay = self.random.delay(self.has_faults);
-                self.push(time + delay, Event::Reply { machine, number, reply: self.replies.len() - 1 });
+                self.push(time + delay, SimulationEvent::Reply { machine, number, reply: self.replies.len() - 1 });
             }
-            Event::Reply { machine, number, reply } => {
+            SimulationEvent::Reply { machine, number, reply } => {
                 let paused_until = self.machines[machine].paused_until;
                 if time < paused_until {
                     return self.push(paused_until, event);
@@ -436,7 +435,7 @@ impl Team {
                 let machine = &mut self.machines[machine];
                 machine.lease.on_reply(number, self.replies[reply], machine.local(time));
             }
-            Event::Leave { machine, poller } => {
+            SimulationEvent::Leave { machine, poller } => {
                 let delay = self.random.delay(self.has_faults);
                 let machine_state = &mut self.machines[machine];
                 if machine_state.living_poller(time).is_some_and(|living| living.number == poller) {
@@ -444,14 +443,14 @@ impl Team {
                     machine_state.busy_until = machine_state.busy_until.max(time + delay + 20 * MILLISECOND);
                 }
             }
-            Event::Fault => {
+            SimulationEvent::Fault => {
                 if self.has_faults {
                     self.strike(time);
                 }
                 let wait = 2 * SECOND + self.random.below(10 * SECOND);
-                self.push(time + wait, Event::Fault);
+                self.push(time + wait, SimulationEvent::Fault);
             }
-            Event::DatabaseUp => self.database.is_up = true,
+            SimulationEvent::DatabaseUp => self.database.is_up = true,
         }
     }
 
@@ -467,7 +466,7 @@ impl Team {
                 let lag = if self.random.chance(2) { 0 } else { self.random.below(6 * SECOND) };
                 self.database.fail_over(time, lag);
                 self.database.is_up = false;
-                self.push(time + span / 4, Event::DatabaseUp);
+                self.push(time + span / 4, SimulationEvent::DatabaseUp);
             }
             5 => {
                 let killed = &mut self.machines[holder];
@@ -491,7 +490,7 @@ impl Team {
             let request = self.requests.len() - 1;
             let is_lost = self.has_faults && (self.random.chance(20) || time < self.machines[index].cut_off_until);
             if !is_lost {
-                self.push(time + delay, Event::AtDatabase { machine: index, number, request });
+                self.push(time + delay, SimulationEvent::AtDatabase { machine: index, number, request });
             }
         }
         let machine = &mut self.machines[index];
@@ -502,7 +501,7 @@ impl Team {
             (machine.poller, machine.is_draining) = (None, false);
             machine.lease.release(drain, local);
         }
-        let Permission::Until { kill_at, .. } = machine.lease.permission(local) else { return };
+        let SendPermission::Until { kill_at, .. } = machine.lease.permission(local) else { return };
         let epoch = machine.lease.epoch().unwrap();
         let number = machine.poller.map_or_else(
             || {
@@ -511,10 +510,10 @@ impl Team {
             },
             |poller| poller.number,
         );
-        machine.poller = Some(Poller { number, epoch, kill_at });
+        machine.poller = Some(FakePoller { number, epoch, kill_at });
         let stall = if self.has_faults && self.random.chance(50) { self.random.below(8 * SECOND) } else { 0 };
         machine.busy_until = machine.busy_until.max(time + stall + MILLISECOND);
-        self.push(time + stall, Event::Leave { machine: index, poller: number });
+        self.push(time + stall, SimulationEvent::Leave { machine: index, poller: number });
     }
 
     /// Returns the smallest time between arrivals of different machines.
@@ -527,7 +526,7 @@ impl Team {
 
 #[test]
 fn team_without_faults_polls_from_one_machine() {
-    let mut team = Team::new(1, 5, false);
+    let mut team = TeamSimulation::new(1, 5, false);
     team.run(120 * SECOND);
     assert_eq!(team.smallest_gap(), None);
     let first = team.arrivals[0].0;
@@ -537,7 +536,7 @@ fn team_without_faults_polls_from_one_machine() {
 #[test]
 fn killed_holder_is_replaced_within_ten_seconds_and_one_that_releases_within_three() {
     for seed in 0..200 {
-        let mut team = Team::new(seed, 4, false);
+        let mut team = TeamSimulation::new(seed, 4, false);
         team.run(30 * SECOND);
         let holder = team.machines.iter().position(|machine| machine.lease.epoch().is_some()).unwrap();
         let killed = team.arrivals.last().unwrap().0;
@@ -562,7 +561,7 @@ proptest! {
 
     #[test]
     fn no_second_at_the_service_has_bytes_of_two_machines(seed: u64, count in 2_usize..6) {
-        let mut team = Team::new(seed, count, true);
+        let mut team = TeamSimulation::new(seed, count, true);
         team.run(600 * SECOND);
         prop_assert!(team.smallest_gap().is_none_or(|gap| gap >= SECOND), "{:?}", team.smallest_gap());
         prop_assert!(!team.arrivals.is_empty());

@@ -1,6 +1,6 @@
 //! Resynchronises a replica: at a first start, after a long absence, and after the database lost entries.
 //!
-//! It must never drop what people of this machine wrote: what the log has lost is saved first.
+//! It must never drop writes of this machine's people: lost entries are saved first.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use tokio::task::spawn_blocking;
 
 use super::{LogSession, SessionConnection, log_lock::lock, session_error::SessionError};
 use crate::{
-    domain::team::{Loss, TeamLink},
+    domain::team::{LogLoss, TeamLink},
     store::{Store, StoreError, own_entries},
     team::{database::SnapshotInfo, error::TeamError, snapshot},
 };
@@ -17,12 +17,12 @@ use crate::{
 const SNAPSHOT_GAIN: u64 = 5_000;
 
 impl LogSession {
-    /// Makes sure that the replica is a part of the log: after a failover that lost entries, and where the log no longer
-    /// reaches back far enough, it begins again with a snapshot.
-    pub(super) async fn align(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
+    /// Makes sure that the replica is a part of the log. The replica begins again with a snapshot if a failover lost
+    /// entries, or if the log no longer reaches back far enough.
+    pub(super) async fn align_with_log(&mut self, link: &mut SessionConnection) -> Result<(), SessionError> {
         let _lock = lock(&self.lock_path, &self.clock).await?;
         let position = self.reader.replica_position(link.team)?;
-        let bounds = link.database.bounds(position.seq).await?;
+        let bounds = link.database.log_bounds(position.seq).await?;
         let first = bounds.first.unwrap_or(1);
         let has_lost = position.seq > bounds.head.seq
             || position.seq > 0 && bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce);
@@ -35,7 +35,7 @@ impl LogSession {
         self.status.send_modify(|status| {
             (status.head, status.applied, status.link) = (bounds.head.seq, position.seq, TeamLink::CatchingUp);
         });
-        let loss = if has_lost { Some(self.save_lost(link).await?) } else { None };
+        let loss = if has_lost { Some(self.save_lost_entries(link).await?) } else { None };
         let is_useful = |snapshot: &SnapshotInfo| has_lost || snapshot.position.seq > position.seq;
         let (readable, newer): (Vec<_>, Vec<_>) = link
             .database
@@ -63,21 +63,21 @@ impl LogSession {
         };
         let position = spawn_blocking(load).await.unwrap_or(Err(StoreError::Closed))?;
         link.applied = position.seq;
-        self.note_head(link, bounds.head.seq);
+        self.record_head(link, bounds.head.seq);
         Ok(())
     }
 
-    /// Finds what people of this machine appended and the database lost, and saves it to a file beside the replica.
-    async fn save_lost(&self, link: &SessionConnection) -> Result<Loss, SessionError> {
+    /// Finds this machine's entries that the database lost, and saves them to a file beside the replica.
+    async fn save_lost_entries(&self, link: &SessionConnection) -> Result<LogLoss, SessionError> {
         let own = self.reader.own_entries()?;
         let mut entries = Vec::new();
         for entry in &own {
-            if !link.database.has(entry.position.nonce).await? {
+            if !link.database.has_entry(entry.position.nonce).await? {
                 entries.push(entry.position.nonce);
             }
         }
         let now = self.clock.now().wall;
-        let saved = own_entries::save_lost(self.store.path(), &own, |nonce| entries.contains(&nonce), now)?;
+        let saved = own_entries::save_lost_entries(self.store.path(), &own, |nonce| entries.contains(&nonce), now)?;
         let (is_open, notice) = match &saved {
             None => (
                 false,
@@ -92,11 +92,11 @@ impl LogSession {
             ),
         };
         tracing::error!("{notice}");
-        Ok(Loss { entries, notice, is_open })
+        Ok(LogLoss { entries, notice, is_open })
     }
 
-    /// Publishes the notice of lost entries, if a process of this machine has gone back to a snapshot for that reason since the
-    /// last call. The first call publishes what nobody has appended again.
+    /// Publishes the notice of lost entries, if a process of this machine has gone back to a snapshot for that reason since
+    /// the last call. The first call publishes the entries that weren't appended again.
     pub(super) fn report_loss(&mut self) -> Result<(), SessionError> {
         let replica = self.reader.replica()?;
         let loads = replica.as_ref().map_or(0, |replica| replica.snapshot_loads);

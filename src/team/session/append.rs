@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use super::{
     LogSession, SessionConnection,
     log_lock::lock,
-    pending_append::{Append, BodyRequest, MAX_OPERATIONS},
+    pending_append::{BodyRequest, MAX_OPERATIONS, PendingAppend},
     report_progress,
     session_error::SessionError,
 };
@@ -18,7 +18,7 @@ use crate::{
         operation::Envelope,
         team::{LogEntry, LogPosition, TeamStatus},
     },
-    store::{Entries, LogWrite, OperationResult, Reader, Store, Submission, payload},
+    store::{LogEntries, LogWrite, OperationResult, Reader, Store, Submission, payload},
     team::error::TeamError,
 };
 
@@ -26,9 +26,9 @@ use crate::{
 const GATHER_TIME: Duration = Duration::from_millis(15);
 
 impl LogSession {
-    /// Waits a moment for more answers of the service, if there is nothing else to write: one entry for all of them costs the
-    /// database and each replica one transaction.
-    pub(super) async fn gather(&mut self, received: &mut Vec<Submission>) {
+    /// Waits a moment for more answers of the service, if there is nothing else to write. One entry for many answers costs
+    /// the database and each replica only one transaction.
+    pub(super) async fn gather_answers(&mut self, received: &mut Vec<Submission>) {
         let until = self.clock.now().mono + GATHER_TIME;
         let mut known = 0;
         while received.len() < MAX_OPERATIONS && !self.has_ended {
@@ -44,21 +44,21 @@ impl LogSession {
     }
 
     /// Turns submitted writes into appends: neighbours of the same kind into one.
-    pub(super) fn accept(&mut self, received: &mut Vec<Submission>) {
+    pub(super) fn queue_writes(&mut self, received: &mut Vec<Submission>) {
         let mut run: Vec<(Box<Envelope>, _)> = Vec::new();
         for Submission { write, reply } in received.drain(..) {
             match write {
                 LogWrite::Operation(envelope) => {
                     let is_of_poller = envelope.operation.is_of_poller();
                     if run.last().is_some_and(|(last, _)| last.operation.is_of_poller() != is_of_poller) {
-                        self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+                        self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
                     }
                     run.push((envelope, reply));
                 }
                 LogWrite::Batch { profile, batch, stamp } => {
-                    self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+                    self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
                     match payload::encode_batch(&profile, batch.as_ref(), &stamp) {
-                        Ok(payload) => self.waiting.push_back(Append::new(payload, vec![reply], &self.clock)),
+                        Ok(payload) => self.waiting.push_back(PendingAppend::new(payload, vec![reply], &self.clock)),
                         Err(error) => drop(reply.send(Err(error))),
                     }
                 }
@@ -70,12 +70,12 @@ impl LogSession {
                     self.body_requests.push(BodyRequest { entry, transaction, digest, reply });
                 }
                 LogWrite::Flush => {
-                    self.waiting.extend(Append::of_operations(&mut run, &self.clock));
-                    self.waiting.push_back(Append::flush(reply, &self.clock));
+                    self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
+                    self.waiting.push_back(PendingAppend::flush(reply, &self.clock));
                 }
             }
         }
-        self.waiting.extend(Append::of_operations(&mut run, &self.clock));
+        self.waiting.extend(PendingAppend::of_operations(&mut run, &self.clock));
     }
 
     /// Appends the first waiting writes, applies them, and answers them. After an error they stay the first.
@@ -83,7 +83,7 @@ impl LogSession {
         let Some(append) = self.waiting.front_mut() else { return Ok(()) };
         let fence = self.options.fence.as_ref().and_then(|fence| fence.borrow().clone());
         if append.is_of_poller && fence.is_none() {
-            self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&TeamError::Fenced.to_string()));
+            self.waiting.pop_front().into_iter().for_each(|append| append.fail(&TeamError::Fenced.to_string()));
             return Ok(());
         }
         let fence = fence.filter(|_| append.is_of_poller);
@@ -97,7 +97,7 @@ impl LogSession {
                     return Err(error.into());
                 }
                 Err(error) => {
-                    self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
+                    self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
                     return Ok(());
                 }
             };
@@ -113,7 +113,7 @@ impl LogSession {
             self.status.send_modify(|status| status.appended += 1);
         }
         if let Some(append) = self.waiting.pop_front() {
-            append.answer(results);
+            append.complete(results);
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl LogSession {
         while let Some(BodyRequest { entry, transaction, digest, .. }) = self.body_requests.first() {
             // Number 0 means that only a snapshot has the body.
             let found = match entry.checked_sub(1) {
-                Some(before) => link.database.read_one(before).await?,
+                Some(before) => link.database.read_entry(before).await?,
                 None => None,
             };
             let found = found.filter(|found| found.position.seq == *entry);
@@ -147,12 +147,15 @@ impl LogSession {
         let seq = own.position.seq;
         link.applied = reader.replica_position(link.team)?.seq;
         while link.applied < seq {
-            let page =
-                if link.applied + 1 == seq { vec![own.clone()] } else { link.database.read(link.applied).await? };
-            let entries = Entries { team: link.team, entries: page, own: kept.into_iter().collect(), is_light };
+            let page = if link.applied + 1 == seq {
+                vec![own.clone()]
+            } else {
+                link.database.read_entries(link.applied).await?
+            };
+            let entries = LogEntries { team: link.team, entries: page, own: kept.into_iter().collect(), is_light };
             let applied = store.replicate(entries).await?.replicated()?;
             if applied.position.seq == link.applied {
-                return Err(TeamError::lost("the log has a gap").into());
+                return Err(TeamError::connection_lost("the log has a gap").into());
             }
             report_progress(status, link, &applied);
             if let Some((_, results)) = applied.results.into_iter().find(|(number, _)| *number == seq) {

@@ -1,7 +1,7 @@
 //! A session with the team's store: takes the writes of this process to the log, and applies the log to the replica.
 //!
 //! Runs on its own thread, so that commands without a runtime can use it. It knows the order of the log and the result of
-//! each write. It must never decide who polls, and never acknowledge a write that the replica hasn't applied.
+//! each write. It must never decide which machine polls, and never acknowledge a write that the replica hasn't applied.
 
 mod align;
 mod append;
@@ -16,12 +16,12 @@ use tokio::sync::{mpsc, watch};
 
 use self::{
     log_lock::lock,
-    pending_append::{Append, BodyRequest, MAX_OPERATIONS},
+    pending_append::{BodyRequest, MAX_OPERATIONS, PendingAppend},
     session_error::SessionError,
 };
 use super::{
     connect::Connector,
-    database::{Database, ECHO_LIMIT, Fence, Notice, Presence},
+    database::{DatabaseNotice, ECHO_LIMIT, Fence, MemberPresence, TeamDatabase},
     error::TeamError,
 };
 use crate::{
@@ -31,7 +31,7 @@ use crate::{
         team::{Nonce, TeamLink, TeamStatus},
     },
     process::lock::KernelLock,
-    store::{AppliedEntries, Entries, LogQueue, Reader, Store, StoreError, Submission},
+    store::{AppliedEntries, LogEntries, LogQueue, Reader, Store, StoreError, Submission},
 };
 
 /// How long a write waits for a database that is away before it is refused.
@@ -45,13 +45,13 @@ const CHECK_INTERVAL_WITHOUT_NOTICES: Duration = Duration::from_secs(1);
 /// The delay before members are read again.
 const MEMBERS_PAUSE: Duration = Duration::from_millis(500);
 
-/// What a session needs to know.
+/// The options of a session.
 #[derive(Clone)]
 pub struct SessionOptions {
     /// The way to the database.
     pub connector: Connector,
     /// What this process says of itself.
-    pub presence: Presence,
+    pub presence: MemberPresence,
     /// Whether the replica is light: it leaves the bodies of answers in the database.
     pub is_light: bool,
     /// The tenure in which this process polls; `None` for a process that never polls.
@@ -104,7 +104,7 @@ struct LogSession {
     queue: mpsc::UnboundedReceiver<Submission>,
     has_ended: bool,
     /// What waits to be appended, the oldest first.
-    waiting: VecDeque<Append>,
+    waiting: VecDeque<PendingAppend>,
     /// The bodies of answers to read from the log.
     body_requests: Vec<BodyRequest>,
     status: watch::Sender<TeamStatus>,
@@ -126,7 +126,7 @@ struct SessionConnection {
     purged: u64,
     /// The number of operations in the log up to the newest snapshot.
     snapshot_operations: u64,
-    database: Database,
+    database: TeamDatabase,
     team: Nonce,
     author: String,
     /// The number of the last entry that this process knows to be applied.
@@ -139,8 +139,8 @@ struct SessionConnection {
 }
 
 impl SessionConnection {
-    /// Records the log's head. Behind a pooler in transaction mode a notification to oneself may arrive although those of
-    /// others don't: if no notification of this entry came before the next check, frequent checks replace notifications.
+    /// Records the log's head. Behind a pooler in transaction mode only a process's own notifications may arrive. If no
+    /// notification of this entry comes before the next check, frequent checks replace notifications.
     fn expect_notice_of(&mut self, head: u64, now: Mono) {
         if self.unannounced.is_some_and(|seq| seq > self.announced) {
             self.check_interval = CHECK_INTERVAL_WITHOUT_NOTICES;
@@ -156,16 +156,16 @@ impl LogSession {
     async fn run(mut self) {
         let mut pause = FIRST_RETRY;
         loop {
-            let connected = Database::connect(&self.options.connector).await;
+            let connected = TeamDatabase::connect(&self.options.connector).await;
             let ended = match connected {
-                Ok(database) => self.follow(database).await,
+                Ok(database) => self.follow_log(database).await,
                 Err(error) => Err(error.into()),
             };
             let Err(error) = ended else { return };
             if self.status.borrow().link == TeamLink::Live {
                 pause = FIRST_RETRY;
             }
-            self.report_away(&error);
+            self.report_disconnected(&error);
             if !self.wait(&error, pause).await {
                 return;
             }
@@ -174,7 +174,7 @@ impl LogSession {
     }
 
     /// Follows the log on one connection; returns when no more writes can come and all are done.
-    async fn follow(&mut self, database: Database) -> Result<(), SessionError> {
+    async fn follow_log(&mut self, database: TeamDatabase) -> Result<(), SessionError> {
         let info = database.connection_info().await?;
         database.listen().await?;
         database.notify_self().await?;
@@ -198,7 +198,7 @@ impl LogSession {
             status.link = TeamLink::CatchingUp;
         });
         self.report_loss()?;
-        self.align(&mut link).await?;
+        self.align_with_log(&mut link).await?;
         self.catch_up(&mut link, u64::MAX).await?;
         self.report_loss()?;
         link.announced = link.applied;
@@ -212,7 +212,7 @@ impl LogSession {
             }
             self.read_bodies(&link).await?;
             if self.has_ended {
-                link.database.leave(self.options.presence.id).await.ok();
+                link.database.delete_member(self.options.presence.id).await.ok();
                 return Ok(());
             }
             self.refresh_membership(&mut link).await?;
@@ -220,21 +220,21 @@ impl LogSession {
             tokio::select! {
                 count = self.queue.recv_many(&mut received, MAX_OPERATIONS) => {
                     self.has_ended = count == 0;
-                    self.gather(&mut received).await;
-                    self.accept(&mut received);
+                    self.gather_answers(&mut received).await;
+                    self.queue_writes(&mut received);
                 }
-                notice = link.database.notice() => match notice.ok_or_else(|| TeamError::lost("the server closed it"))? {
-                    Notice::Entry(seq) => {
+                notice = link.database.next_notice() => match notice.ok_or_else(|| TeamError::connection_lost("the server closed it"))? {
+                    DatabaseNotice::Entry(seq) => {
                         link.announced = link.announced.max(seq);
                         if seq > link.applied {
                             self.catch_up(&mut link, seq).await?;
                         }
                     }
-                    Notice::Open(notice) => self.note_open(&notice),
+                    DatabaseNotice::Open(notice) => self.record_open_transaction(&notice),
                     // Several come or leave together, for example a dashboard and its poller.
-                    Notice::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
-                    Notice::Released => {}
-                    Notice::Echo => link.check_interval = CHECK_INTERVAL,
+                    DatabaseNotice::Members => self.members_due = self.members_due.min(self.clock.now().mono + MEMBERS_PAUSE),
+                    DatabaseNotice::Released => {}
+                    DatabaseNotice::Echo => link.check_interval = CHECK_INTERVAL,
                 },
                 () = self.clock.sleep_until(link.next_check.min(self.members_due)) => {
                     if self.clock.now().mono >= link.next_check {
@@ -245,7 +245,7 @@ impl LogSession {
         }
     }
 
-    /// Waits before the next try, and refuses what has waited too long. Returns whether to try again.
+    /// Waits before the next try, and refuses writes that have waited too long. Returns whether to try again.
     async fn wait(&mut self, error: &SessionError, pause: Duration) -> bool {
         let until = self.clock.now().mono + pause;
         let mut received = Vec::new();
@@ -256,7 +256,7 @@ impl LogSession {
                 reply.send(Err(StoreError::Log(error.to_string()))).ok();
             }
             while self.waiting.front().is_some_and(|append| now.since(append.since) >= grace) {
-                self.waiting.pop_front().into_iter().for_each(|append| append.refuse(&error.to_string()));
+                self.waiting.pop_front().into_iter().for_each(|append| append.fail(&error.to_string()));
             }
             if self.has_ended && self.waiting.is_empty() {
                 return false;
@@ -268,14 +268,14 @@ impl LogSession {
             tokio::select! {
                 count = self.queue.recv_many(&mut received, MAX_OPERATIONS), if !self.has_ended => {
                     self.has_ended = count == 0;
-                    self.accept(&mut received);
+                    self.queue_writes(&mut received);
                 }
                 () = self.clock.sleep_until(due) => {}
             }
         }
     }
 
-    fn report_away(&self, error: &SessionError) {
+    fn report_disconnected(&self, error: &SessionError) {
         let reason = error.to_string();
         let now = self.clock.now().wall;
         let is_transient = error.is_transient();
@@ -304,24 +304,24 @@ impl LogSession {
             // Another process of this machine was first.
             self.store.wake_if_changed();
         }
-        self.note_head(link, if head == u64::MAX { link.applied } else { head });
+        self.record_head(link, if head == u64::MAX { link.applied } else { head });
         while link.applied < head {
-            let entries = link.database.read(link.applied).await?;
+            let entries = link.database.read_entries(link.applied).await?;
             if entries.is_empty() {
                 break;
             }
-            let entries = Entries { team: link.team, entries, own: Vec::new(), is_light: self.options.is_light };
+            let entries = LogEntries { team: link.team, entries, own: Vec::new(), is_light: self.options.is_light };
             let applied = self.store.replicate(entries).await?.replicated()?;
             if applied.position.seq == link.applied {
-                return Err(TeamError::lost("the log has a gap").into());
+                return Err(TeamError::connection_lost("the log has a gap").into());
             }
             report_progress(&self.status, link, &applied);
         }
         Ok(())
     }
 
-    /// Notes that the log has an entry with this number.
-    fn note_head(&self, link: &SessionConnection, head: u64) {
+    /// Records that the log has an entry with this number.
+    fn record_head(&self, link: &SessionConnection, head: u64) {
         let now = self.clock.now().wall;
         self.status.send_modify(|status| {
             status.head = status.head.max(head);
@@ -337,9 +337,9 @@ impl LogSession {
         self.publish_snapshot(link).await?;
         self.report_loss()?;
         let position = self.reader.replica_position(link.team)?;
-        let bounds = link.database.bounds(position.seq).await?;
+        let bounds = link.database.log_bounds(position.seq).await?;
         if bounds.head.seq < position.seq || bounds.nonce_at.is_some_and(|nonce| nonce != position.nonce) {
-            self.align(link).await?;
+            self.align_with_log(link).await?;
             return self.report_loss();
         }
         link.expect_notice_of(bounds.head.seq, self.clock.now().mono);

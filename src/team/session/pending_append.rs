@@ -12,44 +12,43 @@ use crate::{
 pub(super) const MAX_OPERATIONS: usize = 256;
 
 /// Takes the result of a write.
-type Reply = oneshot::Sender<Result<OperationResult, StoreError>>;
+type ResultSender = oneshot::Sender<Result<OperationResult, StoreError>>;
 
 /// A request for the body of an answer that a light replica left in the log.
 pub(super) struct BodyRequest {
-    /// The number of the entry.
     pub(super) entry: u64,
     /// The transaction that the answer is about.
     pub(super) transaction: TransactionKey,
     /// The digest of the body.
     pub(super) digest: Option<i64>,
     /// Takes the body.
-    pub(super) reply: Reply,
+    pub(super) reply: ResultSender,
 }
 
 /// Writes that are appended together.
-pub(super) struct Append {
+pub(super) struct PendingAppend {
     /// The entries and their nonces. All but the last of several are parts.
     pub(super) entries: Vec<(Nonce, Vec<u8>)>,
     /// Whether a poller wrote them, under its lease.
     pub(super) is_of_poller: bool,
     /// Take the result of each operation.
-    replies: Vec<Reply>,
+    replies: Vec<ResultSender>,
     /// When the first of the writes was submitted.
     pub(super) since: Mono,
     /// Whether the database may have an entry already: an attempt ended without an answer.
     pub(super) may_be_in_log: bool,
 }
 
-impl Append {
+impl PendingAppend {
     /// Creates an append of a payload, which becomes as many entries as it needs.
-    pub(super) fn new(payload: Vec<u8>, replies: Vec<Reply>, clock: &Clock) -> Self {
+    pub(super) fn new(payload: Vec<u8>, replies: Vec<ResultSender>, clock: &Clock) -> Self {
         let parts = payload::split(payload, Nonce(rand::random()));
         let entries = parts.into_iter().map(|part| (Nonce(rand::random()), part)).collect();
         Self { entries, is_of_poller: false, replies, since: clock.now().mono, may_be_in_log: false }
     }
 
-    /// Creates an append without entries: it is answered after all earlier ones.
-    pub(super) fn flush(reply: Reply, clock: &Clock) -> Self {
+    /// Creates an append without entries: it is completed after all earlier ones.
+    pub(super) fn flush(reply: ResultSender, clock: &Clock) -> Self {
         Self {
             entries: Vec::new(),
             is_of_poller: false,
@@ -60,7 +59,7 @@ impl Append {
     }
 
     /// Takes a run of operations of one kind; `None` if there are none.
-    pub(super) fn of_operations(run: &mut Vec<(Box<Envelope>, Reply)>, clock: &Clock) -> Option<Self> {
+    pub(super) fn of_operations(run: &mut Vec<(Box<Envelope>, ResultSender)>, clock: &Clock) -> Option<Self> {
         let (envelopes, replies): (Vec<_>, Vec<_>) = run.drain(..).unzip();
         let is_of_poller = envelopes.first()?.operation.is_of_poller();
         let operations: Vec<&Envelope> = envelopes.iter().map(AsRef::as_ref).collect();
@@ -74,8 +73,8 @@ impl Append {
         }
     }
 
-    /// Answers each write with the result of its operation.
-    pub(super) fn answer(self, results: Vec<Result<OperationResult, String>>) {
+    /// Completes each write with the result of its operation.
+    pub(super) fn complete(self, results: Vec<Result<OperationResult, String>>) {
         let mut results = results.into_iter();
         for reply in self.replies {
             let result = match results.next() {
@@ -89,8 +88,8 @@ impl Append {
         }
     }
 
-    /// Answers each write with an error.
-    pub(super) fn refuse(self, reason: &str) {
+    /// Fails each write with an error.
+    pub(super) fn fail(self, reason: &str) {
         let reason = match (self.is_of_poller, self.may_be_in_log) {
             (true, _) => reason.to_owned(),
             (false, true) => {

@@ -1,4 +1,5 @@
-//! Publishes this process's membership and open transaction, and reads those of others. Publishes snapshots when they are due.
+//! Publishes this process's membership and open transaction, and reads those of the other members. Publishes snapshots when
+//! they are due.
 //!
 //! It must never write to the log.
 
@@ -11,7 +12,7 @@ use super::{LogSession, SessionConnection, session_error::SessionError};
 use crate::{
     clock::Mono,
     domain::{ids::TransactionKey, team::Nonce},
-    team::{database::Database, snapshot},
+    team::{database::TeamDatabase, snapshot},
 };
 
 /// How often a process renews its membership and reads the other members.
@@ -24,7 +25,7 @@ const SNAPSHOT_INTERVAL: Duration = Duration::from_hours(1);
 /// The most bytes of a notice.
 const NOTICE_LIMIT: usize = 7_000;
 
-/// What a process tells the team without the log.
+/// The message of a process to the team, outside the log.
 #[derive(Serialize, Deserialize)]
 struct OpenNotice {
     member: String,
@@ -39,7 +40,7 @@ impl LogSession {
             return Ok(());
         }
         self.members_due = now + PRESENCE_INTERVAL;
-        link.database.present(&self.options.presence, link.applied).await?;
+        link.database.save_member(&self.options.presence, link.applied).await?;
         // Members that joined since need the notice again.
         self.is_open_published = self.open.is_none();
         let members = link.database.members().await?;
@@ -71,7 +72,7 @@ impl LogSession {
             return Ok(());
         }
         let snapshots = link.database.snapshots().await?;
-        let bounds = link.database.bounds(0).await?;
+        let bounds = link.database.log_bounds(0).await?;
         let holds_deleted = bounds.first.is_some_and(|first| first < deleted)
             || snapshots.iter().any(|snapshot| snapshot.position.seq < deleted);
         // A snapshot that fails is tried again with the next interval.
@@ -90,7 +91,7 @@ impl LogSession {
         let publish = move || {
             let published = tokio::runtime::Builder::new_current_thread().enable_all().build().map(|runtime| {
                 runtime.block_on(async {
-                    let database = Database::connect(&connector).await?;
+                    let database = TeamDatabase::connect(&connector).await?;
                     snapshot::publish(&store, &database, !holds_deleted).await
                 })
             });
@@ -119,8 +120,8 @@ impl LogSession {
         Ok(())
     }
 
-    /// Notes what another process has open.
-    pub(super) fn note_open(&mut self, notice: &str) {
+    /// Records the open transaction of another process.
+    pub(super) fn record_open_transaction(&mut self, notice: &str) {
         let Ok(OpenNotice { member, open }) = serde_json::from_str(notice) else { return };
         let Some(id) = Nonce::parse(&member).filter(|id| *id != self.options.presence.id) else { return };
         if !self.status.borrow().members.iter().any(|known| known.id == id) {

@@ -12,7 +12,7 @@ pub(super) enum SessionError {
 }
 
 impl SessionError {
-    /// Whether trying again later makes sense without anybody changing anything.
+    /// Whether a retry can succeed without a change by a person.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Team(error) => error.is_transient(),

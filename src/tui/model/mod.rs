@@ -51,7 +51,7 @@ use crate::{
         team::{TeamLink, TeamStatus},
         transaction::Transaction,
     },
-    store::{Listed, LoadedRows, Page},
+    store::{ListPage, ListRow, LoadedRows},
 };
 
 /// The screen that is shown.
@@ -280,7 +280,7 @@ impl Model {
     }
 
     /// Applies a loaded part of the list; ignores a part of another view.
-    pub fn take_page(&mut self, request: &PageRequest, page: Page) {
+    pub fn take_page(&mut self, request: &PageRequest, page: ListPage) {
         if request.view != self.list.view() {
             return;
         }
@@ -289,20 +289,21 @@ impl Model {
         let shown: BTreeSet<RowId> = page.order.iter().copied().chain(open).collect();
         self.transactions.retain(|row, _| shown.contains(row));
         self.alerts.retain(|row, _| shown.contains(row));
-        for Listed { transaction, alerts } in page.rows {
+        for ListRow { transaction, alerts } in page.rows {
             self.alerts.insert(transaction.id, alerts);
             self.transactions.insert(transaction.id, transaction);
         }
         self.list.content = ContentWidths::of(self.transactions.values());
         self.as_of = page.as_of;
-        let part = ListPart { rows: page.order, has_more_before: page.more_before, has_more_after: page.more_behind };
+        let part =
+            ListPart { rows: page.order, has_more_before: page.has_more_before, has_more_after: page.has_more_behind };
         self.list.take_in(request, part);
         self.loaded = true;
     }
 
     /// Applies a transaction that was read apart from the list. A transaction in the loaded part is left unchanged,
     /// because the age of that part is known.
-    pub fn refresh_transaction(&mut self, Listed { transaction, alerts }: Listed) {
+    pub fn refresh_transaction(&mut self, ListRow { transaction, alerts }: ListRow) {
         let row = transaction.id;
         if !self.list.part.rows.contains(&row) {
             self.alerts.insert(row, alerts);
@@ -428,7 +429,7 @@ impl Model {
             let names = self.transactions.values().flat_map(|tx| [tx.from_name(), tx.to_name()]);
             names.map(|own| own.to_lowercase()).any(|own| own == name)
         };
-        self.list.listed().unknown_chain(is_loaded)
+        self.list.listed().chain_name_error(is_loaded)
     }
 
     /// Returns the history of the selected transaction, once it is loaded.

@@ -3,7 +3,7 @@
 use chrono::{FixedOffset, Offset, Utc};
 
 use crate::{
-    domain::{answer::Templates, text},
+    domain::{reply::ReplyTemplates, text},
     tui::keys::Keys,
 };
 
@@ -31,7 +31,7 @@ pub struct DashboardSettings {
     /// Whether unknown chain IDs are accepted.
     pub any_chain: bool,
     /// The user's templates for replies.
-    pub templates: Templates,
+    pub templates: ReplyTemplates,
     /// The keys of the commands.
     pub keys: Keys,
     /// The channels for notifications, by their names in the config file.
@@ -52,7 +52,7 @@ impl DashboardSettings {
             zone: Utc.fix(),
             asks_chains: false,
             any_chain: false,
-            templates: Templates::default(),
+            templates: ReplyTemplates::default(),
             keys: Keys::default(),
             notification_channels: Vec::new(),
         }

@@ -105,7 +105,7 @@ impl ViewState {
     pub fn read(text: &str) -> Self {
         let mut memory: Self = serde_json::from_str(text).unwrap_or_default();
         // Whose name is set doesn't matter here.
-        let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_of(filter, Some("me")).is_ok();
+        let is_good = |filter: &str| filter.len() <= 1_000 && Filter::parse_for_person(filter, Some("me")).is_ok();
         memory.filters.iter_mut().filter(|filter| !is_good(filter)).for_each(String::clear);
         memory.used.retain(|filter| is_good(filter));
         for own in &mut memory.own {

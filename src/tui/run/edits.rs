@@ -150,7 +150,7 @@ pub(crate) fn undo(context: &WriteContext) -> Result<String, StoreError> {
         || "Nothing to undo.".into(),
         |reversal| {
             // Undoing an import stops polling of many transactions, so the sentence names the key that reverts it.
-            let stopped = reversal.done > 0 && reversal.stopped_import;
+            let stopped = reversal.done > 0 && reversal.has_stopped_import;
             let until =
                 || format!("; they are kept but not polled ({} redoes the import)", context.keys.shown(Id::Redo));
             reversal_sentence(

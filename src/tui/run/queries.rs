@@ -10,14 +10,14 @@ use crate::{
     domain::{
         alert::RESOLVED_FOR,
         duration_stats::RouteKey,
-        filter::{Direction, Filter, Named},
+        filter::{Direction, Filter, NameKind},
         ids::{RowId, TxHash},
         notification,
         transaction::Transaction,
     },
     presentation::{filter_completion::Names, json_tree::JsonTree},
     store::{
-        AlertCounts, AlertQuery, Listed, LoadedRows, Lookup, Page, Reader, Store, StoreError, StoredBody,
+        AlertCounts, AlertQuery, ListPage, ListRow, LoadedRows, Lookup, Reader, Store, StoreError, StoredBody,
         StoredObservation,
     },
     tui::{
@@ -38,23 +38,23 @@ pub(crate) fn page(
     request: &PageRequest,
     known: &LoadedRows,
     now: DateTime<Utc>,
-) -> Result<Page, StoreError> {
+) -> Result<ListPage, StoreError> {
     reader.listing(&request.filter, now).page(request.place.clone(), request.length, known)
 }
 
 /// Returns a transaction as it is now, with its history and the durations of other transactions on its route.
-pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<Listed>, History), StoreError> {
-    let Some(listed) = reader.listed(row)? else { return Ok((None, History::default())) };
+pub(crate) fn history(reader: &Reader, row: RowId) -> Result<(Option<ListRow>, History), StoreError> {
+    let Some(listed) = reader.list_row(row)? else { return Ok((None, History::default())) };
     /// The number of notes on screen; `hoptop show` prints all.
     const NOTES: usize = 200;
-    let past = reader.past(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
+    let past = reader.route_durations(&listed.transaction.profile, &RouteKey::of(&listed.transaction))?;
     let history = History::new(&reader.history(row)?, past).with_notes(reader.notes(row, NOTES)?);
     Ok((Some(listed), history))
 }
 
 /// Returns these transactions as they are now, except deleted ones.
 pub(crate) fn transactions(reader: &Reader, rows: &[RowId]) -> Result<Vec<Transaction>, StoreError> {
-    let read = |row: &RowId| Ok(reader.listed(*row)?.map(|listed| listed.transaction));
+    let read = |row: &RowId| Ok(reader.list_row(*row)?.map(|listed| listed.transaction));
     rows.iter().filter_map(|row| read(row).transpose()).collect()
 }
 
@@ -105,14 +105,14 @@ pub(crate) fn alert(
 ) -> Result<Option<RowId>, StoreError> {
     let alerting = reader.listing(&filter.and(&Tab::Attention.filter()), now);
     let next = match alerting.next(row, direction)? {
-        None => alerting.outermost(direction)?,
+        None => alerting.first_in(direction)?,
         next => next,
     };
     Ok(next.filter(|next| *next != row))
 }
 
 /// Returns the tickets or labels with this beginning.
-pub(crate) fn names(reader: &Reader, of: Named, beginning: String) -> Result<Names, StoreError> {
+pub(crate) fn names(reader: &Reader, of: NameKind, beginning: String) -> Result<Names, StoreError> {
     /// More than fit into the footer.
     const MOST: usize = 50;
     let mut words = reader.names(of, &beginning, MOST + 1)?;

@@ -29,7 +29,7 @@ pub(crate) fn choose(environment: &TerminalEnvironment<'_>) -> Browser {
 
 fn open(link: &str) -> io::Result<()> {
     let link = link::check(link).map_err(io::Error::other)?;
-    program::launch(open::commands(link))
+    program::start_detached(open::commands(link))
 }
 
 #[cfg(test)]

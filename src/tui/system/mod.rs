@@ -66,7 +66,7 @@ impl System {
         let environment = TerminalEnvironment { variable: &variable, has_program: &program::program_exists };
         Self {
             copy_methods: clipboard::methods(&environment, clipboard),
-            feed: |words, text| program::feed(words, text, CLIPBOARD_LIMIT),
+            feed: |words, text| program::run_with_input(words, text, CLIPBOARD_LIMIT),
             browser: browser::choose(&environment),
             terminal: super::terminal::perform_request,
             mouse,

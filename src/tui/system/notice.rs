@@ -127,7 +127,7 @@ impl DesktopNotifications {
         let raised = std::mem::take(&mut self.raised);
         let about = std::mem::take(&mut self.about);
         let words = |(rule, count): (Rule, usize)| {
-            if count == 1 { rule.words().to_owned() } else { format!("{count} {}", rule.words()) }
+            if count == 1 { rule.label().to_owned() } else { format!("{count} {}", rule.label()) }
         };
         let rules: Vec<String> = raised.into_iter().map(words).collect();
         Some(match count {

@@ -5,7 +5,7 @@
 use super::{actions, chain, poll, theme};
 use crate::{
     clock::{Mono, Now},
-    domain::{answer::Audience, change::RecentChange, filter::Direction},
+    domain::{change::RecentChange, filter::Direction, reply::Audience},
     tui::{
         command::{Id, command_table},
         dialogs::{

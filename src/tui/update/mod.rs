@@ -143,7 +143,7 @@ fn report_open_transaction(model: &mut Model, now: Now) -> Option<Effect> {
     /// Shorter than the time after which the poller forgets the report.
     const REPORT_INTERVAL: Duration = Duration::from_secs(20);
     // People of a team also want to know who looks at what is settled.
-    let is_of_interest = |tx: &Transaction| model.team.is_some() || tx.wants_polling();
+    let is_of_interest = |tx: &Transaction| model.team.is_some() || tx.needs_polling();
     let polled = |row: &RowId| model.transactions.get(row).is_some_and(is_of_interest);
     let open = match model.screen {
         Screen::Detail => model.list.selected.filter(polled),

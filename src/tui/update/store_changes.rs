@@ -6,7 +6,7 @@ use crate::{
     clock::Now,
     domain::{alert::Severity, change::ChangeKind, ids::RowId, transaction::Transaction},
     presentation::{glyphs::Glyphs, row_text},
-    store::{Changes, Listed, Page},
+    store::{Changes, ListPage, ListRow},
     tui::{
         dialogs::{Dialog, quote},
         effect::Effect,
@@ -31,9 +31,9 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     (model.profile_alerts, model.own, model.other_profiles) = (profile_alerts, own, other_profiles);
     model.charts.stale = true;
     // Most polls change nothing, and most of them concern transactions that aren't shown.
-    let has_changes = feed.resync || feed.changes.iter().any(|change| change.what != ChangeKind::Polled);
+    let has_changes = feed.needs_resync || feed.changes.iter().any(|change| change.kind != ChangeKind::Polled);
     let is_shown = |row: &RowId| model.transactions.contains_key(row) || !model.list.filter_text.is_empty();
-    let has_changes = has_changes || feed.polls_dropped;
+    let has_changes = has_changes || feed.has_dropped_polls;
     let notify = raised_notification(model, &feed);
     let touched = feed.rows(true);
     if !has_changes && !touched.iter().any(is_shown) {
@@ -42,7 +42,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
     leave_deleted(model, &feed, now);
     unmark_deleted(model, &feed);
     model.mark_stale();
-    let reload = model.list.selected.filter(|row| feed.resync || touched.contains(row));
+    let reload = model.list.selected.filter(|row| feed.needs_resync || touched.contains(row));
     reload.iter().for_each(|_| model.detail.raw.mark_stale());
     let reload = reload.map(Effect::LoadHistory);
     let alerts = if has_changes { alerts::update::mark_stale(model, now.mono) } else { Vec::new() };
@@ -53,7 +53,7 @@ pub(crate) fn on_store_changed(model: &mut Model, update: StoreUpdate, now: Now)
 fn raised_notification(model: &Model, feed: &Changes) -> Option<Effect> {
     let own = feed.changes.iter().filter(|change| model.setting.shows(&change.profile));
     let raised = own.filter_map(|change| {
-        let (ChangeKind::AlertRaised { rule, severity } | ChangeKind::AlertFlapping { rule, severity }) = change.what
+        let (ChangeKind::AlertRaised { rule, severity } | ChangeKind::AlertFlapping { rule, severity }) = change.kind
         else {
             return None;
         };
@@ -76,7 +76,7 @@ fn describe(tx: &Transaction) -> String {
 fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
     let is_selected = |row: i64| model.list.selected == Some(RowId(row));
     let removed =
-        feed.changes.iter().any(|change| matches!(change.what, ChangeKind::Deleted { row } if is_selected(row)));
+        feed.changes.iter().any(|change| matches!(change.kind, ChangeKind::Deleted { row } if is_selected(row)));
     if removed && model.is_open() {
         if model.is_side_screen() {
             model.previous_screen = Screen::List;
@@ -93,7 +93,7 @@ fn leave_deleted(model: &mut Model, feed: &Changes, now: Now) {
 /// Removes the marks of deleted transactions.
 fn unmark_deleted(model: &mut Model, feed: &Changes) {
     for change in &feed.changes {
-        if let ChangeKind::Deleted { row } = change.what {
+        if let ChangeKind::Deleted { row } = change.kind {
             model.marks.forget(RowId(row));
         }
     }
@@ -103,7 +103,7 @@ fn unmark_deleted(model: &mut Model, feed: &Changes) {
 /// cancelled.
 pub(crate) fn on_page(
     model: &mut Model,
-    (request, page): (PageRequest, Result<Page, String>),
+    (request, page): (PageRequest, Result<ListPage, String>),
     now: Now,
 ) -> Vec<Effect> {
     match page {
@@ -127,7 +127,7 @@ pub(crate) fn on_counted(model: &mut Model, (view, counted): (u64, Result<Overvi
     Vec::new()
 }
 
-pub(crate) fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<Listed>, History)) {
+pub(crate) fn on_history(model: &mut Model, row: RowId, (listed, history): (Option<ListRow>, History)) {
     // Another transaction is selected by now, and its own history is being read.
     if model.list.selected != Some(row) {
         return;

@@ -8,7 +8,7 @@ use crate::{
     domain::{
         alert::Rule,
         change::ChangeKind,
-        filter::Named,
+        filter::NameKind,
         fixtures as tx,
         ids::{ChainId, TxHash},
         observation::Outcome,
@@ -464,14 +464,14 @@ fn ticket_names_are_read_after_typing_tab_and_paste() {
         });
         names.collect::<Vec<_>>()
     };
-    let all = |text: &str| vec![(Named::Ticket, text.to_owned())];
+    let all = |text: &str| vec![(NameKind::Ticket, text.to_owned())];
     let mut model = dashboard("5");
     press(&mut model, &["Esc", "/"], now());
     assert_eq!(asked(type_in(&mut model, "vip tick", now())), []);
     assert_eq!(asked(press(&mut model, &["Tab"], now())), all(""), "after Tab");
     let names = |beginning: &str, words: &[&str], is_whole| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Msg::Names(Names { of: Named::Ticket, beginning: beginning.into(), words, is_whole })
+        Msg::Names(Names { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole })
     };
     model.take(names("", &["OPS-1", "OPS-2"], false), now());
     assert_eq!(asked(model.take(Msg::Paste("SU".into()), now())), all("SU"), "after a paste, beyond the known names");

@@ -62,7 +62,7 @@ pub(crate) fn line(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         }
     }
     if let Some(team) = context.model.team.as_ref().filter(|_| wide) {
-        spans.push(Span::styled(format!("  TEAM {} online", team.online()), theme.dim()));
+        spans.push(Span::styled(format!("  TEAM {} online", team.online_count()), theme.dim()));
     }
     let local = context.now.wall.with_timezone(&context.model.setting.zone);
     let time = local.format(if wide { "%H:%M:%S %:z " } else { "%H:%M:%S " }).to_string().replace("+00:00", "UTC");
@@ -165,7 +165,7 @@ pub(crate) fn banner(context: &DrawContext<'_>, width: u16) -> Line<'static> {
                 2 => format!("{} and 1 more profile: ", name()),
                 all => format!("{} and {} more profiles: ", name(), all - 1),
             };
-            let name = rule.words().to_uppercase();
+            let name = rule.label().to_uppercase();
             format!(" {prefix}{name}: {} ({}) ", advice::profile_action(rule), alert.message)
         }
         (None, None) => return Line::default(),

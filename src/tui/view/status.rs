@@ -17,7 +17,7 @@ use crate::{
     domain::{
         need,
         poller::{PollerHealth, PollerReport, UNRESPONSIVE},
-        polling::{Freshness, Obstacle, PollingVerdict},
+        polling::{Freshness, PollingObstacle, PollingVerdict},
         span,
         team::{TeamLink, TeamMember},
         text,
@@ -164,24 +164,24 @@ fn polling_line(context: &DrawContext<'_>, of: &BudgetUse<'_>, label_columns: us
 }
 
 /// Returns what keeps the profile from being polled, and what ends it.
-fn obstacle_words(context: &DrawContext<'_>, obstacle: Obstacle) -> String {
+fn obstacle_words(context: &DrawContext<'_>, obstacle: PollingObstacle) -> String {
     let (model, now, zone) = (context.model, context.now.wall, context.model.setting.zone);
     match obstacle {
-        Obstacle::Paused(until) => {
+        PollingObstacle::Paused(until) => {
             let until = until.with_timezone(&zone).format("%H:%M");
             format!("PAUSED until {until} ({} resumes)   ", context.key(Id::Pause))
         }
-        Obstacle::NoPoller if let Some(link) = team_link(context) => match link {
+        PollingObstacle::NoPoller if let Some(link) = team_link(context) => match link {
             TeamLink::Connecting | TeamLink::CatchingUp | TeamLink::Live => {
                 "NOT POLLING: the team is choosing a machine   ".to_owned()
             }
             TeamLink::Away { .. } => "STOPPED here while the team's store is unreachable   ".to_owned(),
             TeamLink::Refused { .. } => "STOPPED here while the team's store can't be used   ".to_owned(),
         },
-        Obstacle::NoPoller if model.setting.polls => "starting   ".to_owned(),
-        Obstacle::NoPoller => "NOT POLLING: start hoptop without --no-poll   ".to_owned(),
-        Obstacle::Trouble(PollerHealth::Waiting, _) => format!("WAITING: {UNRESPONSIVE}   "),
-        Obstacle::Trouble(health, until) => {
+        PollingObstacle::NoPoller if model.setting.polls => "starting   ".to_owned(),
+        PollingObstacle::NoPoller => "NOT POLLING: start hoptop without --no-poll   ".to_owned(),
+        PollingObstacle::Trouble(PollerHealth::Waiting, _) => format!("WAITING: {UNRESPONSIVE}   "),
+        PollingObstacle::Trouble(health, until) => {
             let what = match health {
                 PollerHealth::Unreachable => "SERVICE UNREACHABLE",
                 PollerHealth::Unauthorized => "INTEGRATOR ID REFUSED",
@@ -201,10 +201,10 @@ fn obstacle_words(context: &DrawContext<'_>, obstacle: Obstacle) -> String {
     }
 }
 
-fn obstacle_style(theme: &Theme, obstacle: &Obstacle) -> Style {
+fn obstacle_style(theme: &Theme, obstacle: &PollingObstacle) -> Style {
     match obstacle {
-        Obstacle::NoPoller | Obstacle::Paused(_) => theme.warning(),
-        Obstacle::Trouble(..) => theme.critical(),
+        PollingObstacle::NoPoller | PollingObstacle::Paused(_) => theme.warning(),
+        PollingObstacle::Trouble(..) => theme.critical(),
     }
 }
 
@@ -279,7 +279,7 @@ fn seconds(span: Duration) -> String {
 /// Returns who is online, who polls, and how far this machine is behind; `None` for a store of one machine.
 fn team(context: &DrawContext<'_>, columns: usize) -> Option<Line<'static>> {
     let team = context.model.team.as_ref()?;
-    let online = format!("{} online", team.online());
+    let online = format!("{} online", team.online_count());
     let poller = team
         .poller
         .as_ref()

@@ -14,7 +14,6 @@ use super::*;
 use crate::{
     domain::{
         alert::{Alert, Rule, Severity},
-        answer::{self, Audience},
         change::{Change, ChangeKind},
         duration_stats::RouteDurations,
         fixtures as tx,
@@ -22,6 +21,7 @@ use crate::{
         observation::{Failure, Outcome},
         poller::PollerHealth,
         record::{ChainSide, RouteStep, StatusRecord},
+        reply::{self, Audience},
         status::RouterStatus,
         text::clean,
         transaction::Transaction,
@@ -171,13 +171,13 @@ pub(crate) fn dashboard(size: (u16, u16)) -> TestDashboard {
 
 /// Returns the history of the overdue transaction.
 pub(crate) fn history() -> History {
-    let change = |at, what| {
+    let change = |at, kind| {
         HistoryLine::Change(Change {
             seq: 1,
             at,
             profile: "default".into(),
             transaction: Some(RowId(1)),
-            what,
+            kind,
             observation: None,
             author: None,
         })
@@ -328,7 +328,7 @@ fn a_text_that_no_clipboard_took() {
     press(&mut model, &["y", "p"], now());
     let setting = &model.setting;
     let selected = model.selected().unwrap();
-    let text = answer::reply(&[selected], Audience::Provider, now().wall, setting.zone, &setting.templates);
+    let text = reply::write_reply(&[selected], Audience::Provider, now().wall, setting.zone, &setting.templates);
     let outcome = Err("Not copied (xclip: exit status: 1): select the text with the mouse.".into());
     model.take(Msg::Copied(Copied { text, outcome }), now());
     insta::assert_snapshot!(screen(&model));

@@ -21,7 +21,7 @@ use crate::{
     poller::learn_nodes,
     presentation::{glyphs::Glyphs, row_text},
     runtime::{chain_nodes, exit::Exit, log_file, tokio_runtime},
-    store::Listed,
+    store::ListRow,
 };
 
 /// Asks the chains about these transactions, and prints them.
@@ -69,7 +69,7 @@ fn ask_all(rows: &[RowId], nodes: &Arc<ChainNodes>, clock: &Clock, cx: &Context)
     let (mut asked, runtime) = (Vec::new(), tokio_runtime::start()?);
     for row in rows {
         let reader = cx.store.reader()?;
-        let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
+        let Some(ListRow { transaction: tx, .. }) = reader.list_row(*row)? else { continue };
         learn_nodes(&reader, nodes, &tx.profile)?;
         let key = tx.key();
         let question = Question {
@@ -95,14 +95,14 @@ fn print_all(asked: &[ChainAnswer], json: bool, cx: &mut Context) -> Result<()> 
     if json {
         let mut list = JsonList::begin(cx.out);
         for (row, _) in asked {
-            if let Some(Listed { transaction, alerts }) = reader.listed(*row)? {
+            if let Some(ListRow { transaction, alerts }) = reader.list_row(*row)? {
                 list.push(&transaction, &alerts, cx.now.wall)?;
             }
         }
         list.end()?;
     }
     for (row, answer) in asked {
-        let Some(Listed { transaction: tx, .. }) = reader.listed(*row)? else { continue };
+        let Some(ListRow { transaction: tx, .. }) = reader.list_row(*row)? else { continue };
         if !json {
             let advice = advice::advise(&tx, cx.now.wall, cx.zone);
             let (route, status) = (row_text::route(&tx, Glyphs::Ascii), row_text::status_of(&tx, Glyphs::Ascii));

@@ -39,8 +39,8 @@ pub(crate) fn check(
         (Field::QuoteId, args.quote_id.as_deref().unwrap_or_default()),
     ];
     let Some((new, _)) = add::read(&values, args.any_chain, cx.err)? else { return Ok(Exit::Usage) };
-    if let Some(oddity) = intake::oddity(&new.params.transaction_id, &new.params.from_chain) {
-        writeln!(cx.err, "warning: {oddity}")?;
+    if let Some(warning) = intake::length_warning(&new.params.transaction_id, &new.params.from_chain) {
+        writeln!(cx.err, "warning: {warning}")?;
     }
     if team.is_some() || is_replica(&settings.db) {
         bail!(
@@ -71,7 +71,7 @@ mod tests {
             operation::{Envelope, Stamp},
             team::{LogEntry, LogPosition, Nonce},
         },
-        store::{Entries, payload},
+        store::{LogEntries, payload},
     };
 
     #[test]
@@ -82,7 +82,7 @@ mod tests {
         let pause = Operation::Pause { profile: "default".into(), until: None };
         let payload = payload::encode(&[&Envelope::new(pause, Stamp::new(at(0), None))]).unwrap();
         let entry = LogEntry { position: LogPosition { seq: 1, nonce: Nonce(1) }, author: None, payload };
-        let entries = Entries { team: Nonce(7), entries: vec![entry], own: vec![], is_light: false };
+        let entries = LogEntries { team: Nonce(7), entries: vec![entry], own: vec![], is_light: false };
         bench.store.replicate(entries).wait().unwrap().replicated().unwrap();
         assert!(is_replica(&db));
     }

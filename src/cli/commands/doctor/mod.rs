@@ -125,7 +125,7 @@ pub(crate) fn doctor(
     let has_full_rate = budget.poller.as_ref().is_some_and(|report| report.share >= 1.0);
     findings
         .push(("poller", if is_good && has_full_rate { Diagnosis::Ok(polling) } else { Diagnosis::Warning(polling) }));
-    let ledger = fingerprint.and_then(|fingerprint| budget::peek(&settings.state_dir, &fingerprint));
+    let ledger = fingerprint.and_then(|fingerprint| budget::read_for_display(&settings.state_dir, &fingerprint));
     findings.push(("ledger", check_ledger(ledger.as_ref(), settings.rps, cx)));
     findings.push(("budget", if budget.need.is_lasting() { Diagnosis::Warning(need) } else { Diagnosis::Ok(need) }));
     let ahead = reader.newest_answer()?.filter(|at| *at > cx.now.wall);
@@ -235,7 +235,7 @@ fn decode_record(params: &TransactionParams, body: &str) -> Option<StatusRecord>
 fn check_disk(cx: &Context<'_>) -> Diagnosis {
     let folder = cx.store.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let kind = filesystem::kind(folder).unwrap_or_else(|| "file system unknown".to_owned());
-    let (bytes, log) = cx.store.sizes();
+    let (bytes, log) = cx.store.files().sizes();
     let sizes = format!("store {}, its log {}", size(bytes), size(log));
     match filesystem::free(folder) {
         Some(free) if free < (bytes + log).saturating_mul(2) => {
@@ -250,7 +250,7 @@ fn check_disk(cx: &Context<'_>) -> Diagnosis {
 fn check_backup(is_empty: bool, cx: &Context<'_>) -> Diagnosis {
     /// The age from which the newest backup is a warning. hoptop makes one on each day of use.
     const OLD: TimeDelta = TimeDelta::hours(48);
-    let kept = cx.store.backups(cx.now.wall);
+    let kept = cx.store.files().backups(cx.now.wall);
     let Some(newest) = kept.first() else {
         return match is_empty {
             true => Diagnosis::Ok("none, because nothing is tracked".into()),

@@ -18,7 +18,7 @@ use crate::{
         tokio_runtime,
     },
     store::{LEFT_OUT, Reader, Store, TableChecksum},
-    team::{Database, ServerFacts, TeamError},
+    team::{ServerFacts, TeamDatabase, TeamError},
 };
 
 /// The round trips whose median is shown.
@@ -31,18 +31,18 @@ pub(super) fn checks(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static
 }
 
 async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, Diagnosis)>, TeamError> {
-    let mut database = Database::connect(&team.connector).await?;
+    let mut database = TeamDatabase::connect(&team.connector).await?;
     let info = database.connection_info().await?;
     let clock = Clock::system();
     let (mut round_trips, mut head) = (Vec::new(), 0);
     for _ in 0..ROUND_TRIPS {
         let begun = clock.now().mono;
-        head = database.bounds(0).await?.head.seq;
+        head = database.log_bounds(0).await?.head.seq;
         round_trips.push(clock.now().mono.since(begun));
     }
     round_trips.sort();
     let latency = round_trips.get(ROUND_TRIPS / 2).map_or(0.0, |middle| middle.as_secs_f64() * 1_000.0);
-    let facts = database.facts().await?;
+    let facts = database.server_facts().await?;
     let rights = match (info.may_append, info.may_poll) {
         (_, true) => "may read, write and poll",
         (true, false) => "may read and write, not poll",
@@ -88,8 +88,8 @@ async fn check(team: &TeamAccess, reader: &Reader) -> Result<Vec<(&'static str, 
     ];
     // A standby has no notices.
     if !info.in_recovery {
-        let mut other = Database::connect(&team.connector).await?;
-        let notices = match database.hears_notices(&mut other).await? {
+        let mut other = TeamDatabase::connect(&team.connector).await?;
+        let notices = match database.receives_notifications(&mut other).await? {
             true => Diagnosis::Ok("arrive: new entries are seen at once".into()),
             false => Diagnosis::Warning(
                 "don't arrive, as behind a pooler in transaction mode: new entries are seen within 1 s, and who has what open isn't shown".into(),

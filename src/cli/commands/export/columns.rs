@@ -8,9 +8,8 @@ use chrono::{DateTime, FixedOffset, Utc};
 use crate::domain::{
     advice,
     alert::Alert,
-    answer,
     record::StatusRecord,
-    route,
+    reply, route,
     span::{self, rfc3339},
     status::RouterStatus,
     transaction::{Tracking, Transaction},
@@ -72,15 +71,15 @@ pub(super) const CSV: &[(&str, CellFormatter)] = &[
 /// The columns of Markdown, chosen for a ticket. Text from outside is escaped.
 pub(super) const MARKDOWN: &[(&str, CellFormatter)] = &[
     ("Transaction", |facts| code(facts.tx.params.transaction_id.as_str())),
-    ("Route", |facts| answer::words(&format!("{} to {}", facts.tx.from_name(), facts.tx.to_name()))),
-    ("Status", |facts| answer::words(facts.tx.state.status.as_ref().map_or("no answer", RouterStatus::raw))),
+    ("Route", |facts| reply::escape_markdown(&format!("{} to {}", facts.tx.from_name(), facts.tx.to_name()))),
+    ("Status", |facts| reply::escape_markdown(facts.tx.state.status.as_ref().map_or("no answer", RouterStatus::raw))),
     ("Age", |facts| span::long(facts.tx.age(facts.now))),
     ("Deadline", |facts| match facts.tx.is_waiting() {
         true => span::stamp(facts.tx.deadline().at, facts.zone),
         false => "-".into(),
     }),
-    ("Ticket", |facts| facts.tx.params.ticket.as_deref().map_or("-".into(), answer::words)),
-    ("Verdict", |facts| answer::words(&facts.advice().verdict)),
+    ("Ticket", |facts| facts.tx.params.ticket.as_deref().map_or("-".into(), reply::escape_markdown)),
+    ("Verdict", |facts| reply::escape_markdown(&facts.advice().verdict)),
 ];
 
 impl RowData<'_> {
@@ -99,5 +98,5 @@ fn text(value: Option<impl ToString>) -> String {
 
 /// Returns a hash as Markdown code, or escaped if it contains a character that would end the code or the cell.
 fn code(hash: &str) -> String {
-    if hash.contains(['`', '|', '\\']) { answer::words(hash) } else { format!("`{hash}`") }
+    if hash.contains(['`', '|', '\\']) { reply::escape_markdown(hash) } else { format!("`{hash}`") }
 }

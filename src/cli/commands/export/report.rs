@@ -330,7 +330,7 @@ fn outcome(tx: &Transaction) -> (String, &'static str, u8) {
 /// Returns the name of a route, `Arbitrum to Base`: the names of the well-known chains, the IDs of the others.
 fn route_name(route: &RouteKey) -> String {
     let name = |id: &ChainId| chains::find(id).map_or_else(|| id.to_string(), |chain| chain.name.clone());
-    let messages = if route.gmp { ", with a message" } else { "" };
+    let messages = if route.is_gmp { ", with a message" } else { "" };
     format!("{} to {}{messages}", name(&route.from), name(&route.to))
 }
 

@@ -37,7 +37,7 @@ pub(super) fn write_rows(
 /// Counts the transactions for the totals of a page.
 fn count(reader: &Reader, rows: &[RowId], check_interruption: &dyn Fn() -> Result<()>) -> Result<ReportTotals> {
     let mut tally = ReportTotals::default();
-    reader.each(rows, |tx, alerts| {
+    reader.for_each_row(rows, |tx, alerts| {
         check_interruption()?;
         tally.count(tx, !alerts.is_empty(), reader.deadline_result(tx)?);
         Ok::<_, color_eyre::Report>(())
@@ -58,7 +58,7 @@ fn write_each(
     let ExportOptions { now, zone, .. } = form;
     let mut sheet = ExportWriter::begin(form, tally, Box::new(out))?;
     let mut count = 0;
-    reader.each(rows, |tx, alerts| {
+    reader.for_each_row(rows, |tx, alerts| {
         check_interruption()?;
         count += 1;
         Ok::<_, color_eyre::Report>(sheet.write(&columns::RowData { tx, alerts, now, zone })?)

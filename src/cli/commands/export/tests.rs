@@ -67,7 +67,7 @@ fn three_transactions_by(author: Option<&str>) -> CommandFixture {
     (new.labels, new.notes) = (vec!["-vip".into(), "b".into()], vec!["+one".into(), "'=two".into()]);
     bench.observe(bench.track(new), fixtures::says(RouterStatus::Ongoing), 30);
     let mut untracked = fixtures::new(2);
-    untracked.untracked = true;
+    untracked.is_untracked = true;
     bench.track(untracked);
     bench.track_as("other", fixtures::new(3));
     bench
@@ -78,7 +78,10 @@ fn params(bench: &CommandFixture) -> Vec<(NewTransaction, Tracking)> {
     let params = |tx: Transaction| {
         let Transaction { params, labels, notes, first_seen_at, tracking, .. } = tx;
         let untracked = tracking == Tracking::Untracked;
-        (NewTransaction { params, labels, notes, first_seen_at: Some(first_seen_at), untracked }, tracking)
+        (
+            NewTransaction { params, labels, notes, first_seen_at: Some(first_seen_at), is_untracked: untracked },
+            tracking,
+        )
     };
     bench.transactions().into_iter().map(params).collect()
 }
@@ -347,7 +350,7 @@ prop_compose! {
         new.labels = labels.iter().filter_map(|label| clean_or_none(&label.replace(';', ""))).collect();
         new.notes = notes;
         new.notes.dedup();
-        (new.first_seen_at, new.untracked) = (seen.map(at), untracked);
+        (new.first_seen_at, new.is_untracked) = (seen.map(at), untracked);
         new
     }
 }

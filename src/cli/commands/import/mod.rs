@@ -22,8 +22,8 @@ use crate::{
         text,
     },
     intake::{
-        self, Duplicate, Duplicates, FileFindings, ImportSpool, InputFormat, InputPosition, LineError, Options,
-        ReadError,
+        self, Duplicate, Duplicates, FileFindings, ImportSpool, InputFormat, InputPosition, LineError, ReadError,
+        ReadOptions,
     },
     runtime::exit::Exit,
     store::{ImportPreview, ImportReport},
@@ -120,7 +120,7 @@ pub(crate) fn import(args: &ImportArgs, input: &mut dyn Read, cx: &mut Context) 
         }
     } else {
         let report = cx.store.track_batch(&cx.profile, batch, cx.now.wall).wait()?.tracked()?;
-        if let Some(twice) = report.twice() {
+        if let Some(twice) = report.other_profiles_notice() {
             let warning = format!("{twice}; each profile polls them");
             writeln!(cx.err, "warning: {warning}")?;
             warnings.push(warning);
@@ -155,11 +155,12 @@ fn spool(args: &ImportArgs, input: &mut dyn Read) -> Result<(Box<dyn Batch>, Fil
         }
     };
     let mut spool = ImportSpool::new().map_err(ReadError::Keep)?;
-    let options = Options { format: args.format.into(), any_chain: args.any_chain };
-    let mut input = intake::unpacked(input).map_err(ReadError::Input)?;
+    let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
+    let mut input = intake::unpacking_reader(input).map_err(ReadError::Input)?;
     let mut found = intake::stream(&mut input, &options, &mut |place, new| spool.put(place.to_string(), new))?;
     let mut duplicates = Duplicates::default();
-    let on_duplicate = &mut |Duplicate { earlier, later, hash, same }| duplicates.push(&earlier, &later, &hash, same);
+    let on_duplicate =
+        &mut |Duplicate { earlier, later, hash, is_same }| duplicates.push(&earlier, &later, &hash, is_same);
     let batch = spool.finish(on_duplicate).map_err(ReadError::Keep)?;
     found.warnings.extend(duplicates.finish());
     Ok((batch, found))

@@ -49,7 +49,7 @@ pub(super) fn append(args: &AppendArgs, cx: &mut Context) -> Result<Exit> {
             });
         }
     }
-    cx.store.close_loss()?;
+    cx.store.mark_loss_appended()?;
     writeln!(cx.out, "{count} operations are in the team's log again")?;
     Ok(Exit::Success)
 }

@@ -9,7 +9,7 @@ use color_eyre::eyre::Result;
 use crate::{
     domain::team_address::TeamAddress,
     runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
-    team::{Database, TeamError},
+    team::{TeamDatabase, TeamError},
 };
 
 /// Creates the schema and the roles, unless they are there.
@@ -17,7 +17,7 @@ pub(super) fn initialise(access: &TeamAccess) -> Result<Exit> {
     let address = access.connector.address();
     let for_role = TeamAddress { user: Some("ROLE".to_owned()), ..address.clone() };
     let created = tokio_runtime::start()?.block_on(async {
-        let mut database = Database::connect(&access.connector).await?;
+        let mut database = TeamDatabase::connect(&access.connector).await?;
         match database.connection_info().await {
             Ok(_) => Ok(false),
             Err(TeamError::NotInitialised) => database.create_schema().await.map(|()| true),

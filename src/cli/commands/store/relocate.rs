@@ -22,7 +22,7 @@ use crate::{
         tokio_runtime,
     },
     store::{Store, payload},
-    team::{Database, upload_snapshot},
+    team::{TeamDatabase, upload_snapshot},
 };
 
 /// How a store becomes empty, while nobody writes.
@@ -83,10 +83,10 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
     let folder = tempfile::Builder::new().prefix("hoptop-").tempdir().wrap_err("no temporary folder")?;
     let path = folder.path().join("snapshot.db");
     tokio_runtime::start()?.block_on(async {
-        let database = Database::connect(&access.connector).await?;
+        let database = TeamDatabase::connect(&access.connector).await?;
         let info = database.connection_info().await?;
         ensure!(
-            database.bounds(0).await?.head.seq == 0,
+            database.log_bounds(0).await?.head.seq == 0,
             "{} has entries already; a store can be moved only into an empty one: {EMPTY_IT}",
             access.connector.address()
         );
@@ -96,7 +96,7 @@ fn into_team(from: &Path, access: &TeamAccess) -> Result<(Content, Content)> {
         let position = LogPosition { seq: 2, nonce: nonces[1] };
         source.write_first_snapshot(&path, info.team, position)?;
         let snapshot = upload_snapshot(&database, &path, position, 0).await?;
-        let is_complete = database.begin_log(nonces, &payload::encode_nothing()?, &snapshot).await?;
+        let is_complete = database.create_log(nonces, &payload::encode_nothing()?, &snapshot).await?;
         ensure!(is_complete, "somebody else wrote to the team's store meanwhile; {EMPTY_IT}");
         Ok(())
     })?;

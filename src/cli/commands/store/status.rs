@@ -12,7 +12,7 @@ use crate::{
     clock::Clock,
     domain::{span, team::TeamMember, text},
     runtime::{exit::Exit, team_store::TeamAccess, tokio_runtime},
-    team::{Database, Sizes},
+    team::{DatabaseSizes, TeamDatabase},
 };
 
 /// The arguments of `hoptop store status`.
@@ -74,13 +74,13 @@ pub(super) fn status(args: &StatusArgs, access: &TeamAccess) -> Result<Exit> {
 }
 
 async fn read(access: &TeamAccess) -> Result<StoreStatus> {
-    let database = Database::connect(&access.connector).await?;
+    let database = TeamDatabase::connect(&access.connector).await?;
     let info = database.connection_info().await?;
     let clock = Clock::system();
     let begun = clock.now().mono;
-    let head = database.bounds(0).await?.head.seq;
+    let head = database.log_bounds(0).await?.head.seq;
     let latency_ms = (clock.now().mono.since(begun).as_secs_f64() * 10_000.0).round() / 10.0;
-    let Sizes { entries, log_bytes, snapshot_bytes } = database.sizes().await?;
+    let DatabaseSizes { entries, log_bytes, snapshot_bytes } = database.sizes().await?;
     let newest = database.snapshots().await?.into_iter().next();
     let members =
         database.members().await?.into_iter().map(|member| MemberStatus { is_polling: member.epoch.is_some(), member });

@@ -66,7 +66,7 @@ impl BackgroundTasks {
         let mut settings = config::load(flags.clone(), &Environment::process())?;
         keep_named_profiles(&mut settings, &flags);
         settings.store = store;
-        program::hide(settings.secret_variables.clone());
+        program::hide_variables(settings.secret_variables.clone());
         Self::new(settings)
     }
 }

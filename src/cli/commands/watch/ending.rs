@@ -8,7 +8,7 @@ use super::conditions::Obstacle;
 use crate::{
     domain::{ids::RowId, status::RouterStatus},
     runtime::exit::Exit,
-    store::Progress,
+    store::TransactionOutcome,
 };
 
 /// What the arguments say about the end.
@@ -36,7 +36,7 @@ impl EndRules {
 pub(crate) struct Watched<'a> {
     pub(crate) rules: EndRules,
     /// The watched transactions.
-    pub(crate) chosen: &'a HashMap<RowId, Progress>,
+    pub(crate) chosen: &'a HashMap<RowId, TransactionOutcome>,
     /// How standard input ended; `None` while it goes on, `Exit::Success` if the watch doesn't read it.
     pub(crate) input_exit: Option<Exit>,
     /// Whether any answer arrived.
@@ -57,7 +57,7 @@ impl Watched<'_> {
     }
 
     fn has_failed_fast(&self) -> bool {
-        let has_failed = |progress: &Progress| !progress.is_polled && !is_success(progress);
+        let has_failed = |progress: &TransactionOutcome| !progress.is_polled && !is_success(progress);
         self.rules.fail_fast && self.chosen.values().any(has_failed)
     }
 
@@ -98,7 +98,7 @@ impl Watched<'_> {
 }
 
 /// Whether a transaction was seen to succeed.
-pub(crate) fn is_success(progress: &Progress) -> bool {
+pub(crate) fn is_success(progress: &TransactionOutcome) -> bool {
     progress.status == Some(RouterStatus::Success)
 }
 
@@ -108,7 +108,7 @@ mod tests {
 
     /// Returns whether a watch over these transactions is complete, and its exit code.
     fn end(rules: EndRules, transactions: &[(bool, Option<RouterStatus>)], input_exit: Option<Exit>) -> (bool, Exit) {
-        let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| Progress {
+        let progress = |(is_polled, status): &(bool, Option<RouterStatus>)| TransactionOutcome {
             is_polled: *is_polled,
             status: status.clone(),
         };
@@ -139,7 +139,8 @@ mod tests {
 
     #[test]
     fn deleted_transaction_that_was_not_seen_to_succeed_is_no_success() {
-        let chosen = HashMap::from([(RowId(1), Progress { is_polled: false, status: Some(RouterStatus::Success) })]);
+        let chosen =
+            HashMap::from([(RowId(1), TransactionOutcome { is_polled: false, status: Some(RouterStatus::Success) })]);
         let exit = |deleted_open| {
             let rules = EndRules { until_settled: true, allow_empty: true, ..EndRules::default() };
             let input_exit = Some(Exit::Success);

@@ -51,9 +51,9 @@ use crate::{
     config::{Flags, Settings},
     domain::{
         advice,
-        alert::{Alert, Rule, RuleKind, Subject},
+        alert::{Alert, AlertSubject, Rule, RuleKind},
         change::{Change, ChangeKind, OutageChange},
-        filter::{Candidate, Filter},
+        filter::{Filter, FilterInput},
         ids::RowId,
         record::RecordSummary,
         text,
@@ -68,7 +68,7 @@ use crate::{
         team_store::{self, TeamAccess},
         tokio_runtime,
     },
-    store::{FeedReader, Listed, Progress, Store, StoreError, StoreFault, Wake},
+    store::{FeedReader, ListRow, Store, StoreError, StoreFault, TransactionOutcome, WakeKind},
 };
 
 /// The longest time from the timeout to the end of the process.
@@ -106,7 +106,7 @@ pub(crate) fn watch(args: &WatchArgs, settings: &Settings, flags: &Flags) -> Res
         let signal = signal.shared();
         let is_terminal = io::stderr().is_terminal();
         // With `plain` there is no bar: a screen reader would read every redrawn line aloud.
-        let bar = Bar::new(is_terminal && !settings.plain, settings.ascii);
+        let bar = Bar::new(is_terminal && !settings.is_plain, settings.is_ascii);
         // The feed is opened before the first request, so that every request is counted.
         let (channel_names, channels) = latest::channel(background_tasks.names());
         let mut watching = Watching::new(args, filter, settings, &store, &clock, bar, channels)?;
@@ -213,7 +213,7 @@ struct Watching<'a> {
     feed: FeedReader,
     /// Every transaction that has matched the filter once, and its progress. A transaction stays watched when it no
     /// longer matches a filter such as `is:unsettled`.
-    chosen: HashMap<RowId, Progress>,
+    chosen: HashMap<RowId, TransactionOutcome>,
     requests: u64,
     /// Whether standard error is a terminal.
     is_terminal: bool,
@@ -301,7 +301,7 @@ impl<'a> Watching<'a> {
             lines.iter().for_each(|line| self.print_line(&format!("{prefix}{line}")));
             poller = poller.or(live.cloned());
         }
-        let more = snapshot.changes.more;
+        let more = snapshot.changes.has_more;
         self.apply_snapshot(snapshot, now)?;
         self.add_tracked(now).await?;
         if !more {
@@ -352,7 +352,7 @@ impl<'a> Watching<'a> {
     /// Prints changes until the watch ends, at `end` at the latest. Returns the exit code, or `None` if the transactions
     /// decide it.
     async fn follow(&mut self, store: &Store, clock: &Clock, end: Option<Mono>) -> Result<Option<Exit>> {
-        let mut commits = store.subscribe(Wake::AnyCommit)?;
+        let mut commits = store.subscribe(WakeKind::AnyCommit)?;
         let mut team = TeamNotices::new(store.team(), self.profiles.names());
         loop {
             let more = self.process_changes(clock).await?;
@@ -401,11 +401,11 @@ impl<'a> Watching<'a> {
     }
 
     /// Whether a changed transaction is one to watch.
-    fn is_wanted(&self, listed: &Listed<RecordSummary>, now: DateTime<Utc>) -> bool {
-        let Listed { transaction: tx, alerts } = listed;
+    fn is_wanted(&self, listed: &ListRow<RecordSummary>, now: DateTime<Utc>) -> bool {
+        let ListRow { transaction: tx, alerts } = listed;
         let is_match = match &self.piped {
             Some(piped) => piped.contains(&tx.params),
-            None => self.filter.matches(&Candidate { tx, alerts }, now),
+            None => self.filter.matches(&FilterInput { tx, alerts }, now),
         };
         self.profiles.contains(&tx.profile) && is_match
     }
@@ -414,14 +414,14 @@ impl<'a> Watching<'a> {
     /// report the obstacle again.
     fn active_obstacle(alert: &Alert) -> Option<Obstacle> {
         match (alert.subject, alert.rule.kind()) {
-            (Subject::Profile, RuleKind::Outage(outage)) => Some(Obstacle::from(outage)),
-            (Subject::Profile | Subject::Transaction(_), _) => None,
+            (AlertSubject::Profile, RuleKind::Outage(outage)) => Some(Obstacle::from(outage)),
+            (AlertSubject::Profile | AlertSubject::Transaction(_), _) => None,
         }
     }
 
     /// Updates the watched transactions and the obstacle from a snapshot, and prints its changes.
     fn apply_snapshot(&mut self, mut snapshot: Snapshot, now: DateTime<Utc>) -> Result<()> {
-        if snapshot.changes.resync {
+        if snapshot.changes.needs_resync {
             for polling in &snapshot.polling {
                 let Some(profile) = self.profiles.get(&polling.profile) else { continue };
                 let mut own = snapshot.profile_alerts.iter().filter(|alert| alert.profile == polling.profile);
@@ -435,7 +435,7 @@ impl<'a> Watching<'a> {
             let is_own = self.profiles.contains(&tx.profile);
             self.has_answer |= is_own && tx.state.last_checked_at.is_some_and(|checked| checked >= self.started.wall);
             if self.chosen.contains_key(&tx.id) || self.is_wanted(listed, now) {
-                self.chosen.insert(tx.id, Progress::from(tx));
+                self.chosen.insert(tx.id, TransactionOutcome::from(tx));
             }
         }
         for (row, at) in snapshot.expected.iter().filter(|(row, _)| self.chosen.contains_key(row)) {
@@ -443,16 +443,16 @@ impl<'a> Watching<'a> {
         }
         for change in &snapshot.changes.changes {
             let Some(profile) = self.profiles.get(&change.profile) else { continue };
-            self.requests += u64::from(change.what == ChangeKind::Polled);
-            self.has_answer |= matches!(change.what, ChangeKind::Rejected { .. });
-            if let Some(outage) = change.what.outage() {
+            self.requests += u64::from(change.kind == ChangeKind::Polled);
+            self.has_answer |= matches!(change.kind, ChangeKind::Rejected { .. });
+            if let Some(outage) = change.kind.outage() {
                 profile.obstacle = match outage {
                     OutageChange::Began(outage) => Some(Obstacle::from(outage)),
                     OutageChange::Ended => None,
                 };
             }
             self.print_change(change, &snapshot, now)?;
-            if let ChangeKind::Deleted { row } = change.what {
+            if let ChangeKind::Deleted { row } = change.kind {
                 let deleted = self.chosen.remove(&RowId(row));
                 self.deleted_open += u64::from(deleted.is_some_and(|progress| !ending::is_success(&progress)));
                 self.bar.set_expected(RowId(row), None);
@@ -463,7 +463,7 @@ impl<'a> Watching<'a> {
 
     /// Prints a change of a watched transaction or of the profile, unless the arguments hide it.
     fn print_change(&self, change: &Change, snapshot: &Snapshot, now: DateTime<Utc>) -> Result<()> {
-        let is_hidden = match change.what {
+        let is_hidden = match change.kind {
             ChangeKind::Polled => !self.args.verbose,
             // A new step is printed only for scripts: people read the status.
             ChangeKind::StepAdded { .. } => !self.args.json && !self.args.verbose,
@@ -499,7 +499,7 @@ impl<'a> Watching<'a> {
     /// Returns a change as a line for people: the time, the transaction, its route, and what happened.
     fn format_change(&self, change: &Change, tx: Option<&TransactionHeader>) -> String {
         let time = change.at.with_timezone(&self.zone).format("%H:%M:%S");
-        let what = match &change.what {
+        let sentence = match &change.kind {
             ChangeKind::Throttled { error } => format_profile_alert(Rule::Throttled, error),
             ChangeKind::Unauthorized { error } => format_profile_alert(Rule::Unauthorized, error),
             ChangeKind::Unreachable { error } => format_profile_alert(Rule::Unreachable, error),
@@ -507,11 +507,11 @@ impl<'a> Watching<'a> {
         };
         match tx {
             Some(tx) => format!(
-                "{time}  {}  {}  {what}",
+                "{time}  {}  {}  {sentence}",
                 tx.params.transaction_id.short("..."),
                 row_text::route(tx, Glyphs::Ascii)
             ),
-            None => format!("{time}  {}{what}", self.profiles.prefix(&change.profile)),
+            None => format!("{time}  {}{sentence}", self.profiles.prefix(&change.profile)),
         }
     }
 

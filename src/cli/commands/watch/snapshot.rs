@@ -20,7 +20,7 @@ use crate::{
         text,
         transaction::{Transaction, TransactionHeader, TransactionParams},
     },
-    store::{AlertQuery, Changes, FeedReader, Listed, Progress, StoreError},
+    store::{AlertQuery, Changes, FeedReader, ListRow, StoreError, TransactionOutcome},
 };
 
 /// A query for the data of a snapshot.
@@ -52,13 +52,13 @@ pub(crate) struct Snapshot {
     /// The state of each watched profile.
     pub(crate) polling: Vec<ProfilePolling>,
     /// The transactions that match the filter, after a resync.
-    pub(crate) chosen: Vec<(RowId, Progress)>,
+    pub(crate) chosen: Vec<(RowId, TransactionOutcome)>,
     /// The active alerts of profiles, after a resync.
     pub(crate) profile_alerts: Vec<Alert>,
     /// The current state of changed transactions.
-    pub(crate) changed: BTreeMap<RowId, Listed<RecordSummary>>,
+    pub(crate) changed: BTreeMap<RowId, ListRow<RecordSummary>>,
     /// The changed transactions with their records, if the query wants records.
-    pub(crate) with_records: BTreeMap<RowId, Listed>,
+    pub(crate) with_records: BTreeMap<RowId, ListRow>,
     /// The times by which these transactions should be settled, if the query wants forecasts; `None` for one that isn't
     /// awaited.
     pub(crate) expected: Vec<(RowId, Option<DateTime<Utc>>)>,
@@ -86,18 +86,18 @@ impl Snapshot {
                 });
             }
             for row in snapshot.changes.rows(true) {
-                let Some(listed) = reader.listed_header(row)? else { continue };
+                let Some(listed) = reader.list_row_header(row)? else { continue };
                 if *records {
                     snapshot.with_records.insert(row, reader.with_record(listed.clone())?);
                 }
                 snapshot.changed.insert(row, listed);
             }
-            if snapshot.changes.resync {
+            if snapshot.changes.needs_resync {
                 snapshot.profile_alerts = reader.alerts(AlertQuery::OfProfiles)?;
             }
-            if let (true, Some(filter)) = (snapshot.changes.resync, filter) {
+            if let (true, Some(filter)) = (snapshot.changes.needs_resync, filter) {
                 for profile in profiles {
-                    snapshot.chosen.extend(reader.listing(&filter.of_profile(profile), *now).outcomes()?);
+                    snapshot.chosen.extend(reader.listing(&filter.limited_to_profile(profile), *now).outcomes()?);
                 }
             }
             if *forecasts && !(snapshot.chosen.is_empty() && snapshot.changed.is_empty()) {
@@ -119,7 +119,7 @@ impl Snapshot {
 /// A tracked transaction that came through standard input.
 pub(crate) struct PipedMatch {
     pub(crate) row: RowId,
-    pub(crate) progress: Progress,
+    pub(crate) progress: TransactionOutcome,
     /// The time by which the transaction should be settled, if it is awaited and the query wants forecasts.
     pub(crate) expected: Option<DateTime<Utc>>,
 }
@@ -144,7 +144,7 @@ impl PipedMatch {
                 let header = reader.row_of(&key)?.map(|row| reader.header(row)).transpose()?.flatten();
                 let Some(tx) = header else { continue };
                 let expected = duration_stats.as_ref().and_then(|duration_stats| expected_at(&tx, duration_stats));
-                found.push(Self { row: tx.id, progress: Progress::from(&tx), expected });
+                found.push(Self { row: tx.id, progress: TransactionOutcome::from(&tx), expected });
             }
             Ok(found)
         })
@@ -156,10 +156,10 @@ impl PipedMatch {
 pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<String, StoreError> {
     const WAY_OUT: &str = "`hoptop list` shows tracked transactions, `hoptop import FILE` adds a batch";
     feed.read(|reader| {
-        for (name, alone) in query.filter.iter().flat_map(Filter::named) {
+        for (name, alone) in query.filter.iter().flat_map(Filter::named_terms) {
             let mut count = 0;
             for profile in &query.profiles {
-                count += reader.listing(&alone.of_profile(profile), query.now).count()?;
+                count += reader.listing(&alone.limited_to_profile(profile), query.now).count()?;
             }
             if count == 0 {
                 let (name, profiles) = (text::clean(&name), text::clean(&query.profiles.join(" or ")));
@@ -173,7 +173,7 @@ pub(crate) fn explain_no_match(feed: &FeedReader, query: &Query) -> Result<Strin
 /// Returns the time by which 9 in 10 transactions like this one are settled, or `None` if it isn't awaited.
 fn expected_at<R: RecordView>(tx: &Transaction<R>, duration_stats: &DurationStats) -> Option<DateTime<Utc>> {
     let wait = TimeDelta::from_std(duration_stats.settling(tx).quantile(Quantile::P90)).ok()?;
-    tx.wants_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
+    tx.needs_polling().then(|| tx.deadline().submitted.checked_add_signed(wait)).flatten()
 }
 
 #[cfg(test)]

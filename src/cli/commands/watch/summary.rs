@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, time::Duration};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 
-use crate::{cli::output::schema::Schema, domain::span, store::Progress};
+use crate::{cli::output::schema::Schema, domain::span, store::TransactionOutcome};
 
 /// The summary that `watch` prints at its end (`commands.md`, JSON: `summary`).
 #[derive(Debug, Serialize)]
@@ -22,7 +22,7 @@ pub(super) struct Summary {
 impl Summary {
     /// Counts transactions by their progress at `at`, after this number of requests and this time.
     pub(super) fn new<'a>(
-        transactions: impl Iterator<Item = &'a Progress>,
+        transactions: impl Iterator<Item = &'a TransactionOutcome>,
         at: DateTime<Utc>,
         requests: u64,
         took: Duration,

@@ -11,14 +11,14 @@ use crate::{
         ids::{ChainId, RowId, TxHash},
         transaction::NewTransaction,
     },
-    intake::{self, Field, FieldError, Pasted, PastedContent},
+    intake::{self, Field, FieldError, PasteFinding, PastedContent},
 };
 
 /// The finding in a line, with its state in the form.
 #[derive(Debug)]
 pub struct Finding {
     /// The parsed line.
-    pub pasted: Pasted,
+    pub pasted: PasteFinding,
     /// The tracked transaction with this hash.
     pub known: Option<RowId>,
     /// A field for each missing value.
@@ -70,7 +70,7 @@ impl LineState {
 
 impl Finding {
     /// Returns a finding without filled-in values.
-    pub fn new(pasted: Pasted, any_chain: bool) -> Self {
+    pub fn new(pasted: PasteFinding, any_chain: bool) -> Self {
         let mut found = Self { known: None, cells: cells(&pasted), is_marked: true, new: Err(Vec::new()), pasted };
         found.reparse(any_chain);
         found
@@ -187,7 +187,7 @@ impl Finding {
     pub fn warning(&self, any_chain: bool) -> Option<String> {
         let params = &self.new.as_ref().ok()?.params;
         let is_odd = |chain: &&ChainId| !any_chain && chains::find(chain).is_none();
-        intake::oddity(&params.transaction_id, &params.from_chain).or_else(|| {
+        intake::length_warning(&params.transaction_id, &params.from_chain).or_else(|| {
             let odd = [&params.from_chain, &params.to_chain].into_iter().find(is_odd)?;
             Some(format!("chain {odd} is not in the built-in list"))
         })
@@ -217,7 +217,7 @@ impl Finding {
                 let is_open = |field: &Field| self.cells.iter().any(|cell| cell.field == *field);
                 let given = given.filter(|(field, _)| !is_open(field));
                 let values: Vec<_> = filled.chain(hash).chain(given).collect();
-                intake::one(&values, any_chain).map(|(new, _)| Box::new(new))
+                intake::parse_one(&values, any_chain).map(|(new, _)| Box::new(new))
             }
         };
     }
@@ -232,7 +232,7 @@ fn chain_meant(typed: &str) -> Option<&'static ChainId> {
 }
 
 /// Returns a cell for each missing value, filled with the written text or a guess.
-fn cells(pasted: &Pasted) -> Vec<MissingField> {
+fn cells(pasted: &PasteFinding) -> Vec<MissingField> {
     let PastedContent::Partial { missing, given, guess, guess_to, .. } = &pasted.content else { return Vec::new() };
     let cell = |field: &Field| {
         let written = given.iter().find(|(own, _)| own == field).map(|(_, value)| value.as_str());

@@ -14,7 +14,7 @@ use crate::{
         span, text,
         transaction::NewTransaction,
     },
-    intake::{self, Options, Origin},
+    intake::{self, PasteOrigin, ReadOptions},
 };
 
 /// The dialog's state.
@@ -163,7 +163,7 @@ impl AddForm {
             LineState::Known | LineState::Duplicate(_) => false,
             LineState::Ready => !found.is_marked,
             LineState::NeedsInput => true,
-            LineState::NoHash => found.pasted.origin != Origin::Text,
+            LineState::NoHash => found.pasted.origin != PasteOrigin::Text,
         };
         self.found.iter().filter(is_left).count()
     }
@@ -194,7 +194,7 @@ impl AddForm {
         let is_no_more = |found: &Finding| match found.verdict() {
             LineState::Known => found.row_to_open() == Some(row),
             LineState::Duplicate(_) => true,
-            LineState::NoHash => found.pasted.origin == Origin::Text,
+            LineState::NoHash => found.pasted.origin == PasteOrigin::Text,
             LineState::Ready | LineState::NeedsInput => false,
         };
         self.found.iter().all(is_no_more).then_some(row)
@@ -223,7 +223,7 @@ impl AddForm {
     /// Parses the text again. Hashes that were found before keep their filled-in values, marks and rows.
     pub fn read(&mut self, any_chain: bool) {
         self.any_chain = any_chain;
-        let options = Options { any_chain, ..Options::default() };
+        let options = ReadOptions { allows_any_chain: any_chain, ..ReadOptions::default() };
         let mut before: HashMap<String, Finding> = self.found.drain(..).map(|found| (found.key(), found)).collect();
         let text = self.text();
         for pasted in intake::paste(&text, &options) {
@@ -249,7 +249,9 @@ impl AddForm {
     /// Fills in the ticket that the text names, until a person types one. Rows and objects carry their own ticket, and
     /// known transactions are not changed, so neither gets a guess.
     fn guess_ticket(&mut self, text: &str) {
-        let is_text = |found: &Finding| matches!(found.pasted.origin, Origin::Text | Origin::Link | Origin::Request);
+        let is_text = |found: &Finding| {
+            matches!(found.pasted.origin, PasteOrigin::Text | PasteOrigin::Link | PasteOrigin::Request)
+        };
         let is_known = |found: &Finding| found.known.is_some() || found.verdict() == LineState::NoHash;
         let is_wanted = self.found.iter().all(is_text) && !self.found.iter().all(is_known);
         let guess = if is_wanted { intake::ticket(text) } else { None };

@@ -10,7 +10,7 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 use super::state::{Finding, Focus, FormStage, LineState, TextSource};
 use crate::{
     clock::{Mono, Now},
-    domain::{ask, filter::Direction, ids::RowId, operation::Edit, text},
+    domain::{filter::Direction, ids::RowId, missing_fields, operation::Edit, text},
     intake,
     store::ImportReport,
     tui::{
@@ -90,7 +90,7 @@ fn ask_for_missing(model: &mut Model, now: Now) -> Vec<Effect> {
     match found.missing().as_slice() {
         [] => model.show_message(Tone::Bad, "Nothing is missing in this line.", now.mono),
         _ if found.known.is_some() => model.show_message(Tone::Bad, "Already tracked; Enter opens it.", now.mono),
-        missing => return vec![Effect::Copy(ask::reply(found.hash(), missing))],
+        missing => return vec![Effect::Copy(missing_fields::write_request(found.hash(), missing))],
     }
     Vec::new()
 }
@@ -252,7 +252,7 @@ pub(crate) fn on_imported(model: &mut Model, outcome: Result<ImportReport, Strin
                 _ => String::new(),
             };
             let [new, changed, known] = [added.count, updated.count, unchanged.count];
-            let twice = report.twice().map_or_else(String::new, |twice| format!("; {twice}"));
+            let twice = report.other_profiles_notice().map_or_else(String::new, |twice| format!("; {twice}"));
             let text = format!("{new} tracked, {changed} updated, {known} already tracked{left_out}{twice}");
             let tone = if left_out.is_empty() && twice.is_empty() { Tone::Good } else { Tone::Bad };
             model.show_message(tone, text, now.mono);

@@ -1,14 +1,14 @@
 //! Texts about transactions for the customer, the provider and the team: for the selected transaction, or one text for all
 //! marked ones. A text for a customer must never be about transactions of several customers.
 //!
-//! The sentences must come from `domain::answer`.
+//! The sentences must come from `domain::reply`.
 
 use crate::{
     clock::{Mono, Now},
     domain::{
-        answer::{self, Audience, ReplyFormat},
         ids::TxHash,
-        reply_group::{ReplyGroup, ReplyTo, reply_groups},
+        reply::{self, Audience, ReplyFormat},
+        reply_group::{Customer, ReplyGroup, reply_groups},
         text,
         transaction::Transaction,
     },
@@ -95,7 +95,7 @@ pub(crate) fn on_loaded(model: &mut Model, read: &[Transaction], wanted: TextUse
         }
         TextUse::Show(Audience::Customer) if groups.len() > 1 => (Dialog::Menu(customers(&groups)), Vec::new()),
         TextUse::Show(audience) => {
-            let text = answer::reply(&transactions, audience, now.wall, zone, own);
+            let text = reply::write_reply(&transactions, audience, now.wall, zone, own);
             model.copied = None;
             let title = title(&transactions, audience, &groups);
             let doubt = if audience == Audience::Customer { doubt(&groups) } else { String::new() };
@@ -119,11 +119,11 @@ fn customers(groups: &[ReplyGroup]) -> Menu {
 }
 
 /// Returns what the transactions of a customer have in common, in words.
-fn name(of: &ReplyTo) -> String {
+fn name(of: &Customer) -> String {
     match of {
-        ReplyTo::Ticket(ticket) => format!("ticket {}", text::clean(ticket)),
-        ReplyTo::Sender(sender) => format!("no ticket, sender {}", TxHash::new(text::clean(sender)).short("…")),
-        ReplyTo::Unknown => "no ticket, sender not known".to_owned(),
+        Customer::Ticket(ticket) => format!("ticket {}", text::clean(ticket)),
+        Customer::Sender(sender) => format!("no ticket, sender {}", TxHash::new(text::clean(sender)).short("…")),
+        Customer::Unknown => "no ticket, sender not known".to_owned(),
     }
 }
 
@@ -148,7 +148,7 @@ fn title(transactions: &[&Transaction], audience: Audience, groups: &[ReplyGroup
 /// Returns the doubt about a text for a customer: nothing says that its transactions belong to one customer.
 fn doubt(groups: &[ReplyGroup]) -> String {
     match groups {
-        [ReplyGroup { of: ReplyTo::Unknown, rows }] if rows.len() > 1 => {
+        [ReplyGroup { of: Customer::Unknown, rows }] if rows.len() > 1 => {
             "Check that all of them belong to this customer.".to_owned()
         }
         _ => String::new(),

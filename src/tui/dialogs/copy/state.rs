@@ -6,7 +6,7 @@ use chrono::{DateTime, FixedOffset, Utc};
 
 use crate::domain::{
     advice,
-    answer::{self, Audience, ReplyFormat, Templates},
+    reply::{self, Audience, ReplyFormat, ReplyTemplates},
     route,
     transaction::Transaction,
 };
@@ -64,9 +64,9 @@ impl CopyMenu {
         customers: usize,
         now: DateTime<Utc>,
         zone: FixedOffset,
-        own: &Templates,
+        own: &ReplyTemplates,
     ) -> Self {
-        let reply = |audience| answer::reply(transactions, audience, now, zone, own);
+        let reply = |audience| reply::write_reply(transactions, audience, now, zone, own);
         let lines = |value: fn(&Transaction) -> String| {
             let values = transactions.iter().map(|tx| value(tx)).filter(|value| !value.is_empty());
             values.collect::<Vec<_>>().join("\n")
@@ -159,7 +159,7 @@ mod tests {
     }
 
     fn texts(tx: &Transaction) -> CopyMenu {
-        CopyMenu::texts(&[tx], 1, tx.first_seen_at, Utc.fix(), &Templates::default())
+        CopyMenu::texts(&[tx], 1, tx.first_seen_at, Utc.fix(), &ReplyTemplates::default())
     }
 
     #[test]
@@ -195,7 +195,7 @@ mod tests {
     fn values_of_several_transactions_have_a_line_each() {
         let (one, mut other) = (answered(|_| {}), answered(|_| {}));
         other.params.quote_id = "quote-2".into();
-        let menu = CopyMenu::texts(&[&one, &other], 1, one.first_seen_at, Utc.fix(), &Templates::default());
+        let menu = CopyMenu::texts(&[&one, &other], 1, one.first_seen_at, Utc.fix(), &ReplyTemplates::default());
         let text = |key| menu.items.iter().find(|item| item.key == key).map_or("", |item| &item.text);
         assert_eq!((menu.count, text('u')), (2, "quote-1\nquote-2"));
         assert!(text('c').contains("your 2 transfers") && text('p').matches("fromChainId").count() == 2);

@@ -7,7 +7,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::{CopyItem, CopyMenu, LinkAction};
 use crate::{
     clock::Now,
-    domain::{answer::Audience, link, text},
+    domain::{link, reply::Audience, text},
     presentation::width,
     tui::{
         dialogs::{Dialog, answer, copy},

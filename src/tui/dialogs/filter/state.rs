@@ -7,7 +7,7 @@ use tui_input::{Input, backend::crossterm::EventHandler};
 
 use crate::{
     domain::{
-        filter::{self, Named},
+        filter::{self, NameKind},
         ids::RowId,
     },
     presentation::filter_completion::{Completion, Names, asked, complete},
@@ -40,7 +40,7 @@ impl FilterLine {
 
     /// Returns the filter that the typed text stands for: in the previous order, unless an order is typed.
     pub fn filter_text(&self) -> String {
-        filter::in_order_of(self.input.value(), &self.before)
+        filter::with_order_of(self.input.value(), &self.before)
     }
 
     /// Returns the filter that the line recalls next, if nothing is typed.
@@ -65,7 +65,7 @@ impl FilterLine {
 
     /// Returns the kind and the beginning of the names to read from the store, if the known names don't suffice. Drops
     /// the names of another term.
-    pub fn names_to_read(&mut self) -> Option<(Named, String)> {
+    pub fn names_to_read(&mut self) -> Option<(NameKind, String)> {
         let text = self.input.value();
         self.names.take_if(|names| !names.concern(text));
         let is_known = self.names.as_ref().is_some_and(|names| names.suffice(text));
@@ -151,13 +151,13 @@ mod tests {
 
     fn named(beginning: &str, words: &[&str], is_whole: bool) -> Names {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Names { of: Named::Ticket, beginning: beginning.into(), words, is_whole }
+        Names { of: NameKind::Ticket, beginning: beginning.into(), words, is_whole }
     }
 
     #[test]
     fn tab_cycles_through_the_names_from_the_store() {
         let mut line = line("vip ticket:s");
-        assert_eq!(line.names_to_read(), Some((Named::Ticket, "s".into())));
+        assert_eq!(line.names_to_read(), Some((NameKind::Ticket, "s".into())));
         line.apply_names(named("s", &["SUP-1", "SUP-2"], true));
         let mut seen = Vec::new();
         for _ in 0..3 {
@@ -170,7 +170,7 @@ mod tests {
         line.set_text("vip ticket:sup-1".into());
         assert_eq!(line.completed().unwrap(), "vip ticket:SUP-2", "the case of letters does not matter");
         line.set_text("label:s".into());
-        assert_eq!((line.completed(), line.names_to_read()), (None, Some((Named::Label, "s".into()))));
+        assert_eq!((line.completed(), line.names_to_read()), (None, Some((NameKind::Label, "s".into()))));
     }
 
     #[test]
@@ -182,7 +182,7 @@ mod tests {
         line.apply_names(named("", &["ABC"], false));
         assert_eq!(line.offers().words, ["SUE", "SUP-1"], "the answer to the first request came last");
         line.set_text("ticket:SUP-1 ticket:".into());
-        assert_eq!((line.names_to_read(), line.offers().words), (Some((Named::Ticket, String::new())), Vec::new()));
+        assert_eq!((line.names_to_read(), line.offers().words), (Some((NameKind::Ticket, String::new())), Vec::new()));
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
         line.apply_names(named("s", &["SUP-1", "SUP-10"], false));
         assert_eq!(line.completed().unwrap(), "ticket:SUP-1", "a whole name, not the common beginning");
         line.set_text("ticket:SUP-2".into());
-        assert_eq!(line.names_to_read(), Some((Named::Ticket, "SUP-2".into())));
+        assert_eq!(line.names_to_read(), Some((NameKind::Ticket, "SUP-2".into())));
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub(crate) fn set(model: &mut Model, text: &str) -> Vec<Effect> {
 
 /// Sets the filter of the command line, if it is valid.
 pub(crate) fn set_typed(model: &mut Model, text: &str, now: Now) -> Vec<Effect> {
-    match Filter::parse_of(text, model.setting.author.as_deref()) {
+    match Filter::parse_for_person(text, model.setting.author.as_deref()) {
         Ok(_) => {
             model.temporary_view = None;
             model.view_state.use_filter(text);

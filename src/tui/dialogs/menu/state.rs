@@ -3,7 +3,7 @@
 //! A menu must not perform its choices: `update` does when the menu is closed.
 
 use crate::{
-    domain::{answer::Audience, filter::SortBy, ids::RowId},
+    domain::{filter::SortBy, ids::RowId, reply::Audience},
     tui::{
         command::Id,
         effect::{AlertTarget, SnoozeLength},

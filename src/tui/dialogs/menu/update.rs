@@ -5,7 +5,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::state::Choice;
 use crate::{
     clock::Now,
-    domain::{answer::Audience, operation::Edit},
+    domain::{operation::Edit, reply::Audience},
     tui::{
         dialogs::{Dialog, answer},
         effect::{Effect, KeyOutcome, TextUse, Write},

@@ -10,7 +10,7 @@ use crate::{
         chains::{self, Chain},
         quote::{
             Quote, QuoteAnswer, QuoteRequest,
-            draft::{Draft, QuoteField, QuoteFieldError},
+            draft::{QuoteDraft, QuoteField, QuoteFieldError},
         },
         transaction::NewTransaction,
     },
@@ -132,7 +132,7 @@ impl QuoteOutcome {
             (Field::FromAddress, request.from_address.as_str()),
         ];
         // The service has accepted the chains, so any chain passes here.
-        let (new, _) = intake::one(&values, true)
+        let (new, _) = intake::parse_one(&values, true)
             .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(". "))?;
         Ok(new)
     }
@@ -189,7 +189,7 @@ impl QuoteForm {
     pub fn request(&mut self, any_chain: bool) -> Option<QuoteRequest> {
         self.expand_chain_names();
         let to_address = Some(self.value(QuoteField::ToAddress)).filter(|text| !text.trim().is_empty());
-        let draft = Draft {
+        let draft = QuoteDraft {
             from_chain: self.value(QuoteField::FromChain),
             from_token: self.value(QuoteField::FromToken),
             from_amount: self.value(QuoteField::FromAmount),
@@ -197,7 +197,7 @@ impl QuoteForm {
             to_token: self.value(QuoteField::ToToken),
             from_address: self.value(QuoteField::FromAddress),
             to_address,
-            quote_only: true,
+            is_quote_only: true,
         };
         match draft.request(any_chain) {
             Ok(request) => Some(request),

@@ -10,7 +10,7 @@ use super::state::{QuoteForm, QuoteOutcome, QuoteStage};
 use crate::{
     clock::Now,
     domain::{change::ChangeKind, poller::PollerReport, text},
-    store::{AskedQuote, Changes, StoredQuote},
+    store::{Changes, QuoteSubmission, StoredQuote},
     tui::{
         dialogs::Dialog,
         effect::{Effect, QuoteWork},
@@ -158,7 +158,7 @@ pub(crate) fn on_progress(model: &mut Model, heard: QuoteProgress, now: Now) -> 
 }
 
 /// Applies the result of writing the request to the store, which may be an earlier answer.
-fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<AskedQuote, String>) -> Vec<Effect> {
+fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<QuoteSubmission, String>) -> Vec<Effect> {
     let form = match &mut model.dialog {
         // The form may wait for another request by now.
         Dialog::Quote(form) if matches!(form.stage, QuoteStage::Asking { until: own } if own == until) => form,
@@ -167,21 +167,21 @@ fn on_asked(model: &mut Model, until: DateTime<Utc>, asked: Result<AskedQuote, S
     };
     form.stage = match asked {
         // The answer may have arrived before the number of the request.
-        Ok(AskedQuote::Pending { id, .. }) => {
+        Ok(QuoteSubmission::Pending { id, .. }) => {
             form.stage = QuoteStage::Waiting { id, until };
             return vec![Effect::Quote(QuoteWork::Read(id))];
         }
-        Ok(AskedQuote::Kept(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
-        Ok(AskedQuote::WalletHeld { until, message }) => QuoteStage::Held { until, message },
+        Ok(QuoteSubmission::Kept(quote)) => QuoteStage::Answered(QuoteOutcome { quote, is_stored: true }),
+        Ok(QuoteSubmission::WalletHeld { until, message }) => QuoteStage::Held { until, message },
         Err(error) => QuoteStage::NoAnswer(error),
     };
     Vec::new()
 }
 
-fn withdrawn(asked: &AskedQuote, until: DateTime<Utc>) -> Option<Effect> {
+fn withdrawn(asked: &QuoteSubmission, until: DateTime<Utc>) -> Option<Effect> {
     match asked {
-        AskedQuote::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
-        AskedQuote::Kept(_) | AskedQuote::WalletHeld { .. } => None,
+        QuoteSubmission::Pending { id, .. } => Some(Effect::Quote(QuoteWork::Withdraw { id: *id, until })),
+        QuoteSubmission::Kept(_) | QuoteSubmission::WalletHeld { .. } => None,
     }
 }
 
@@ -189,8 +189,8 @@ fn withdrawn(asked: &AskedQuote, until: DateTime<Utc>) -> Option<Effect> {
 pub(crate) fn on_store_changed(model: &Model, feed: &Changes) -> Option<Effect> {
     let Dialog::Quote(form) = &model.dialog else { return None };
     let QuoteStage::Waiting { id, .. } = form.stage else { return None };
-    let answered = |what: &ChangeKind| matches!(what, ChangeKind::QuoteAnswered { id: answered } if *answered == id);
-    (feed.resync || feed.changes.iter().any(|change| answered(&change.what)))
+    let answered = |kind: &ChangeKind| matches!(kind, ChangeKind::QuoteAnswered { id: answered } if *answered == id);
+    (feed.needs_resync || feed.changes.iter().any(|change| answered(&change.kind)))
         .then_some(Effect::Quote(QuoteWork::Read(id)))
 }
 
@@ -219,7 +219,7 @@ fn on_read(model: &mut Model, id: i64, quote: Option<Box<StoredQuote>>, now: Now
         Some(quote) if quote.sent_at.is_some() => {
             QuoteStage::NoAnswer("the request was sent, but its answer was lost; press Enter to quote again".into())
         }
-        _ => QuoteStage::NoAnswer(PollerReport::why_silent(report.as_ref(), now.wall)),
+        _ => QuoteStage::NoAnswer(PollerReport::silence_reason(report.as_ref(), now.wall)),
     };
 }
 

@@ -102,7 +102,7 @@ fn hint_of(form: &QuoteForm, part: QuoteField) -> String {
     let typed = form.value(part).trim();
     match part {
         QuoteField::FromChain | QuoteField::ToChain => {
-            match (chains::with_id(typed), form.matching_chains(part).as_slice()) {
+            match (chains::find_by_id(typed), form.matching_chains(part).as_slice()) {
                 (Some(chain), _) => chain.name.clone(),
                 (None, [chain]) => format!("{} {}", chain.name, chain.id),
                 (None, []) if typed.is_empty() => "an ID or a name".into(),
@@ -184,7 +184,7 @@ fn answered(context: &DrawContext<'_>, answer: &QuoteOutcome, columns: usize) ->
         let spent = if answer.is_stored { ": stored answer, no request was sent" } else { "" };
         say(Style::new(), ("age", &format!("{}{spent}", span::long(age))));
         route.warnings.iter().for_each(|warning| say(context.theme.warning(), ("! warning", warning)));
-        quote.request.odd_address().iter().for_each(|odd| say(context.theme.warning(), ("! warning", odd)));
+        quote.request.address_warning().iter().for_each(|odd| say(context.theme.warning(), ("! warning", odd)));
         return lines;
     }
     let refusal = quote.answer.as_ref().and_then(QuoteAnswer::refusal).unwrap_or_default();

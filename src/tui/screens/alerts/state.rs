@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use crate::{
     clock::Mono,
     domain::{
-        alert::{Alert, Rule, Subject},
+        alert::{Alert, AlertSubject, Rule},
         filter::Direction,
         ids::RowId,
         transaction::Transaction,
@@ -184,7 +184,7 @@ impl AlertList {
 
     /// Returns all active alerts of a transaction.
     pub fn alerts_of(&self, row: RowId) -> Vec<Alert> {
-        let own = |found: &&AlertRow| found.alert.subject == Subject::Transaction(row);
+        let own = |found: &&AlertRow| found.alert.subject == AlertSubject::Transaction(row);
         self.rows_of(AlertTab::All).filter(own).map(|found| found.alert.clone()).collect()
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::state::{AlertPage, AlertTab};
 use crate::{
     clock::Mono,
-    domain::{advice, alert::Subject},
-    store::Listed,
+    domain::{advice, alert::AlertSubject},
+    store::ListRow,
     tui::{
         dialogs::Dialog,
         effect::Effect,
@@ -68,12 +68,12 @@ pub(crate) fn enter(model: &mut Model, now: Mono) {
     if model.alert_list.is_folded(&row.alert) && model.alert_list.group(&row.alert).len() > 1 {
         return model.alert_list.toggle_fold();
     }
-    let (Some(transaction), Subject::Transaction(id)) = (row.transaction, row.alert.subject) else {
+    let (Some(transaction), AlertSubject::Transaction(id)) = (row.transaction, row.alert.subject) else {
         let text = format!("This alert concerns the whole profile: {}", advice::profile_action(row.alert.rule));
         return model.show_message(Tone::Bad, text, now);
     };
     // The loaded part of the list may lack this transaction. It is shown as loaded here until its history is loaded.
-    model.refresh_transaction(Listed { alerts: model.alert_list.alerts_of(id), transaction });
+    model.refresh_transaction(ListRow { alerts: model.alert_list.alerts_of(id), transaction });
     (model.list.selected, model.list.chosen, model.list.pending_selection) = (Some(id), true, None);
     model.alert_list.returns_to_alerts = true;
     model.open_detail();

@@ -19,7 +19,7 @@ use crate::{
     domain::{
         advice,
         alert::{Alert, AlertState, Handling},
-        handled::act_after,
+        handled::action_sentence,
         span, text,
     },
     presentation::{row_text, width},
@@ -208,9 +208,9 @@ fn cell(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, column: AlertColumn) 
             let mark = if drawn.is_folded { glyphs.choose("▸", "+") } else { glyphs.choose("▾", "-") };
             (format!("{mark} {}", drawn.group.len()), context.theme.label())
         }
-        AlertColumn::Rule if drawn.is_continued => (alert.rule.words().into(), context.theme.dim()),
+        AlertColumn::Rule if drawn.is_continued => (alert.rule.label().into(), context.theme.dim()),
         AlertColumn::Severity => (row_text::mark(Some(severity)).into(), context.theme.severity(severity)),
-        AlertColumn::Rule => (alert.rule.words().into(), context.theme.severity(severity)),
+        AlertColumn::Rule => (alert.rule.label().into(), context.theme.severity(severity)),
         // How long the condition holds, or held.
         AlertColumn::Since => {
             let lasted = span::between(began(drawn.row), alert.cleared_at.unwrap_or(context.now.wall));
@@ -264,7 +264,7 @@ fn ago(context: &DrawContext<'_>, at: DateTime<Utc>) -> String {
 
 fn state(context: &DrawContext<'_>, alert: &Alert) -> (String, Style) {
     match alert.state(context.now.wall) {
-        AlertState::Firing if alert.flapping => ("flapping".into(), context.theme.warning()),
+        AlertState::Firing if alert.is_flapping => ("flapping".into(), context.theme.warning()),
         AlertState::Firing => ("firing".into(), Style::new()),
         AlertState::Acknowledged => ("acked".into(), context.theme.good()),
         AlertState::Snoozed => ("snoozed".into(), context.theme.dim()),
@@ -279,7 +279,7 @@ fn action(context: &DrawContext<'_>, row: &AlertRow) -> String {
         None => advice::profile_action(row.alert.rule).to_owned(),
     };
     let handled = detail::view::handled_by(context, std::slice::from_ref(&row.alert));
-    detail::view::sentence(&act_after(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
+    detail::view::sentence(&action_sentence(handled.filter(|_| row.alert.cleared_at.is_none()).as_deref(), &act))
 }
 
 /// Returns the details of the selected alert: its message, its state, its note, what to do.

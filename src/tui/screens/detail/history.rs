@@ -40,8 +40,8 @@ impl EntryKind {
         }
     }
 
-    fn of(what: &ChangeKind) -> Self {
-        match what {
+    fn of(kind: &ChangeKind) -> Self {
+        match kind {
             ChangeKind::Polled | ChangeKind::PollFailed { .. } => Self::Poll,
             ChangeKind::AlertRaised { .. }
             | ChangeKind::AlertCleared { .. }
@@ -51,7 +51,7 @@ impl EntryKind {
             | ChangeKind::AlertUnacknowledged { .. }
             | ChangeKind::AlertSnoozed { .. }
             | ChangeKind::AlertUnsnoozed { .. } => Self::Alert,
-            ChangeKind::Edited { .. } if what.is_added_note() => Self::Note,
+            ChangeKind::Edited { .. } if kind.is_added_note() => Self::Note,
             ChangeKind::Imported
             | ChangeKind::PollRequested
             | ChangeKind::ChainRequested
@@ -93,7 +93,7 @@ impl From<&HistoryLine> for HistoryEntry {
         let (kind, text) = match line {
             HistoryLine::Observation(answer, _) => (EntryKind::Poll, answer.description()),
             HistoryLine::Change(change) => {
-                (EntryKind::of(&change.what), change.what.description_by(change.author.as_deref()))
+                (EntryKind::of(&change.kind), change.kind.description_by(change.author.as_deref()))
             }
         };
         Self { at: line.at(), kind, text }
@@ -144,7 +144,7 @@ fn without_repeats(lines: &[HistoryLine]) -> Vec<&HistoryLine> {
 fn steps_seen(lines: &[HistoryLine]) -> BTreeMap<usize, StepSeen> {
     let mut steps = BTreeMap::new();
     for line in lines {
-        if let HistoryLine::Change(Change { at, what: ChangeKind::StepAdded { index }, .. }) = line {
+        if let HistoryLine::Change(Change { at, kind: ChangeKind::StepAdded { index }, .. }) = line {
             steps.entry(*index).or_insert(StepSeen { first: *at, as_now: *at }).as_now = *at;
         }
     }
@@ -158,7 +158,7 @@ impl History {
         const MOST: usize = 200;
         let entries = without_repeats(lines).into_iter().rev().take(MOST).map(HistoryEntry::from).collect();
         let phase = |line: &HistoryLine| match line {
-            HistoryLine::Change(Change { at, what: ChangeKind::StatusChanged { current, .. }, .. }) => {
+            HistoryLine::Change(Change { at, kind: ChangeKind::StatusChanged { current, .. }, .. }) => {
                 Some((current.clone(), *at))
             }
             _ => None,
@@ -195,14 +195,14 @@ mod tests {
         fixtures::at,
     };
 
-    fn change(seconds: i64, what: ChangeKind) -> HistoryLine {
+    fn change(seconds: i64, kind: ChangeKind) -> HistoryLine {
         let (profile, transaction, observation) = ("p".into(), None, None);
         HistoryLine::Change(Change {
             seq: seconds,
             at: at(seconds),
             profile,
             transaction,
-            what,
+            kind,
             observation,
             author: None,
         })
@@ -233,7 +233,7 @@ mod tests {
         let (rule, severity) = (Rule::Throttled, Severity::Warning);
         let lines = [
             change(1, ChangeKind::AlertFlapping { rule, severity }),
-            change(2, ChangeKind::AlertFlipped { rule, raised: true }),
+            change(2, ChangeKind::AlertFlipped { rule, is_raised: true }),
             change(3, ChangeKind::AlertSnoozed { rule, until: None }),
         ];
         let history = History::new(&lines, RouteDurations::default());

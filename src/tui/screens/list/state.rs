@@ -195,7 +195,7 @@ impl List {
     /// Opens a saved view with this filter; an invalid filter shows everything.
     pub fn set_tab(&mut self, tab: Tab, filter: &str) {
         self.tab = tab;
-        let filter = Filter::parse_of(filter, self.person.as_deref());
+        let filter = Filter::parse_for_person(filter, self.person.as_deref());
         self.tab_filter = filter.unwrap_or_else(|_| Filter::everything());
         self.reset_view();
     }
@@ -203,10 +203,10 @@ impl List {
     /// Sets the filter to the typed text. If the text is wrong, sets the filter to `before` and stores the error.
     pub fn set_filter(&mut self, text: &str, before: &str) {
         let person = self.person.as_deref();
-        match Filter::parse_of(text, person) {
+        match Filter::parse_for_person(text, person) {
             Ok(filter) => (self.filter, self.filter_error) = (filter, None),
             Err(error) => {
-                self.filter = Filter::parse_of(before, person).unwrap_or_else(|_| Filter::everything());
+                self.filter = Filter::parse_for_person(before, person).unwrap_or_else(|_| Filter::everything());
                 self.filter_error = Some(error);
             }
         }

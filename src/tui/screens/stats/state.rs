@@ -7,7 +7,7 @@ use std::{cmp::Reverse, collections::BTreeMap, time::Duration};
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-pub(crate) use crate::store::Minute;
+pub(crate) use crate::store::MinuteStats;
 use crate::{
     clock::Mono,
     domain::{
@@ -100,12 +100,12 @@ pub struct Statistics {
     /// All routes together, then each route, the route with the most transactions first.
     pub spreads: Vec<Spread>,
     /// The budget's use in the last hour, the oldest minute first.
-    pub minutes: Vec<Minute>,
+    pub minutes: Vec<MinuteStats>,
 }
 
 impl Statistics {
     /// Builds the data from the store's statistics, as loaded at `now`.
-    pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<Minute>, now: DateTime<Utc>) -> Self {
+    pub fn new(mut routes: Vec<RouteStats>, minutes: Vec<MinuteStats>, now: DateTime<Utc>) -> Self {
         routes.sort_by_key(|stats| Reverse(stats.outcomes.values().sum::<u64>()));
         let mut took: Vec<Duration> = routes.iter().flat_map(|stats| &stats.past.took).copied().collect();
         took.sort_unstable();
@@ -114,7 +114,7 @@ impl Statistics {
             *outcomes.entry(status.clone()).or_default() += count;
         }
         let all = RouteStats {
-            route: RouteKey { from: ChainId::new(""), to: ChainId::new(""), gmp: false },
+            route: RouteKey { from: ChainId::new(""), to: ChainId::new(""), is_gmp: false },
             outcomes,
             settled: routes.iter().map(|stats| stats.settled).sum(),
             open: routes.iter().map(|stats| stats.open).sum(),

@@ -21,7 +21,7 @@ use crate::{
 /// Returns statistics of this many routes: the first has one timed transfer, the second has two, and so on.
 pub(super) fn statistics(routes: usize) -> Statistics {
     let route = |number: usize| RouteStats {
-        route: RouteKey { from: ChainId::new("10"), to: ChainId::new(format!("{number}")), gmp: false },
+        route: RouteKey { from: ChainId::new("10"), to: ChainId::new(format!("{number}")), is_gmp: false },
         outcomes: BTreeMap::from([("success".to_owned(), number as u64)]),
         settled: number as u64,
         open: 0,
@@ -123,13 +123,13 @@ fn open_transaction_behind_the_log_stays_open_until_it_is_deleted() {
     press(&mut model, &["Enter", "@"], now());
     change_store(&mut model, changed(vec![in_status(21, RouterStatus::Success)]), None, now());
     assert!(model.is_open() && model.selected().is_some());
-    let what = ChangeKind::Deleted { row: 21 };
+    let kind = ChangeKind::Deleted { row: 21 };
     let gone = crate::domain::change::Change {
         seq: 999,
         at: now().wall,
         profile: "default".into(),
         transaction: None,
-        what,
+        kind,
         observation: None,
         author: None,
     };

@@ -88,13 +88,13 @@ fn esc_clears_the_marks_before_the_filter() {
 fn deleted_transactions_lose_their_marks() {
     let mut model = dashboard("5");
     press(&mut model, &["Space", "Space"], now());
-    let what = ChangeKind::Deleted { row: 21 };
+    let kind = ChangeKind::Deleted { row: 21 };
     let change = Change {
         seq: 99,
         at: now().wall,
         profile: "default".into(),
         transaction: None,
-        what,
+        kind,
         observation: None,
         author: None,
     };

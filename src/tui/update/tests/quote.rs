@@ -68,7 +68,7 @@ fn answered() -> TestDashboard {
 fn chain_names_become_ids_and_the_request_is_for_pricing_only() {
     let (_, request, until) = asked();
     assert_eq!((request.from_chain.as_str(), request.to_chain.as_str()), ("42161", "8453"));
-    assert!(request.quote_only && request.to_address == request.from_address);
+    assert!(request.is_quote_only && request.to_address == request.from_address);
     assert_eq!(until, now().wall + TimeDelta::seconds(40));
 }
 
@@ -124,13 +124,13 @@ fn invalid_hash_stays_in_the_field() {
 fn the_feed_says_when_to_read_the_answer() {
     let (mut model, ..) = waiting();
     let feed = |id| {
-        let what = ChangeKind::QuoteAnswered { id };
+        let kind = ChangeKind::QuoteAnswered { id };
         let change = Change {
             seq: 900,
             at: now().wall,
             profile: "default".into(),
             transaction: None,
-            what,
+            kind,
             observation: None,
             author: None,
         };

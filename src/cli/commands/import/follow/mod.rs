@@ -24,7 +24,7 @@ use crate::{
         operation::Operation,
         transaction::{NewTransaction, TransactionParams},
     },
-    intake::{self, InputPosition, LineError, LineReader, LineResult, Options},
+    intake::{self, InputPosition, LineError, LineReader, LineResult, ReadOptions},
     runtime::{exit::Exit, signals, tokio_runtime},
     store::{Store, StoreError},
 };
@@ -197,7 +197,7 @@ struct Following {
 
 impl Following {
     fn new(args: &ImportArgs) -> Self {
-        let options = Options { format: args.format.into(), any_chain: args.any_chain };
+        let options = ReadOptions { format: args.format.into(), allows_any_chain: args.any_chain };
         Self {
             reader: LineReader::new(options),
             partial: Vec::new(),
@@ -234,9 +234,9 @@ impl Following {
     /// Reads the complete line in `partial`.
     fn read_line(&mut self) {
         match std::mem::take(&mut self.is_skipping) {
-            true => self.results.push(self.reader.skip()),
+            true => self.results.push(self.reader.skip_long_line()),
             false => {
-                let results = self.reader.take(&self.partial);
+                let results = self.reader.read_line(&self.partial);
                 if self.first_line.is_none() && results.iter().any(LineResult::is_transaction) {
                     self.first_line = Some(self.reader.line());
                 }
@@ -266,7 +266,7 @@ impl Following {
             RestartReason::Replaced => self.end_line(),
             // The rest of a truncated line is unknown.
             RestartReason::Truncated | RestartReason::Rewritten if self.partial.is_empty() => {}
-            RestartReason::Truncated | RestartReason::Rewritten => self.results.push(self.reader.cut()),
+            RestartReason::Truncated | RestartReason::Rewritten => self.results.push(self.reader.end_truncated()),
         }
     }
 

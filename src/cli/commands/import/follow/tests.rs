@@ -3,7 +3,7 @@ use std::{fs, future, io::Write as _, time::Duration};
 use super::*;
 use crate::{
     cli::context::testing::{CommandFixture, at},
-    store::Wake,
+    store::WakeKind,
 };
 
 const HEADER: &str = "transactionId,fromChainId,toChainId,quoteId,ticket\n";
@@ -59,7 +59,7 @@ fn lines_are_tracked_as_they_arrive_and_bad_lines_are_skipped() {
 #[test]
 fn lines_that_arrive_together_are_tracked_in_one_commit() {
     let mut bench = CommandFixture::new();
-    let commits = bench.store.subscribe(Wake::AnyCommit).unwrap();
+    let commits = bench.store.subscribe(WakeKind::AnyCommit).unwrap();
     follow_pieces(&mut bench, &[HEADER, &[row(1), row(2)].concat(), &row(3)]);
     assert_eq!(*commits.borrow(), 2);
 }

@@ -11,7 +11,7 @@ use ratatui::{
 
 use crate::{
     domain::{chains, ids::TxHash, text},
-    intake::{Field, FieldError, Origin, PastedContent},
+    intake::{Field, FieldError, PasteOrigin, PastedContent},
     presentation::width,
     tui::{
         dialogs::add::state::{AddForm, Extra, Finding, Focus, LineState, MissingField},
@@ -186,7 +186,7 @@ fn draw_values(
 
 /// Returns the name of a well-known chain; another ID or text is unchanged. The field that is being typed in shows what is typed.
 fn chain_name(typed: &str) -> String {
-    chains::with_id(typed.trim()).map_or_else(|| typed.to_owned(), |chain| chain.name.clone())
+    chains::find_by_id(typed.trim()).map_or_else(|| typed.to_owned(), |chain| chain.name.clone())
 }
 
 /// Draws the field of a missing value, or the guess with a question mark.
@@ -267,11 +267,11 @@ pub(crate) fn draw_note(context: &DrawContext<'_>, form: &AddForm, pane: Rect, f
 /// Returns a sentence about the line: its kind, its verdict, and the effect of Enter.
 fn describe(form: &AddForm, found: &Finding) -> String {
     let origin = match (found.pasted.origin, &found.pasted.content) {
-        (Origin::Link | Origin::Row, PastedContent::Partial { guess: Some(chain), .. }) => {
+        (PasteOrigin::Link | PasteOrigin::Row, PastedContent::Partial { guess: Some(chain), .. }) => {
             let name = chains::find(chain).map_or(chain.as_str(), |chain| chain.name.as_str());
-            format!("{} of a block explorer for {name}", found.pasted.origin.words())
+            format!("{} of a block explorer for {name}", found.pasted.origin.label())
         }
-        (origin, _) => origin.words().to_owned(),
+        (origin, _) => origin.label().to_owned(),
     };
     let head = format!("Line {}: {origin}", found.pasted.line);
     if let (Focus::Cell(place), Err(errors)) = (form.focus, &found.new)
@@ -279,7 +279,7 @@ fn describe(form: &AddForm, found: &Finding) -> String {
             found.cells.get(place).and_then(|cell| errors.iter().find(|error| error.field == cell.field))
     {
         let typed = found.cells.get(place).map_or("", |cell| cell.input.value());
-        return match (error.field, chains::starting(typed).as_slice()) {
+        return match (error.field, chains::find_by_prefix(typed).as_slice()) {
             (Field::FromChainId | Field::ToChainId, _) if typed.is_empty() => {
                 format!("{}: the chain's ID or its name, such as 8453 or base", error.field.name())
             }
@@ -287,7 +287,8 @@ fn describe(form: &AddForm, found: &Finding) -> String {
                 format!("{}: {} {}; Enter or Tab fills it in", error.field.name(), chain.name, chain.id)
             }
             (Field::FromChainId | Field::ToChainId, [_, _, ..]) => {
-                let names: Vec<_> = chains::starting(typed).into_iter().map(|chain| chain.name.as_str()).collect();
+                let names: Vec<_> =
+                    chains::find_by_prefix(typed).into_iter().map(|chain| chain.name.as_str()).collect();
                 format!("{}: {}?", error.field.name(), names.join(", "))
             }
             _ => format!("{}: {}", error.field.name(), error.reason),

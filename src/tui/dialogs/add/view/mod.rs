@@ -158,7 +158,7 @@ fn cost_line(context: &DrawContext<'_>, form: &AddForm, columns: u16) -> Line<'s
                 then.polls,
                 now.polls,
                 now.allowed,
-                if with.is_short() && !with.is_lasting() { "short at first" } else { with.word() }
+                if with.is_short() && !with.is_lasting() { "short at first" } else { with.label() }
             );
             (words, style)
         }

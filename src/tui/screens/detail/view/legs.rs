@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 use crate::{
     domain::{
         ids::TxHash,
-        route::{self, End, Ends, RouteKind},
+        route::{self, RouteKind, TransferEnd, TransferEnds},
         span,
         transaction::Transaction,
     },
@@ -25,7 +25,7 @@ const LABEL: usize = 3;
 type Fact = (&'static str, String);
 
 pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
-    let Ends { source, destination, hop } = route::ends(tx);
+    let TransferEnds { source, destination, hop } = route::ends(tx);
     let (from, to) = (end(&source, &tx.from_name()), end(&destination, &tx.to_name()));
     let mut lines = match columns < NARROW {
         true => stacked(context, tx, [&from, &to], columns),
@@ -47,7 +47,7 @@ fn side_by_side(
     columns: usize,
 ) -> Vec<Line<'static>> {
     let half = columns.saturating_sub(BETWEEN) / 2;
-    let kind = route::kind(tx).map_or("", RouteKind::words);
+    let kind = route::kind(tx).map_or("", RouteKind::label);
     let elapsed = span::long(tx.age(context.now.wall));
     let arrow = context.theme.glyphs().choose("━━━━━━▶", "------>");
     let between = ["", "", kind, arrow, &elapsed, ""];
@@ -117,7 +117,7 @@ fn cut(context: &DrawContext<'_>, (label, value): &Fact, columns: usize) -> Stri
 }
 
 /// Returns the four facts of one end.
-fn end(end: &End<'_>, name: &str) -> [Fact; 4] {
+fn end(end: &TransferEnd<'_>, name: &str) -> [Fact; 4] {
     let chain = if name == end.chain.as_str() { name.to_owned() } else { format!("{name} ({})", end.chain) };
     let hash = end.transaction_id.map(TxHash::to_string);
     let event = end.call_event_status.filter(|event| !event.is_empty());

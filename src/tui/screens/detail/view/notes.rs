@@ -45,8 +45,12 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 fn alert_notes(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Line<'static>> {
     let written = context.model.alerts_of(tx.id).iter().filter_map(|alert| match &alert.handling {
         Some(Handling::Acknowledged(Acknowledgement { at, note: Some(note), author })) => {
-            let note =
-                format!("{} acknowledged{}: {}", alert.rule.words(), people::by(author.as_deref()), text::clean(note));
+            let note = format!(
+                "{} acknowledged{}: {}",
+                alert.rule.label(),
+                people::author_suffix(author.as_deref()),
+                text::clean(note)
+            );
             Some((*at, note))
         }
         Some(Handling::Acknowledged(_) | Handling::Snoozed(_)) | None => None,

@@ -95,7 +95,7 @@ fn facts(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
 
 /// Returns an alert's severity and rule; for a handled alert also how it was handled.
 fn alert_words(context: &DrawContext<'_>, alert: &Alert) -> String {
-    let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule.words());
+    let name = format!("{} {}", row_text::mark(Some(alert.rule.severity())), alert.rule.label());
     match alert.handling {
         None => name,
         Some(_) => format!("{name}, {}", row_text::alert_state(alert, context.now.wall, context.model.setting.zone)),
@@ -118,7 +118,7 @@ fn non_empty(text: Option<&str>) -> Option<String> {
 
 /// Returns the last failure, and that hoptop retries if somebody polls and the transaction is still polled.
 fn last_try(context: &DrawContext<'_>, tx: &Transaction, error: &str) -> String {
-    let is_retried = tx.wants_polling() && context.model.live_poller(context.now.wall).is_some();
+    let is_retried = tx.needs_polling() && context.model.live_poller(context.now.wall).is_some();
     if is_retried { format!("{error} (hoptop retries)") } else { error.to_owned() }
 }
 

@@ -82,9 +82,9 @@ fn strange(size: (u16, u16)) -> TestDashboard {
     }
     change_store(&mut dashboard, changed(vec![sent]), None, now());
     let note = Note { at: ago(1, 0), text: text.clone(), author: None };
-    let what = ChangeKind::StatusChanged { previous: None, current: text };
+    let kind = ChangeKind::StatusChanged { previous: None, current: text };
     let (profile, transaction) = ("default".into(), Some(RowId(1)));
-    let change = Change { seq: 1, at: ago(9, 0), profile, transaction, what, observation: None, author: None };
+    let change = Change { seq: 1, at: ago(9, 0), profile, transaction, kind, observation: None, author: None };
     let history = History::new(&[HistoryLine::Change(change)], Default::default()).with_notes(vec![note]);
     dashboard.take(Msg::History(RowId(1), Box::new((None, history))), now());
     let raw = "{\"注意\u{9b}[31m\u{202e}\":\"e\u{301}\u{302}\u{303}\u{304}\u{305}\u{306} 資金が届かない\",\"deep\":[[[[[[1]]]]]]}";
@@ -129,14 +129,14 @@ fn named(size: (u16, u16)) -> TestDashboard {
     edited.authors.tracked = ana.clone();
     edited.authors.notes = vec![None, bob.clone()];
     change_store(&mut dashboard, changed(vec![edited]), None, now());
-    let change = |minutes, what, author: &Option<String>| {
+    let change = |minutes, kind, author: &Option<String>| {
         let (profile, transaction, author) = ("default".into(), Some(RowId(1)), author.clone());
         HistoryLine::Change(Change {
             seq: 1,
             at: ago(minutes, 0),
             profile,
             transaction,
-            what,
+            kind,
             observation: None,
             author,
         })

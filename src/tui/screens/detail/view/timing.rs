@@ -157,7 +157,7 @@ fn scale(context: &DrawContext<'_>, tx: &Transaction, axis: Axis, until: DateTim
         local.format(if is_far { "%m-%d %H:%M" } else { "%H:%M" }).to_string()
     };
     let deadline = tx.deadline();
-    let since = if deadline.from_first_seen { "first seen" } else { "submitted" };
+    let since = if deadline.is_from_first_seen { "first seen" } else { "submitted" };
     let last = if tx.is_settled() { "settled" } else { "now" };
     let now = (span::between(axis.start, until), format!("{last} {}", clock(until)));
     let first = format!("{since} {}", clock(axis.start));

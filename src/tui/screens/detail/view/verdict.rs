@@ -13,7 +13,7 @@ use crate::{
     domain::{
         advice::{self, Advice, Situation},
         alert::{Alert, AlertState, Rule},
-        handled::{self, act_after},
+        handled::{self, action_sentence},
         span, text,
         transaction::Transaction,
     },
@@ -55,7 +55,7 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
     let chain = advice.chain.iter().flat_map(|chain| advice_lines("CHAIN", chain, columns, context.theme.label()));
     lines.extend(chain);
     lines.extend(advice_lines("SAY", &advice.say, columns, context.theme.label()));
-    let act = sentence(&act_after(handled.as_deref(), &advice.act));
+    let act = sentence(&action_sentence(handled.as_deref(), &advice.act));
     lines.extend(advice_lines("DO", &act, columns, context.theme.label()));
     lines
 }
@@ -63,7 +63,9 @@ pub(crate) fn lines(context: &DrawContext<'_>, tx: &Transaction, columns: usize)
 /// Returns who handles these alerts, if somebody does and none fires.
 pub(crate) fn handled_by(context: &DrawContext<'_>, alerts: &[Alert]) -> Option<String> {
     let (now, zone) = (context.now.wall, context.model.setting.zone);
-    handled::handled_by(alerts, context.model.setting.author.as_deref(), now, &|at| span::clock_time(at, now, zone))
+    handled::handling_sentence(alerts, context.model.setting.author.as_deref(), now, &|at| {
+        span::clock_time(at, now, zone)
+    })
 }
 
 /// Returns a text with a capital letter at its start and a full stop at its end.
@@ -78,7 +80,7 @@ pub(crate) fn sentence(text: &str) -> String {
 fn people_here(context: &DrawContext<'_>, tx: &Transaction) -> Option<String> {
     let team = context.model.team.as_ref().filter(|team| !team.open.is_empty())?;
     let key = tx.key();
-    let mut names: Vec<String> = team.people_at(&key).map(text::clean).collect();
+    let mut names: Vec<String> = team.people_viewing(&key).map(text::clean).collect();
     names.sort();
     names.dedup();
     match names.as_slice() {
@@ -104,7 +106,7 @@ pub(crate) fn preview(context: &DrawContext<'_>, pane: Rect) -> Vec<Line<'static
     let room = usize::from(pane.height).saturating_sub(2);
     let say = advice_lines("SAY", &advice.say, text_columns, context.theme.label());
     let handled = handled_by(context, context.model.alerts_of(tx.id));
-    let act = sentence(&act_after(handled.as_deref(), &advice.act));
+    let act = sentence(&action_sentence(handled.as_deref(), &advice.act));
     let act = advice_lines("DO", &act, text_columns, context.theme.label());
     let rows_for_act = act.len().min(room.saturating_sub(say.len()).max(1));
     let mut lines = vec![rule, verdict(context, tx, &advice, text_columns)];
@@ -176,7 +178,7 @@ fn handling_words(context: &DrawContext<'_>, tx: &Transaction) -> Option<String>
     let alerts = context.model.alerts_of(tx.id).iter().filter(|alert| alert.state(now) != AlertState::Firing);
     let words: Vec<_> = alerts
         .map(|alert| {
-            format!("{} {}", alert.rule.words(), row_text::alert_state(alert, now, context.model.setting.zone))
+            format!("{} {}", alert.rule.label(), row_text::alert_state(alert, now, context.model.setting.zone))
         })
         .collect();
     (!words.is_empty()).then(|| words.join("; "))
@@ -188,7 +190,7 @@ fn limit(context: &DrawContext<'_>, tx: &Transaction, columns: usize) -> Vec<Lin
         return Vec::new();
     }
     let zone = context.model.setting.zone;
-    let since = match deadline.from_first_seen {
+    let since = match deadline.is_from_first_seen {
         true => "First seen",
         false if tx.is_submission_from_chain() => "Submitted (block time)",
         false => "Submitted",

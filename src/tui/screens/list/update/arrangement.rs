@@ -23,10 +23,10 @@ pub(crate) fn open_orders(model: &mut Model) {
     let entry = |by: &SortBy| {
         let mark = match current {
             SortKey { by: own, .. } if own != *by => ' ',
-            SortKey { reversed: true, .. } => '-',
-            SortKey { reversed: false, .. } => 'x',
+            SortKey { is_reversed: true, .. } => '-',
+            SortKey { is_reversed: false, .. } => 'x',
         };
-        (format!("[{mark}] {:<8} {}", by.name(), by.words()), Choice::Order(*by))
+        (format!("[{mark}] {:<8} {}", by.name(), by.description()), Choice::Order(*by))
     };
     let remark = "Choose the current order again to reverse it. To sort by several: :sort ticket,age";
     let menu = Menu::numbered("Order", remark, SortBy::ALL.iter().map(entry));
@@ -40,7 +40,8 @@ pub(crate) fn choose_order(model: &mut Model, by: SortBy, now: Now) -> Vec<Effec
         return reverse_order(model, now);
     }
     // Equally severe transactions are sorted by deadline, as in the default order.
-    let keys = if by == SortBy::Severity { SortKey::DEFAULT.to_vec() } else { vec![SortKey { by, reversed: false }] };
+    let keys =
+        if by == SortBy::Severity { SortKey::DEFAULT.to_vec() } else { vec![SortKey { by, is_reversed: false }] };
     set_order(model, &keys, now)
 }
 
@@ -63,11 +64,11 @@ pub(crate) fn reverse_order(model: &mut Model, now: Now) -> Vec<Effect> {
 }
 
 fn first_key(model: &Model) -> SortKey {
-    model.list.listed().sort().first().copied().unwrap_or(SortKey { by: SortBy::Severity, reversed: false })
+    model.list.listed().sort().first().copied().unwrap_or(SortKey { by: SortBy::Severity, is_reversed: false })
 }
 
 fn set_order(model: &mut Model, keys: &[SortKey], now: Now) -> Vec<Effect> {
-    match filter::in_order(&model.list.filter_text, keys) {
+    match filter::with_order(&model.list.filter_text, keys) {
         Ok(text) => set_typed(model, &text, now),
         Err(error) => {
             model.show_message(Tone::Bad, error.message, now.mono);

@@ -23,7 +23,7 @@ pub(crate) fn save(model: &mut Model, name: &str, now: Now) -> Vec<Effect> {
         Ok(own) => {
             let number = Tab::Own(own).number();
             // What was typed is now the saved view's filter: neither view has it on top.
-            let mut effects = set_typed(model, &filter::in_order_of("", &model.list.filter_text), now);
+            let mut effects = set_typed(model, &filter::with_order_of("", &model.list.filter_text), now);
             effects.extend(show_tab(model, Tab::Own(own)));
             model.show_message(Tone::Good, format!("Saved as view {number}: press {number} to show it."), now.mono);
             effects
@@ -40,7 +40,7 @@ fn try_save(model: &mut Model, name: &str) -> Result<OwnTab, String> {
     if let Some(error) = &model.list.filter_error {
         return Err(format!("The filter is not valid: {}", error.message));
     }
-    let filter = filter::joined(model.view_state.base_filter(model.list.tab), &model.list.filter_text);
+    let filter = filter::join_filters(model.view_state.base_filter(model.list.tab), &model.list.filter_text);
     let filter = filter.map_err(|error| error.message)?;
     if filter.is_empty() {
         return Err("This view shows everything: filter the list first, then save it.".to_owned());

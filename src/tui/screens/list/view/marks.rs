@@ -29,17 +29,17 @@ pub(crate) fn letter(context: &DrawContext<'_>, row: RowId, range: &[RowId]) -> 
 /// Whether another person of the team has the transaction open.
 fn is_open_elsewhere(context: &DrawContext<'_>, row: RowId) -> bool {
     let tx = context.model.transactions.get(&row);
-    tx.is_some_and(|tx| people_at(context, tx).next().is_some())
+    tx.is_some_and(|tx| people_viewing(context, tx).next().is_some())
 }
 
 /// Returns the other people of the team who have the transaction open.
-pub(super) fn people_at<'a, R>(
+pub(super) fn people_viewing<'a, R>(
     context: &DrawContext<'a>,
     tx: &Transaction<R>,
 ) -> impl Iterator<Item = &'a str> + use<'a, R> {
     // Most of the time nobody has anything open.
     let team = context.model.team.as_ref().filter(|team| !team.open.is_empty());
-    let people: Vec<&str> = team.map(|team| team.people_at(&tx.key()).collect()).unwrap_or_default();
+    let people: Vec<&str> = team.map(|team| team.people_viewing(&tx.key()).collect()).unwrap_or_default();
     people.into_iter()
 }
 

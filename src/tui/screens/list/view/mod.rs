@@ -73,7 +73,7 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
 fn block<'a>(context: &DrawContext<'_>) -> Block<'a> {
     let list = &context.model.list;
     let (number, total) = list.position_text();
-    let order = list.listed().sort().first().map_or_else(String::new, |key| key.words().to_owned());
+    let order = list.listed().sort().first().map_or_else(String::new, |key| key.description().to_owned());
     let title = Line::from(vec![
         Span::styled(format!(" {} {total}", context.model.view_state.titles(list.tab).0), context.theme.label()),
         Span::styled(format!("{}{order} ", context.theme.separator()), context.theme.dim()),
@@ -105,7 +105,7 @@ fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
         let order = sort.filter(|key| shown.column.sort() == Some(key.by));
         let (title, style) = match order {
             Some(key) if title.len() < shown.width => {
-                let arrow = if key.reversed { glyphs.choose("▲", "^") } else { glyphs.choose("▼", "v") };
+                let arrow = if key.is_reversed { glyphs.choose("▲", "^") } else { glyphs.choose("▼", "v") };
                 (format!("{title}{arrow}"), context.theme.accent())
             }
             Some(_) => (title.to_owned(), context.theme.accent()),
@@ -249,7 +249,7 @@ fn cell(context: &DrawContext<'_>, tx: &Transaction, shown: ShownColumn, has_lab
 /// unless the labels have a column of their own.
 fn ticket<R>(context: &DrawContext<'_>, tx: &Transaction<R>, has_labels: bool) -> String {
     let ticket = if has_labels { tx.params.ticket.as_deref() } else { row_text::ticket_or_label(tx) };
-    let person = marks::people_at(context, tx).map(text::clean).next();
+    let person = marks::people_viewing(context, tx).map(text::clean).next();
     match person.as_deref().map(|author| author.split_once(" via ").map_or(author, |(given, _)| given)) {
         Some(person) => ticket.map_or_else(|| format!("@{person}"), |ticket| format!("@{person} {ticket}")),
         None => ticket.unwrap_or("-").to_owned(),

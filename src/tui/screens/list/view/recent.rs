@@ -42,7 +42,7 @@ fn line(context: &DrawContext<'_>, recent: &RecentChange, columns: usize) -> Lin
     let time = recent.change.at.with_timezone(&context.model.setting.zone).format("%H:%M:%S");
     let hash = recent.hash.short(theme.ellipsis);
     let mut spans = vec![Span::styled(format!("{time} "), theme.dim()), Span::raw(format!("{hash} "))];
-    spans.extend(words(context, &recent.change.what, recent.change.author.as_deref()));
+    spans.extend(words(context, &recent.change.kind, recent.change.author.as_deref()));
     let mut room = columns;
     for span in &mut spans {
         span.content = width::cut_at_word(&span.content, room, theme.ellipsis).into();
@@ -52,18 +52,18 @@ fn line(context: &DrawContext<'_>, recent: &RecentChange, columns: usize) -> Lin
 }
 
 /// Returns what happened: for a new status its symbol and word, for an alert its rule.
-fn words(context: &DrawContext<'_>, what: &ChangeKind, author: Option<&str>) -> Vec<Span<'static>> {
+fn words(context: &DrawContext<'_>, kind: &ChangeKind, author: Option<&str>) -> Vec<Span<'static>> {
     let theme = context.theme;
-    match what {
+    match kind {
         ChangeKind::StatusChanged { current, .. } => {
             let status = RouterStatus::from(text::clean(current));
             vec![Span::styled(row_text::status(Some(&status), theme.glyphs()), theme.status(Some(&status)))]
         }
         ChangeKind::AlertRaised { rule, severity } => {
             let mark = row_text::mark(Some(*severity));
-            vec![Span::styled(format!("{mark} {}", rule.words()), theme.severity(*severity))]
+            vec![Span::styled(format!("{mark} {}", rule.label()), theme.severity(*severity))]
         }
-        ChangeKind::AlertCleared { rule, .. } => vec![Span::styled(format!("{} resolved", rule.words()), theme.good())],
+        ChangeKind::AlertCleared { rule, .. } => vec![Span::styled(format!("{} resolved", rule.label()), theme.good())],
         other => vec![Span::styled(text::clean(&other.sentence_by(author)), Style::new())],
     }
 }

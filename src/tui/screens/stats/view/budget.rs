@@ -19,7 +19,7 @@ use crate::{
     presentation::width,
     tui::{
         draw::{DrawContext, put_lines},
-        screens::stats::state::Minute,
+        screens::stats::state::MinuteStats,
     },
 };
 
@@ -39,13 +39,13 @@ struct TimeAxis {
 
 impl TimeAxis {
     /// Returns the axis from the first minute to now.
-    fn new(minutes: &[Minute], now: DateTime<Utc>) -> Self {
+    fn new(minutes: &[MinuteStats], now: DateTime<Utc>) -> Self {
         let first = minutes.first().map_or(now, |minute| minute.at);
         Self { start: first.min(now - LEAST_TIME), end: now }
     }
 
     /// Returns the dots of a minute among `dots`: from the first to before the last.
-    fn dots(&self, minute: &Minute, dots: usize) -> std::ops::Range<usize> {
+    fn dots(&self, minute: &MinuteStats, dots: usize) -> std::ops::Range<usize> {
         let length = (self.end - self.start).num_milliseconds().max(1) as f64;
         let dot = |at: DateTime<Utc>| (at - self.start).num_milliseconds() as f64 / length * dots as f64;
         let last = dot(minute.at + MINUTE).ceil().clamp(0.0, dots as f64) as usize;
@@ -67,7 +67,7 @@ struct Dot {
 }
 
 /// Returns a dot for each part of the axis; of several minutes in one part the greatest values count.
-fn dots_of(minutes: &[Minute], axis: TimeAxis, count: usize) -> Vec<Option<Dot>> {
+fn dots_of(minutes: &[MinuteStats], axis: TimeAxis, count: usize) -> Vec<Option<Dot>> {
     let mut dots = vec![None; count];
     for minute in minutes {
         for dot in dots.get_mut(axis.dots(minute, count)).into_iter().flatten() {
@@ -88,7 +88,7 @@ pub(crate) fn remark(context: &DrawContext<'_>) -> String {
     (if has_data { "! HTTP 429  x failed" } else { "" }).to_owned()
 }
 
-pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[Minute], pane: Rect, frame: &mut Frame<'_>) {
+pub(crate) fn draw(context: &DrawContext<'_>, minutes: &[MinuteStats], pane: Rect, frame: &mut Frame<'_>) {
     let [need, charts] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(pane);
     frame.render_widget(need_line(context, usize::from(need.width)), need);
     if minutes.is_empty() {
@@ -125,7 +125,7 @@ fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
     let style = if need.is_lasting() { context.theme.warning() } else { context.theme.good() };
     let mut line = Line::from(vec![
         Span::raw(format!(" needed {:.1} of {:.1} requests/s: ", need.polls, need.allowed)),
-        Span::styled(need.word(), style),
+        Span::styled(need.label(), style),
     ]);
     let used = format!(", used {:.1}", report.used);
     if line.width() + used.len() <= columns {
@@ -135,9 +135,9 @@ fn need_line(context: &DrawContext<'_>, columns: usize) -> Line<'static> {
 }
 
 /// Draws the requests a second as a filled area, with a line at the limit and at the need.
-fn draw_rate(context: &DrawContext<'_>, minutes: &[Minute], axis: TimeAxis, pane: Rect, frame: &mut Frame<'_>) {
+fn draw_rate(context: &DrawContext<'_>, minutes: &[MinuteStats], axis: TimeAxis, pane: Rect, frame: &mut Frame<'_>) {
     let limit = minutes.last().map_or(0.0, |minute| minute.limit);
-    let greatest = minutes.iter().map(Minute::rate).fold(limit, f64::max);
+    let greatest = minutes.iter().map(MinuteStats::rate).fold(limit, f64::max);
     let need = context.model.live_poller(context.now.wall).and_then(|report| report.need).map(|need| need.polls);
     // A single failure has its mark below; red is for minutes in which polling hardly worked.
     let style = |dot: &Dot| match (dot.throttled, dot.failed_most) {
@@ -154,7 +154,7 @@ fn draw_rate(context: &DrawContext<'_>, minutes: &[Minute], axis: TimeAxis, pane
 #[expect(clippy::too_many_arguments, reason = "the two charts differ in each of these")]
 fn draw_area(
     context: &DrawContext<'_>,
-    minutes: &[Minute],
+    minutes: &[MinuteStats],
     axis: TimeAxis,
     pane: Rect,
     greatest: f64,
@@ -202,7 +202,7 @@ fn marks_line(context: &DrawContext<'_>, dots: &[Option<Dot>]) -> Line<'static> 
 
 fn draw_age(
     context: &DrawContext<'_>,
-    minutes: &[Minute],
+    minutes: &[MinuteStats],
     axis: TimeAxis,
     [line, pane]: [Rect; 2],
     frame: &mut Frame<'_>,
@@ -261,8 +261,16 @@ fn times_line(context: &DrawContext<'_>, axis: TimeAxis, columns: usize) -> Line
 mod tests {
     use super::*;
 
-    fn minute(at: DateTime<Utc>, requests: u64) -> Minute {
-        Minute { at, requests, throttled: 0, failed: 0, polled_for: Duration::from_secs(60), limit: 10.0, oldest: None }
+    fn minute(at: DateTime<Utc>, requests: u64) -> MinuteStats {
+        MinuteStats {
+            at,
+            requests,
+            throttled: 0,
+            failed: 0,
+            polled_for: Duration::from_secs(60),
+            limit: 10.0,
+            oldest: None,
+        }
     }
 
     #[test]

@@ -87,6 +87,6 @@ fn name(spread: &Spread, glyphs: Glyphs) -> String {
 
 pub(super) fn route(route: &RouteKey, glyphs: Glyphs) -> String {
     let name = |id| chains::short_name(id, None);
-    let gmp = if route.gmp { " GMP" } else { "" };
+    let gmp = if route.is_gmp { " GMP" } else { "" };
     format!("{}{}{}{gmp}", name(&route.from), glyphs.arrow(), name(&route.to))
 }

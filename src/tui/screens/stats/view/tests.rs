@@ -15,7 +15,7 @@ use crate::{
         fixtures::{TestDashboard, press},
         message::Msg,
         model::Screen,
-        screens::stats::state::{ChartRange, Minute, Statistics},
+        screens::stats::state::{ChartRange, MinuteStats, Statistics},
         theme::Theme,
         view::tests::{SMALL, dashboard, drawn, now, screen},
     },
@@ -33,7 +33,7 @@ fn route([from, to]: [&str; 2], timed: u64, quickest: u64, others: &[(&str, u64)
     }
     let partial = outcomes.get("partial_success").copied().unwrap_or(0);
     RouteStats {
-        route: RouteKey { from: ChainId::new(from), to: ChainId::new(to), gmp: from == "1" },
+        route: RouteKey { from: ChainId::new(from), to: ChainId::new(to), is_gmp: from == "1" },
         outcomes,
         settled: timed + partial,
         open: others
@@ -57,8 +57,8 @@ fn routes() -> Vec<RouteStats> {
 }
 
 /// Returns an hour of polling with a pause, some minutes with 429s, and some with failures.
-fn minutes() -> Vec<Minute> {
-    let minute = |ago: i64| Minute {
+fn minutes() -> Vec<MinuteStats> {
+    let minute = |ago: i64| MinuteStats {
         at: now().wall - TimeDelta::minutes(ago) - TimeDelta::seconds(7),
         requests: u64::try_from(60 + (ago * 37) % 410).unwrap(),
         throttled: if (20..24).contains(&ago) { 3 } else { 0 },
@@ -70,7 +70,7 @@ fn minutes() -> Vec<Minute> {
     (0..60).rev().filter(|ago| !(40..46).contains(ago)).map(minute).collect()
 }
 
-fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<Minute>)) -> TestDashboard {
+fn charts(size: (u16, u16), (routes, minutes): (Vec<RouteStats>, Vec<MinuteStats>)) -> TestDashboard {
     let mut model = dashboard(size);
     press(&mut model, &["%"], now());
     let read = Statistics::new(routes, minutes, now().wall);

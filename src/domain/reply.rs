@@ -13,9 +13,9 @@ use super::{advice, ids::TxHash, link, route, span, transaction::Transaction};
 pub enum Audience {
     /// The customer who asked: whole sentences in plain text, without internal terms.
     Customer,
-    /// The provider's support: the identifiers, what was seen and when, the links, in plain text.
+    /// The provider's support: the identifiers, the observations with times, and the links, in plain text.
     Provider,
-    /// The own team: verdict, what to say, what was seen and when, links.
+    /// The own team: verdict, text for the user, observations with times, links.
     Team(ReplyFormat),
 }
 
@@ -68,18 +68,16 @@ const PACKET: &str = "\
 
 /// How a value is written in Markdown.
 #[derive(Clone, Copy)]
-enum Style {
+enum ValueStyle {
     /// As text without any markup, not even links.
     Words,
     /// As text in which only the bridge link is a link.
     Say,
-    /// As code.
     Code,
     /// As a checked link.
     Link,
 }
 
-/// The inputs of a reply.
 struct ReplyInputs<'a> {
     tx: &'a Transaction,
     now: DateTime<Utc>,
@@ -90,35 +88,37 @@ struct ReplyInputs<'a> {
 type FieldReader = fn(&ReplyInputs<'_>) -> String;
 
 /// THE table: the names that a template may use, and their values; a value is empty if there is nothing to say.
-const FIELDS: &[(&str, Style, FieldReader)] = &[
-    ("verdict", Style::Words, |facts| facts.advice().verdict),
-    ("say", Style::Say, |facts| facts.advice().say),
-    ("do", Style::Words, |facts| facts.advice().act),
-    ("hash", Style::Code, |facts| facts.tx.params.transaction_id.to_string()),
-    ("route", Style::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
-    ("from", Style::Words, |facts| facts.tx.from_name()),
-    ("to", Style::Words, |facts| facts.tx.to_name()),
-    ("from_chain", Style::Code, |facts| facts.tx.params.from_chain.to_string()),
-    ("to_chain", Style::Code, |facts| facts.tx.params.to_chain.to_string()),
-    ("quote_id", Style::Code, |facts| facts.tx.params.quote_id.clone()),
-    ("request_id", Style::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
-    ("response_id", Style::Code, |facts| facts.tx.response_ids.last().cloned().unwrap_or_default()),
-    ("ticket", Style::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
-    ("status", Style::Words, |facts| facts.status()),
-    ("message", Style::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
-    ("error", Style::Words, |facts| facts.record_text(|record| record.error.clone())),
-    ("last_try", Style::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
-    ("submitted", Style::Words, |facts| facts.submitted()),
-    ("deadline", Style::Words, |facts| facts.deadline()),
-    ("refund_to", Style::Code, |facts| facts.refund_to()),
-    ("source_hash", Style::Code, |facts| hash_text(route::ends(facts.tx).source.transaction_id)),
-    ("source_link", Style::Link, |facts| facts.link(route::ends(facts.tx).source.url)),
-    ("destination_hash", Style::Code, |facts| hash_text(route::ends(facts.tx).destination.transaction_id)),
-    ("destination_link", Style::Link, |facts| facts.link(route::ends(facts.tx).destination.url)),
-    ("bridge_link", Style::Link, |facts| facts.link(advice::bridge_link(facts.tx))),
-    ("as_of", Style::Words, |facts| facts.as_of()),
-    ("age", Style::Words, |facts| facts.age()),
-    ("chain", Style::Words, |facts| facts.advice().chain.unwrap_or_default()),
+const FIELDS: &[(&str, ValueStyle, FieldReader)] = &[
+    ("verdict", ValueStyle::Words, |facts| facts.advice().verdict),
+    ("say", ValueStyle::Say, |facts| facts.advice().say),
+    ("do", ValueStyle::Words, |facts| facts.advice().act),
+    ("hash", ValueStyle::Code, |facts| facts.tx.params.transaction_id.to_string()),
+    ("route", ValueStyle::Words, |facts| format!("{} to {}", facts.tx.from_name(), facts.tx.to_name())),
+    ("from", ValueStyle::Words, |facts| facts.tx.from_name()),
+    ("to", ValueStyle::Words, |facts| facts.tx.to_name()),
+    ("from_chain", ValueStyle::Code, |facts| facts.tx.params.from_chain.to_string()),
+    ("to_chain", ValueStyle::Code, |facts| facts.tx.params.to_chain.to_string()),
+    ("quote_id", ValueStyle::Code, |facts| facts.tx.params.quote_id.clone()),
+    ("request_id", ValueStyle::Code, |facts| facts.tx.request_id().unwrap_or_default().to_owned()),
+    ("response_id", ValueStyle::Code, |facts| facts.tx.response_ids.last().cloned().unwrap_or_default()),
+    ("ticket", ValueStyle::Words, |facts| facts.tx.params.ticket.clone().unwrap_or_default()),
+    ("status", ValueStyle::Words, |facts| facts.status()),
+    ("message", ValueStyle::Words, |facts| facts.tx.state.message.clone().unwrap_or_default()),
+    ("error", ValueStyle::Words, |facts| {
+        facts.tx.state.record.as_ref().and_then(|record| record.error.clone()).unwrap_or_default()
+    }),
+    ("last_try", ValueStyle::Words, |facts| facts.tx.state.last_error.clone().unwrap_or_default()),
+    ("submitted", ValueStyle::Words, |facts| facts.submitted()),
+    ("deadline", ValueStyle::Words, |facts| facts.deadline()),
+    ("refund_to", ValueStyle::Code, |facts| facts.refund_to()),
+    ("source_hash", ValueStyle::Code, |facts| hash_text(route::ends(facts.tx).source.transaction_id)),
+    ("source_link", ValueStyle::Link, |facts| facts.link(route::ends(facts.tx).source.url)),
+    ("destination_hash", ValueStyle::Code, |facts| hash_text(route::ends(facts.tx).destination.transaction_id)),
+    ("destination_link", ValueStyle::Link, |facts| facts.link(route::ends(facts.tx).destination.url)),
+    ("bridge_link", ValueStyle::Link, |facts| facts.link(advice::bridge_link(facts.tx))),
+    ("as_of", ValueStyle::Words, |facts| facts.as_of()),
+    ("age", ValueStyle::Words, |facts| facts.age()),
+    ("chain", ValueStyle::Words, |facts| facts.advice().chain.unwrap_or_default()),
 ];
 
 fn hash_text(hash: Option<&TxHash>) -> String {
@@ -147,10 +147,6 @@ impl ReplyInputs<'_> {
         link.filter(is_for_reader).unwrap_or_default().to_owned()
     }
 
-    fn record_text(&self, text: fn(&super::record::StatusRecord) -> Option<String>) -> String {
-        self.tx.state.record.as_ref().and_then(text).unwrap_or_default()
-    }
-
     fn status(&self) -> String {
         let state = &self.tx.state;
         let Some(status) = &state.status else { return String::new() };
@@ -161,7 +157,7 @@ impl ReplyInputs<'_> {
     fn submitted(&self) -> String {
         let deadline = self.tx.deadline();
         let at = self.stamp(deadline.submitted);
-        match (deadline.from_first_seen, self.audience) {
+        match (deadline.is_from_first_seen, self.audience) {
             (false, Audience::Provider | Audience::Team(_)) if self.tx.is_submission_from_chain() => {
                 format!("{at} (the block's time)")
             }
@@ -204,19 +200,19 @@ impl ReplyInputs<'_> {
 /// The user's templates, under `[answer]` in the config.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Templates {
+pub struct ReplyTemplates {
     /// The template for Markdown.
-    pub markdown: Option<Template>,
+    pub markdown: Option<ReplyTemplate>,
     /// The template for plain text.
-    pub text: Option<Template>,
+    pub text: Option<ReplyTemplate>,
     /// The template for the customer, as plain text.
-    pub customer: Option<Template>,
+    pub customer: Option<ReplyTemplate>,
 }
 
 /// A checked template: the pieces of each line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Template(Vec<Vec<TemplatePiece>>);
+pub struct ReplyTemplate(Vec<Vec<TemplatePiece>>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum TemplatePiece {
@@ -230,10 +226,7 @@ enum TemplatePiece {
 pub enum TemplateError {
     /// A name that isn't in the table.
     #[error("`{{{name}}}` is not a known name; known names are {}", field_names())]
-    Unknown {
-        /// The name.
-        name: String,
-    },
+    Unknown { name: String },
     /// An opening brace without a closing brace.
     #[error("a `{{` has no matching `}}` on its line; write `{{{{` for a literal `{{`")]
     Open,
@@ -243,7 +236,7 @@ fn field_names() -> String {
     FIELDS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }
 
-impl TryFrom<String> for Template {
+impl TryFrom<String> for ReplyTemplate {
     type Error = TemplateError;
 
     fn try_from(text: String) -> Result<Self, TemplateError> {
@@ -251,7 +244,7 @@ impl TryFrom<String> for Template {
     }
 }
 
-impl Template {
+impl ReplyTemplate {
     /// Parses a template: text with `{names}` of the table; `{{` stands for a brace.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
         text.lines().map(parse_line).collect::<Result<_, _>>().map(Self)
@@ -312,15 +305,17 @@ impl TemplatePiece {
         match (format, style) {
             (ReplyFormat::Text, _) => value,
             (ReplyFormat::Markdown, _) if value.is_empty() => value,
-            (ReplyFormat::Markdown, Style::Words) => words(&value),
-            (ReplyFormat::Markdown, Style::Say) => {
+            (ReplyFormat::Markdown, ValueStyle::Words) => escape_markdown(&value),
+            (ReplyFormat::Markdown, ValueStyle::Say) => {
                 let link = advice::bridge_link(facts.tx).filter(|link| value.contains(link));
-                let Some((before, after)) = link.and_then(|link| value.split_once(link)) else { return words(&value) };
-                format!("{}<{}>{}", words(before), link.unwrap_or_default(), words(after))
+                let Some((before, after)) = link.and_then(|link| value.split_once(link)) else {
+                    return escape_markdown(&value);
+                };
+                format!("{}<{}>{}", escape_markdown(before), link.unwrap_or_default(), escape_markdown(after))
             }
-            (ReplyFormat::Markdown, Style::Code) if value.contains('`') => words(&value),
-            (ReplyFormat::Markdown, Style::Code) => format!("`{value}`"),
-            (ReplyFormat::Markdown, Style::Link) => format!("<{value}>"),
+            (ReplyFormat::Markdown, ValueStyle::Code) if value.contains('`') => escape_markdown(&value),
+            (ReplyFormat::Markdown, ValueStyle::Code) => format!("`{value}`"),
+            (ReplyFormat::Markdown, ValueStyle::Link) => format!("<{value}>"),
         }
     }
 }
@@ -329,9 +324,9 @@ fn is_www(before: &str) -> bool {
     before.get(before.len().saturating_sub(3)..).is_some_and(|end| end.eq_ignore_ascii_case("www"))
 }
 
-/// Escapes text for Markdown, so that it contains no emphasis, HTML, mention or link, and no list, heading or rule at
-/// the start of a line.
-pub(crate) fn words(text: &str) -> String {
+/// Escapes text for Markdown: the result has no emphasis, HTML, mention or link, and no list, heading or rule at a line's
+/// start.
+pub(crate) fn escape_markdown(text: &str) -> String {
     let mut written = String::with_capacity(text.len());
     let starts_a_list = text.split_once(['.', ')']).is_some_and(|(number, _)| number.parse::<u32>().is_ok());
     for (index, letter) in text.char_indices() {
@@ -354,12 +349,12 @@ pub(crate) fn words(text: &str) -> String {
 }
 
 /// Returns the text about these transactions for a reader at `now`, with times in `zone`. `custom` holds the user's templates.
-pub(crate) fn reply(
+pub(crate) fn write_reply(
     transactions: &[&Transaction],
     audience: Audience,
     now: DateTime<Utc>,
     zone: FixedOffset,
-    custom: &Templates,
+    custom: &ReplyTemplates,
 ) -> String {
     let own = match audience {
         Audience::Customer => custom.customer.as_ref(),
@@ -373,7 +368,7 @@ pub(crate) fn reply(
         Audience::Team(format) => (format.default_template(), format),
     };
     // A test checks that the default templates can be parsed.
-    let default_template = Template::parse(default_template).ok();
+    let default_template = ReplyTemplate::parse(default_template).ok();
     let template = own.or(default_template.as_ref());
     let fill = |tx: &&Transaction| {
         let facts = ReplyInputs { tx, now, zone, audience };
@@ -416,7 +411,7 @@ mod tests {
             now = tx.first_seen_at + minutes(minute);
             tx.apply(&observation, now);
         }
-        super::reply(&[&tx], Audience::Team(format), now + minutes(2), Utc.fix(), &Templates::default())
+        write_reply(&[&tx], Audience::Team(format), now + minutes(2), Utc.fix(), &ReplyTemplates::default())
     }
 
     fn plain_reply(minute: i64, outcome: Outcome) -> String {
@@ -512,7 +507,7 @@ As of         1970-01-01 00:01:00 UTC";
     }
 
     fn for_customer(transactions: &[&Transaction], now: DateTime<Utc>) -> String {
-        super::reply(transactions, Audience::Customer, now, Utc.fix(), &Templates::default())
+        write_reply(transactions, Audience::Customer, now, Utc.fix(), &ReplyTemplates::default())
     }
 
     #[test]
@@ -548,8 +543,9 @@ Last checked: 1 January 1970, 00:01 UTC";
             "{text}"
         );
         assert!(text.matches("Hello").count() == 1 && text.contains("\n\nWe do not have the status"), "{text}");
-        let custom = Templates { customer: Template::parse("Dear customer: {say}").ok(), ..Templates::default() };
-        let own = super::reply(&[&one], Audience::Customer, one.first_seen_at, Utc.fix(), &custom);
+        let custom =
+            ReplyTemplates { customer: ReplyTemplate::parse("Dear customer: {say}").ok(), ..ReplyTemplates::default() };
+        let own = write_reply(&[&one], Audience::Customer, one.first_seen_at, Utc.fix(), &custom);
         assert_eq!(own, "Dear customer: Your transfer is complete: the funds are on Base.");
     }
 
@@ -583,7 +579,7 @@ Submitted      unknown; first seen 1970-01-01 00:00:00 UTC
 Source         https://arb.example/tx/0x1
 Bridge         https://bridge.example/0x1
 As of          1970-01-01 00:40:00 UTC";
-        let packet = super::reply(&[&tx], Audience::Provider, now, Utc.fix(), &Templates::default());
+        let packet = write_reply(&[&tx], Audience::Provider, now, Utc.fix(), &ReplyTemplates::default());
         assert_eq!(packet, expected);
     }
 
@@ -611,30 +607,31 @@ As of          1970-01-01 00:40:00 UTC";
         let table =
             [("- x", r"\- x"), ("1. x", r"1\. x"), ("12) x", r"12\) x"), ("=== x", r"\=== x"), ("1.5 s", r"1\.5 s")];
         for (value, written) in table {
-            assert_eq!(words(value), written);
+            assert_eq!(escape_markdown(value), written);
         }
-        assert_eq!(words("a - b (1) v2.0"), "a - b (1) v2.0");
+        assert_eq!(escape_markdown("a - b (1) v2.0"), "a - b (1) v2.0");
     }
 
     #[test]
     fn a_custom_template_is_checked_and_filled() {
-        let template = Template::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
+        let template =
+            ReplyTemplate::parse("{ticket}\nSee {{this}: {from_chain}>{to_chain}\n{message}\n\n\nend").unwrap();
         let tx = fixtures::transaction(1);
-        let custom = Templates { markdown: Some(template), ..Templates::default() };
+        let custom = ReplyTemplates { markdown: Some(template), ..ReplyTemplates::default() };
         let audience = Audience::Team(ReplyFormat::Markdown);
-        let text = super::reply(&[&tx], audience, tx.first_seen_at, Utc.fix(), &custom);
+        let text = write_reply(&[&tx], audience, tx.first_seen_at, Utc.fix(), &custom);
         assert_eq!(text, "See {this}: `42161`>`8453`\n\nend");
-        let error = Template::parse("a {verdct}").unwrap_err().to_string();
+        let error = ReplyTemplate::parse("a {verdct}").unwrap_err().to_string();
         assert!(error.starts_with("`{verdct}` is not a known name; known names are verdict, say, do, hash"), "{error}");
-        assert_eq!(Template::parse("{say"), Err(TemplateError::Open));
-        assert_eq!(Template::parse("{hash: {say}"), Err(TemplateError::Open));
+        assert_eq!(ReplyTemplate::parse("{say"), Err(TemplateError::Open));
+        assert_eq!(ReplyTemplate::parse("{hash: {say}"), Err(TemplateError::Open));
     }
 
     #[test]
     fn the_default_templates_use_known_names_only() {
         let teams = [ReplyFormat::Markdown, ReplyFormat::Text].map(ReplyFormat::default_template);
         for template in teams.into_iter().chain([CUSTOMER, PACKET]) {
-            assert!(Template::parse(template).is_ok());
+            assert!(ReplyTemplate::parse(template).is_ok());
         }
     }
 }

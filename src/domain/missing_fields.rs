@@ -1,6 +1,6 @@
 //! The reply that asks a user or an integrator for the missing fields of a transfer (`service.md` 4.1).
 //!
-//! It must ask for missing fields only, in words for a person who has never seen the service.
+//! It must ask for missing fields only, in words for a person without knowledge of the service.
 
 use super::ids::TxHash;
 
@@ -16,7 +16,7 @@ const QUESTIONS: [(&str, &str); 4] = [
 ];
 
 /// Returns the reply about a transfer that lacks the `missing` fields. `hash` is the transfer's hash, if it is known.
-pub(crate) fn reply(hash: Option<&TxHash>, missing: &[&str]) -> String {
+pub(crate) fn write_request(hash: Option<&TxHash>, missing: &[&str]) -> String {
     let about = match hash {
         Some(hash) => format!(" (transaction {hash})"),
         None => String::new(),
@@ -36,12 +36,12 @@ mod tests {
     fn the_reply_asks_for_missing_fields_only() {
         let hash = TxHash::new("0xab");
         assert_eq!(
-            reply(Some(&hash), &["toChainId"]),
+            write_request(Some(&hash), &["toChainId"]),
             "To look up this transfer (transaction 0xab), we still need:\n\n\
              - the destination chain: the chain on which the funds should arrive (toChainId)\n\n\
              With this information we can check its status.\n"
         );
-        let all = reply(None, &["transactionId", "fromChainId", "toChainId", "quoteId"]);
+        let all = write_request(None, &["transactionId", "fromChainId", "toChainId", "quoteId"]);
         assert_eq!(all.lines().filter(|line| line.starts_with("- ")).count(), 4);
     }
 }
