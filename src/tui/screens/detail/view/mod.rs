@@ -4,7 +4,7 @@
 //! title     hash, route, ticket: in the pane if beside the list, else in the filter's row
 //! top       verdict, limit, SAY, DO: shown above every tab
 //! tabs      the tabs, and the position in the open tab
-//! content   the open tab, which scrolls by itself
+//! content   the open tab, which scrolls by itself; on a wide screen the summary is beside each other tab
 //! ```
 //!
 //! Names that the service writes for programs are shown in words; the raw body has these names as received. Drawing a large body
@@ -24,8 +24,9 @@ mod verdict;
 
 use ratatui::{
     Frame,
-    layout::{Margin, Position, Rect},
+    layout::{Constraint, Layout, Margin, Position, Rect},
     text::{Line, Span},
+    widgets::{Block, Borders, Padding},
 };
 
 use super::state::DetailTab;
@@ -34,7 +35,7 @@ use crate::{
     presentation::width,
     tui::{
         command::Id,
-        draw::{DrawContext, plain_title, put_lines},
+        draw::{DrawContext, plain_title, put_block, put_lines},
         model::Screen,
         view::layout::Panes,
         widgets::hyperlink,
@@ -48,6 +49,9 @@ const LEAST_CONTENT: usize = 5;
 /// With more rows than these below the top, one row above the tabs is empty.
 const AMPLE: usize = 16;
 
+/// From this width on, the summary is beside each other tab of an open transaction.
+const SUMMARY_BESIDE_FROM: u16 = 150;
+
 /// With more rows than these from the tabs on, the open tab is underlined.
 const AMPLE_BELOW: u16 = 10;
 
@@ -58,6 +62,8 @@ struct DetailLayout {
     rest: Vec<Line<'static>>,
     tabs: Rect,
     content: Rect,
+    /// The area of the summary beside another tab; empty if there is none.
+    summary: Rect,
 }
 
 impl DetailLayout {
@@ -86,7 +92,12 @@ impl DetailLayout {
         let tab_rows = if below > AMPLE_BELOW { 2 } else { 1 };
         let tabs = Rect { y: inner.y + above, height: below.min(tab_rows), ..inner };
         let content = Rect { y: tabs.y + tabs.height, height: below - tabs.height, ..inner };
-        Self { top, rest, tabs, content }
+        let has_summary =
+            is_open && inner.width >= SUMMARY_BESIDE_FROM && context.model.detail.tab != DetailTab::Summary;
+        let summary_width = if has_summary { inner.width * 2 / 5 } else { 0 };
+        let [content, summary] =
+            Layout::horizontal([Constraint::Fill(1), Constraint::Length(summary_width)]).areas(content);
+        Self { top, rest, tabs, content, summary }
     }
 }
 
@@ -115,6 +126,12 @@ pub(crate) fn draw(context: &DrawContext<'_>, panes: &Panes, pane: Rect, frame: 
     let top = Rect { height: parts.tabs.y - inner.y, ..inner };
     put_lines(parts.top, top, frame);
     put_lines(content, parts.content, frame);
+    if !parts.summary.is_empty() {
+        let border = Block::new().borders(Borders::LEFT).border_set(context.theme.border);
+        let border = border.border_style(context.theme.dim()).padding(Padding::left(1));
+        let area = put_block(border, parts.summary, frame);
+        put_lines(summary::lines(context, tx, usize::from(area.width)), area, frame);
+    }
     hyperlink::mark(context, tx, inner, frame.buffer_mut());
     tabs::draw(context, context.model.detail.tab, &place, parts.tabs, frame);
 }
