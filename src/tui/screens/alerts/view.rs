@@ -107,12 +107,13 @@ pub(crate) fn tabs(context: &DrawContext<'_>, columns: u16) -> Line<'static> {
 pub(crate) fn draw(context: &DrawContext<'_>, body: Rect, frame: &mut Frame<'_>) {
     let [pane, more] = areas(context, body);
     let list = &context.model.alert_list;
-    let mut lines = vec![titles(context, pane.width)];
     let rows = list.rows();
+    let columns = shown_columns(context, &rows, pane.width);
+    let mut lines = vec![titles(context, &columns, pane.width)];
     let shown = rows.iter().enumerate().skip(list.top).take(rows_in(context, body));
     lines.extend(shown.map(|(place, row)| {
         let before = place.checked_sub(1).and_then(|before| rows.get(before)).map(|row| &row.alert);
-        line(context, &DrawnAlert::new(context, row, before), pane.width)
+        line(context, &DrawnAlert::new(context, row, before), &columns, pane.width)
     }));
     if list.count(list.tab) == 0 {
         lines.push(Line::styled(format!(" {}", empty(context)), context.theme.dim()));
@@ -137,9 +138,26 @@ fn empty(context: &DrawContext<'_>) -> String {
     text.to_owned()
 }
 
-fn titles(context: &DrawContext<'_>, width: u16) -> Line<'static> {
+/// Returns the columns of the rows. While every alert fires, the columns of the state would say the same in each row: the tab
+/// says this, and what to do gets their room. Costs O(n) in the rows.
+fn shown_columns(context: &DrawContext<'_>, rows: &[&AlertRow], width: u16) -> Vec<(AlertColumn, &'static str, usize)> {
+    let fires = |row: &&AlertRow| row.alert.state(context.now.wall) == AlertState::Firing && !row.alert.is_flapping;
+    let is_redundant = |column| match column {
+        AlertColumn::State | AlertColumn::By => rows.iter().all(fires),
+        AlertColumn::Severity
+        | AlertColumn::Rule
+        | AlertColumn::Since
+        | AlertColumn::Count
+        | AlertColumn::Item
+        | AlertColumn::Route
+        | AlertColumn::Ticket => false,
+    };
+    columns::shown(&COLUMNS, width).filter(|(column, ..)| !is_redundant(*column)).collect()
+}
+
+fn titles(context: &DrawContext<'_>, columns: &[(AlertColumn, &'static str, usize)], width: u16) -> Line<'static> {
     let mut text = String::from(" ");
-    for (_, title, columns) in columns::shown(&COLUMNS, width) {
+    for (_, title, columns) in columns {
         text.push_str(&format!("{title:<columns$} "));
     }
     if width >= WITH_ACTION {
@@ -171,14 +189,19 @@ impl<'a> DrawnAlert<'a> {
     }
 }
 
-fn line(context: &DrawContext<'_>, drawn: &DrawnAlert<'_>, columns_of_pane: u16) -> Line<'static> {
+fn line(
+    context: &DrawContext<'_>,
+    drawn: &DrawnAlert<'_>,
+    columns: &[(AlertColumn, &'static str, usize)],
+    columns_of_pane: u16,
+) -> Line<'static> {
     let row = drawn.row;
     let selected = context.model.alert_list.selected == Some(row.alert.id);
     let firing = (row.alert.state(context.now.wall) == AlertState::Firing).then(|| row.alert.rule.severity());
     let mut spans = vec![columns::edge(context, if selected { ">" } else { " " }, firing)];
-    for (column, _, columns) in columns::shown(&COLUMNS, columns_of_pane) {
-        let (text, style) = cell(context, drawn, column);
-        spans.push(Span::styled(width::fit(&text, columns, context.theme.ellipsis), style));
+    for (column, _, columns) in columns {
+        let (text, style) = cell(context, drawn, *column);
+        spans.push(Span::styled(width::fit(&text, *columns, context.theme.ellipsis), style));
         spans.push(Span::raw(" "));
     }
     if columns_of_pane >= WITH_ACTION {
