@@ -5,12 +5,13 @@
 //! gone.
 
 use std::{
+    mem,
     path::PathBuf,
     pin::Pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
-        mpsc::{self, Receiver, Sender, TryRecvError},
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
     },
     task::{Context, Poll},
     thread::{self, JoinHandle, Thread},
@@ -52,6 +53,8 @@ const MAX_BATCH: usize = 256;
 const GATHER_TIME: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_millis(100) };
 /// This many waiting writes are committed without further gathering.
 const COMMIT_THRESHOLD: usize = 16;
+/// How long a new writer waits before it completes derived data: a command that only reads ends sooner, and must not write.
+const DERIVE_DELAY: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(1) };
 /// After this many answers the writer looks whether anything is left to derive. Small in tests, so that they reach it.
 const ANSWERS_PER_CHECK: usize = if cfg!(test) { 1 } else { 1_000 };
 /// How long a checkpoint waits for readers, so that the log can restart. Reads of this process finish within this time.
@@ -325,6 +328,8 @@ struct WriterThread {
     synchronous: Option<&'static str>,
     /// Whether derived data is complete: the data that an earlier version didn't derive, and the search index.
     is_derived: bool,
+    /// How long the writer still waits before it derives anything.
+    derive_delay: Duration,
     /// The answers that were written since the writer looked for what is left to derive.
     unchecked_answers: usize,
     queued: Arc<QueueState>,
@@ -351,6 +356,7 @@ impl WriterThread {
             log_limit: LOG_LIMIT,
             synchronous: None,
             is_derived: false,
+            derive_delay: DERIVE_DELAY,
             unchecked_answers: 0,
             queued: Arc::default(),
             receiver,
@@ -364,10 +370,10 @@ impl WriterThread {
     /// more jobs.
     fn next_job(&mut self) -> Option<QueuedWrite> {
         while !self.is_derived {
-            match self.receiver.try_recv() {
+            match self.receiver.recv_timeout(mem::take(&mut self.derive_delay)) {
                 Ok(job) => return Some(job),
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) => self.derive_more(),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                Err(RecvTimeoutError::Timeout) => self.derive_more(),
             }
         }
         self.receiver.recv().ok()
@@ -377,6 +383,8 @@ impl WriterThread {
     fn derive_more(&mut self) {
         let without_waiting = self.connection.busy_timeout(Duration::ZERO).map_err(StoreError::from);
         let more = without_waiting
+            // What a crash of the machine takes is derived again.
+            .and_then(|()| self.set_synchronous("normal"))
             .and_then(|()| operations::complete_derived(&mut self.connection))
             .and_then(|more| Ok(more || operations::extend_search_index(&mut self.connection)?));
         self.is_derived = !more.unwrap_or_else(|error| {
@@ -456,14 +464,18 @@ impl WriterThread {
         is_urgent.store(false, Ordering::Release);
     }
 
-    /// Runs the jobs and commits their writes. Returns `None` and rolls back if nothing was written or a job failed.
-    fn commit(&mut self, jobs: &mut [QueuedWrite]) -> Result<Option<Commit>, StoreError> {
-        let is_durable = jobs.iter().any(|job| job.write.is_durable());
-        let synchronous = if is_durable { "full" } else { "normal" };
+    fn set_synchronous(&mut self, synchronous: &'static str) -> Result<(), StoreError> {
         if self.synchronous != Some(synchronous) {
             self.connection.pragma_update(None, "synchronous", synchronous)?;
             self.synchronous = Some(synchronous);
         }
+        Ok(())
+    }
+
+    /// Runs the jobs and commits their writes. Returns `None` and rolls back if nothing was written or a job failed.
+    fn commit(&mut self, jobs: &mut [QueuedWrite]) -> Result<Option<Commit>, StoreError> {
+        let is_durable = jobs.iter().any(|job| job.write.is_durable());
+        self.set_synchronous(if is_durable { "full" } else { "normal" })?;
         let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let (before, mut content) = (transaction.total_changes(), CommitContent::Nothing);
         for job in jobs {
