@@ -307,7 +307,7 @@ impl<T, A> Edit<T, A> {
                 Edit::AddNote { transactions: resolve_all(transactions, transaction)?, text }
             }
             Self::RemoveNote { transactions, text } => {
-                Edit::RemoveNote { transactions: all(transactions, transaction)?, text }
+                Edit::RemoveNote { transactions: resolve_all(transactions, transaction)?, text }
             }
             Self::SetTicket { transactions, ticket } => {
                 Edit::SetTicket { transactions: resolve_all(transactions, transaction)?, ticket }
