@@ -175,7 +175,7 @@ fn the_view_knows_states_theme_and_commands_only() {
                 "tui::effect::Write",
             ];
             // The result of reading a paste, and no reader.
-            let pasted = ["intake::PastedContent", "intake::Field", "intake::Origin"];
+            let pasted = ["intake::PastedContent", "intake::Field", "intake::PasteOrigin"];
             let is_state = ["tui::dialogs", "tui::screens"].iter().any(|states| import.starts_with(states));
             let is_fine = fine.iter().chain(&pasted).any(|known| import.starts_with(known));
             if !is_fine && part(&definer) != Some("view") && !is_state {
